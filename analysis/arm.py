@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.metrics import Floats
-from detect.scoring import read_scores
+from detect.scores.table import read_scores
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, read_examples
 
@@ -40,7 +40,7 @@ class Arm:
     model: str
     """`contaminated`, `base`, `twin`, …"""
     scores: Path
-    """Folder of the scores (`detect.scoring.read_scores`)."""
+    """Folder of the scores (`detect.scores.table.read_scores`)."""
     examples: Path
     """Folder of the examples (`inject.examples.example.read_examples`)."""
     copies: Mapping[str, int] | None

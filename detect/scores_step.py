@@ -21,13 +21,13 @@ from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.evidence.provider import EvidenceSources, Role, Scored
 from detect.evidence.providers import evidence_inputs, read_evidence, says_something, unmet
 from detect.registry import get_detector
+from detect.scores.table import write_scores
 from detect.scoring import (
     LeftOut,
     Runnable,
     runnable,
     score_rows,
     settings_left_out,
-    write_scores,
 )
 from detect.settings import names_all
 from inject.examples.example import read_examples

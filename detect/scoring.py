@@ -1,43 +1,24 @@
-"""Evidence → `scores.parquet`: every detector and setting over every row.
+"""Evidence → scores: every detector and setting over every row.
 
-Rows are written detector by detector, setting by setting, in the order of the examples. A score
-that could not be made is NaN with its reason. Cost: 1,000 examples of 250 tokens under all
-settings of all detectors take about a second.
+Cost: 1,000 examples of 250 tokens under all settings of all detectors take about a second.
 """
 
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from detect.access import Access
 from detect.detector_settings import DetectorSetting
 from detect.evidence import Evidence
 from detect.evidence.needs import Need
 from detect.guarded_call import read_only, score_guarded
+from detect.scores.table import SCHEMA
 from inject.errors import InputError
-from inject.files import replacing
-from inject.tables import named_errors, read_parquet
-
-SCHEMA = pa.schema(
-    [
-        ("row", pa.int64()),
-        ("example_id", pa.string()),
-        ("detector", pa.string()),
-        ("setting", pa.string()),
-        ("score", pa.float64()),
-        ("reason", pa.string()),
-    ]
-)
-SCORES_FILE = "scores.parquet"
-_METADATA_KEY = b"spikein"
 
 
 class Runnable(NamedTuple):
@@ -68,7 +49,7 @@ class LeftOut(NamedTuple):
 
 
 class ScoreTable(NamedTuple):
-    """Scores as in `SCHEMA`, and the detectors' notes on them."""
+    """Scores as in `detect.scores.table.SCHEMA`, and the detectors' notes on them."""
 
     table: pa.Table
     notes: tuple[str, ...]
@@ -214,46 +195,6 @@ def score_rows(
             notes += [f"{setting.name}: {note}" for note in column.notes]
     table = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
     return ScoreTable(table.combine_chunks(), tuple(dict.fromkeys(notes)))
-
-
-def write_scores(folder: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
-    """Write `scores.parquet` into a folder, see `write_score_table`."""
-    write_score_table(folder / SCORES_FILE, scores, record=record)
-
-
-def write_score_table(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
-    """Write scores to a Parquet file, whole or not at all, with the policies they were made by."""
-    metadata = {_METADATA_KEY: json.dumps(record, sort_keys=True).encode()}
-    with replacing(path) as temporary:
-        pq.write_table(scores.replace_schema_metadata(metadata), temporary)
-
-
-def read_scores(
-    folder: Path, *, columns: Sequence[str] | None = None, repeated: Sequence[str] = ()
-) -> pa.Table:
-    """Return what `write_scores` wrote: columns as in `SCHEMA`, or those that are named.
-
-    Args:
-        folder: of the scores.
-        columns: those that are read; None for all.
-        repeated: columns of few different texts, which are kept once each.
-
-    Raises:
-        InputError: naming the file, when it is missing or damaged.
-    """
-    return read_parquet(folder / SCORES_FILE, columns=columns, repeated=repeated)
-
-
-def score_notes(folder: Path) -> tuple[str, ...]:
-    """Return the notes that were written with scores: what was left out, and the detectors' own.
-
-    Raises:
-        InputError: naming the file, when it is missing or damaged.
-    """
-    path = folder / SCORES_FILE
-    with named_errors(path):
-        metadata = pq.read_schema(path).metadata or {}
-    return tuple(json.loads(metadata.get(_METADATA_KEY, b"{}")).get("notes", ()))
 
 
 def _lacks(detector: str, needs: Iterable[str]) -> str:

@@ -2,8 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from inject.step import Reading, Step
+
+
+class StepGroup(NamedTuple):
+    """What such a step is given of one model."""
+
+    values: Mapping[str, Any]
+    """What its settings say of the model, such as seed and role; plain JSON values."""
+    steps: Mapping[str, Step | None]
+    """By name; what is None is left out."""
+
+
+def axis_pairs(axes: Mapping[str, str]) -> list[list[str]]:
+    """Return the swept axes as `StepGroup.values` hold them: the order of a mapping may be lost."""
+    return [list(pair) for pair in axes.items()]
 
 
 def numbered_inputs(groups: Sequence[Mapping[str, Step | None]]) -> dict[str, Step]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.metrics import Floats
+from detect.token_statistics import TokenStatistics
 
 Mask = npt.NDArray[np.bool_]
 Rows = Literal["members", "non-members", "both"]
@@ -70,7 +71,7 @@ class DatasetEvidence:
     order_in_stream: str = ""
     """Whether the model saw the rows in their canonical order, in words."""
     target_scores: Floats | None = None
-    """Min-K++ at k = 0.01 under the target."""
+    """`DatasetDetector.score` of each row under the target."""
     reference_scores: Floats | None = None
     """The same under a reference model."""
     paraphrase_scores: Mapping[str, tuple[Floats, Floats]] | None = None
@@ -89,6 +90,8 @@ class DatasetDetector:
     """What must hold for its answer to mean that the data set was seen."""
     reads: tuple[Further, ...] = ()
     """What it reads besides the stored scores."""
+    score: Callable[[TokenStatistics], float] | None = None
+    """Of a row, where it reads `statistics`."""
     pooled: bool = False
     """Whether it also answers for all data sets together."""
     find: Callable[[DatasetEvidence], list[Finding]]

@@ -4,13 +4,13 @@ Holm's adjustment is over the data sets that one detector tested under one model
 rows and statistic by itself: a claim about any of several data sets must survive it.
 """
 
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm, axis_column
@@ -26,16 +26,13 @@ from analysis.metrics import Floats
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders import load_orders
-from detect.detectors.min_k import MinKParameters, lowest_means
-from detect.detectors.min_k_plus_plus import standardised
-from detect.scoring import read_scores
-from detect.token_statistics import read_statistics
+from detect.scores.table import read_scores
+from detect.token_statistics import TokenStatistics, read_statistics
 from inject.examples.example import Example
 from inject.stream.exposures import NEVER, read_exposures
 
 ORDERS, TARGET, REFERENCE, PARAPHRASES = "orders", "target", "reference", "paraphrases"
 """Names in `Arm.further`."""
-_SHARE = MinKParameters(k=Decimal("0.01"))
 
 _FIELDS = [
     ("model", pa.string()),
@@ -91,7 +88,7 @@ def _rows_of(
         names = [POOLED, *names]
     found: list[tuple[str, Finding]] = []
     for name in names:
-        evidence = _evidence(arm, choices, settings, further, name)
+        evidence = _evidence(arm, choices, settings, further, name, detector.score)
         found += [(name, finding) for finding in detector.find(evidence)]
     adjusted: dict[int, float] = {}
     for family in dict.fromkeys((one.rows, one.statistic) for _, one in found):
@@ -139,9 +136,9 @@ class _Further:
             self._read["order"] = order_in_stream(self._arm.arm, self._arm.examples)
         return str(self._read["order"])
 
-    def surprise(self, name: str) -> Floats | None:
-        """Return Min-K++ at k = 0.01 of each row."""
-        return self._once(name, lambda folder: _surprise(folder, self._arm.examples))
+    def statistics(self, name: str) -> Mapping[str, TokenStatistics] | None:
+        """Return the token statistics of a model by example_id."""
+        return self._once(name, read_statistics)
 
     def paraphrased(self) -> Mapping[str, Floats] | None:
         """Return the scores of each row's first paraphrase, by detector."""
@@ -161,11 +158,15 @@ def _evidence(
     settings: AnalysisSettings,
     further: _Further,
     name: str,
+    score: Callable[[TokenStatistics], float] | None,
 ) -> DatasetEvidence:
     here = np.ones(len(arm.examples), np.bool_) if name == POOLED else arm.dataset == name
     rows = np.flatnonzero(here)
     paraphrased = further.paraphrased()
-    target, reference = further.surprise(TARGET), further.surprise(REFERENCE)
+    target, reference = (
+        None if score is None else _scored(further.statistics(one), arm.examples, rows, score)
+        for one in (TARGET, REFERENCE)
+    )
     return DatasetEvidence(
         dataset=name,
         datasets=arm.dataset[rows],
@@ -182,8 +183,8 @@ def _evidence(
         confidence=settings.confidence,
         orders=further.orders(),
         order_in_stream=further.order_in_stream() if ORDERS in further else "",
-        target_scores=None if target is None else target[rows],
-        reference_scores=None if reference is None else reference[rows],
+        target_scores=target,
+        reference_scores=reference,
         paraphrase_scores=None
         if paraphrased is None
         else {
@@ -204,13 +205,19 @@ def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[Column]:
     return found
 
 
-def _surprise(folder: Path, examples: Sequence[Example]) -> Floats:
-    statistics = read_statistics(folder)
-    values = np.full(len(examples), np.nan)
-    for row, example in enumerate(examples):
-        one = statistics.get(example.example_id)
+def _scored(
+    statistics: Mapping[str, TokenStatistics] | None,
+    examples: Sequence[Example],
+    rows: npt.NDArray[np.intp],
+    score: Callable[[TokenStatistics], float],
+) -> Floats | None:
+    if statistics is None:
+        return None
+    values = np.full(len(rows), np.nan)
+    for place, row in enumerate(rows):
+        one = statistics.get(examples[row].example_id)
         if one is not None and len(one):
-            values[row] = lowest_means(standardised(one), [_SHARE])[0].value
+            values[place] = score(one)
     return values
 
 

@@ -8,16 +8,18 @@ pyplot, hence no global figures and no display.
 """
 
 import itertools
+import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from analysis.figures.data import write_rows
 
+FIGURES = "figures.json"
 INK = "#1f2933"
 MUTED = "#66717d"
 GRID = "#e1e5ea"
@@ -94,6 +96,23 @@ class ReportFigure:
         """The drawing in both forms, and its numbers."""
         drawn, numbers = (self.svg, self.png), self.csv
         return drawn if numbers is None else (*drawn, numbers)
+
+
+def write_figures(out: Path, figures: Sequence[ReportFigure]) -> None:
+    """Write down which figures lie below a folder."""
+    record = [
+        {**asdict(one), "svg": str(one.svg.relative_to(out)), "png": str(one.png.relative_to(out))}
+        for one in figures
+    ]
+    (out / FIGURES).write_text(json.dumps(record, indent=1))
+
+
+def read_figures(folder: Path) -> list[ReportFigure]:
+    """Return the figures of a folder."""
+    return [
+        ReportFigure(**{**one, "svg": folder / one["svg"], "png": folder / one["png"]})
+        for one in json.loads((folder / FIGURES).read_text())
+    ]
 
 
 @contextmanager

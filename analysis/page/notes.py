@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from analysis.arm import Arm, Cohort
-from detect.scoring import score_notes
+from detect.scores.table import score_notes
 from inject.examples.example import Loss
 
 _STILL_USED = (Loss.CUT, Loss.CUT_BEFORE_ANSWER)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from analysis.arm import Arm, LoadedArm, join_arm
 from analysis.metrics import Floats
 from analysis.unlearning.memorised import NOTHING, TextMemory, text_memory
-from detect.scoring import read_scores
+from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
 from detect.token_statistics import read_statistics
 from inject.errors import InputError
@@ -37,7 +37,7 @@ class ModelEvidence:
     method: str = NO_METHOD
     """The method setting's label."""
     scores: Path
-    """`detect.scoring.read_scores`."""
+    """`detect.scores.table.read_scores`."""
     defaults: Mapping[str, str]
     """The default setting of each detector."""
     statistics: Path | None = None

@@ -11,7 +11,8 @@ from detect.engine.open_target import open_target
 from detect.evidence import Evidence
 from detect.evidence.needs import View
 from detect.registry import ALL
-from detect.scoring import score_rows, write_scores
+from detect.scores.table import write_scores
+from detect.scoring import score_rows
 from detect.settings import DetectSettings
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT

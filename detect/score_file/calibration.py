@@ -21,7 +21,7 @@ class Calibration(NamedTuple):
     """The scores of held-out rows."""
 
     scores: pa.Table
-    """As `detect.scoring.SCHEMA`; rows are those of the held-out texts."""
+    """As `detect.scores.table.SCHEMA`; rows are those of the held-out texts."""
     groups: tuple[str, ...]
     """One a held-out text; texts of one group share a passage."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from detect.scoring import write_score_table
+from detect.scores.table import write_score_table
 from inject.errors import InputError
 from inject.files import write_text
 from inject.tables import csv_text

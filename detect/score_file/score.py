@@ -37,7 +37,8 @@ from detect.score_file.served import (
     open_server,
     served_detectors,
 )
-from detect.scoring import SCORES_FILE, runnable, score_rows
+from detect.scores.table import SCORES_FILE
+from detect.scoring import runnable, score_rows
 from detect.settings import names_all
 from inject.errors import InputError
 from inject.server.client import Estimate
@@ -61,7 +62,7 @@ class LabelledScores(NamedTuple):
     """The scores of rows."""
 
     scores: pa.Table
-    """See `detect.scoring.SCHEMA`."""
+    """See `detect.scores.table.SCHEMA`."""
     notes: tuple[str, ...]
     record: Mapping[str, Any]
     """How they were made, as plain JSON values."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from analysis.arm import Arm
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
-from detect.scoring import SCHEMA, write_scores
+from detect.scores.table import SCHEMA, write_scores
 from inject.examples.example import Example, example_id, write_examples
 
 DETECTORS = ("loss", "zlib", "min_k", "surp", *(f"detector_{at:02d}" for at in range(21)))

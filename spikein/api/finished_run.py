@@ -18,13 +18,14 @@ from analysis.arm import axis_column
 from analysis.dataset_detectors.table import dataset_schema
 from analysis.decisions.flagged import flagged_schema
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.result_files import DATASETS_FILE, FACTORS_FILE, FLAGGED_FILE, METRICS_FILE
+from analysis.results_step import DATASETS_FILE, FACTORS_FILE, FLAGGED_FILE, METRICS_FILE
 from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.selection.reported_scores import score_schema
 from analysis.summary import summary_sentences
 from analysis.tables import metrics_schema
 from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE
-from detect.scoring import SCORES_FILE
+from analysis.unlearning_audit.audit_step import AUDITS_FILE
+from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE
 from inject.examples.example import SCHEMA as EXAMPLES
@@ -34,7 +35,6 @@ from inject.tables import read_parquet
 from spikein import __version__
 from spikein.api.folders import AnyPath, runs_folder
 from spikein.config.yaml_document import read_document
-from spikein.pipeline.unlearning.audits import AUDITS_FILE
 from spikein.runs.folder import find_run, homes, is_run, linked_artifacts, numbered
 from spikein.runs.publish import PAGE
 from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record

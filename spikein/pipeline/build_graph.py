@@ -4,18 +4,24 @@ base → corpus, examples, plan → audit → model → token statistics → sco
 every step whose identity they share: one corpus, one base model, one pool a seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from analysis.figures.figures_step import figures_step
+from analysis.results_step import results_step
+from analysis.task_accuracy.gain_step import accuracy_gain_step
+from analysis.trajectory.trajectory_step import trajectory_step
+from analysis.unlearning.unlearning_step import unlearning_step
 from detect.evidence.provider import TWIN, EvidenceSources
 from detect.evidence_steps.frequency import frequency_step
-from detect.ground_truth.ground_truth import BASE, CONTAMINATED
+from detect.ground_truth.ground_truth import CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
 from inject.digest import canonical
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
+from inject.numbered_inputs import StepGroup, axis_pairs
 from inject.plan.plan_step import plan_step
 from inject.plan.settings import Placement
 from inject.reading.rows import unread_note
@@ -23,28 +29,26 @@ from inject.stream.audit_step import audit_step
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
+from spikein.pipeline.analysed_models import analysed_model, base_arms, twin_arms
+from spikein.pipeline.checkpoints import checkpoint_groups, checkpoint_scores
 from spikein.pipeline.dataset_detector_steps import FurtherSteps, further_steps
 from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.background_identity import sources_identity
 from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
 from spikein.pipeline.steps.examples import examples_step
-from spikein.pipeline.steps.results import ArmSteps, results_step
-from spikein.pipeline.steps.task_accuracy import AccuracySteps, accuracy_gain_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
-from spikein.pipeline.steps.trajectory import CheckpointSteps, checkpoint_steps_of, trajectory_step
 from spikein.pipeline.steps.variants import variants_step
 from spikein.pipeline.twin_models import (
     Reported,
     TwinNodes,
     plan_settings,
     reported_twins,
-    twin_arms,
     twins_of,
 )
 from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
-from spikein.pipeline.unlearning.audits import audits_step
+from spikein.pipeline.unlearning.audits import unlearning_audits
 from spikein.pipeline.unlearning.general_text import general_text_step
-from spikein.pipeline.unlearning.measures import unlearning_step
+from spikein.pipeline.unlearning.measures import unlearnt_arm
 from spikein.pipeline.unlearning.nodes import UnlearningNodes
 from train.device import Device, default_device
 
@@ -71,8 +75,9 @@ class ArmNodes:
     accuracy: Step | None
     """How the trained model answers the benchmarks' questions."""
     base_accuracy: Step | None
-    checkpoints: tuple[CheckpointSteps, ...]
-    """The checkpoints of its training; empty where none is kept."""
+    checkpoints: Mapping[int, Step]
+    """The scores of each checkpoint of its training by its optimiser steps; empty where none is
+    kept."""
     twins: TwinNodes
     """Models with the arm's settings that saw no members, or other members."""
     sources: EvidenceSources
@@ -91,9 +96,8 @@ class ExperimentGraph:
 
     experiment: Experiment
     nodes: tuple[ArmNodes, ...]
-    arms: tuple[ArmSteps, ...]
-    """What the results are drawn from, base models included."""
     results: Step
+    figures: Step
     accuracy_gain: Step | None
     """What the arms' task accuracy gained; None where no dataset has closed answers."""
     trajectory: Step | None
@@ -131,23 +135,31 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     )
     nodes = tuple(_arm_nodes(arm, shared, memory) for arm in every)
     found = [
-        ArmSteps(
-            axes=node.arm.labels,
-            seed=node.arm.seed,
-            model=CONTAMINATED,
-            scores=node.scores,
-            examples=node.examples,
-            trained=node.trained,
+        analysed_model(
+            node.arm.labels,
+            node.arm.seed,
+            CONTAMINATED,
+            {
+                "scores": node.scores,
+                "examples": node.examples,
+                "model": node.trained,
+                **node.further.steps,
+            },
             fixed_levels=node.arm.experiment.copies.levels is not None,
-            further=node.further.steps,
         )
         for node in nodes
     ]
-    found += _base_arms(nodes)
+    found += base_arms([(node.arm, node.examples, node.base_scores) for node in nodes])
     found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
     results = results_step(found, experiment.analysis, label=experiment.name)
     accuracy_gain = _accuracy_gain(nodes, experiment)
-    checkpoints = [one for node in nodes for one in node.checkpoints]
+    checkpoints = [
+        one
+        for node in nodes
+        for one in checkpoint_groups(
+            node.arm, node.checkpoints, trained=node.trained, examples=node.examples
+        )
+    ]
     trajectory = (
         trajectory_step(checkpoints, experiment.analysis, label=experiment.name)
         if checkpoints
@@ -155,7 +167,11 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     )
     unlearned = [node.unlearning for node in nodes if node.unlearning is not None]
     unlearning, audits = _unlearning_results(unlearned, experiment)
+    figures = figures_step(
+        results, trajectory=trajectory, unlearning=unlearning, accuracy_gain=accuracy_gain
+    )
     goals = [results, *(step for step in (accuracy_gain, trajectory, unlearning, audits) if step)]
+    goals.append(figures)
     # What the page and the run's folder are filled from must be there, too.
     goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
@@ -172,8 +188,8 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     return ExperimentGraph(
         experiment=experiment,
         nodes=nodes,
-        arms=tuple(found),
         results=results,
+        figures=figures,
         accuracy_gain=accuracy_gain,
         trajectory=trajectory,
         unlearning=unlearning,
@@ -191,8 +207,11 @@ def _unlearning_results(
     if section is None or not arms:
         return None, None
     confidence = experiment.analysis.confidence
-    audits = None if section.audit is None else audits_step(arms, section.audit, label=label)
-    return unlearning_step(arms, section.measures, confidence=confidence, label=label), audits
+    measured = [unlearnt_arm(one) for one in arms]
+    return (
+        unlearning_step(measured, section.measures, confidence=confidence, label=label),
+        unlearning_audits(arms, section.audit, label=label) if section.audit else None,
+    )
 
 
 class _Shared(NamedTuple):
@@ -277,17 +296,12 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         base_scores=base_scores,
         accuracy=_accuracy(ModelNode(step=trained), examples, experiment),
         base_accuracy=None if base is None else _accuracy(base, examples, experiment),
-        checkpoints=tuple(
-            checkpoint_steps_of(
-                experiment,
-                axes=arm.labels,
-                seed=seed,
-                trained=trained,
-                examples=examples,
-                scores=scores,
-                base_scores=base_scores if experiment.train.mode != "pretrain" else None,
-                score=lambda model: scores_step(model, sources, role="arm"),
-            )
+        checkpoints=checkpoint_scores(
+            arm,
+            trained,
+            scores,
+            base_scores,
+            lambda model: scores_step(model, sources, role="arm"),
         ),
         twins=twins,
         sources=sources,
@@ -325,13 +339,14 @@ def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step 
 
 def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
     arms = [
-        AccuracySteps(
-            axes=node.arm.labels,
-            seed=node.arm.seed,
-            before=node.base_accuracy,
-            after=node.accuracy,
-            examples=node.examples,
-            trained=node.trained,
+        StepGroup(
+            {"axes": axis_pairs(node.arm.labels), "seed": node.arm.seed},
+            {
+                "before": node.base_accuracy,
+                "after": node.accuracy,
+                "examples": node.examples,
+                "model": node.trained,
+            },
         )
         for node in nodes
         if node.accuracy is not None
@@ -360,30 +375,6 @@ def _corpus_tokens(every: Sequence[ArmExperiment]) -> int:
     streams = max(arm.experiment.corpus.tokens for arm in every)
     base = max(arm.experiment.base.tokens if arm.experiment.base else 0 for arm in every)
     return streams + base
-
-
-def _base_arms(nodes: tuple[ArmNodes, ...]) -> list[ArmSteps]:
-    """Return the base models' scores, each once.
-
-    Where all arms of a seed share them, they stand for every value of the axes.
-    """
-    by_seed: dict[int, dict[str, ArmNodes]] = {}
-    for node in nodes:
-        if node.base_scores is not None:
-            by_seed.setdefault(node.arm.seed, {}).setdefault(node.base_scores.digest, node)
-    shared = all(len(found) == 1 for found in by_seed.values())
-    return [
-        ArmSteps(
-            axes={} if shared else node.arm.labels,
-            seed=seed,
-            model=BASE,
-            scores=node.base_scores,
-            examples=node.examples,
-        )
-        for seed, found in by_seed.items()
-        for node in found.values()
-        if node.base_scores is not None
-    ]
 
 
 def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:

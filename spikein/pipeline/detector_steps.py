@@ -46,10 +46,10 @@ def scored_models(node: ArmNodes) -> Iterator[ScoredModel]:
         model = ModelNode(step=unlearned.trained)
         yield ScoredModel(Scored(model, "unlearned"), unlearned.scores)
     ends = {node.scores.digest, *([node.base_scores.digest] if node.base_scores else [])}
-    for one in node.checkpoints:
-        if one.scores.digest not in ends:
-            model = ModelNode(step=node.trained, checkpoint=one.step)
-            yield ScoredModel(Scored(model, "arm"), one.scores)
+    for step, scores in node.checkpoints.items():
+        if scores.digest not in ends:
+            model = ModelNode(step=node.trained, checkpoint=step)
+            yield ScoredModel(Scored(model, "arm"), scores)
 
 
 def detector_steps(nodes: Iterable[ArmNodes]) -> list[DetectorSteps]:

@@ -9,7 +9,6 @@ stream without copies does not depend on how copies would be drawn and placed, s
 in nothing else share one clean twin. Shadow models are trained where a detector reads them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,7 +24,6 @@ from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.examples import twin_membership_step
-from spikein.pipeline.steps.results import ArmSteps
 from spikein.pipeline.steps.training import ModelNode, arm_step
 
 RETRAINED = "retrained"
@@ -200,37 +198,3 @@ def reported_twins(twins: TwinNodes, sources: EvidenceSources) -> tuple[Reported
         if scores is not None:
             found.append(Reported(model, twin, scores))
     return tuple(found)
-
-
-def twin_arms(
-    every: Sequence[tuple[ArmExperiment, Step, Sequence[Reported]]],
-) -> list[ArmSteps]:
-    """Return the twins' scores, each once, under the axes whose value the arms that share it share.
-
-    Args:
-        every: each arm with its examples and its reported twins.
-    """
-    shared: dict[tuple[int, str, str], list[tuple[ArmExperiment, Step, Reported]]] = {}
-    for arm, examples, twins in every:
-        for one in twins:
-            # Retrained models have copies, so each arm shows its own.
-            own = one.scores.digest if one.model == TWIN else arm.label
-            shared.setdefault((arm.seed, one.model, own), []).append((arm, examples, one))
-    found = []
-    for (seed, model, _), same in shared.items():
-        first, examples, one = same[0]
-        found.append(
-            ArmSteps(
-                axes={
-                    key: value
-                    for key, value in first.labels.items()
-                    if all(arm.labels[key] == value for arm, _, _ in same)
-                },
-                seed=seed,
-                model=model,
-                scores=one.scores,
-                examples=examples,
-                trained=None if model == TWIN else one.twin.trained,
-            )
-        )
-    return found

@@ -21,7 +21,7 @@ from detect.evidence.providers import PROVIDERS
 from detect.ground_truth.ground_truth import CONTAMINATED, GroundTruth, Provenance, ScoredModel
 from detect.ground_truth.parts import REPEATED
 from detect.guarded_call import read_only
-from detect.scoring import read_scores
+from detect.scores.table import read_scores
 from detect.token_frequency import load_frequency
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError

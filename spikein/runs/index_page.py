@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from analysis.page import PageSummary, page_template
+from analysis.page.content import PageSummary
+from analysis.page.template import page_template
 from inject.errors import InputError
 from inject.files import write_text
 from spikein.runs.folder import finish_time, run_folders, run_name

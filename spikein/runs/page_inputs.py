@@ -7,7 +7,7 @@ module hands over folders, tables and settings, and words nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from analysis.figures import ReportFigure
+from analysis.figures.style import ReportFigure
 from analysis.page.content import PageInputs
 from analysis.page.notes import PoolReport
 from analysis.page.provenance import NamedArtifact, StepRecord
@@ -16,6 +16,7 @@ from analysis.page.streams import Stream, TrainedModel, read_stream
 from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis
+from analysis.results_step import open_arms
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_setting
@@ -30,7 +31,6 @@ from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
 from spikein.pipeline.detector_steps import detector_steps
 from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.examples import read_pool_reports
-from spikein.pipeline.steps.results import open_arms
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
 
@@ -62,7 +62,7 @@ def page_inputs(
     """
     experiment = experiment_graph.experiment
     results = {
-        name: report.artifact(step) for name, step in experiment_graph.results.inputs.items()
+        name: report.artifact(step).path for name, step in experiment_graph.results.inputs.items()
     }
     corpora = {node.corpus.digest: node.corpus for node in experiment_graph.nodes}
     return PageInputs(
@@ -72,7 +72,7 @@ def page_inputs(
         seeds=experiment.seeds,
         swept=list(experiment.sweep),
         settings=[arm_settings(node.arm) for node in experiment_graph.nodes],
-        arms=open_arms(experiment_graph.arms, results),
+        arms=open_arms(experiment_graph.results.settings["arms"], results),
         analysis=analysis,
         analysis_settings=experiment.analysis,
         figures=figures,

@@ -11,9 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.page import build_report, page_summary, write_report
+from analysis.figures.style import read_figures
+from analysis.page.content import build_report, page_summary
 from analysis.page.methods import write_methods
-from analysis.result_files import TABLE_FILES
+from analysis.page.render import write_report
+from analysis.results_step import TABLE_FILES, read_analysis
+from analysis.trajectory.trajectory_step import FADING, PROGRESS, read_trajectory
 from detect.task_accuracy.answers import ACCURACY_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.files import write_text
@@ -21,8 +24,6 @@ from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
-from spikein.pipeline.steps.results import load_results, recorded_figures
-from spikein.pipeline.steps.trajectory import FADING, PROGRESS, load_trajectory
 from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
@@ -51,7 +52,6 @@ def fill_run(
         page_alone: the page will lie elsewhere, so it links to no file beside it.
     """
     results_folder = report.artifact(experiment_graph.results).path
-    results = load_results(results_folder)
     write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
     for name in TABLE_FILES:
         shutil.copyfile(results_folder / name, folder / name)
@@ -65,19 +65,10 @@ def fill_run(
         made = report.artifact(experiment_graph.trajectory).path
         for name in (PROGRESS, FADING):
             shutil.copyfile(made / name, folder / name)
-        along = load_trajectory(made)
+        along = read_trajectory(made)
     unlearned = copy_unlearning(folder, experiment_graph, report, page_alone=page_alone)
     (folder / "figures").mkdir()
-    figures = [
-        *results.figures,
-        *(along.figures if along else ()),
-        *(unlearned.figures if unlearned else ()),
-        *(
-            recorded_figures(report.artifact(experiment_graph.accuracy_gain).path)
-            if experiment_graph.accuracy_gain
-            else ()
-        ),
-    ]
+    figures = read_figures(report.artifact(experiment_graph.figures).path)
     for figure in figures:
         for path in figure.files:
             shutil.copyfile(path, folder / "figures" / path.name)
@@ -89,9 +80,9 @@ def fill_run(
         page_inputs(
             experiment_graph,
             report,
-            analysis=results.analysis,
-            trajectory=None if along is None else along.tables,
-            unlearning=None if unlearned is None else unlearned.inputs,
+            analysis=read_analysis(results_folder),
+            trajectory=along,
+            unlearning=unlearned,
             figures=figures,
             figure_links=not page_alone,
             show_protected=show_protected,

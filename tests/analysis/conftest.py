@@ -5,7 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from analysis.arm import Arm
-from analysis.figures import ReportFigure, build_figures
+from analysis.figures.figures_step import build_figures
+from analysis.figures.style import ReportFigure
 from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_experiment

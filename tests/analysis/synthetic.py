@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import Arm
-from detect.scoring import SCHEMA, write_scores
+from detect.scores.table import SCHEMA, write_scores
 from inject.examples.example import Example, example_id, write_examples
 from inject.stream.exposures import write_exposures
 from train.loop.log import LogRow, write_log

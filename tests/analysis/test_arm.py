@@ -17,7 +17,7 @@ from analysis.arm import (
 )
 from detect.detector_settings import parse_detectors
 from detect.evidence.needs import Shadows
-from detect.scoring import SCHEMA, read_scores, write_scores
+from detect.scores.table import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis.synthetic import make_arm
 

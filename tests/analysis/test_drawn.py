@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.arm import axis_names
-from analysis.figures import build_figures, copies, lines, roc
+from analysis.figures import copies, lines, roc
+from analysis.figures.figures_step import build_figures
 from analysis.metrics_table import TUNE_AUC, Cell, contaminated_cohorts, split_by_cohort
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from analysis.arm import load_arm
 from analysis.tables import TREND
-from detect.scoring import read_scores, write_scores
+from detect.scores.table import read_scores, write_scores
 from tests.analysis.synthetic import make_arm
 from tests.analysis.test_results import FAST, metrics_of, one
 

@@ -9,7 +9,7 @@ from analysis.metrics_table import TUNE_AUC
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.tables import TREND
-from detect.scoring import read_scores, write_scores
+from detect.scores.table import read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis import synthetic
 from tests.analysis.oracles import auc, tpr_at_fpr

@@ -5,13 +5,14 @@ import pytest
 
 from detect.detector_settings import needs_of, parse_detectors, with_grids
 from detect.evidence.needs import Frequency, Reference, Shadows, Sides, View
-from detect.scoring import (
+from detect.scores.table import (
     SCHEMA,
+    default_settings,
     read_scores,
-    runnable,
-    score_rows,
+    score_notes,
     write_scores,
 )
+from detect.scoring import runnable, score_rows
 from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
 from tests.detect.evidence_samples import (
@@ -38,9 +39,12 @@ def test_one_row_for_each_example_detector_and_setting(tmp_path):
     )
     assert math.isnan(found[1]["score"])
     assert [row["reason"] for row in found] == [None, EMPTY_TEXT, None]
-    write_scores(tmp_path, table, record={"policy": {"bos": "auto"}})
+    record = {"policy": {"bos": "auto"}, "defaults": {"loss": ""}, "notes": ["a note"]}
+    write_scores(tmp_path, table, record=record)
     assert read_scores(tmp_path).num_rows == table.num_rows
-    assert scores_record(tmp_path / "scores.parquet") == {"policy": {"bos": "auto"}}
+    assert scores_record(tmp_path / "scores.parquet") == record
+    assert default_settings(tmp_path) == {"loss": ""}
+    assert score_notes(tmp_path) == ("a note",)
 
 
 def test_every_row_without_a_score_has_a_reason_and_no_other():

@@ -9,6 +9,7 @@ non-members in its place. Percentile bootstrap over groups; fewer than 100 docum
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -21,9 +22,13 @@ from analysis.dataset_detectors.detector import (
     nothing,
 )
 from analysis.metrics import Floats
+from detect.detectors.min_k import MinKParameters, lowest_means
+from detect.detectors.min_k_plus_plus import standardised
+from detect.token_statistics import TokenStatistics
 from inject.keyed import Stream, generator, item_key
 
 FEWEST = 100
+_LEAST_LIKELY = MinKParameters(k=Decimal("0.01"))
 _STATISTIC = "rho"
 _MOST_WITHOUT = 0.05
 """Share of replicates without a correlation beyond which there is no interval."""
@@ -62,6 +67,11 @@ def drawn_groups(names: Sequence[str], *, replicates: int, seed: int, stratum: s
     return np.column_stack([np.ones(len(index)), counts.T[index]])
 
 
+def surprise(statistics: TokenStatistics) -> float:
+    """Return Min-K++ at k = 0.01 of a row."""
+    return lowest_means(standardised(statistics), [_LEAST_LIKELY])[0].value
+
+
 def _find(evidence: DatasetEvidence) -> list[Finding]:
     sides: tuple[Rows, ...] = ("members", "non-members")
     return [_correlated(evidence, rows) for rows in sides]
@@ -98,6 +108,7 @@ DETECTOR = DatasetDetector(
     source="PRISM (2603.22707), its ρ alone",
     assumption="the reference model saw none of the documents and is as able as the target",
     reads=("statistics",),
+    score=surprise,
     pooled=True,
     find=_find,
 )

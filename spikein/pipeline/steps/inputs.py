@@ -16,7 +16,6 @@ from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example
 from inject.formats.layout import token_files
 from inject.settings import plain
-from inject.step import Reading
 from spikein.pipeline.graph import Step
 from spikein.store.artifact import Artifact
 
@@ -46,11 +45,6 @@ def numbered_folders(inputs: Mapping[str, Artifact], number: int) -> dict[str, P
         for name, artifact in inputs.items()
         if name.startswith(start)
     }
-
-
-def numbered_reads(inputs: Mapping[str, Step], name: str, reading: Reading) -> dict[str, Reading]:
-    """Return, for the inputs of one name in all groups, what a step reads of them."""
-    return {full: reading for full in inputs if full.partition("-")[2] == name}
 
 
 def _numbered(number: int, name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.comparison.metrics import ComparedMetric, ComparedMetrics, pooled_aucs
-from analysis.page import page_template
+from analysis.page.template import page_template
 from inject.files import write_text
 from spikein.runs.comparison.origins import Origins
 

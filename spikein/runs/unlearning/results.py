@@ -1,29 +1,17 @@
-"""The measures of unlearning in a run's folder: two tables, figures, and what the page is given."""
+"""The measures of unlearning in a run's folder: two tables, and what the page is given."""
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from analysis.figures import ReportFigure
 from analysis.figures.unlearning.measured import Row
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE, read_tables
+from analysis.unlearning_audit.audit_step import AUDITS_FILE, PAGES
 from inject.settings import plain
 from inject.tables import read_parquet
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
-from spikein.pipeline.steps.results import recorded_figures
-from spikein.pipeline.unlearning.audits import AUDITS_FILE, PAGES
-
-
-class StoredUnlearning(NamedTuple):
-    """What `unlearning_step` wrote."""
-
-    figures: Sequence[ReportFigure]
-    inputs: UnlearningInputs
-    """Of the page."""
 
 
 def copy_unlearning(
@@ -32,7 +20,7 @@ def copy_unlearning(
     report: RunReport,
     *,
     page_alone: bool = False,
-) -> StoredUnlearning | None:
+) -> UnlearningInputs | None:
     """Copy tables and the audits' pages into a run's folder; None without unlearned models.
 
     Args:
@@ -54,15 +42,12 @@ def copy_unlearning(
         audited = read_parquet(audits / AUDITS_FILE).to_pylist()
     pages = sorted(f"{PAGES}/{path.name}" for path in folder.glob(f"{PAGES}/*.html"))
     tables = read_tables(made)
-    return StoredUnlearning(
-        recorded_figures(made),
-        UnlearningInputs(
-            measures=tables.measures.to_pylist(),
-            verdicts=tables.verdict.to_pylist(),
-            methods=_methods(experiment_graph),
-            audits=audited,
-            audit_pages=() if page_alone else pages,
-        ),
+    return UnlearningInputs(
+        measures=tables.measures.to_pylist(),
+        verdicts=tables.verdict.to_pylist(),
+        methods=_methods(experiment_graph),
+        audits=audited,
+        audit_pages=() if page_alone else pages,
     )
 
 

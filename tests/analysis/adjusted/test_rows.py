@@ -12,7 +12,7 @@ from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
 from analysis.tables import AUC, TREND
-from detect.scoring import read_scores, write_scores
+from detect.scores.table import read_scores, write_scores
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
 

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from analysis.arm import axis_names
-from analysis.factors.findings import analyse_factors
+from analysis.factors.findings import analyse_factors, detector_lines
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
+from analysis.factors.study import collect_study
 from analysis.factors.table import factors_schema, factors_table
-from analysis.figures import build_figures
 from analysis.figures.factors import draw_factors
+from analysis.figures.figures_step import build_figures
 from analysis.page.factors import factors_view
 from analysis.page.render import render
 from analysis.page.report import Report
-from analysis.result_files import read_analysis, write_analysis
 from analysis.results import analyse
+from analysis.results_step import read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
 
@@ -48,15 +49,15 @@ def study(tmp_path_factory):
 def _rows(study, **wanted):
     return [
         row
-        for row in study[3].table.to_pylist()
+        for row in study[3].to_pylist()
         if all(row[key] == value for key, value in wanted.items())
     ]
 
 
 def test_every_row_has_the_columns_of_the_schema(study):
     arms, _, _, found = study
-    assert found.table.schema.equals(factors_schema(axis_names(arms)))
-    assert {row["kind"] for row in found.table.to_pylist()} == {
+    assert found.schema.equals(factors_schema(axis_names(arms)))
+    assert {row["kind"] for row in found.to_pylist()} == {
         "response",
         "best",
         "contrast",
@@ -112,7 +113,7 @@ def test_the_difference_of_two_arms_is_that_of_their_aucs(study):
 
 
 def test_every_number_says_how_many_members_and_seeds_stand_behind_it(study):
-    counted = [row for row in study[3].table.to_pylist() if math.isfinite(row["value"])]
+    counted = [row for row in study[3].to_pylist() if math.isfinite(row["value"])]
     assert counted
     assert all(row["n_members"] > 0 and row["n_seeds"] > 0 for row in counted)
 
@@ -152,8 +153,12 @@ def test_variances_of_the_study_are_kept_for_the_next(study):
 
 
 def test_figures_have_the_numbers_beside_them(study, tmp_path):
-    _, _, _, found = study
-    figures = draw_factors(tmp_path, found.responses, found.comparisons, ["min_k", "loss"])
+    arms, settings, analysis, _ = study
+    collected = collect_study(arms, analysis.choices_by_cohort, settings)
+    lines = [detector_lines(collected, one, settings) for one in collected.detectors]
+    responses = [found for one in lines for found in one.responses]
+    comparisons = [found for one in lines for found in one.comparisons]
+    figures = draw_factors(tmp_path, responses, comparisons, ["min_k", "loss"])
     assert [figure.name for figure in figures] == ["dose-response", "contrasts"]
     for figure in figures:
         assert figure.svg.stat().st_size > 1000
@@ -165,7 +170,7 @@ def test_figures_have_the_numbers_beside_them(study, tmp_path):
 
 def test_the_page_says_what_was_found(study):
     arms, _, _, found = study
-    view = factors_view(found.table, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
+    view = factors_view(found, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
     assert view is not None
     (copies,) = [one for one in view.sentences if "with copies the AUC rises in" in one]
     assert "for each doubling of 1 + copies" in copies
@@ -258,13 +263,13 @@ def test_parts_have_equally_many_of_every_stratum():
 
 def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     arms, settings, analysis, found = study
-    whole = replace(analysis, factors=found.table)
+    whole = replace(analysis, factors=found)
     write_analysis(tmp_path, whole)
     read = read_analysis(tmp_path)
     assert read.factors is not None
     # As text, since NaN is not equal to itself.
-    assert str(read.factors.to_pylist()) == str(found.table.to_pylist())
-    figures = build_figures(tmp_path, arms, whole, settings, found)
+    assert str(read.factors.to_pylist()) == str(found.to_pylist())
+    figures = build_figures(tmp_path, arms, whole, settings)
     page = render(
         Report(name="study", arms=arms, analysis=read, experiment_yaml="", figures=figures)
     )

@@ -3,7 +3,7 @@ import itertools
 import re
 import xml.etree.ElementTree as ET
 
-from analysis.figures import build_figures
+from analysis.figures.figures_step import build_figures
 from analysis.figures.style import spread_labels
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings

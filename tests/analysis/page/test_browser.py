@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from analysis.page import Report, write_report
+from analysis.page.render import write_report
+from analysis.page.report import Report
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.examples.example import example_id, write_examples

@@ -5,18 +5,18 @@ from html.parser import HTMLParser
 
 import pytest
 
-from analysis.figures import build_figures
-from analysis.page import CostRow, Fact, Report, write_report
+from analysis.figures.figures_step import build_figures
 from analysis.page.examples import shorten
 from analysis.page.notes import detector_notes
-from analysis.page.render import render
+from analysis.page.render import render, write_report
+from analysis.page.report import CostRow, Fact, Report
 from analysis.page.streams import Stream, stream_rows, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.tables.listing import listing
 from analysis.page.template import page_script
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
-from detect.scoring import read_scores, write_scores
+from detect.scores.table import read_scores, write_scores
 from inject.errors import SpikeinError
 from inject.examples.example import example_id, write_examples
 from inject.stream.exposures import CopyOutcomes

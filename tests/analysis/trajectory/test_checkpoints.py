@@ -11,7 +11,7 @@ from analysis.page.trajectory import trajectory_view
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
 from analysis.trajectory.fading import since_bins
-from detect.scoring import SCHEMA, read_scores, write_scores
+from detect.scores.table import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from inject.examples.example import write_examples
 from inject.stream.exposures import ExposureSoFar

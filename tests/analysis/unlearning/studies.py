@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.unlearning.evidence import ArmEvidence, ModelEvidence
-from detect.scoring import SCHEMA, write_scores
+from detect.scores.table import SCHEMA, write_scores
 from detect.task_accuracy.answers import AccuracyRow, write_accuracy
 from detect.token_statistics import TokenStatistics, unscored, write_statistics
 from inject.examples.example import Example, example_id, write_examples

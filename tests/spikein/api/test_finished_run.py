@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import spikein
-from analysis.result_files import write_analysis
 from analysis.results import analyse
+from analysis.results_step import write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE

@@ -79,7 +79,7 @@ def unlearning(forget: str = "share: 0.5", more: str = "") -> tuple[str, ...]:
 ASKED = "statistics gradients"
 """What every model that is scored is asked for."""
 MODELS = f"model {ASKED} trajectory"
-ADDED = f"membership plan audit model {ASKED} scores results"
+ADDED = f"membership plan audit model {ASKED} scores results figures"
 
 
 def sources(kind: str) -> tuple[str, ...]:
@@ -145,11 +145,11 @@ CASES: dict[str, Case] = {
     ),
     "seeds": case(
         # The corpus is searched for the rows that each seed invents.
-        "corpus examples membership plan model results accuracy_gain trajectory variants",
+        "corpus examples membership plan model results figures accuracy_gain trajectory variants",
         "seeds=[1]",
         *variant("kind: question"),
     ),
-    "sweep": case("model results accuracy_gain trajectory", "sweep={{train.lr: [0.02]}}"),
+    "sweep": case("model results figures accuracy_gain trajectory", "sweep={{train.lr: [0.02]}}"),
     "model.shape": case("base", "model.shape={folder}/other.yaml"),
     "model.pretrained": case(
         f"tokenizer model {ASKED} accuracy", "model.pretrained={folder}/b", *PRETRAINED
@@ -434,7 +434,7 @@ CASES: dict[str, Case] = {
         "general_text", "unlearning.general_tokens=500", *unlearning()
     ),
     "unlearning.relearn.steps": case(
-        "relearned statistics gradients",
+        "relearned statistics gradients unlearning",
         "unlearning.relearn.steps=[2, 4]",
         *unlearning(more=", relearn: {{steps: [1, 4]}}"),
     ),
@@ -445,7 +445,7 @@ CASES: dict[str, Case] = {
         "half", "unlearning.relearn.share=0.4", *unlearning(more=", relearn: {{steps: [1]}}")
     ),
     "unlearning.conditions": case(
-        "rounded",
+        "rounded unlearning",
         "unlearning.conditions=[4bit]",
         *unlearning(more=", conditions: [8bit]"),
     ),
@@ -556,18 +556,20 @@ CASES: dict[str, Case] = {
         "where; the number format that it means for `dtype: auto` counts", "detect.device=cpu"
     ),
     "analysis.replicates": case("results", "analysis.replicates=200"),
-    "analysis.confidence": case("results accuracy_gain trajectory", "analysis.confidence=0.9"),
+    "analysis.confidence": case(
+        "results figures accuracy_gain trajectory", "analysis.confidence=0.9"
+    ),
     "analysis.false_positive_rates": case(
         "results trajectory", "analysis.false_positive_rates=[0.1]"
     ),
     "analysis.false_discovery_rate": case("results", "analysis.false_discovery_rate=0.2"),
     "analysis.zero_copies": case(
-        "results accuracy_gain trajectory", "analysis.zero_copies=nonmember"
+        "results figures accuracy_gain trajectory", "analysis.zero_copies=nonmember"
     ),
-    "analysis.max_unscored": case("results trajectory", "analysis.max_unscored=0.2"),
+    "analysis.max_unscored": case("results figures trajectory", "analysis.max_unscored=0.2"),
     "analysis.max_unscored_tune": case("results trajectory", "analysis.max_unscored_tune=0.2"),
-    "analysis.min_members": case("results trajectory", "analysis.min_members=3"),
-    "analysis.high_copies": case("results trajectory", "analysis.high_copies=3"),
+    "analysis.min_members": case("results figures trajectory", "analysis.min_members=3"),
+    "analysis.high_copies": case("results figures trajectory", "analysis.high_copies=3"),
     "analysis.task_accuracy": case("accuracy accuracy_gain", "analysis.task_accuracy=false"),
     "analysis.dataset_detectors": case("results", "analysis.dataset_detectors=[ensemble]"),
     "analysis.shards": case(

@@ -171,7 +171,7 @@ def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
     formula.write_text(formula.read_text().replace("<", ">"))
     after = digests()
     new = [kind for digest, kind in after.items() if digest not in before]
-    assert set(new) == {"scores", "results"}
+    assert set(new) == {"scores", "results", "figures"}
 
 
 def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):

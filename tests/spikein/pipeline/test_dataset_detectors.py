@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.dataset_detectors.orders import load_orders
-from detect.scoring import read_scores
+from detect.scores.table import read_scores
 from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples
 from spikein.config.load import read_experiment

@@ -62,9 +62,9 @@ def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outsi
     assert changed(first, steps(outside / "tiny.yaml")) == set()
     (outside / "helper.py").write_text("SCALE = 2.0\n")
     second = steps(outside / "tiny.yaml")
-    assert changed(first, second) == {"scores", "results"}
+    assert changed(first, second) == {"scores", "results", "figures"}
     (outside / "my_detector.py").write_text(DETECTOR.replace("min", "max"))
-    assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results"}
+    assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results", "figures"}
 
 
 def test_every_built_in_detectors_source_is_part_of_its_scores(outside):
@@ -126,7 +126,7 @@ def test_a_whole_experiment_with_a_detector_of_the_users(outside):
     second = scored(outside)
     assert second == {name: 2 * score for name, score in first.items()}
     new = artifacts(outside).keys() - stored.keys()
-    assert {name.split("/")[0] for name in new} == {"scores", "results"}
+    assert {name.split("/")[0] for name in new} == {"scores", "results", "figures"}
 
 
 @pytest.mark.slow

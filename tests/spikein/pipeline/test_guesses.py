@@ -9,7 +9,7 @@ from detect.generation.guesses import read_guesses
 from detect.generation.word_statistics import read_words
 from detect.score_file.request import DetectFileRequest
 from detect.score_file.score import detect_file
-from detect.scoring import read_scores
+from detect.scores.table import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from tests.conftest import make_texts

@@ -13,7 +13,7 @@ from tests.spikein.tiny import write_tiny
 
 KINDS = (
     "tokenizer", "examples", "corpus", "plan", "audit", "model", "frequency", "statistics",
-    "scores", "results", "accuracy_gain", "trajectory",
+    "scores", "results", "accuracy_gain", "trajectory", "figures",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.policy import ScoringPolicy
-from detect.scoring import read_scores
+from detect.scores.table import read_scores
 from inject.examples.example import read_examples
 from inject.stream.exposures import exposure_until, read_exposures
 from spikein.config.load import read_experiment

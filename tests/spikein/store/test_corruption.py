@@ -40,8 +40,9 @@ EXPORT = ExportSettings(format="jsonl")
 KINDS = {
     "tokenizer", "corpus", "examples", "variants", "plan", "audit", "model", "statistics",
     "frequency", "scores", "accuracy", "accuracy_gain", "trajectory", "results",
+    "figures",
 }  # fmt: skip
-READ_BY_NOBODY = {"accuracy_gain", "trajectory", "results"}
+READ_BY_NOBODY = {"figures"}
 """Kinds of which no other artifact is made."""
 LEAST_CASES = 144
 

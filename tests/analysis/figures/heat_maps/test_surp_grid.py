@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from analysis.arm import Cohort, load_arm
-from analysis.figures import build_figures
 from analysis.figures.cohort_scores import CohortData
+from analysis.figures.figures_step import build_figures
 from analysis.figures.heat_maps.surp_grid import draw_surp_grid
 from analysis.results import analyse
 from analysis.selection.tuning import setting_aucs

@@ -7,10 +7,11 @@ from itertools import pairwise
 import pytest
 
 from analysis.arm import axis_names
-from analysis.figures import build_figures
 from analysis.figures.detectors import MAX_DETECTORS, strongest
+from analysis.figures.figures_step import build_figures
 from analysis.metrics_table import split_by_cohort
-from analysis.page import CostRow, Report, write_report
+from analysis.page.render import write_report
+from analysis.page.report import CostRow, Report
 from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
 from analysis.page.tables.grid import MAX_ROWS, OPEN_ROWS
 from analysis.page.tables.leaderboard import leaderboard, left_out_listing

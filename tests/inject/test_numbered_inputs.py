@@ -1,15 +1,13 @@
 """Steps that compare many models name their inputs by number, and find them again."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
-from inject.step import Reading
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.inputs import numbered_folders, numbered_inputs, numbered_reads
+from inject.numbered_inputs import numbered_folders, numbered_inputs, numbered_reads
+from inject.step import Reading, Step
 
 
 def step(label: str) -> Step:
-    return Step(kind="thing", label=label, settings={"label": label}, build=lambda context: None)
+    return Step(kind="thing", label=label, settings={"label": label})
 
 
 def test_each_group_gets_back_what_it_put_in():
@@ -19,7 +17,7 @@ def test_each_group_gets_back_what_it_put_in():
     ]
     inputs = numbered_inputs(groups)
     assert len(inputs) == 18
-    finished = {name: SimpleNamespace(path=Path(one.label)) for name, one in inputs.items()}
+    finished = {name: Path(one.label) for name, one in inputs.items()}
     for number, group in enumerate(groups):
         expected = {name: Path(one.label) for name, one in group.items() if one is not None}
         assert numbered_folders(finished, number) == expected

@@ -1,0 +1,159 @@
+"""The step of an experiment's results, and its files: six tables, and what was chosen and left out.
+
+The run's folder holds copies of the tables under the same names.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from analysis.arm import Arm
+from analysis.compared_rows import UnscoredRows
+from analysis.dataset_detectors.registry import method_roots
+from analysis.factors.findings import analyse_factors
+from analysis.results import Analysis, CohortChoice, analyse
+from analysis.settings import AnalysisSettings
+from detect.scores.table import SCORES_FILE, default_settings
+from inject.numbered_inputs import StepGroup, numbered_folders, numbered_inputs, numbered_reads
+from inject.settings import plain
+from inject.step import Step, StepContext
+from inject.stream.exposures import RECORDS, read_exposures, seen_copy_counts, seen_variants
+from inject.tables import read_parquet
+
+METRICS_FILE = "metrics.parquet"
+DIFFERENCES_FILE = "differences.parquet"
+DATASETS_FILE = "dataset_detectors.parquet"
+FLAGGED_FILE = "flagged.parquet"
+FACTORS_FILE = "factors.parquet"
+FINDINGS_FILE = "findings.json"
+TABLE_FILES = (
+    METRICS_FILE,
+    DIFFERENCES_FILE,
+    SCORES_FILE,
+    DATASETS_FILE,
+    FLAGGED_FILE,
+    FACTORS_FILE,
+)
+"""The tables, see `analysis.results.Analysis`; the scores are those of the selected settings."""
+
+_CHOICES = TypeAdapter(tuple[CohortChoice, ...])
+_UNSCORED = TypeAdapter(tuple[UnscoredRows, ...])
+
+
+def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, label: str) -> Step:
+    """Analyse all models of an experiment.
+
+    Args:
+        models: their values are `axes` (pairs), `seed`, `model` (`contaminated`, `base`, `twin` or
+            `retrained`) and `fixed_levels`; their steps `scores`, `examples`, `model` (none where
+            it saw no copies, whose number has no meaning) and what dataset-level detectors read
+            besides, by the names of `Arm.further`.
+        settings: of the analysis.
+        label: for people.
+    """
+    inputs = numbered_inputs([one.steps for one in models])
+    return Step(
+        kind="results",
+        label=label,
+        function=f"{__name__}:build",
+        settings={
+            # Whether models are asked questions is visible in the graph.
+            "analysis": plain(settings, exclude={"task_accuracy", "shards", "shuffles"}),
+            "arms": [dict(one.values) for one in models],
+        },
+        inputs=inputs,
+        libraries=("numpy", "scipy", "scikit-learn", "statsmodels"),
+        code=method_roots(settings.dataset_detectors),
+        reads=numbered_reads(inputs, "model", RECORDS),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Analyse the models, and write what was found."""
+    settings = AnalysisSettings.model_validate(context.settings["analysis"])
+    arms = open_arms(context.settings["arms"], context.inputs)
+    done = 0
+
+    def on_cohort(cohort: str) -> None:
+        nonlocal done
+        context.report(done, len(arms), unit="models", note=cohort)
+        done += 1
+
+    analysis = analyse(arms, settings, progress=on_cohort)
+    context.report(len(arms), len(arms), unit="models", note="factors")
+    factors = analyse_factors(arms, analysis.choices_by_cohort, settings)
+    write_analysis(context.out, replace(analysis, factors=factors))
+
+
+def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -> list[Arm]:
+    """Return the models of `results_step`.
+
+    Args:
+        models: the step's setting `arms`.
+        inputs: the folders of its inputs.
+
+    Raises:
+        InputError: scores or exposures are missing or damaged.
+    """
+    found = []
+    for number, model in enumerate(models):
+        folders = numbered_folders(inputs, number)
+        scores, examples = folders.pop("scores"), folders.pop("examples")
+        training = folders.pop("model", None)
+        seen = None if training is None else read_exposures(training)
+        found.append(
+            Arm(
+                axes=dict(model["axes"]),
+                seed=model["seed"],
+                model=model["model"],
+                scores=scores,
+                examples=examples,
+                copies=None if seen is None else seen_copy_counts(seen),
+                variants={} if seen is None else seen_variants(seen),
+                defaults=default_settings(scores),
+                training=training,
+                fixed_levels=model["fixed_levels"],
+                further=folders,
+            )
+        )
+    return found
+
+
+def write_analysis(folder: Path, analysis: Analysis) -> None:
+    """Write an analysis into a folder."""
+    pq.write_table(analysis.metrics, folder / METRICS_FILE)
+    pq.write_table(analysis.differences, folder / DIFFERENCES_FILE)
+    pq.write_table(analysis.scores, folder / SCORES_FILE)
+    pq.write_table(analysis.datasets, folder / DATASETS_FILE)
+    pq.write_table(analysis.flagged, folder / FLAGGED_FILE)
+    if analysis.factors is not None:
+        pq.write_table(analysis.factors, folder / FACTORS_FILE)
+    findings = {
+        "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
+        "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
+    }
+    (folder / FINDINGS_FILE).write_text(json.dumps(findings, indent=1))
+
+
+def read_analysis(folder: Path) -> Analysis:
+    """Read what `write_analysis` wrote.
+
+    Raises:
+        InputError: naming the table that is missing or damaged.
+    """
+    findings = json.loads((folder / FINDINGS_FILE).read_text())
+    return Analysis(
+        metrics=read_parquet(folder / METRICS_FILE),
+        differences=read_parquet(folder / DIFFERENCES_FILE),
+        scores=read_parquet(folder / SCORES_FILE),
+        datasets=read_parquet(folder / DATASETS_FILE),
+        flagged=read_parquet(folder / FLAGGED_FILE),
+        choices=_CHOICES.validate_python(findings["choices"]),
+        unscored=_UNSCORED.validate_python(findings["unscored"]),
+        factors=read_parquet(folder / FACTORS_FILE) if (folder / FACTORS_FILE).is_file() else None,
+    )

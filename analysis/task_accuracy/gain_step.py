@@ -1,0 +1,61 @@
+"""The step of accuracy gain: what task accuracy gained by training, over all arms."""
+
+from collections.abc import Sequence
+
+from analysis.settings import AnalysisSettings
+from analysis.task_accuracy.contamination import (
+    AccuracyArm,
+    accuracy_cells,
+    accuracy_table,
+    write_accuracy_table,
+)
+from inject.numbered_inputs import StepGroup, numbered_folders, numbered_inputs, numbered_reads
+from inject.step import Step, StepContext
+from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
+
+_USED = {"confidence", "zero_copies"}
+
+
+def accuracy_gain_step(
+    arms: Sequence[StepGroup], settings: AnalysisSettings, *, label: str
+) -> Step:
+    """Compare members and non-members, before and after, over all arms of an experiment.
+
+    Args:
+        arms: their values are `axes` (pairs) and `seed`; their steps `after` and `before` (the
+            answers; no `before` where there is no base model), `examples`, and `model`.
+        settings: of the analysis.
+        label: for people.
+    """
+    inputs = numbered_inputs([arm.steps for arm in arms])
+    return Step(
+        kind="accuracy_gain",
+        label=label,
+        function=f"{__name__}:build",
+        settings={
+            "analysis": settings.model_dump(mode="json", include=_USED),
+            "arms": [dict(arm.values) for arm in arms],
+        },
+        inputs=inputs,
+        libraries=("numpy",),
+        reads=numbered_reads(inputs, "model", EXPOSURES),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Compare the answers, and write the table."""
+    settings = AnalysisSettings.model_validate(context.settings["analysis"])
+    arms = []
+    for number, values in enumerate(context.settings["arms"]):
+        folders = numbered_folders(context.inputs, number)
+        arms.append(
+            AccuracyArm(
+                axes=dict(values["axes"]),
+                seed=values["seed"],
+                before=folders.get("before"),
+                after=folders["after"],
+                examples=folders["examples"],
+                copies=seen_copy_counts(read_exposures(folders["model"])),
+            )
+        )
+    write_accuracy_table(context.out, accuracy_table(accuracy_cells(arms, settings)))

@@ -1,0 +1,1 @@
+"""Scores as they are stored."""

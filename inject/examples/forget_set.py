@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 
 from inject import keyed
 from inject.errors import InputError, did_you_mean
-from inject.examples.example import Example
+from inject.examples.example import Example, members
 from inject.examples.random_rounding import draw_units
 from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
 from inject.settings import Settings
@@ -150,6 +150,17 @@ def listed_ids(selection: MemberSelection, *, where: str) -> list[ListedId] | No
         if before is not one:
             raise InputError(f"{one.value!r} stands at {before.where} already", where=one.where)
     return found
+
+
+def forgotten_rows(pool: Sequence[Example], seen: Sequence[Example]) -> list[Example]:
+    """Return the members of a pool whom the retrained model never sees, in the pool's order.
+
+    Args:
+        pool: the arm's examples.
+        seen: the same rows, with the sides that hold for the retrained model.
+    """
+    left = {one.example_id for one in members(seen)}
+    return [one for one in members(pool) if one.example_id not in left]
 
 
 def select_members(

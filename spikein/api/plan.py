@@ -19,10 +19,10 @@ from spikein.api.results import PlanResult, PlanRow
 from spikein.estimates.injection import injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
 from spikein.estimates.training import Hardware, training_estimates
+from spikein.pipeline.background import require_background
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
-from spikein.pipeline.steps.corpus import require_background
 from spikein.pipeline.steps.evidence.provider import BASE, TWIN
 from spikein.store.folder_check import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError

@@ -20,6 +20,7 @@ from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_setting
 from detect.needs import cost_text
+from inject.examples.examples_step import read_pool_reports
 from inject.step import library_versions
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
@@ -28,7 +29,6 @@ from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
 from spikein.pipeline.detector_steps import detector_steps
 from spikein.pipeline.graph import Step
 from spikein.pipeline.measured_cost import COST_FILE, MeasuredCost, read_cost
-from spikein.pipeline.steps.examples import read_pool_reports
 from spikein.pipeline.steps.results import open_arms
 from spikein.pipeline.steps.scores import asked_settings, detectors_left_out
 from spikein.store.artifact import Artifact, verified

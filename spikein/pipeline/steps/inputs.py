@@ -1,4 +1,4 @@
-"""How steps open their inputs: numbered ones, the corpus, and the examples as tokens.
+"""How steps open their inputs: numbered ones, and the corpus.
 
 Where an import's files lie is the corpus step's execution, never its identity: the store may hold
 a corpus that was imported from a folder which has been moved, copied or changed since.
@@ -9,16 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from pydantic import TypeAdapter
 
-from inject.corpus.corpus import Corpus, corpus_tokenizer
-from inject.corpus.tokenizer import encode_texts
-from inject.examples.example import Example, read_examples
-from inject.formats.importing import token_files
+from inject.corpus.corpus import Corpus
+from inject.formats.importing import AnyImport, token_files
 from inject.step import Reading
 from spikein.pipeline.graph import Step
 from spikein.store.artifact import Artifact
+
+_IMPORT: TypeAdapter[AnyImport] = TypeAdapter(AnyImport)
 
 
 def numbered_inputs(groups: Sequence[Mapping[str, Step | None]]) -> dict[str, Step]:
@@ -67,7 +66,9 @@ def open_corpus(corpus: Step, inputs: Mapping[str, Any]) -> Corpus:
     Raises:
         InputError: as `Corpus.open`.
     """
-    return Corpus.open(inputs["corpus"].path, outside=token_files(corpus.execution))
+    given = corpus.execution["imported"]
+    source = None if given is None else _IMPORT.validate_python(given)
+    return Corpus.open(inputs["corpus"].path, outside=token_files(source))
 
 
 @contextmanager
@@ -83,20 +84,3 @@ def reading_corpus(corpus: Step, inputs: Mapping[str, Any]) -> Iterator[list[str
     opened = open_corpus(corpus, inputs)
     yield [str(file) for file in opened.files]
     Corpus.open(Path(opened.path), outside=opened.files)
-
-
-def example_tokens(examples: Sequence[Example], tokenizer: Any) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the token ids of each example's text, by example_id; no special tokens."""
-    encoded = encode_texts(tokenizer, [example.text for example in examples])
-    return {example.example_id: ids for example, ids in zip(examples, encoded, strict=True)}
-
-
-def read_pool_and_corpus(
-    corpus: Step,
-    inputs: Mapping[str, Any],
-) -> tuple[list[Example], dict[str, npt.NDArray[np.int64]], Corpus]:
-    """Return examples, their token ids and the clean corpus of a step's inputs."""
-    clean = open_corpus(corpus, inputs)
-    pool = read_examples(inputs["examples"].path)
-    tokenizer = corpus_tokenizer(inputs["corpus"].path)
-    return pool, example_tokens(pool, tokenizer), clean

@@ -47,6 +47,7 @@ from detect.generation.continuations import (
 from detect.scoring import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from inject.examples.forget_set import forgotten_rows
 from inject.examples.parts import UNSPLIT
 from inject.settings import plain
 from inject.source_digest import root
@@ -59,7 +60,6 @@ from spikein.pipeline.steps.scores import asked_settings
 from spikein.pipeline.steps.statistics import model_libraries, open_target
 from spikein.pipeline.steps.training import ModelNode
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
-from spikein.pipeline.unlearning.unlearned_model import forgotten_rows
 
 AUDITS_FILE = "unlearning_audits.parquet"
 LOSS = {"detector": "loss"}

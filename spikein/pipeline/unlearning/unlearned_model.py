@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from inject.errors import InputError
 from inject.examples.example import Example, members, read_examples
-from inject.examples.forget_set import RetainSet, select_members
+from inject.examples.forget_set import RetainSet, forgotten_rows, select_members
 from inject.examples.parts import UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.plan.plan import read_plan
@@ -119,17 +119,6 @@ def unlearned_step(setting: MethodSetting, arm: ArmExperiment, given: Unlearning
         build=build,
         cost=model_cost(experiment),
     )
-
-
-def forgotten_rows(pool: list[Example], seen: list[Example]) -> list[Example]:
-    """Return the members of a pool whom the retrained model never sees, in the pool's order.
-
-    Args:
-        pool: the arm's examples.
-        seen: the same rows, with the sides that hold for the retrained model.
-    """
-    left = {one.example_id for one in members(seen)}
-    return [one for one in members(pool) if one.example_id not in left]
 
 
 def retained_rows(

@@ -19,10 +19,10 @@ from inject.examples.forget_set import ForgetSet
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.make_plan import PlanSettings
 from inject.plan.settings import Copies, Placement
+from inject.plan.twin_membership_step import twin_membership_step
 from inject.source_digest import PACKAGES
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
-from spikein.pipeline.steps.examples import twin_membership_step
 from tests.spikein.pipeline.test_identity import folder, hub, own, settings_of, steps
 from tests.spikein.tiny import SHAPE
 from train.job import StartModel, TrainingJob

@@ -11,8 +11,8 @@ from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from inject.overlap.general_text_step import OPENING, behind, take_tokens
 from inject.stream.exposures import read_exposures, seen_copy_counts
-from spikein.pipeline.unlearning.general_text import OPENING, behind, take_tokens
 from tests.analysis.oracles import auc
 
 pytestmark = pytest.mark.slow

@@ -1,25 +1,24 @@
 """The step that trains a tokenizer on the background."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from inject.corpus.background.background import Background
 from inject.corpus.background.document import Document
+from inject.corpus.background.mixture import mixed_documents
+from inject.corpus.background.registry import SOURCES, AnySource, source_code, sources_identity
 from inject.corpus.tokenizer import train_tokenizer
+from inject.reading.unchanged import unchanged
+from inject.settings import plain
 from inject.step import Step, StepContext
 
 SAMPLE_BYTES = 8_000_000
 """A tokenizer is trained on this much of the mixture; more changes little and takes long."""
 
 
-def tokenizer_step(background: Background, named: list[dict[str, Any]], vocabulary: int) -> Step:
-    """Train a tokenizer on the sources.
-
-    Args:
-        background: what it is trained on.
-        named: its identity.
-        vocabulary: number of ids.
-    """
+def tokenizer_step(
+    vocabulary: int, sources: Sequence[AnySource], named: list[dict[str, Any]], *, seed: int
+) -> Step:
+    """Train a tokenizer of so many ids on sources, whose `sources_identity` is `named`."""
     return Step(
         kind="tokenizer",
         label=f"bpe-{vocabulary}",
@@ -28,20 +27,20 @@ def tokenizer_step(background: Background, named: list[dict[str, Any]], vocabula
             "train": vocabulary,
             "sample_bytes": SAMPLE_BYTES,
             "sources": named,
-            "seed": background.seed,
+            "seed": seed,
         },
         libraries=("tokenizers",),
-        code=background.code(),
-        execution={"background": background.plain()},
+        code=tuple(place for one in sources for place in source_code(one)),
+        execution={"sources": [plain(one) for one in sources]},
     )
 
 
 def build(context: StepContext) -> None:
     """Train the tokenizer, and save it."""
     settings = context.settings
-    background = Background.given(context.execution["background"])
-    with background.unchanged(settings["sources"]):
-        texts = _sample(background.documents(), settings["sample_bytes"])
+    sources = SOURCES.validate_python(context.execution["sources"])
+    with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
+        texts = _sample(mixed_documents(sources, seed=settings["seed"]), settings["sample_bytes"])
         tokenizer = train_tokenizer(texts, settings["train"])
     tokenizer.save_pretrained(context.out)
 

@@ -5,26 +5,30 @@ prefixes), its last ones belong to the base model, so that no arm is trained on 
 has seen.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from inject.corpus.background import FilesSource
-from inject.corpus.background.background import Background
-from inject.corpus.background.mixture import MixtureReport
+from inject.corpus.background.files import FilesSource
+from inject.corpus.background.mixture import MixtureReport, mixed_documents
+from inject.corpus.background.registry import SOURCES, AnySource, source_code, sources_identity
 from inject.corpus.build import BuildOptions, build_corpus, too_short
 from inject.corpus.imported_files import PLACES
 from inject.corpus.parts import OF_CORPUS
 from inject.corpus.tokenizer import load_tokenizer
 from inject.overlap.filter import write_overlaps
 from inject.overlap.searched_rows import SearchedRows
+from inject.reading.unchanged import unchanged
+from inject.settings import plain
 from inject.step import Cost, Step, StepContext
 
 
 def corpus_step(
-    background: Background,
+    sources: Sequence[AnySource],
     named: list[dict[str, Any]],
     tokenizer: Step,
     *,
     tokens: int,
+    seed: int,
     searched: SearchedRows,
     label: str,
 ) -> Step:
@@ -33,10 +37,11 @@ def corpus_step(
     Documents that overlap with a row are left out and listed.
 
     Args:
-        background: the sources.
-        named: their identity.
+        sources: of the background.
+        named: their `sources_identity`.
         tokenizer: of the experiment.
         tokens: length of the corpus.
+        seed: of the order of documents.
         searched: the rows.
         label: for people.
     """
@@ -44,21 +49,16 @@ def corpus_step(
         kind="corpus",
         label=label,
         function=f"{__name__}:build",
-        settings={
-            "tokens": tokens,
-            "sources": named,
-            "seed": background.seed,
-            **searched.settings(),
-        },
+        settings={"tokens": tokens, "sources": named, "seed": seed, **searched.settings()},
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers", *searched.libraries()),
         volatile=(PLACES,),
-        code=(*background.code(), *searched.code()),
+        code=(*(place for one in sources for place in source_code(one)), *searched.code()),
         facets=OF_CORPUS,
         execution={
             "imported": None,
-            "background": background.plain(),
-            "searched": searched.plain(),
+            "sources": [plain(one) for one in sources],
+            "searched": plain(searched),
         },
         cost=Cost(disk_bytes=2 * tokens),
     )
@@ -66,14 +66,14 @@ def corpus_step(
 
 def build(context: StepContext) -> None:
     """Write the corpus, and the documents that were left out."""
-    settings, tokens = context.settings, context.settings["tokens"]
-    background = Background.given(context.execution["background"])
-    audit = SearchedRows.given(context.execution["searched"]).filter(settings)
-    report = MixtureReport()
-    with background.unchanged(settings["sources"]):
+    settings, execution = context.settings, context.execution
+    tokens, report = settings["tokens"], MixtureReport()
+    audit = SearchedRows.model_validate(execution["searched"]).filter(settings)
+    sources = SOURCES.validate_python(execution["sources"])
+    with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
         build_corpus(
             context.out,
-            documents=background.documents(report=report, keep=audit),
+            documents=mixed_documents(sources, seed=settings["seed"], report=report, keep=audit),
             tokenizer=load_tokenizer(str(context.inputs["tokenizer"])),
             tokens=tokens,
             mixture=report,
@@ -85,8 +85,8 @@ def build(context: StepContext) -> None:
         write_overlaps(context.out, audit.found, audit.facts())
 
 
-def require_background(background: Background, searched: SearchedRows, *, tokens: int) -> None:
-    """Read the files of the background as the corpus will, as far as it needs them.
+def require_background(corpus: Step) -> None:
+    """Read the files of the background as a corpus step will, as far as it needs them.
 
     Sources of other kinds are not read, and beside them tokens cannot be counted.
 
@@ -94,16 +94,17 @@ def require_background(background: Background, searched: SearchedRows, *, tokens
         InputError: a file cannot be read; or all documents that overlap with no example cannot hold
             so many tokens: one a byte, and two around each document.
     """
-    sources = background.sources
-    files = tuple(source for source in sources if isinstance(source, FilesSource))
+    settings, execution = corpus.settings, corpus.execution
+    sources = SOURCES.validate_python(execution.get("sources", ()))
+    files = [source for source in sources if isinstance(source, FilesSource)]
     if not files:
         return
+    keep = SearchedRows.model_validate(execution["searched"]).filter(settings)
     held = documents = 0
-    read = Background(sources=files, seed=background.seed)
-    for document in read.documents(keep=searched.filter()):
+    for document in mixed_documents(files, seed=settings["seed"], keep=keep):
         documents += 1
         held += len(document.text.encode()) + 2
-        if held >= tokens or len(files) < len(sources):
+        if held >= settings["tokens"] or len(files) < len(sources):
             return
     if len(files) == len(sources):
-        raise too_short(f"at most {held:,}" if held else "0", documents, tokens)
+        raise too_short(f"at most {held:,}" if held else "0", documents, settings["tokens"])

@@ -11,8 +11,9 @@ Cost: the documents before them are read once more, of each only the first words
 from collections.abc import Iterator
 from typing import Any
 
-from inject.corpus.background.background import Background
 from inject.corpus.background.document import Document
+from inject.corpus.background.mixture import mixed_documents
+from inject.corpus.background.registry import SOURCES, sources_identity
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.parts import TOKENS
 from inject.corpus.tokenizer import encode_texts
@@ -20,6 +21,7 @@ from inject.errors import InputError
 from inject.examples.example import Example, example_id, write_examples
 from inject.examples.parts import OF_EXAMPLES
 from inject.overlap.searched_rows import SearchedRows
+from inject.reading.unchanged import unchanged
 from inject.step import Step, StepContext
 
 DATASET = "general"
@@ -29,52 +31,40 @@ _HEAD = 64
 """Characters that show whether a document has any token at all."""
 
 
-def general_text_step(
-    background: Background,
-    named: list[dict[str, Any]],
-    corpus: Step,
-    *,
-    tokens: int,
-    searched: SearchedRows,
-) -> Step:
-    """Take so many tokens of the documents behind the corpus.
+def general_text_step(corpus: Step, tokens: int) -> Step | None:
+    """Take so many tokens of the documents behind a corpus; None where there is none to take.
 
     Args:
-        background: the sources.
-        named: their identity.
-        corpus: what was made of them (an import has no order of documents that goes on behind it).
-        tokens: how many to take.
-        searched: the rows that the documents must not overlap with.
+        corpus: its step; an imported one has no order of documents that goes on behind it.
+        tokens: how many.
     """
+    if not tokens or corpus.execution["imported"] is not None:
+        return None
     return Step(
         kind="general_text",
         label=f"{tokens}-behind-{corpus.label}",
         function=f"{__name__}:build",
-        settings={
-            "tokens": tokens,
-            "sources": named,
-            "seed": background.seed,
-            **searched.settings(),
-        },
+        # They are named, searched and ordered as those of the corpus.
+        settings={**corpus.settings, "tokens": tokens},
         inputs={"corpus": corpus},
-        libraries=("tokenizers", *searched.libraries()),
-        code=(*background.code(), *searched.code()),
+        libraries=corpus.libraries,
+        code=corpus.code,
         reads={"corpus": TOKENS},
         facets=OF_EXAMPLES,
-        execution={"background": background.plain(), "searched": searched.plain()},
+        execution=corpus.execution,
     )
 
 
 def build(context: StepContext) -> None:
     """Read the documents again, and write the openings of those behind the corpus."""
     settings, folder = context.settings, context.inputs["corpus"]
-    background = Background.given(context.execution["background"])
+    sources = SOURCES.validate_python(context.execution["sources"])
+    keep = SearchedRows.model_validate(context.execution["searched"]).filter(settings)
     tokenizer = corpus_tokenizer(folder)
     used = Corpus.open(folder).facts.documents
-    keep = SearchedRows.given(context.execution["searched"]).filter(settings)
-    with background.unchanged(settings["sources"]):
-        documents = behind(background.documents(keep=keep), used, tokenizer)
-        taken = take_tokens(documents, settings["tokens"], tokenizer)
+    with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
+        documents = mixed_documents(sources, seed=settings["seed"], keep=keep)
+        taken = take_tokens(behind(documents, used, tokenizer), settings["tokens"], tokenizer)
     write_examples(context.out, [_example(number, one) for number, one in enumerate(taken)])
 
 

@@ -4,10 +4,7 @@ Whether or not they will be drawn, so that one corpus serves all arms.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from inject.examples.contaminant import Contaminant, checked_options, contaminant_identity
 from inject.examples.datasets.registry import find_dataset, get_dataset
@@ -16,11 +13,10 @@ from inject.examples.load import load_examples
 from inject.overlap.filter import OverlapFilter
 from inject.overlap.settings import OverlapSettings
 from inject.reading.unchanged import unchanged
-from inject.settings import plain
+from inject.settings import Settings, plain
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchedRows:
+class SearchedRows(Settings):
     """What the background is compared with."""
 
     contaminants: tuple[Contaminant, ...]
@@ -45,30 +41,19 @@ class SearchedRows:
         every = self.contaminants if self.rules.active else ()
         return tuple(place for one in every for place in find_dataset(one.dataset).code)
 
-    def filter(self, settings: Mapping[str, Any] | None = None) -> OverlapFilter | None:
+    def filter(self, settings: Mapping[str, Any]) -> OverlapFilter | None:
         """Return what leaves out documents that overlap with a row; None without a rule.
 
         Args:
-            settings: of the step, `settings()` among them; rows that have changed since are
-                refused. None where nothing was named.
+            settings: of the step, `settings()` among them.
 
         Raises:
-            InputError: as `load_examples`; a dataset has changed.
+            InputError: as `load_examples`; the rows have changed since the step was named.
         """
         if not self.rules.active:
             return None
-        named = self._identities() if settings is None else settings["audited"]
-        with unchanged("contaminants", self._identities, named):
+        with unchanged("contaminants", self._identities, settings["audited"]):
             return OverlapFilter(self._rows(), self.rules)
-
-    def plain(self) -> Any:
-        """Return it as plain JSON values, for `Step.execution`."""
-        return _SEARCHED.dump_python(self, mode="json")
-
-    @staticmethod
-    def given(values: Any) -> "SearchedRows":
-        """Return what `plain` made these values of."""
-        return _SEARCHED.validate_python(values)
 
     def _rows(self) -> list[Example]:
         found: dict[tuple[str, str], Example] = {}
@@ -100,6 +85,3 @@ class SearchedRows:
         dataset = get_dataset(contaminant.dataset)
         options = checked_options(dataset, contaminant.options)
         return sorted(self.seeds) if dataset.follows_seed(options) else []
-
-
-_SEARCHED = TypeAdapter(SearchedRows)

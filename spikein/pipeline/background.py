@@ -1,44 +1,26 @@
-"""The steps of an experiment's background: its tokenizer, its clean corpus, the text behind it."""
+"""The steps of an experiment's background: its tokenizer, and its clean corpus."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-import inject.corpus.tokenizer_step
-import train.models.tokenizer_step
-from inject.corpus.background.background import Background
+from inject.corpus.background.registry import sources_identity
+from inject.corpus.tokenizer_step import tokenizer_step
 from inject.digest import canonical
 from inject.formats.import_step import import_step
 from inject.overlap.corpus_step import corpus_step
-from inject.overlap.corpus_step import require_background as require_sources
-from inject.overlap.general_text_step import general_text_step
 from inject.overlap.searched_rows import SearchedRows
 from inject.settings import plain
 from inject.step import Step
 from spikein.config.schema import Experiment
+from train.models.tokenizer_step import copied_tokenizer_step
 from train.settings import TokenizerTraining
 
 
-@dataclass(frozen=True, kw_only=True)
-class BackgroundSteps:
+class BackgroundSteps(NamedTuple):
     """What all arms with one background share."""
 
     tokenizer: Step
     corpus: Step
-    background: Background
-    """Without sources where the corpus is imported."""
-    named: list[dict[str, Any]]
-    """Its identity."""
-    searched: SearchedRows
-
-    def general_text(self, tokens: int) -> Step | None:
-        """Return so many tokens of the documents behind the corpus; None where there are none."""
-        # An imported corpus has no order of documents that goes on behind it.
-        if not tokens or not self.background.sources:
-            return None
-        return general_text_step(
-            self.background, self.named, self.corpus, tokens=tokens, searched=self.searched
-        )
 
 
 def background_steps(
@@ -51,30 +33,30 @@ def background_steps(
         tokens: length of the corpus.
         seeds: of all arms.
     """
-    model, settings = experiment.model, experiment.corpus
-    background, searched = _background(experiment), _searched(experiment, seeds)
-    named = background.identity()
+    model, given = experiment.model, experiment.corpus
+    named = sources_identity(given.sources)
     if isinstance(model.tokenizer, TokenizerTraining):
-        size = model.tokenizer.train
-        tokenizer = inject.corpus.tokenizer_step.tokenizer_step(background, named, size)
+        tokenizer = tokenizer_step(model.tokenizer.train, given.sources, named, seed=given.seed)
     else:
-        tokenizer = train.models.tokenizer_step.tokenizer_step(model)
-    if settings.imported is None:
+        tokenizer = copied_tokenizer_step(model)
+    searched = SearchedRows(
+        contaminants=experiment.contaminants, seeds=tuple(seeds), rules=experiment.audit
+    )
+    if given.imported is not None:
+        corpus = import_step(
+            given.imported, tokenizer, tokens=tokens, seed=given.seed, searched=searched
+        )
+    else:
         corpus = corpus_step(
-            background,
+            given.sources,
             named,
             tokenizer,
             tokens=tokens,
+            seed=given.seed,
             searched=searched,
-            label=settings.label(),
+            label=given.label(),
         )
-    else:
-        corpus = import_step(
-            settings.imported, tokenizer, tokens=tokens, seed=settings.seed, searched=searched
-        )
-    return BackgroundSteps(
-        tokenizer=tokenizer, corpus=corpus, background=background, named=named, searched=searched
-    )
+    return BackgroundSteps(tokenizer, corpus)
 
 
 def shared_key(experiment: Experiment) -> str:
@@ -88,19 +70,4 @@ def shared_key(experiment: Experiment) -> str:
             "audit": plain(experiment.audit),
             "contaminants": [plain(one) for one in experiment.contaminants],
         }
-    )
-
-
-def require_background(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) -> None:
-    """Read the files of the background as the corpus will (see `inject.overlap.corpus_step`)."""
-    require_sources(_background(experiment), _searched(experiment, seeds), tokens=tokens)
-
-
-def _background(experiment: Experiment) -> Background:
-    return Background(sources=experiment.corpus.sources, seed=experiment.corpus.seed)
-
-
-def _searched(experiment: Experiment, seeds: Sequence[int]) -> SearchedRows:
-    return SearchedRows(
-        contaminants=experiment.contaminants, seeds=tuple(seeds), rules=experiment.audit
     )

@@ -13,6 +13,7 @@ from inject.corpus.separators import Separation
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.examples_step import examples_step
+from inject.overlap.general_text_step import general_text_step
 from inject.plan.plan_step import plan_step
 from inject.plan.settings import separations
 from inject.reading.rows import unread_note
@@ -21,7 +22,7 @@ from inject.variants.variants_step import LocalModels, variants_step
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.background import BackgroundSteps, background_steps, shared_key
+from spikein.pipeline.background import background_steps, shared_key
 from spikein.pipeline.graph import Graph, Step
 from spikein.pipeline.steps.dataset_detectors.further_steps import FurtherSteps, further_steps
 from spikein.pipeline.steps.evidence.provider import TWIN, EvidenceSources
@@ -213,8 +214,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
     if (key := shared_key(experiment)) not in memory:
         found = background_steps(experiment, tokens=shared.tokens, seeds=shared.seeds)
         memory[key] = found, base_node(experiment, found.corpus)
-    background, base = memory[key]
-    tokenizer, corpus = background.tokenizer, background.corpus
+    (tokenizer, corpus), base = memory[key]
     examples = examples_step(
         experiment.contaminants,
         experiment.pool,
@@ -303,16 +303,16 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
                 sources=sources,
                 device=shared.device,
             ),
-            background,
+            corpus,
         ),
     )
 
 
-def _unlearning(given: ScoredArm, background: BackgroundSteps) -> UnlearningNodes | None:
+def _unlearning(given: ScoredArm, corpus: Step) -> UnlearningNodes | None:
     nodes, section = unlearning_nodes(given), given.arm.experiment.unlearning
     if nodes is None or section is None:
         return None
-    return replace(nodes, general=background.general_text(section.general_tokens))
+    return replace(nodes, general=general_text_step(corpus, section.general_tokens))
 
 
 def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.make_plan import PlanSettings
 from inject.plan.plan_step import CopyCountDraw, plan_step
+from inject.plan.rewritten_pools import twin_membership_step
 from inject.plan.settings import Copies, Placement
-from inject.plan.twin_membership_step import twin_membership_step
 from inject.stream.audit_step import audit_step
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment

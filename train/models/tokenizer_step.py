@@ -11,7 +11,7 @@ from train.models.tokenizer_check import fitting_tokenizer
 from train.settings import ModelSettings
 
 
-def tokenizer_step(model: ModelSettings) -> Step:
+def copied_tokenizer_step(model: ModelSettings) -> Step:
     """Copy a tokenizer from a path or hub id."""
     return Step(
         kind="tokenizer",

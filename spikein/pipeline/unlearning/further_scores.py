@@ -10,8 +10,8 @@ from typing import NamedTuple
 from inject.errors import InputError
 from inject.examples.example import members, read_examples
 from inject.examples.parts import UNSPLIT
-from inject.examples.rewritten_pools import paraphrased_step, relearned_step
 from inject.model_folder import LOG_FILE
+from inject.plan.rewritten_pools import paraphrased_step, relearned_step
 from inject.source_digest import root
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import Relearning, UnlearningSection

@@ -3,7 +3,7 @@
 import datasets
 import pytest
 
-from inject.corpus.background.background import Background
+from inject.corpus.background.registry import sources_identity
 from inject.corpus.tokenizer_step import tokenizer_step
 from inject.errors import SpikeinError, Unreachable
 from inject.hub.offline import UNRESOLVED, without_network
@@ -36,8 +36,7 @@ def hub(monkeypatch, tmp_path):
 
 def tokenizer():
     corpus = read(SOURCE, "model.tokenizer={train: 300}").corpus
-    background = Background(sources=corpus.sources, seed=corpus.seed)
-    return tokenizer_step(background, background.identity(), 300)
+    return tokenizer_step(300, corpus.sources, sources_identity(corpus.sources), seed=corpus.seed)
 
 
 def run(step, store):

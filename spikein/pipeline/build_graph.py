@@ -50,7 +50,6 @@ _AGAINST_THE_TWIN = (
     "reference compares with the clean twin. An auditor of another's model has no such twin, so "
     "read it as an upper bound."
 )
-
 _LOCAL_MODELS = LocalModels(
     "train.models.pretrained:model_identity", "train.models.generation:LocalWriter"
 )
@@ -204,7 +203,6 @@ class _Shared(NamedTuple):
     """Length of the clean corpus."""
     seeds: tuple[int, ...]
     separations: tuple[Separation, ...]
-    """What texts leave room for in a window, as arms share the pool."""
     device: Device
 
 

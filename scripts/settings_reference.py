@@ -18,9 +18,8 @@ from detect.settings import DetectSettings
 from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
-from inject.examples.contaminant import Contaminant
+from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.datasets.registry import built_in_names, get_dataset
-from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.overlap.settings import OverlapSettings
 from inject.plan.settings import Copies, Placement

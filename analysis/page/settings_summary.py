@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from analysis.page.report import Fact
 from detect.settings import DetectSettings
-from inject.examples.contaminant import Contaminant
-from inject.examples.settings import PoolSettings
+from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants

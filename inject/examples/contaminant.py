@@ -1,4 +1,4 @@
-"""What a user writes about one dataset to be spiked, and its identity.
+"""What a user writes about one dataset to be spiked, with its identity, and about the pool.
 
 A `Contaminant` is checked whole when it is made: unknown datasets, options of the wrong type,
 keys that the dataset could only ignore. Its identity holds the digests of its files, or the
@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -28,6 +28,20 @@ _PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 MAX_ROWS = 1_000_000
 """Of one side: all examples are held in memory, at some 5 kB each."""
 Rows = Annotated[int, Field(gt=0, le=MAX_ROWS)]
+
+
+class PoolSettings(Settings):
+    """How rows become members and non-members."""
+
+    near_duplicate: Annotated[float, Field(gt=0, le=1)] | None = 0.7
+    """Rows of one dataset or of two whose word 3-grams overlap by this share (Jaccard) or more,
+    and that are not of one group, are near-duplicates: only one stays. null: keep all."""
+    min_tokens: Annotated[int, Field(ge=2)] = 8
+    """Rows with fewer tokens are dropped and counted: they occur by chance anywhere."""
+    long_examples: Literal["error", "truncate", "drop", "split"] = "error"
+    """What to do with rows longer than the context, or than what separators leave of it where a
+    copy must lie inside one window: stop; cut the text (both sides alike);
+    drop them (both sides alike); or leave them whole, so that a copy spans several windows."""
 
 
 class Contaminant(Settings):

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.examples.near_duplicates import near_duplicate_pairs
-from inject.examples.pool import random_rows
+from inject.examples.pool import near_duplicate_pairs, random_rows
 from inject.examples.strata import Stratum, dataset_generator, keyed_strata
 
 # As for the two sides: so many times the rows asked for are compared, and more where they do not

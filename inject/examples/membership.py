@@ -1,4 +1,4 @@
-"""Who is a member: every row's chance is its share, exactly.
+"""Who is a member, and who of each side tunes detectors: every row's chance is its share, exactly.
 
 The members and non-members of each stratum are its shares, rounded at random. Then the
 stratum's groups lie on a circle, one after the other, which starts anywhere: some rows in a row
@@ -9,21 +9,25 @@ out. Strata that would have less than one row on a side cannot be balanced; they
 if they were one, and so are strata whose gaps are too short for their groups. Where even all rows
 together are too few for that, orders are drawn until whole groups fit; there alone chances may
 differ a little with the size of a group.
+
+Whole groups of a side go to `tune`, each with the probability `tune_share`. In each stratum they
+are neighbours in the order in which copy counts are assigned (`inject.plan.copy_counts`), so that
+each split has the counts nearly in balance although neither draw depends on the other.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from inject import keyed
 from inject.errors import InputError
-from inject.examples.example import Example, Loss, Side
+from inject.examples.example import Example, Loss, Side, Split
 from inject.examples.pool import UsableRows
-from inject.examples.random_rounding import round_table
+from inject.examples.random_rounding import draw_units, round_table
 from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
-from inject.examples.tune_split import draw_splits
 
 _MAX_TRIES = 200
 
@@ -224,3 +228,57 @@ def _filled(
 
 def _rows(groups: Sequence[Group]) -> int:
     return sum(len(group.rows) for group in groups)
+
+
+def draw_splits(
+    examples: Sequence[Example], *, side: Side, tune_share: float, seed: int
+) -> dict[str, Split]:
+    """Draw the split of each row; by example_id.
+
+    Args:
+        examples: one side of one dataset.
+        side: which side it is.
+        tune_share: each row's probability to be in `tune`.
+        seed: the experiment's seed.
+    """
+    share = Fraction(str(tune_share))
+    strata = keyed_strata(examples, stream=keyed.Stream.LEVEL, seed=seed)
+    name = f"{examples[0].dataset}\n{side}"
+    random = dataset_generator(name, stream=keyed.Stream.SPLIT, seed=seed)
+    groups: list[Group] = []
+    masses: list[int] = []
+    places: list[range] = []
+    for stratum in strata:
+        places.append(range(len(groups), len(groups) + len(stratum.groups)))
+        groups += stratum.groups
+        masses += _arc(stratum, share, random)
+    capacities = [share.denominator * len(group.rows) for group in groups]
+    tune = draw_units(masses, capacities, places, random)
+    return {
+        row.example_id: "tune" if inside else "test"
+        for group, inside in zip(groups, tune, strict=True)
+        for row in group.rows
+    }
+
+
+def _arc(stratum: Stratum, share: Fraction, random: np.random.Generator) -> list[int]:
+    """Return how much of each group lies on a share of the circle that starts anywhere.
+
+    In parts of a row, of which there are `share.denominator`. Each group's expectation is its
+    share: it is on the arc, off it, or across one of its two ends.
+    """
+    whole = stratum.size * share.denominator
+    length = stratum.size * share.numerator
+    start = int(random.integers(whole))
+    found = []
+    place = 0
+    for group in stratum.groups:
+        stop = place + len(group.rows) * share.denominator
+        found.append(
+            sum(
+                max(0, min(stop, start + length - turn) - max(place, start - turn))
+                for turn in (0, whole)
+            )
+        )
+        place = stop
+    return found

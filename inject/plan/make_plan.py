@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from inject import keyed
+from inject.corpus.separators import Separators
 from inject.errors import InputError
 from inject.examples.example import Example, members
 from inject.plan.copy_counts import CopyCount, draw_copy_counts
 from inject.plan.placement import UnplacedCopies, place_copies
 from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts, payload_type
-from inject.plan.separators import Separators
 from inject.plan.settings import Copies, Placement
 from inject.settings import plain
 from inject.stream.view import SourceSlice, TokenSource, concatenated

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inject.stream.boundaries import Separator
+from inject.corpus.separators import Separator
 from inject.stream.exposures import CopyName
 from inject.stream.view import Insertions, TokenSource, View
 from inject.tables import read_parquet

@@ -6,11 +6,11 @@ from pydantic import TypeAdapter
 
 from inject.corpus.corpus import corpus_tokenizer
 from inject.corpus.parts import TOKENS
+from inject.corpus.separators import separators_for
 from inject.examples.example import members, read_examples
 from inject.examples.parts import UNSPLIT
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import write_plan
-from inject.plan.separators import separators_for
 from inject.step import Step, StepContext
 from inject.stream.inputs import corpus_execution, read_pool_and_corpus, renditions_of
 
@@ -81,7 +81,7 @@ def build(context: StepContext) -> None:
         tokens,
         settings,
         source=clean,
-        separators=separators_for(settings.placement, tokenizer),
+        separators=separators_for(settings.placement.separation, tokenizer),
         vocabulary=clean.vocabulary,
         renditions=renditions_of(context),
         candidates=candidates,

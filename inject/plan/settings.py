@@ -1,11 +1,12 @@
 """The settings of a plan: how many copies of each member, and where they go."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from inject.corpus.separators import Separation, Separator
 from inject.settings import Settings
-from inject.stream.boundaries import Separator
 
 MAX_COPIES = 1_000_000
 """Of one example."""
@@ -111,6 +112,11 @@ class Placement(Settings):
         """The separator, with the default of the policy filled in."""
         return self.separator or ("end" if self.policy == "document" else "none")
 
+    @property
+    def separation(self) -> Separation:
+        """What stands around each copy."""
+        return Separation(self.separated_by, self.policy == "document")
+
     def label(self) -> str:
         """Return a short text such as `window 0.8-1 end` for tables and folder names."""
         parts: list[str] = [self.policy]
@@ -121,3 +127,13 @@ class Placement(Settings):
         if self.separator is not None:
             parts.append(self.separator)
         return " ".join(parts)
+
+
+def separations(placements: Iterable[Placement]) -> tuple[Separation, ...]:
+    """Return each kind of separators that take room in a copy's only window, once, sorted.
+
+    Args:
+        placements: of all arms; those that let copies lie across windows ask for no room.
+    """
+    found = {one.separation for one in placements if one.contained and one.separated_by != "none"}
+    return tuple(sorted(found))

@@ -7,15 +7,12 @@ document whose start fell among the tokens that gave way starts with the next wi
 Cost: one binary search a document.
 """
 
-from typing import Literal
-
 import numpy as np
 import numpy.typing as npt
 
-I64 = npt.NDArray[np.int64]
+from inject.corpus.separators import Separator
 
-Separator = Literal["none", "blank_line", "end", "start_end"]
-"""What stands around each copy (`inject.plan.settings.Placement.separator`)."""
+I64 = npt.NDArray[np.int64]
 
 
 def document_starts(

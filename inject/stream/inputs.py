@@ -17,7 +17,6 @@ from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example, read_examples
 from inject.formats.layout import token_files
-from inject.settings import plain
 from inject.step import Step, StepContext
 from inject.stream.exposures import TextKey
 from inject.variants.rendition import WHOLE, Rendition, read_renditions
@@ -31,8 +30,6 @@ def corpus_execution(corpus: Step) -> dict[str, Any]:
     Args:
         corpus: the step that made it.
     """
-    if corpus.build is not None:
-        return {"imported": None if corpus.execution is None else plain(corpus.execution)}
     return {"imported": corpus.execution["imported"]}
 
 

@@ -20,7 +20,8 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from inject.stream.boundaries import Separator, document_starts
+from inject.corpus.separators import Separator
+from inject.stream.boundaries import document_starts
 
 I64 = npt.NDArray[np.int64]
 Layout = Literal["flow", "window"]

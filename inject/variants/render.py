@@ -1,7 +1,7 @@
 """All texts that copies can carry: every variant of every member.
 
 Deterministic but for what a server answers; the tokens of `whole` are the example's own. Cost: one
-pass of the tokenizer over the texts that differ from their example, and what a model takes.
+pass of the tokenizer over the texts and one over those that differ, and what a model takes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,7 +46,6 @@ class _Text(NamedTuple):
 
 def render_variants(
     members: Sequence[Example],
-    tokens: Mapping[str, I64],
     variants: Variants,
     *,
     tokenizer: "PreTrainedTokenizerBase",
@@ -58,9 +57,8 @@ def render_variants(
 
     Args:
         members: the examples that are spiked.
-        tokens: the token ids of each one's text, by example_id.
         variants: which variants.
-        tokenizer: encodes changed texts.
+        tokenizer: encodes texts.
         seed: keys what is replaced at random.
         writer: opens the model of a variant `paraphrase` with `by: model`.
         progress: called with the number of a model's answers so far, and in all.
@@ -69,6 +67,8 @@ def render_variants(
         InputError: a part or a paraphrase that an example has not; a model that does not answer
             or answers with the text itself; a variant of fewer than two tokens.
     """
+    whole = encode_texts(tokenizer, [one.text for one in members])
+    tokens = {one.example_id: ids for one, ids in zip(members, whole, strict=True)}
     found: list[Rendition] = []
     texts: list[_Text] = []
     for kind, variant in enumerate(variants.of):

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from inject.corpus.separators import end_separators, separators_for
 from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
-from inject.plan.separators import end_separators, separators_for
 from inject.plan.settings import Copies, Placement
 from inject.stream.view import View, clean_view
 
@@ -98,7 +98,7 @@ def _view(placement: Placement | None) -> tuple[View, list[int]]:
         source=Toy(),
         separators=end_separators(END, document=True)
         if placement.policy == "document"
-        else separators_for(placement, None),
+        else separators_for(placement.separation, None),
         vocabulary=1000,
     )
     return plan.view(Toy()), [int(name.example_id) for name in plan.names()]

@@ -14,6 +14,7 @@ from detect.evidence.provider import BASE, TWIN
 from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError, Unreachable
 from inject.hub.offline import without_network
+from inject.overlap.corpus_step import require_background
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, store_folder
 from spikein.api.results import PlanResult, PlanRow
@@ -23,7 +24,6 @@ from spikein.estimates.training import Hardware, training_estimates
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
-from spikein.pipeline.steps.corpus import require_background
 from spikein.store.folder_check import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
@@ -124,7 +124,6 @@ def refusals(experiment_graph: ExperimentGraph) -> list[str]:
     from detect.engine.target import load_tokenizer_and_context, usable_device
 
     checks: dict[str, Callable[[], object]] = {}
-    seeds = experiment_graph.experiment.seeds
     for node in experiment_graph.nodes:
         experiment, corpus = node.arm.experiment, node.corpus
         detect, execution, model = experiment.detect, experiment.execution, experiment.model
@@ -137,8 +136,7 @@ def refusals(experiment_graph: ExperimentGraph) -> list[str]:
         named = detect.reference
         if named not in (None, BASE, TWIN) and Path(named).expanduser().is_dir():
             checks[f"reference {named}"] = partial(load_tokenizer_and_context, named)
-        tokens = corpus.settings["tokens"]
-        checks[corpus.digest] = partial(require_background, experiment, tokens=tokens, seeds=seeds)
+        checks[corpus.digest] = partial(require_background, corpus)
     found = []
     for check in checks.values():
         try:

@@ -13,9 +13,8 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from analysis.settings import AnalysisSettings
 from detect.settings import DetectSettings
 from inject.corpus.background.registry import AnySource, source_kind
-from inject.examples.contaminant import Contaminant
+from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.forget_set import ForgetSet
-from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.formats.importing import AnyImport
 from inject.overlap.settings import OverlapSettings

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inject.corpus.separators import separators_for, text_room
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError, Unreachable
-from inject.examples.contaminant import Contaminant
+from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.load import load_examples
-from inject.examples.settings import PoolSettings
-from inject.plan.separators import separated_placements, separators_for, text_room
-from inject.plan.settings import Copies
+from inject.plan.settings import Copies, separations
 from inject.plan.training_range import EXACT
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
@@ -115,10 +114,10 @@ def injection_estimates(
 
 def _text_room(arms: Sequence[ArmExperiment], context: int, tokenizer: Any | None) -> int:
     """Return how many tokens of a window a text may take, in every arm."""
-    placements = separated_placements(arm.experiment.placement for arm in arms)
+    separated = separations(arm.experiment.placement for arm in arms)
     if tokenizer is None:
-        return context - (_SEPARATORS if placements else 0)
-    return text_room(context, placements, tokenizer)
+        return context - (_SEPARATORS if separated else 0)
+    return text_room(context, separated, tokenizer)
 
 
 def _lengths(
@@ -178,7 +177,7 @@ def _injection_estimate(
     copies, spread, counts = expected_counts(experiment.copies, members)
     separators = _SEPARATORS if experiment.placement.separated_by != "none" else 0
     if tokenizer is not None:
-        separators = separators_for(experiment.placement, tokenizer).tokens
+        separators = separators_for(experiment.placement.separation, tokenizer).tokens
     tokens = disk = None
     note, problem = lengths.note, lengths.problem
     if lengths.mean is not None:

@@ -18,26 +18,26 @@ from detect.evidence_steps.frequency import frequency_step
 from detect.ground_truth.ground_truth import CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
-from inject.digest import canonical
+from inject.corpus.separators import Separation
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
+from inject.examples.examples_step import examples_step
 from inject.numbered_inputs import StepGroup, axis_pairs
+from inject.overlap.general_text_step import general_text_step
 from inject.plan.plan_step import plan_step
-from inject.plan.settings import Placement
+from inject.plan.settings import separations
 from inject.reading.rows import unread_note
 from inject.stream.audit_step import audit_step
+from inject.variants.variants_step import LocalModels, variants_step
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.analysed_models import analysed_model, base_arms, twin_arms
+from spikein.pipeline.background import background_steps, shared_key
 from spikein.pipeline.checkpoints import checkpoint_groups, checkpoint_scores
 from spikein.pipeline.dataset_detector_steps import FurtherSteps, further_steps
 from spikein.pipeline.graph import Graph, Step
-from spikein.pipeline.steps.background_identity import sources_identity
-from spikein.pipeline.steps.corpus import corpus_step, tokenizer_step
-from spikein.pipeline.steps.examples import examples_step
 from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
-from spikein.pipeline.steps.variants import variants_step
 from spikein.pipeline.twin_models import (
     Reported,
     TwinNodes,
@@ -47,7 +47,6 @@ from spikein.pipeline.twin_models import (
 )
 from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
 from spikein.pipeline.unlearning.audits import unlearning_audits
-from spikein.pipeline.unlearning.general_text import general_text_step
 from spikein.pipeline.unlearning.measures import unlearnt_arm
 from spikein.pipeline.unlearning.nodes import UnlearningNodes
 from train.device import Device, default_device
@@ -55,6 +54,9 @@ from train.device import Device, default_device
 _AGAINST_THE_TWIN = (
     "reference compares with the clean twin. An auditor of another's model has no such twin, so "
     "read it as an upper bound."
+)
+_LOCAL_MODELS = LocalModels(
+    "train.models.pretrained:model_identity", "train.models.generation:LocalWriter"
 )
 
 
@@ -130,7 +132,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     shared = _Shared(
         tokens=_corpus_tokens(every),
         seeds=experiment.seeds,
-        placements=tuple(dict.fromkeys(arm.experiment.placement for arm in every)),
+        separations=separations(arm.experiment.placement for arm in every),
         device=device,
     )
     nodes = tuple(_arm_nodes(arm, shared, memory) for arm in every)
@@ -220,36 +222,29 @@ class _Shared(NamedTuple):
     tokens: int
     """Length of the clean corpus."""
     seeds: tuple[int, ...]
-    placements: tuple[Placement, ...]
+    separations: tuple[Separation, ...]
     device: Device
 
 
 def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> ArmNodes:
     experiment, seed = arm.experiment, arm.seed
-    # Arms share these; naming them reads their sources, which is done once.
-    key = canonical(
-        {
-            "model": experiment.model.model_dump(mode="json"),
-            "base": None if experiment.base is None else experiment.base.model_dump(mode="json"),
-            "train": experiment.train.model_dump(mode="json", include={"context", "batch_tokens"}),
-            "corpus": experiment.corpus.model_dump(mode="json", exclude={"tokens"}),
-            "audit": experiment.audit.model_dump(mode="json"),
-            "contaminants": [one.model_dump(mode="json") for one in experiment.contaminants],
-        }
+    # Naming the steps that arms share reads their sources, which is done once.
+    if (key := shared_key(experiment)) not in memory:
+        found = background_steps(experiment, tokens=shared.tokens, seeds=shared.seeds)
+        memory[key] = found, base_node(experiment, found.corpus)
+    (tokenizer, corpus), base = memory[key]
+    examples = examples_step(
+        experiment.contaminants,
+        experiment.pool,
+        tokenizer,
+        context=experiment.train.context,
+        separations=shared.separations,
+        tune_share=experiment.detect.tune_share,
+        seed=seed,
     )
-    if key not in memory:
-        named = sources_identity(experiment)
-        tokenizer = tokenizer_step(experiment, named)
-        corpus = corpus_step(experiment, tokenizer, named, tokens=shared.tokens, seeds=shared.seeds)
-        memory[key] = tokenizer, corpus, base_node(experiment, corpus), named
-    tokenizer, corpus, base, named = memory[key]
-    tokens = experiment.unlearning.general_tokens if experiment.unlearning else 0
-    if (key, tokens) not in memory:
-        found = general_text_step(experiment, corpus, named, seeds=shared.seeds)
-        memory[key, tokens] = found
-    general = memory[key, tokens]
-    examples = examples_step(experiment, tokenizer, seed=seed, placements=shared.placements)
-    variants = variants_step(experiment, examples, tokenizer, seed=seed)
+    variants = variants_step(
+        experiment.variants, examples, tokenizer, seed=seed, local=_LOCAL_MODELS
+    )
     settings = plan_settings(experiment, variants, seed=seed)
     plan = plan_step(settings, corpus, examples, variants)
     audit = audit_step(experiment.audit, corpus, examples, plan)
@@ -321,14 +316,16 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
                 sources=sources,
                 device=shared.device,
             ),
-            general,
+            corpus,
         ),
     )
 
 
-def _unlearning(given: ScoredArm, general: Step | None) -> UnlearningNodes | None:
-    nodes = unlearning_nodes(given)
-    return None if nodes is None else replace(nodes, general=general)
+def _unlearning(given: ScoredArm, corpus: Step) -> UnlearningNodes | None:
+    nodes, section = unlearning_nodes(given), given.arm.experiment.unlearning
+    if nodes is None or section is None:
+        return None
+    return replace(nodes, general=general_text_step(corpus, section.general_tokens))
 
 
 def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:

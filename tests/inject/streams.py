@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from inject.corpus.separators import Separators, end_separators
 from inject.examples.example import Example
-from inject.plan.separators import Separators, end_separators
 
 END = 0
 START = 99

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.corpus.background.document import Document
-from inject.examples.near_duplicates import near_duplicate_pairs
+from inject.examples.pool import near_duplicate_pairs
 from inject.overlap.hashes import RollingHash, Vocabulary
 from inject.overlap.index import OverlapIndex
 from inject.overlap.settings import OverlapSettings

@@ -106,15 +106,7 @@ def test_a_text_without_an_answer_has_no_label() -> None:
 
 
 def rendered(members, variants, tokenizer):
-    tokens = {
-        one.example_id: ids
-        for one, ids in zip(
-            members, encode_texts(tokenizer, [one.text for one in members]), strict=True
-        )
-    }
-    return render_variants(
-        members, tokens, variants, tokenizer=tokenizer, seed=0, writer=lambda _: None
-    )
+    return render_variants(members, variants, tokenizer=tokenizer, seed=0, writer=lambda _: None)
 
 
 def test_variants_keep_the_place_of_the_answer(tiny_tokenizer) -> None:

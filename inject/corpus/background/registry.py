@@ -4,13 +4,14 @@ The identity of a source is what it reads and, for a plug-in, the digest of its 
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import (
     BaseModel,
     Field,
     SerializerFunctionWrapHandler,
+    TypeAdapter,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
 )
@@ -103,6 +104,9 @@ AnySource = Annotated[
 ]
 """Any source; `kind` names its class."""
 
+SOURCES: TypeAdapter[tuple[AnySource, ...]] = TypeAdapter(tuple[AnySource, ...])
+"""Sources from their plain JSON values, and back."""
+
 
 def source_identity(source: DocstringsSource | FilesSource | HubSource | Source) -> dict[str, Any]:
     """Return what decides the documents of a source: what it reads and, for a plug-in, its code.
@@ -114,6 +118,14 @@ def source_identity(source: DocstringsSource | FilesSource | HubSource | Source)
         return source.identity()
     plugin = _used(source)
     return {"plugin": plugin.digest, "content": source.identity()}
+
+
+def sources_identity(sources: Sequence[AnySource]) -> list[dict[str, Any]]:
+    """Return what a background is: the content of each source, and its weight.
+
+    Reads the sources' files (or asks the hub), so it is called once an experiment.
+    """
+    return [{"content": source_identity(one), "weight": one.weight} for one in sources]
 
 
 def source_code(source: DocstringsSource | FilesSource | HubSource | Source) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from inject.corpus.separators import NO_SEPARATORS
 from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import Plan
-from inject.plan.separators import NO_SEPARATORS
 from inject.plan.settings import Copies, Placement
 from inject.stream.view import View
 from scripts.bench.injection.memory import peak_mib

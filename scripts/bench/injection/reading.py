@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from inject.corpus.separators import NO_SEPARATORS
 from inject.corpus.tokens import TokenReader, TokenWriter
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import read_plan, write_plan
-from inject.plan.separators import NO_SEPARATORS
 from inject.plan.settings import Copies, Placement, Policy
 from inject.stream.order import window_order
 from inject.stream.view import View

@@ -10,27 +10,16 @@ from typing import NamedTuple
 from detect.evidence.provider import EvidenceSources, Role
 from detect.scores_step import scores_step
 from inject.errors import InputError
-from inject.examples.example import (
-    read_examples,
-    read_held_out,
-    write_examples,
-    write_held_out,
-)
-from inject.examples.forget_set import MemberSelection, forgotten_rows, select_members
-from inject.examples.parts import OF_EXAMPLES
-from inject.source_digest import root
+from inject.plan.rewritten_pools import paraphrased_step, relearned_step
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import UnlearningSection
-from spikein.pipeline.graph import Step, StepContext
+from spikein.pipeline.graph import Step
 from spikein.pipeline.steps.training import (
     ModelNode,
 )
 from spikein.pipeline.unlearning.nodes import FurtherScores
 from train.models.rounded_weights import rounded_step
 from train.unlearn.relearning.relearning_step import relearnt_step
-
-RELEARNING_DRAW = 2
-"""Which draw of a share the half that is learnt again is."""
 
 
 class Probes(NamedTuple):
@@ -113,75 +102,8 @@ def probes_of(
     """
     half = None
     if section.relearn is not None:
-        half = _half_step(section.relearn.share, examples, membership, seed=arm.seed)
-    other = _paraphrased_step(examples, arm.seed) if "paraphrase" in section.conditions else None
+        half = relearned_step(section.relearn.share, examples, membership, seed=arm.seed)
+    other = None
+    if "paraphrase" in section.conditions:
+        other = paraphrased_step(examples, seed=arm.seed)
     return Probes(arm, section, sources, half, other)
-
-
-def _half_step(share: float, examples: Step, membership: Step, *, seed: int) -> Step:
-    """Write the pool with those as members whom models learn again, of the forget set."""
-
-    def build(context: StepContext) -> None:
-        pool = read_examples(context.inputs["examples"].path)
-        forget = forgotten_rows(pool, read_examples(context.inputs["membership"].path))
-        chosen = select_members(
-            forget,
-            MemberSelection(share=share),
-            seed=seed,
-            draw=RELEARNING_DRAW,
-            where="unlearning.relearn",
-        )
-        write_examples(
-            context.out,
-            [
-                replace(one, side="member" if one.example_id in chosen else "nonmember")
-                for one in pool
-            ],
-        )
-
-    return Step(
-        kind="examples",
-        label=f"relearned-{share:g}-seed{seed}",
-        settings={"relearned": share, "seed": seed},
-        inputs={"examples": examples, "membership": membership},
-        code=(root(build),),
-        facets=OF_EXAMPLES,
-        build=build,
-    )
-
-
-def _paraphrased_step(examples: Step, seed: int) -> Step:
-    """Write the rows that have a paraphrase, with the first one as their text."""
-
-    def build(context: StepContext) -> None:
-        folder = context.inputs["examples"].path
-        rows = read_examples(folder)
-        other = [
-            # The text changes places with it, so that as many versions are there as before.
-            replace(
-                row,
-                text=row.paraphrases[0],
-                spans={},
-                paraphrases=(row.text, *row.paraphrases[1:]),
-            )
-            for row in rows
-            if row.paraphrases
-        ]
-        if not other:
-            raise InputError(
-                "unlearning.conditions: no row has a paraphrase",
-                where="unlearning.conditions",
-                hint="Take a dataset with paraphrases, or leave the condition out.",
-            )
-        write_examples(context.out, other)
-        write_held_out(context.out, read_held_out(folder))
-
-    return Step(
-        kind="examples",
-        label=f"paraphrased-seed{seed}",
-        settings={"paraphrased": "first"},
-        inputs={"examples": examples},
-        code=(root(build),),
-        facets=OF_EXAMPLES,
-        build=build,
-    )

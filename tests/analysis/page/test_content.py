@@ -4,9 +4,8 @@ from analysis.page.notes import PoolReport, pool_notes
 from analysis.page.provenance import NamedArtifact, StepRecord, provenance
 from analysis.page.settings_summary import ArmSettings, description, setup
 from detect.settings import DetectSettings
-from inject.examples.contaminant import Contaminant
+from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.example import Loss
-from inject.examples.settings import PoolSettings
 from inject.examples.twin_membership import Twins
 from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.examples.near_duplicates import near_duplicate_pairs
+from inject.examples.pool import near_duplicate_pairs
 
 WORDS = ["red", "green", "blue", "dog", "cat", "ran", "sat"]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)

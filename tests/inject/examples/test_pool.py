@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from inject.errors import InputError
 from inject.examples.example import Example, Loss, example_id
 from inject.examples.membership import split_members
-from inject.examples.near_duplicates import near_duplicate_pairs
-from inject.examples.pool import PoolRequest, usable_rows
+from inject.examples.pool import PoolRequest, near_duplicate_pairs, usable_rows
 from tests.inject.examples.drawing import drawn_membership
 
 

@@ -133,7 +133,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.stream.order import window_order
-from inject.plan.separators import NO_SEPARATORS
+from inject.corpus.separators import NO_SEPARATORS
 from inject.plan.settings import Copies, Placement
 from scripts.bench.injection.planning import CONTEXT, TOKENS, VOCABULARY, Described, spiked
 examples, texts = spiked(100, 50, vocabulary=VOCABULARY)

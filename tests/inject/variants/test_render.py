@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TRIES, Question
@@ -38,10 +37,8 @@ def example(**changes) -> Example:
 
 def rendered(tokenizer, *kinds, one=None, writer=None, **more):
     one = one or example()
-    tokens = {one.example_id: encode_texts(tokenizer, [one.text])[0]}
     return render_variants(
         [one],
-        tokens,
         Variants.model_validate({"of": kinds}),
         tokenizer=tokenizer,
         seed=0,

@@ -7,11 +7,12 @@ from typer.testing import CliRunner
 from inject.errors import InputErrors
 from inject.settings import plain
 from inject.variants.settings import ParaphraseVariant, Variants
+from inject.variants.variants_step import LocalModels, variant_identity
 from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
-from spikein.pipeline.steps.variants import _identity
 from tests.spikein.samples import SAMPLE, line_of, read, write_sample
 
+LOCAL = LocalModels("none:identity", "none:writer")
 SECRET = "PASSW0RD"
 URL = f"http://user:{SECRET}@127.0.0.1:9/v1"
 VARIANTS = """\
@@ -132,5 +133,5 @@ def test_what_may_be_sent_is_no_part_of_the_identity():
     one = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": "http://h/v1"}
     first = ParaphraseVariant.model_validate(one)
     second = ParaphraseVariant.model_validate({**one, "send_protected": ["exam"]})
-    assert _identity(first) == _identity(second)
+    assert variant_identity(first, LOCAL) == variant_identity(second, LOCAL)
     assert plain(first) != plain(second)

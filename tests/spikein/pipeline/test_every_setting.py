@@ -18,11 +18,11 @@ from inject.examples.datasets.registry import dataset_names, get_dataset
 from inject.examples.forget_set import ForgetSet
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.make_plan import PlanSettings
+from inject.plan.rewritten_pools import twin_membership_step
 from inject.plan.settings import Copies, Placement
 from inject.source_digest import PACKAGES
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
-from spikein.pipeline.steps.examples import twin_membership_step
 from tests.spikein.pipeline.test_identity import folder, hub, own, settings_of, steps
 from tests.spikein.tiny import SHAPE
 from train.job import StartModel, TrainingJob
@@ -129,6 +129,7 @@ OTHERS = {
     "AuditSettings": "an audit by `spikein audit-unlearning`, which is no step",
     "Revisions": "its models' versions",
     "Judge": "whom it asks",
+    "SearchedRows": "contaminants, seeds and rules, which are looked at",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
 UNLEARNING = {

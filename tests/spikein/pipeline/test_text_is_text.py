@@ -18,13 +18,13 @@ from detect.engine.forward_pass import token_statistics
 from detect.evidence_steps.frequency import count_texts
 from detect.policy import ScoringPolicy
 from detect.token_statistics import write_statistics
+from inject.corpus.separators import NO_SEPARATORS
 from inject.corpus.tokenizer import load_tokenizer
 from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import write_plan
-from inject.plan.separators import NO_SEPARATORS
 from inject.plan.settings import Copies, Placement
-from spikein.pipeline.steps.inputs import example_tokens
+from inject.stream.inputs import example_tokens
 from tests.conftest import make_texts
 from tests.detect.models import random_target
 from tests.inject.streams import random_source

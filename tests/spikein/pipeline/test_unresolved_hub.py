@@ -3,12 +3,12 @@
 import datasets
 import pytest
 
+from inject.corpus.background.registry import sources_identity
+from inject.corpus.tokenizer_step import tokenizer_step
 from inject.errors import SpikeinError, Unreachable
 from inject.hub.offline import UNRESOLVED, without_network
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph
-from spikein.pipeline.steps.background_identity import sources_identity
-from spikein.pipeline.steps.corpus import tokenizer_step
 from spikein.progress import Silent
 from spikein.store.store import Store
 from tests.inject.hub.fake_hub import MAIN, FakeHub, forget_commits
@@ -35,8 +35,8 @@ def hub(monkeypatch, tmp_path):
 
 
 def tokenizer():
-    experiment = read(SOURCE, "model.tokenizer={train: 300}")
-    return tokenizer_step(experiment, sources_identity(experiment))
+    corpus = read(SOURCE, "model.tokenizer={train: 300}").corpus
+    return tokenizer_step(300, corpus.sources, sources_identity(corpus.sources), seed=corpus.seed)
 
 
 def run(step, store):

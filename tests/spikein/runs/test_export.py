@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from inject.corpus.background.document import Document
 from inject.corpus.build import build_corpus
 from inject.corpus.corpus import Corpus
+from inject.corpus.separators import separators_for
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import Example, example_id, write_examples
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import read_plan, write_plan
-from inject.plan.separators import separators_for
 from inject.plan.settings import Copies, Placement
 from inject.step import Recipe
 from spikein.cli.main import app
@@ -104,7 +104,7 @@ class Run:
                     seed=0,
                 ),
                 source=corpus,
-                separators=separators_for(PLACEMENT, self._tokenizer),
+                separators=separators_for(PLACEMENT.separation, self._tokenizer),
                 vocabulary=corpus.vocabulary,
             )
             write_plan(out, plan)

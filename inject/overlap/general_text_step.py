@@ -8,27 +8,21 @@ that its token statistics are made as those of any pool; a document is a group o
 Cost: the documents before them are read once more, of each only the first words are tokenised.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import mixed_documents
-from inject.corpus.background.registry import source_code
-from inject.corpus.corpus import corpus_tokenizer
+from inject.corpus.background.registry import SOURCES, sources_identity
+from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.parts import TOKENS
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.examples.datasets.registry import find_dataset
 from inject.examples.example import Example, example_id, write_examples
 from inject.examples.parts import OF_EXAMPLES
+from inject.overlap.searched_rows import SearchedRows
 from inject.reading.unchanged import unchanged
-from inject.settings import plain
-from inject.source_digest import root
-from spikein.config.schema import Experiment
-from spikein.pipeline.graph import Step, StepContext
-from spikein.pipeline.steps.background_identity import sources_identity
-from spikein.pipeline.steps.corpus import overlap_filter, rows_identities
-from spikein.pipeline.steps.inputs import open_corpus
+from inject.step import Step, StepContext
 
 DATASET = "general"
 OPENING = 256
@@ -37,64 +31,41 @@ _HEAD = 64
 """Characters that show whether a document has any token at all."""
 
 
-def general_text_step(
-    experiment: Experiment,
-    corpus: Step,
-    named: list[dict[str, Any]],
-    *,
-    seeds: Sequence[int],
-) -> Step | None:
-    """Take so many tokens of the documents behind the corpus; None where there is none to take.
+def general_text_step(corpus: Step, tokens: int) -> Step | None:
+    """Take so many tokens of the documents behind a corpus; None where there is none to take.
 
     Args:
-        experiment: the experiment.
-        corpus: what its models are trained on.
-        named: `sources_identity` of it.
-        seeds: of all arms.
+        corpus: its step; an imported one has no order of documents that goes on behind it.
+        tokens: how many.
     """
-    section = experiment.unlearning
-    # An imported corpus has no order of documents that goes on behind it.
-    if section is None or not section.general_tokens or experiment.corpus.imported is not None:
+    if not tokens or corpus.execution["imported"] is not None:
         return None
-    wanted = section.general_tokens
-    sources, seed = experiment.corpus.sources, experiment.corpus.seed
-    contaminants, rules = experiment.contaminants, experiment.audit
-    rows = rows_identities(contaminants, seeds) if rules.active else []
-
-    def build(context: StepContext) -> None:
-        tokenizer = corpus_tokenizer(context.inputs["corpus"].path)
-        used = open_corpus(corpus, context.inputs).facts.documents
-        keep = overlap_filter(contaminants, seeds, rules, rows) if rules.active else None
-        with unchanged("corpus.sources", lambda: sources_identity(experiment), named):
-            documents = behind(mixed_documents(sources, seed=seed, keep=keep), used, tokenizer)
-            taken = take_tokens(documents, wanted, tokenizer)
-        write_examples(context.out, [_example(number, one) for number, one in enumerate(taken)])
-
     return Step(
         kind="general_text",
-        label=f"{wanted}-behind-{corpus.label}",
-        settings={
-            "tokens": wanted,
-            "sources": named,
-            "seed": seed,
-            **({"audit": plain(rules), "audited": rows} if rules.active else {}),
-        },
+        label=f"{tokens}-behind-{corpus.label}",
+        function=f"{__name__}:build",
+        # They are named, searched and ordered as those of the corpus.
+        settings={**corpus.settings, "tokens": tokens},
         inputs={"corpus": corpus},
-        libraries=("tokenizers", "unicode") if rules.active else ("tokenizers",),
-        code=(
-            root(build),
-            *(one for source in sources for one in source_code(source)),
-            *(
-                place
-                for one in contaminants
-                if rules.active
-                for place in find_dataset(one.dataset).code
-            ),
-        ),
+        libraries=corpus.libraries,
+        code=corpus.code,
         reads={"corpus": TOKENS},
         facets=OF_EXAMPLES,
-        build=build,
+        execution=corpus.execution,
     )
+
+
+def build(context: StepContext) -> None:
+    """Read the documents again, and write the openings of those behind the corpus."""
+    settings, folder = context.settings, context.inputs["corpus"]
+    sources = SOURCES.validate_python(context.execution["sources"])
+    keep = SearchedRows.model_validate(context.execution["searched"]).filter(settings)
+    tokenizer = corpus_tokenizer(folder)
+    used = Corpus.open(folder).facts.documents
+    with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
+        documents = mixed_documents(sources, seed=settings["seed"], keep=keep)
+        taken = take_tokens(behind(documents, used, tokenizer), settings["tokens"], tokenizer)
+    write_examples(context.out, [_example(number, one) for number, one in enumerate(taken)])
 
 
 def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator[Document]:

@@ -4,20 +4,28 @@ They belong to the payload, not to the copy's text: the exposures and the audit 
 alone. The text's own tokens never merge with a neighbour's, as copies are put in as tokens.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from inject.corpus.tokenizer import encode_texts, end_token_id
 from inject.errors import InputError
-from inject.plan.settings import Placement
-from inject.stream.boundaries import Separator
 
 I64 = npt.NDArray[np.int64]
 
+Separator = Literal["none", "blank_line", "end", "start_end"]
+"""What stands around each copy (`inject.plan.settings.Placement.separator`)."""
 _NONE = np.zeros(0, dtype=np.int64)
+
+
+class Separation(NamedTuple):
+    """What a placement asks to stand around each copy."""
+
+    kind: Separator
+    document: bool
+    """Whether each copy is a document of its own, between two others."""
 
 
 class Separators(NamedTuple):
@@ -40,13 +48,13 @@ class Separators(NamedTuple):
 NO_SEPARATORS = Separators("none", _NONE, _NONE)
 
 
-def separators_for(placement: Placement, tokenizer: Any) -> Separators:
-    """Return the separators that a placement asks for, in a tokenizer's ids.
+def separators_for(separation: Separation, tokenizer: Any) -> Separators:
+    """Return separators in a tokenizer's ids.
 
     Raises:
         InputError: `start_end` with a tokenizer that has no start token.
     """
-    kind = placement.separated_by
+    kind = separation.kind
     if kind == "none":
         return NO_SEPARATORS
     if kind == "blank_line":
@@ -62,36 +70,22 @@ def separators_for(placement: Placement, tokenizer: Any) -> Separators:
             hint="Use `end`, or set the tokenizer's `bos_token`.",
         )
     return end_separators(
-        end, start=start if kind == "start_end" else None, document=placement.policy == "document"
+        end, start=start if kind == "start_end" else None, document=separation.document
     )
 
 
-def separated_placements(placements: Iterable[Placement]) -> tuple[Placement, ...]:
-    """Return one placement for each kind of separators that take room in a copy's only window.
-
-    Args:
-        placements: of all arms; those that let copies lie across windows ask for no room.
-    """
-    found = {
-        (one.separated_by, one.policy == "document"): one
-        for one in placements
-        if one.contained and one.separated_by != "none"
-    }
-    return tuple(found[key] for key in sorted(found))
-
-
-def text_room(context: int, placements: Sequence[Placement], tokenizer: Any) -> int:
+def text_room(context: int, separations: Sequence[Separation], tokenizer: Any) -> int:
     """Return how many tokens a text may have, so that a copy with separators fits a window.
 
     Args:
         context: tokens in a window.
-        placements: as `separated_placements` returns them.
+        separations: of all copies that must lie inside one window.
         tokenizer: gives the separators.
 
     Raises:
         InputError: as `separators_for`, or when the separators leave no room.
     """
-    widest = max((separators_for(one, tokenizer).tokens for one in placements), default=0)
+    widest = max((separators_for(one, tokenizer).tokens for one in separations), default=0)
     if widest >= context:
         raise InputError(
             f"separators of {widest} tokens leave no room in a window of {context}",

@@ -1,0 +1,183 @@
+"""The step that makes the pool: examples with sides and splits, and held-out rows."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from inject.corpus.separators import Separation, text_room
+from inject.corpus.tokenizer import load_tokenizer
+from inject.errors import InputError
+from inject.examples.contaminant import Contaminant, PoolSettings, contaminant_identity
+from inject.examples.datasets.registry import find_dataset, get_dataset
+from inject.examples.example import (
+    Example,
+    Loss,
+    RowLoss,
+    write_examples,
+    write_held_out,
+    write_losses,
+)
+from inject.examples.held_out import HeldOutRequest, draw_held_out
+from inject.examples.length_filter import (
+    LengthFiltered,
+    LengthRules,
+    filter_by_length,
+    length_error,
+)
+from inject.examples.load import load_examples
+from inject.examples.membership import split_members
+from inject.examples.parts import OF_EXAMPLES
+from inject.examples.pool import PoolRequest, usable_rows
+from inject.reading.unchanged import unchanged
+from inject.settings import plain
+from inject.step import Step, StepContext
+
+REPORTS_FILE = "examples.json"
+
+
+def examples_step(
+    contaminants: Sequence[Contaminant],
+    pool: PoolSettings,
+    tokenizer: Step,
+    *,
+    context: int,
+    separations: Sequence[Separation],
+    tune_share: float,
+    seed: int,
+) -> Step:
+    """Load all datasets, filter their rows by length, and draw sides, splits and held-out rows.
+
+    Args:
+        contaminants: the datasets.
+        pool: how rows become members and non-members.
+        tokenizer: what texts are counted with.
+        context: tokens in a training window.
+        separations: what texts leave room for, in every arm, as the arms share the pool.
+        tune_share: each row's probability to tune detectors.
+        seed: the arm's seed.
+    """
+    whole = pool.long_examples == "split"
+    return Step(
+        kind="examples",
+        label=f"{'-'.join(contaminant.name for contaminant in contaminants)[:40]}-seed{seed}",
+        function=f"{__name__}:build",
+        settings={
+            "contaminants": [contaminant_identity(contaminant) for contaminant in contaminants],
+            "pool": plain(pool),
+            "context": None if whole else context,
+            "separated": [] if whole else [list(one) for one in separations],
+            "tune_share": tune_share,
+            "seed": seed,
+        },
+        inputs={"tokenizer": tokenizer},
+        libraries=("unicode",),
+        protected=any(get_dataset(contaminant.dataset).protected for contaminant in contaminants),
+        code=tuple(place for one in contaminants for place in find_dataset(one.dataset).code),
+        facets=OF_EXAMPLES,
+        execution={
+            "contaminants": [plain(contaminant) for contaminant in contaminants],
+            "context": context,
+            "separated": [list(one) for one in separations],
+        },
+    )
+
+
+def build(context: StepContext) -> None:
+    """Draw the pool, and write it with what became of each row."""
+    settings, execution = context.settings, context.execution
+    contaminants = [Contaminant.model_validate(one) for one in execution["contaminants"]]
+    pool, seed = PoolSettings.model_validate(settings["pool"]), settings["seed"]
+    encoder = load_tokenizer(str(context.inputs["tokenizer"]))
+    separations = [Separation(*one) for one in execution["separated"]]
+    rules = LengthRules(
+        context=execution["context"],
+        room=text_room(execution["context"], separations, encoder),
+        min_tokens=pool.min_tokens,
+        policy=pool.long_examples,
+    )
+    requests: list[PoolRequest] = []
+    further: list[HeldOutRequest] = []
+    filtered: dict[str, LengthFiltered] = {}
+    losses: list[RowLoss] = []
+    reports: dict[str, dict[str, Any]] = {}
+    for done, contaminant in enumerate(contaminants):
+        context.report(done, len(contaminants), unit="datasets", note=contaminant.name)
+        with unchanged(
+            f"contaminants.{done}",
+            partial(contaminant_identity, contaminant),
+            settings["contaminants"][done],
+        ):
+            loaded = load_examples(contaminant, seed=seed)
+        suitable = filter_by_length(loaded.examples, encoder, rules)
+        filtered[contaminant.name] = suitable
+        requests.append(
+            PoolRequest(
+                examples=suitable.examples,
+                members=contaminant.members,
+                nonmembers=contaminant.nonmembers,
+                stratify=contaminant.stratify,
+            )
+        )
+        behind = filter_by_length(loaded.further, encoder, rules, besides=suitable.examples)
+        further.append(
+            HeldOutRequest(
+                dataset=contaminant.name,
+                rows=[*suitable.examples, *behind.examples],
+                wanted=contaminant.held_out,
+                stratify=contaminant.stratify,
+            )
+        )
+        losses += [*loaded.losses, *suitable.losses, *behind.losses]
+        reports[contaminant.name] = {
+            "rows": loaded.rows,
+            "examples": len(loaded.every),
+            "split": suitable.split + behind.split,
+            "repeated_ids": loaded.repeated_ids,
+            "members": contaminant.members,
+            "nonmembers": contaminant.nonmembers,
+            **({"held_out": contaminant.held_out} if contaminant.held_out else {}),
+            "protected": get_dataset(contaminant.dataset).protected,
+        }
+    total = len(contaminants)
+    context.report(total, total, unit="datasets", note="drawing members")
+    examples: list[Example] = []
+    usable = usable_rows(requests, near_duplicate=pool.near_duplicate, seed=seed)
+    for (name, report), one in zip(reports.items(), usable, strict=True):
+        try:
+            membership = split_members(one, tune_share=settings["tune_share"], seed=seed)
+        except InputError as error:
+            raise length_error(error, filtered[name], name=name, rules=rules) from error
+        examples.extend(membership.examples)
+        losses += one.losses
+        own = [loss for loss in losses if loss.dataset == name]
+        report |= {
+            "considered": one.considered,
+            "losses": dict(Counter(loss.loss for loss in own)),
+            Loss.CUT_BEFORE_ANSWER: [
+                loss.source_id for loss in own if loss.loss == Loss.CUT_BEFORE_ANSWER
+            ],
+            "strata": membership.drawn.strata,
+            "strata_pooled": {
+                "strata": membership.drawn.pooled_strata,
+                "rows": membership.drawn.pooled_rows,
+            },
+        }
+    held_out = draw_held_out(further, examples, near_duplicate=pool.near_duplicate, seed=seed)
+    write_examples(context.out, examples)
+    write_held_out(context.out, [row for rows in held_out for row in rows])
+    write_losses(context.out, losses)
+    write_pool_reports(context.out, reports)
+
+
+def write_pool_reports(folder: Path, reports: Mapping[str, Any]) -> None:
+    """Write what became of each dataset's rows into the folder of a pool."""
+    (folder / REPORTS_FILE).write_text(json.dumps(reports, indent=1))
+
+
+def read_pool_reports(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what became of each dataset's rows: dataset's name to its report."""
+    reports: dict[str, dict[str, Any]] = json.loads((folder / REPORTS_FILE).read_text())
+    return reports

@@ -1,0 +1,38 @@
+"""Which documents lie behind a corpus, and how much of them is taken."""
+
+import pytest
+
+from inject.corpus.background.document import Document
+from inject.errors import InputError
+from inject.overlap.general_text_step import OPENING, behind, take_tokens
+
+
+class Letters:
+    """A tokenizer of which blanks are nothing."""
+
+    backend_tokenizer = None
+
+    def encode(self, text, **_):
+        return [ord(letter) for letter in text if not letter.isspace()]
+
+
+def documents(texts):
+    return iter([Document(text, "here", 0) for text in texts])
+
+
+def test_documents_without_a_token_count_for_nothing():
+    texts = ["a", " " * 100, "b" * 10, " " * 80 + "c", "d", "\n", "e"]
+    found = [one.text for one in behind(documents(texts), 2, Letters())]
+    assert found == [" " * 80 + "c", "d", "e"]
+    taken = take_tokens(behind(documents(texts), 1, Letters()), 11, Letters())
+    assert [len(one) for one in taken] == [10, 81]
+    with pytest.raises(InputError, match="hold 13 tokens behind the corpus, fewer than the 99"):
+        take_tokens(behind(documents(texts), 1, Letters()), 99, Letters())
+
+
+def test_of_a_long_document_the_opening_is_taken_to_the_end_of_a_word():
+    long = " ".join(["abcdefghi"] * 200)
+    (opening,) = take_tokens(documents([long]), 10, Letters())
+    assert long.startswith(opening + " ")
+    assert OPENING - 10 < len(opening.replace(" ", "")) <= OPENING
+    assert opening.endswith("abcdefghi")

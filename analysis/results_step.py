@@ -19,9 +19,15 @@ from analysis.factors.findings import analyse_factors
 from analysis.results import Analysis, CohortChoice, analyse
 from analysis.settings import AnalysisSettings
 from detect.scores.table import SCORES_FILE, default_settings
-from inject.numbered_inputs import StepGroup, numbered_folders, numbered_inputs, numbered_reads
 from inject.settings import plain
-from inject.step import Step, StepContext
+from inject.step import (
+    Step,
+    StepContext,
+    StepGroup,
+    numbered_folders,
+    numbered_inputs,
+    numbered_reads,
+)
 from inject.stream.exposures import RECORDS, read_exposures, seen_copy_counts, seen_variants
 from inject.tables import read_parquet
 

@@ -2,7 +2,7 @@
 
 The code of a step is the module of its function and all of our modules that this one imports,
 directly or not, imports inside functions included. Each counts whole, without comments, docstrings
-and the wording of errors (`inject.source_code`). So what a step's function needs not import stays
+and the wording of errors. So what a step's function needs not import stays
 out by lying in another module. What is found by a name (a dataset, a detector) is not imported by
 who finds it: its module is named beside the function's.
 
@@ -10,17 +10,19 @@ A module that reads data files of its own folder lists them in the constant `DAT
 with it. A test traces what runs. Cost: each file is read and parsed once a process, 4 ms a file.
 """
 
+import ast
 import hashlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from inject.errors import InputError
-from inject.source_code import SourceModule, parse_module
+
+_SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 
 PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
 """Whose code is followed; libraries count by their versions."""
@@ -32,9 +34,19 @@ DataReader = Callable[[str, str], bytes]
 """From a module's dotted name and a file's name to the content of that file beside the module."""
 
 
-def root(thing: Any) -> str:
-    """Return where the code of a function or a class begins: `module:name`."""
-    return f"{thing.__module__}:{thing.__qualname__}"
+class SourceModule(NamedTuple):
+    """One parsed module."""
+
+    text: str
+    """The same for any formatting, comments, docstrings and wording of errors."""
+    imports: tuple[str, ...]
+    """Dotted names: `inject.keyed` for a module, `inject.keyed.words` for what is taken out of one;
+    which of the two a name is, its source does not say."""
+    lazy: Mapping[str, str]
+    """Names that are imported for type checkers alone, to the dotted name of each: where the module
+    has a `__getattr__`, others can import these from it."""
+    data_files: tuple[str, ...]
+    """What the constant `DATA_FILES` lists."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -192,3 +204,111 @@ def require_unedited(roots: tuple[str, ...]) -> None:
             where=", ".join(sorted(edited)),
             hint="Run again: what is finished is kept, and the rest is made by the new source.",
         )
+
+
+def parse_module(name: str, source: bytes) -> SourceModule:
+    """Parse a module.
+
+    Raises:
+        ValueError: it has a relative import, or `DATA_FILES` is not a tuple of texts.
+    """
+    tree = ast.parse(source)
+    reader = _Reader()
+    reader.write_all(tree.body)
+    unread: list[ast.AST] = []
+    imports = sorted(set(_imports(tree.body, name, unread)))
+    lazy = {dotted.rpartition(".")[2]: dotted for dotted in _imports(unread, name, [])}
+    return SourceModule("".join(reader.text), tuple(imports), lazy, _data_files(tree, name))
+
+
+def _imports(body: Iterable[ast.AST], module: str, unread: list[ast.AST]) -> Iterator[str]:
+    """Yield what is imported; statements for type checkers alone are added to `unread`."""
+    waiting = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                raise ValueError(f"{module}, line {node.lineno}: relative imports are not followed")
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and _is_type_checking(node.test):
+            unread.extend(node.body)
+            waiting.extend(node.orelse)
+        elif not isinstance(node, ast.expr):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
+
+
+def _data_files(tree: ast.Module, module: str) -> tuple[str, ...]:
+    for statement in tree.body:
+        if not isinstance(statement, ast.Assign):
+            continue
+        if any(isinstance(one, ast.Name) and one.id == "DATA_FILES" for one in statement.targets):
+            items = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
+            names = [getattr(item, "value", None) for item in items]
+            if not names or not all(isinstance(one, str) for one in names):
+                raise ValueError(f"{module}.DATA_FILES is not a tuple of texts")
+            return tuple(map(str, names))
+    return ()
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Return whether it is a docstring, or the sentence under a field."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+class _Reader:
+    """Writes the canonical text of statements."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self._worded = True
+
+    def write_all(self, nodes: list[ast.stmt]) -> None:
+        for node in nodes:
+            if not _is_text(node):
+                self._write(node)
+
+    def _write(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Constant):
+            wording = isinstance(node.value, str) and not self._worded
+            self.text.append("wording," if wording else f"{node.value!r},")
+        elif isinstance(node, ast.Name):
+            self.text.append(f"{node.id},")
+        elif isinstance(node, ast.Raise) and self._worded:
+            # What an error says decides nothing, since no artifact comes of it.
+            self._worded = False
+            self._write_fields(node)
+            self._worded = True
+        else:
+            self._write_fields(node)
+
+    def _write_fields(self, node: ast.AST) -> None:
+        text = self.text
+        text.append(f"{type(node).__name__}(")
+        for name in node._fields:
+            value = getattr(node, name, None)
+            # Later versions of Python add fields, which are empty in code that does not use them.
+            if value is None or value == [] or name in _SKIPPED:
+                continue
+            text.append(f"{name}=")
+            if isinstance(value, ast.AST):
+                self._write(value)
+            elif isinstance(value, list):
+                for item in value:
+                    if not isinstance(item, ast.AST):
+                        text.append(f"{item!r},")
+                    elif not _is_text(item):
+                        self._write(item)
+                text.append(";")
+            else:
+                text.append(f"{value!r},")
+        text.append(")")

@@ -10,7 +10,7 @@ one step. The code's part is the digest of the modules that the function's modul
 
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -143,7 +143,7 @@ class Step:
     """Folder of the store, such as `corpus`."""
     label: str
     """For people: part of the folder's name."""
-    function: str = ""
+    function: str
     """What makes the artifact, `module:name`: a function of a `StepContext`, at the top of its
     module, that writes the artifact's files and touches nothing else."""
     settings: Mapping[str, Any]
@@ -160,7 +160,7 @@ class Step:
     protected: bool = False
     """The artifact holds texts that must not be shared; so does every artifact that is built from
     it."""
-    execution: Any = field(default_factory=dict)
+    execution: Mapping[str, Any] = field(default_factory=dict)
     """Where and how it runs, as plain JSON values; never part of the identity."""
     processes: int = 1
     """Processes of its own that it starts on this machine, which share its threads."""
@@ -168,8 +168,7 @@ class Step:
     reads: Mapping[str, Reading] = field(default_factory=dict)
     """Input name to the part of it that the function reads, where that is not everything: when only
     the rest changes, the artifact is not built again."""
-    build: Callable[[Any], None] | None = None  # TODO gone when every step has a function
-    facets: Mapping[str, Any] = field(default_factory=dict)
+    facets: Mapping[str, str] = field(default_factory=dict)
     """Parts of the content that later steps may read alone: name to the function, `module:name`,
     from the artifact's folder to the digest of the part."""
 
@@ -188,7 +187,7 @@ class Step:
     @property
     def roots(self) -> tuple[str, ...]:
         """Where the code begins that decides the content, for `inject.source_digest`."""
-        return tuple(sorted({*([self.function] if self.function else []), *self.code}))
+        return tuple(sorted({self.function, *self.code}))
 
     @property
     def digest(self) -> str:
@@ -210,6 +209,54 @@ class Step:
     def name(self) -> str:
         """`kind label`, for messages."""
         return f"{self.kind} {self.label}"
+
+
+class StepGroup(NamedTuple):
+    """What a step that compares many models is given of one of them."""
+
+    values: Mapping[str, Any]
+    """What its settings say of the model, such as seed and role; plain JSON values."""
+    steps: Mapping[str, Step | None]
+    """By name; what is None is left out."""
+
+
+def axis_pairs(axes: Mapping[str, str]) -> list[list[str]]:
+    """Return the swept axes as `StepGroup.values` hold them: the order of a mapping may be lost."""
+    return [list(pair) for pair in axes.items()]
+
+
+def numbered_inputs(groups: Sequence[Mapping[str, Step | None]]) -> dict[str, Step]:
+    """Return the inputs of a step that compares many models: a group of steps for each of them.
+
+    Args:
+        groups: for each model its steps by name; what is None is left out.
+
+    Returns:
+        The steps by numbered names such as `0003-scores`.
+    """
+    return {
+        _numbered(number, name): step
+        for number, group in enumerate(groups)
+        for name, step in group.items()
+        if step is not None
+    }
+
+
+def numbered_folders(inputs: Mapping[str, Path], number: int) -> dict[str, Path]:
+    """Return the folders of one group of `numbered_inputs`, by the names given there."""
+    start = _numbered(number, "")
+    return {
+        name.removeprefix(start): path for name, path in inputs.items() if name.startswith(start)
+    }
+
+
+def numbered_reads(inputs: Mapping[str, Step], name: str, reading: Reading) -> dict[str, Reading]:
+    """Return, for the inputs of one name in all groups, what a step reads of them."""
+    return {full: reading for full in inputs if full.partition("-")[2] == name}
+
+
+def _numbered(number: int, name: str) -> str:
+    return f"{number:04d}-{name}"
 
 
 def find_function(name: str) -> Callable[..., Any]:

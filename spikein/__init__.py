@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from inject.reading.row_parsers import PlacedRow
     from inject.reading.rows import files_identity, read_rows
     from inject.settings import Settings
+    from inject.step import Step
     from spikein.api.finished_run import Run, load_run
     from spikein.api.ground_truth import bundle, load_bundle, validate
     from spikein.api.plan import plan
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from spikein.config.schema import Experiment
     from spikein.estimates.training import Hardware
     from spikein.executors import Executor, GraphRun, RunReport, start_graph
-    from spikein.pipeline.graph import Graph, Step
+    from spikein.pipeline.graph import Graph
     from spikein.progress import Progress
     from spikein.store.store import Store
     from train.unlearn.batch import FedTexts, UnlearningBatch

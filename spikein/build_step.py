@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inject.errors import InputError, SpikeinError, did_you_mean
+from inject.step import Step
 from spikein.cli.output import print_error
 from spikein.executors.graph_file import StoredGraph, parse_graph
 from spikein.executors.task import build_stored
-from spikein.pipeline.graph import Step
 from spikein.progress import Lines
 
 _EXAMPLE = """example:

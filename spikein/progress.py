@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from spikein.pipeline.graph import Step
+    from inject.step import Step
 
 
 class Progress(Protocol):

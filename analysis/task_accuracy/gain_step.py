@@ -9,8 +9,14 @@ from analysis.task_accuracy.contamination import (
     accuracy_table,
     write_accuracy_table,
 )
-from inject.numbered_inputs import StepGroup, numbered_folders, numbered_inputs, numbered_reads
-from inject.step import Step, StepContext
+from inject.step import (
+    Step,
+    StepContext,
+    StepGroup,
+    numbered_folders,
+    numbered_inputs,
+    numbered_reads,
+)
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
 
 _USED = {"confidence", "zero_copies"}

@@ -13,9 +13,15 @@ import pyarrow.parquet as pq
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, TrajectoryTables, trajectory_tables
 from detect.scores.table import default_settings
-from inject.numbered_inputs import StepGroup, numbered_folders, numbered_inputs, numbered_reads
 from inject.settings import plain
-from inject.step import Step, StepContext
+from inject.step import (
+    Step,
+    StepContext,
+    StepGroup,
+    numbered_folders,
+    numbered_inputs,
+    numbered_reads,
+)
 from inject.stream.exposures import EXPOSURES, exposure_until, read_exposures
 from inject.tables import read_parquet
 

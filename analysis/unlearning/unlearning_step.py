@@ -13,9 +13,15 @@ from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.table import measure_unlearning, write_tables
 from detect.scores.table import default_settings
 from inject.examples.example import members, read_examples
-from inject.numbered_inputs import StepGroup, numbered_folders, numbered_inputs, numbered_reads
 from inject.settings import plain
-from inject.step import Step, StepContext
+from inject.step import (
+    Step,
+    StepContext,
+    StepGroup,
+    numbered_folders,
+    numbered_inputs,
+    numbered_reads,
+)
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
 from inject.stream.forgotten import require_unexposed
 

@@ -38,9 +38,8 @@ from detect.scores.table import read_scores
 from inject.examples.example import read_examples
 from inject.examples.forget_set import forgotten_rows
 from inject.examples.parts import UNSPLIT
-from inject.numbered_inputs import StepGroup, numbered_folders, numbered_inputs
 from inject.settings import plain
-from inject.step import Step, StepContext
+from inject.step import Step, StepContext, StepGroup, numbered_folders, numbered_inputs
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
 from inject.tables import read_parquet
 

@@ -11,8 +11,7 @@ from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.examples.example import read_held_out
 from inject.examples.parts import HELD_OUT
-from inject.numbered_inputs import numbered_inputs
-from inject.step import Reading, Step
+from inject.step import Reading, Step, numbered_inputs
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode

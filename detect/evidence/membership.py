@@ -9,8 +9,7 @@ from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.examples.example import members, read_examples
 from inject.examples.parts import UNSPLIT
-from inject.numbered_inputs import numbered_folders, numbered_inputs
-from inject.step import Reading, Step
+from inject.step import Reading, Step, numbered_folders, numbered_inputs
 
 
 class _SideProvider(Provider[Sides]):

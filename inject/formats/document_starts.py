@@ -12,7 +12,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from inject.formats.layout import I64
+from inject.corpus.imported_layout import I64
 
 
 class StartsWriter:

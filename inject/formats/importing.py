@@ -20,6 +20,7 @@ from pydantic import Field
 
 from inject.corpus.corpus import STARTS_FILE, TOKENIZER_FOLDER, CorpusFacts, write_facts
 from inject.corpus.imported_files import write_places
+from inject.corpus.imported_layout import Layout, TokenFile
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, TokenWriter
 from inject.errors import InputError
@@ -30,7 +31,6 @@ from inject.formats.document_starts import (
     StartsWriter,
     write_starts,
 )
-from inject.formats.layout import Layout, TokenFile
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
 from inject.formats.token_rows import DatasetsImport, IdBatch

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from inject.corpus.imported_layout import I64, Layout, TokenFile, bin_of, megatron_indices, size_of
 from inject.errors import InputError
 from inject.formats.exported_rows import Rows
 from inject.formats.folder import HashedFile
-from inject.formats.layout import I64, Layout, TokenFile, bin_of, megatron_indices, size_of
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from inject.corpus.imported_layout import I64, Layout, TokenFile, olmo_files, size_of
 from inject.errors import InputError
 from inject.formats.folder import ExportFolder
-from inject.formats.layout import I64, Layout, TokenFile, olmo_files, size_of
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 

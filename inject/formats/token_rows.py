@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import model_validator
 
+from inject.corpus.imported_layout import I64, found_files
 from inject.errors import InputError, did_you_mean
-from inject.formats.layout import I64, found_files
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
 from inject.model_folder import inside

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from inject.corpus.corpus import Corpus, corpus_tokenizer
+from inject.corpus.imported_layout import token_files
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example, read_examples
-from inject.formats.layout import token_files
 from inject.step import Step, StepContext
 from inject.stream.exposures import TextKey
 from inject.variants.rendition import WHOLE, Rendition, read_renditions

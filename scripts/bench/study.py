@@ -17,12 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from inject.step import StepContext
+from inject.step import Step, StepContext
 from scripts.bench.study_intervals import measure_intervals
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors import Executor, InProcess, run_graph
 from spikein.executors.pools.local import Local
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store

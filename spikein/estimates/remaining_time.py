@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from spikein.pipeline.graph import Step
+from inject.step import Step
 
 _MAX_UNKNOWN = 0.5
 _MIN_SECONDS = 1.0

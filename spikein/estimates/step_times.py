@@ -9,9 +9,9 @@ idle; steps of a model whose sizes are not known have no estimate.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from inject.step import Step
 from spikein.config.sweep import ArmExperiment
 from spikein.estimates.injection import InjectionEstimate
-from spikein.pipeline.graph import Step
 from train.models.model_sizes import Sizes, known_sizes
 from train.models.shapes import flops_per_token
 

@@ -5,6 +5,7 @@ An executor of your own imports everything it needs from here: `start_graph`, `b
 name where an installed package offers it under the entry point group `spikein.executors`.
 """
 
+from inject.step import Step
 from spikein.executors.failures import StepFailure, StepsFailed
 from spikein.executors.graph_run import GraphRun, start_graph
 from spikein.executors.in_process import InProcess
@@ -17,7 +18,7 @@ from spikein.executors.registry import (
     list_executors,
 )
 from spikein.executors.step_build import build_step
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from inject.errors import InputError, SpikeinError
 from inject.files import fsync
 from inject.source_digest import source_digest
-from inject.step import Reading, Recipe, library_versions
-from spikein.pipeline.graph import Graph, Step
+from inject.step import Reading, Recipe, Step, library_versions
+from spikein.pipeline.graph import Graph
 from spikein.store.folder_check import CHANGE_STORE, writing
 from spikein.store.store import Store
 
@@ -141,11 +141,6 @@ def require_same_code(step: Step) -> None:
 
 
 def _record(step: Step) -> dict[str, Any]:
-    if not step.function:  # TODO gone when every step has a function
-        raise SpikeinError(
-            f"the step {step.name} has no named function, and cannot be built by another process. "
-            "Run it by the executor in-process."
-        )
     settings, execution = step.given()
     return {
         "kind": step.kind,

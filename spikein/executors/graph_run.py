@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from inject.step import Step
 from spikein.executors.live_status import LiveStatus, RunStatus, StepStatus, goals_key
 from spikein.executors.protocol import Outcome, RunReport
 from spikein.executors.step_build import build_step
-from spikein.pipeline.graph import Graph, Planned, Step, plan
+from spikein.pipeline.graph import Graph, Planned, plan
 from spikein.progress import Progress, Silent
 from spikein.store.artifact import require_current
 from spikein.store.manifest import StoreError

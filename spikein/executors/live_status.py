@@ -25,8 +25,8 @@ from typing import Any, Literal
 from filelock import FileLock, Timeout
 
 from inject.digest import digest
+from inject.step import Step
 from spikein.executors.task_files import STATUS, TaskFiles
-from spikein.pipeline.graph import Step
 
 RUNS_FOLDER = ".runs"
 LOCK = "alive.lock"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from inject.errors import InputError
-from spikein.pipeline.graph import Graph, Step
+from inject.step import Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.artifact import Artifact, verified
 from spikein.store.store import Store

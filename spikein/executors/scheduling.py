@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from inject.step import Step
 from spikein.executors.failures import StepFailure, StepsFailed
 from spikein.executors.graph_run import GraphRun, start_graph
 from spikein.executors.protocol import RunReport
 from spikein.executors.task import TaskEnd
 from spikein.executors.task_files import TaskFiles
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store

@@ -7,11 +7,10 @@ may build one step at the same time: one of them builds it, the others wait and 
 from collections.abc import Mapping
 from pathlib import Path
 
-import inject.step
 from inject.source_digest import require_unedited
-from inject.step import find_function
+from inject.step import Report, Step, StepContext, find_function
 from spikein.executors.protocol import Outcome
-from spikein.pipeline.graph import Report, Step, StepContext, is_protected
+from spikein.pipeline.graph import is_protected
 from spikein.progress import Progress
 from spikein.store.artifact import Artifact, verified
 from spikein.store.store import ArtifactRules, Store
@@ -44,29 +43,16 @@ def build_step(
         progress.step_started(step.name, number=number, total=max(total, number))
         _require_inputs(step, inputs)
         require_unedited(step.roots)
-        if step.build is None:
-            settings, execution = step.given()
-            find_function(step.function)(
-                inject.step.StepContext(
-                    out=out,
-                    inputs={name: artifact.path for name, artifact in inputs.items()},
-                    settings=settings,
-                    execution=execution,
-                    unfinished=store.unfinished(step.recipe),
-                    report=_report(step, progress),
-                    protected=is_protected(step, inputs.values()),
-                    notice=progress.notice,
-                )
-            )
-            _require_inputs(step, inputs)
-            return
-        step.build(
+        settings, execution = step.given()
+        find_function(step.function)(
             StepContext(
                 out=out,
-                inputs=inputs,
+                inputs={name: artifact.path for name, artifact in inputs.items()},
+                settings=settings,
+                execution=execution,
                 unfinished=store.unfinished(step.recipe),
-                execution=step.execution,
                 report=_report(step, progress),
+                protected=is_protected(step, inputs.values()),
                 notice=progress.notice,
             )
         )

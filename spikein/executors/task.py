@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 from inject.errors import SpikeinError
 from inject.secrets import masked
+from inject.step import Step
 from spikein.executors import step_build
 from spikein.executors.graph_file import GraphFile, StoredGraph, read_graph, require_same_code
 from spikein.executors.protocol import Outcome
 from spikein.executors.task_files import MARK, TaskFiles
-from spikein.pipeline.graph import Step
 from spikein.progress import Progress, Silent
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store

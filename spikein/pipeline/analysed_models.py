@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from detect.evidence.provider import TWIN
 from detect.ground_truth.ground_truth import BASE
-from inject.numbered_inputs import StepGroup, axis_pairs
+from inject.step import Step, StepGroup, axis_pairs
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.graph import Step
 from spikein.pipeline.twin_models import Reported
 
 

@@ -22,12 +22,12 @@ from inject.corpus.separators import Separation
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.examples_step import examples_step
-from inject.numbered_inputs import StepGroup, axis_pairs
 from inject.overlap.general_text_step import general_text_step
+from inject.plan.audit_step import audit_step
 from inject.plan.plan_step import plan_step
 from inject.plan.settings import separations
 from inject.reading.rows import unread_note
-from inject.stream.audit_step import audit_step
+from inject.step import Step, StepGroup, axis_pairs
 from inject.variants.variants_step import LocalModels, variants_step
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
@@ -36,8 +36,8 @@ from spikein.pipeline.analysed_models import analysed_model, base_arms, twin_arm
 from spikein.pipeline.background import background_steps, shared_key
 from spikein.pipeline.checkpoints import checkpoint_groups, checkpoint_scores
 from spikein.pipeline.dataset_detector_steps import FurtherSteps, further_steps
-from spikein.pipeline.graph import Graph, Step
-from spikein.pipeline.steps.training import ModelNode, arm_step, base_node
+from spikein.pipeline.graph import Graph
+from spikein.pipeline.training import ModelNode, arm_step, base_node
 from spikein.pipeline.twin_models import (
     Reported,
     TwinNodes,

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from inject.numbered_inputs import StepGroup, axis_pairs
+from inject.step import Step, StepGroup, axis_pairs
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.graph import Step
 from train.loop.schedule import kept_steps, total_steps
 from train.models.model_node import ModelNode
 

@@ -14,7 +14,7 @@ from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.errors import InputError
 from inject.step import Step
-from spikein.pipeline.steps.training import ModelNode
+from spikein.pipeline.training import ModelNode
 
 
 class FurtherSteps(NamedTuple):

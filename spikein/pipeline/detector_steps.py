@@ -12,9 +12,10 @@ from detect.detector_settings import needs_of, with_grids
 from detect.evidence.provider import Role, Scored
 from detect.evidence.providers import evidence_inputs
 from detect.scores_step import detectors_of
+from inject.step import Step
 from spikein.pipeline.build_graph import ArmNodes
-from spikein.pipeline.graph import Graph, Step
-from spikein.pipeline.steps.training import ModelNode
+from spikein.pipeline.graph import Graph
+from spikein.pipeline.training import ModelNode
 from spikein.pipeline.twin_models import RETRAINED
 
 

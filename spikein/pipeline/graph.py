@@ -7,35 +7,15 @@ intact (the contents of all that will be read are verified), which are damaged, 
 be built because an artifact with equal files is there.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from inject.step import Reading, Report, Step
+from inject.step import Reading, Step
 from spikein.store.artifact import Artifact, require_current, verified
 from spikein.store.manifest import Manifest, StoreError
 from spikein.store.store import Store
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepContext:
-    """What a step's `build` is given."""
-
-    out: Path
-    """An empty folder; everything written below it becomes the artifact."""
-    inputs: Mapping[str, Artifact]
-    """The finished inputs by name; `inputs["corpus"].path` is the folder."""
-    unfinished: Path
-    """A folder for parts that a killed build leaves behind and the next one takes up. It is
-    created by whoever needs it, lies on the file system of `out`, and goes when the artifact is
-    published; nothing in it may bear on the content."""
-    execution: Any
-    """The step's execution settings."""
-    report: Report
-    notice: Callable[[str], None] = lambda _text: None
-    """Called with a message for the user, such as that a checkpoint was damaged."""
 
 
 @dataclass(frozen=True, kw_only=True)

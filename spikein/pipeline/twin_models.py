@@ -15,16 +15,16 @@ from typing import NamedTuple
 from detect.evidence.provider import TWIN, EvidenceSources, Role, Shadow
 from detect.scores_step import scores_step
 from inject.examples.twin_membership import TwinMembership
+from inject.plan.audit_step import audit_step
 from inject.plan.make_plan import PlanSettings
 from inject.plan.plan_step import CopyCountDraw, plan_step
 from inject.plan.rewritten_pools import twin_membership_step
 from inject.plan.settings import Copies, Placement
-from inject.stream.audit_step import audit_step
+from inject.step import Step
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.training import ModelNode, arm_step
+from spikein.pipeline.training import ModelNode, arm_step
 
 RETRAINED = "retrained"
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inject.corpus.corpus import Corpus
+from inject.corpus.imported_layout import token_files
 from inject.errors import InputError, SpikeinError
-from inject.formats.layout import token_files
 from inject.settings import plain
 from inject.stream.exposures import EXPOSURES
 from spikein.config.load import read_experiment

@@ -24,13 +24,12 @@ from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost
 from detect.evidence.needs import cost_text
 from detect.scores_step import asked_settings, detectors_left_out
 from inject.examples.examples_step import read_pool_reports
-from inject.step import library_versions
+from inject.step import Step, library_versions
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
 from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
 from spikein.pipeline.detector_steps import detector_steps
-from spikein.pipeline.graph import Step
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
 

@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from inject.errors import InputError
+from inject.step import Step
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors.graph_file import GraphFile, write_graph
 from spikein.executors.pools.threads import THREAD_VARIABLES
 from spikein.executors.protocol import RunReport
 from spikein.executors.scheduling import PoolPlace, run_side_by_side
 from spikein.executors.task import Task, TaskEnd
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
 

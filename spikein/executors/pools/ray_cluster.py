@@ -22,13 +22,14 @@ from filelock import FileLock, Timeout
 
 from inject.errors import InputError, SpikeinError
 from inject.secrets import masked
+from inject.step import Step
 from spikein.config.executor_settings import RaySettings
 from spikein.executors.graph_file import write_graph
 from spikein.executors.pools.requests import require_known_kinds
 from spikein.executors.protocol import RunReport
 from spikein.executors.scheduling import PoolPlace, run_side_by_side
 from spikein.executors.task import Task, TaskEnd, run_task
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inject.errors import InputError
+from inject.step import Step
 from spikein.config.executor_settings import SlurmSettings, StepRequest, job_minutes
 from spikein.executors.graph_file import write_graph
 from spikein.executors.pools.requests import require_known_kinds
@@ -29,7 +30,7 @@ from spikein.executors.protocol import RunReport
 from spikein.executors.scheduling import PoolPlace, run_side_by_side
 from spikein.executors.task import Task, TaskEnd
 from spikein.executors.task_files import TaskFiles
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from detect.evidence.provider import EvidenceSources
 from detect.scores_step import scores_step
 from inject.errors import InputError
+from inject.step import Step
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.training import ModelNode
+from spikein.pipeline.training import ModelNode
 from spikein.pipeline.twin_models import RETRAINED, Reported, TwinNodes
 from spikein.pipeline.unlearning.further_scores import probes_of
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes

@@ -15,8 +15,7 @@ from detect.generation.continuations import ContinuationRequest
 from detect.generation.continuations_step import forgotten_continuations_step
 from detect.scores_step import asked_settings
 from inject.errors import InputError
-from inject.numbered_inputs import StepGroup, axis_pairs
-from inject.step import Step
+from inject.step import Step, StepGroup, axis_pairs
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from train.models.model_node import ModelNode
 

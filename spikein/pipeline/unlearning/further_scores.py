@@ -11,10 +11,10 @@ from detect.evidence.provider import EvidenceSources, Role
 from detect.scores_step import scores_step
 from inject.errors import InputError
 from inject.plan.rewritten_pools import paraphrased_step, relearned_step
+from inject.step import Step
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import UnlearningSection
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.training import (
+from spikein.pipeline.training import (
     ModelNode,
 )
 from spikein.pipeline.unlearning.nodes import FurtherScores

@@ -6,10 +6,9 @@ from analysis.unlearning.evidence import NO_METHOD, ModelName
 from analysis.unlearning.unlearning_step import UnlearntArm
 from detect.evidence.views import statistics_step
 from detect.task_accuracy.accuracy_step import accuracy_step
-from inject.numbered_inputs import StepGroup, axis_pairs
+from inject.step import Step, StepGroup, axis_pairs
 from spikein.config.schema import Experiment
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.training import ModelNode
+from spikein.pipeline.training import ModelNode
 from spikein.pipeline.unlearning.nodes import FurtherScores, UnlearningNodes
 
 _TEXT_VIEW = "view-text"

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from detect.evidence.provider import EvidenceSources
+from inject.step import Step
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.graph import Step
-from spikein.pipeline.steps.training import ModelNode
+from spikein.pipeline.training import ModelNode
 from spikein.pipeline.twin_models import Twin
 from train.unlearn.registry import MethodSetting
 

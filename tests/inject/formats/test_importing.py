@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.corpus.corpus import Corpus
+from inject.corpus.imported_layout import token_files
 from inject.errors import InputError
 from inject.formats import importing, megatron
 from inject.formats.importing import import_corpus
-from inject.formats.layout import token_files
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
 from inject.settings import plain

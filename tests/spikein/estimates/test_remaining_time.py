@@ -5,9 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from inject.step import Cost
+from inject.step import Cost, Step
 from spikein.estimates.remaining_time import Forecast, StepPace
-from spikein.pipeline.graph import Step
 from spikein.progress import Bars, Lines, RunProgress
 from tests.spikein import step_functions
 

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from inject.step import Step
 from spikein.config.executor_settings import LocalSettings, RaySettings, SlurmSettings
 from spikein.executors import Executor, InProcess
 from spikein.executors.protocol import RunReport
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Lines
 from spikein.store.store import Store
 from tests.spikein.step_functions import step

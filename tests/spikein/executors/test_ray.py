@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from inject.errors import InputError
+from inject.step import Step
 from spikein.config.executor_settings import RaySettings
 from spikein.executors import StepsFailed, run_graph
 from spikein.executors.pools.ray_cluster import Ray, _session_folder
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import (

@@ -22,7 +22,6 @@ def contents(store: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.xfail(reason="some steps are closures", strict=True)  # TODO goes with the last of them
 def test_an_experiment_by_workers_has_the_artifacts_of_the_plain_executor(tmp_path):
     experiment = write_tiny(tmp_path)
     for name in ("local", "in-process"):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from inject import step as step_module
 from inject.errors import InputError
-from inject.step import Cost, Reading
+from inject.step import Cost, Reading, Step
 from spikein.executors import RunReport, get_executor
 from spikein.executors.in_process import InProcess
-from spikein.pipeline.graph import Graph, Step, plan
+from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Silent
 from spikein.store.store import Store
 from tests.spikein import step_functions

@@ -16,13 +16,13 @@ from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.formats.export import ExportSettings, export_view
-from inject.step import StepContext
+from inject.step import Step, StepContext
 from inject.stream.audit import read_audit
 from inject.stream.view import clean_view
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.graph import Graph, Step
+from spikein.pipeline.graph import Graph
 from spikein.progress import Silent
 from spikein.runs.arms import open_run_corpus
 from spikein.store.store import Artifact, Store

@@ -17,11 +17,11 @@ from pydantic import BaseModel
 from inject import step as step_module
 from inject.digest import digest
 from inject.shipped import SHAPES
+from inject.step import Step
 from spikein.config.load import check_document
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
 from spikein.pipeline.build_graph import build_graph
-from spikein.pipeline.graph import Step
 from tests.conftest import make_texts
 from tests.detect.taggers import NO_SPACY
 from tests.spikein.pipeline.mutations import CASES, EVERYTHING, unlearning

@@ -115,7 +115,6 @@ def test_each_facet_is_found_by_its_name_and_those_that_are_read_exist(made):
                 assert reading.facet in step.inputs[name].facets, (step.name, name)
 
 
-@pytest.mark.xfail(reason="some steps are closures", strict=True)  # TODO goes with the last of them
 def test_a_worker_reads_every_step_back_as_it_was_named(made, tmp_path):
     file = write_graph(Graph(goals=tuple(made)), Store(tmp_path / "store"), tmp_path)
     found = read_graph(file).steps

@@ -12,11 +12,11 @@ from inject.corpus.corpus import Corpus
 from inject.errors import InputError, InputErrors
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
+from inject.step import Step
 from inject.stream.exposures import read_exposures
 from spikein.api.report import render_report
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.graph import Step
 from spikein.runs.audit import audit_run
 from spikein.store.store import Store
 from tests.spikein.pipeline.test_pipeline import run

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from inject.examples.example import read_examples, write_examples
-from inject.step import Reading, StepContext, find_function
+from inject.step import Reading, Step, StepContext, find_function
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.run import run as run_experiment
 from spikein.executors.in_process import InProcess
-from spikein.pipeline.graph import Graph, Step, plan
+from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Silent
 from spikein.store.artifact import open_artifact
 from spikein.store.store import Store

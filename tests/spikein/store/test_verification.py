@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from inject.step import Step
 from spikein.executors.in_process import InProcess
-from spikein.pipeline.graph import Graph, Step, plan
+from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Silent
 from spikein.store.artifact import open_artifact, verified
 from spikein.store.manifest import Manifest, StoreError, file_records, read_manifest

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
+from inject.step import Step
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ArmNodes, ExperimentGraph, build_graph
-from spikein.pipeline.graph import Step
 from spikein.store.store import Store
 from tests.spikein.tiny import run, write_tiny
 

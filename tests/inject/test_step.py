@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from inject.numbered_inputs import numbered_folders, numbered_inputs, numbered_reads
-from inject.step import Reading, Step
+from inject.step import Reading, Step, numbered_folders, numbered_inputs, numbered_reads
 
 
 def step(label: str) -> Step:
-    return Step(kind="thing", label=label, settings={"label": label})
+    return Step(kind="thing", label=label, function="made:build", settings={"label": label})
 
 
 def test_each_group_gets_back_what_it_put_in():

@@ -10,9 +10,8 @@ from inject.overlap.filter import overlaps_between_sides
 from inject.overlap.settings import OverlapSettings
 from inject.plan.plan import read_plan
 from inject.settings import plain
-from inject.source_digest import root
 from inject.step import Step, StepContext
-from inject.stream.audit import HELD_OUT_SIDE, audit, passed, write_audit
+from inject.stream.audit import HELD_OUT_SIDE, audit, write_audit
 from inject.stream.audit_findings import name_rows
 from inject.stream.inputs import (
     copy_texts,
@@ -37,7 +36,7 @@ def audit_step(rules: OverlapSettings, corpus: Step, examples: Step, plan: Step)
         inputs={"corpus": corpus, "examples": examples, "plan": plan, **variants_of(plan)},
         libraries=("unicode",),
         reads={"corpus": TOKENS, "examples": AUDITED},
-        facets={"passed": root(passed)},
+        facets={"passed": "inject.stream.audit:passed"},
         execution={**corpus_execution(corpus), "rules": plain(rules)},
     )
 

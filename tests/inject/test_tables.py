@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.figures.data import write_rows
+from detect.score_file.output import write_score_file
 from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
 from detect.token_statistics import read_statistics
@@ -89,3 +91,19 @@ def test_no_cell_of_a_csv_is_a_formula_and_numbers_come_back_whole(rows, end):
 
 def test_what_is_missing_is_empty():
     assert csv_text(["a", "b"], [[None, math.nan], [-0.5, "-0.5"]]) == "a,b\r\n,\r\n-0.5,-0.5\r\n"
+
+
+def write_scores(path, rows):
+    write_score_file(path, pa.Table.from_pylist(rows), record={})
+
+
+@pytest.mark.parametrize("write", [write_rows, write_scores])
+def test_every_csv_that_is_written_holds_no_formula(tmp_path, write):
+    ids = ["=1+1", "@a", "+1e", "-7", "\tx", "\r=1", "a\rb", 'a,"b"\n=c']
+    rows = [{"=id": one, "score": -0.1 - 0.2, "n": 3} for one in ids]
+    write(tmp_path / "some.csv", rows)
+    with (tmp_path / "some.csv").open(encoding="utf-8", newline="") as file:
+        names, *found = csv.reader(file)
+    assert names == ["'=id", "score", "n"]
+    shown = [one if one in ("-7", *ids[-2:]) else f"'{one}" for one in ids]
+    assert found == [[one, "-0.30000000000000004", "3"] for one in shown]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -35,7 +36,7 @@ def small_run(tmp_path_factory) -> Path:
     return run(
         folder,
         "twins={clean: true, shadows: 2}",
-        "sweep={train.lr: [1.0e-3, 2.0e-2], copies: [{fixed: 2}]}",
+        "sweep={train.lr: [1.0e-3, 2.0e-2], copies: [{levels: [1, 3]}]}",
         "detect.detectors=[loss, zlib, reference, 'min_k:k=0.2', dc_pdd, blind, lira]",
         "analysis.task_accuracy=false",
     ).folder
@@ -81,12 +82,23 @@ def test_a_bundle_holds_what_the_run_holds(small_run, small_bundle):
 
 
 @pytest.mark.slow
-def test_stored_statistics_give_the_stored_scores(small_bundle):
+def test_stored_statistics_give_the_stored_scores(small_run, small_bundle):
     """A built-in detector, run anew on the bundle, is where it stands in the report."""
+    metrics = pq.read_table(small_run / "metrics.parquet").to_pylist()
     for name in ("loss", "zlib", "reference", "dc_pdd", "lira"):
         found = spikein.validate(name, small_bundle)
         mine, stored = found.ranking.line(f"{name} (yours)"), found.ranking.line(name)
         assert mine.auc == stored.auc, name
+        wanted = {
+            "detector": name, "metric": "auc", "copies": "all", "variant": "all", "dataset": "all",
+            "model": "contaminated", "selection": "default",
+        }  # fmt: skip
+        [reported] = [
+            row for row in metrics if wanted.items() <= row.items() and row["train.lr"] in found.arm
+        ]
+        # Levels of copies are strata: whoever does not know of them finds another interval.
+        for part in ("value", "low", "high"):
+            assert getattr(stored.auc, part) == pytest.approx(reported[part], abs=1e-12), part
 
 
 ALL_EVIDENCE = (
@@ -207,21 +219,21 @@ def test_the_template_and_four_wrong_detectors_on_a_run(
 @pytest.mark.slow
 def test_one_arm_can_be_packed_and_a_failure_ends_with_two(small_run, wrong, tmp_path):
     path = tmp_path / "one.bundle"
-    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.02, copies fixed=2")
+    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.02, copies levels=1-3")
     assert done.exit_code == 0, done.output
     truth = spikein.load_bundle(path)
     assert [one.model for one in truth.models].count("contaminated") == 1
     older = tmp_path / "older.bundle"
-    done = invoke("bundle", small_run, "--out", older, "--arm", "copies=fixed=2,train.lr=0.02")
+    done = invoke("bundle", small_run, "--out", older, "--arm", "copies=levels=1-3,train.lr=0.02")
     assert done.exit_code == 0, done.output
     assert spikein.load_bundle(older).content == truth.content
     # One name everywhere: the page, a verdict from the run and from the bundle, the store.
-    name = "lr 0.02, copies fixed=2"
+    name = "lr 0.02, copies levels=1-3"
     assert name in (small_run / "report.html").read_text()
     for source in (small_run, path):
         assert name in json.loads(invoke("validate", "loss", source, "--json").stdout)["arms"]
     assert f"{name}, seed 0" in spikein.load_run(small_run).artifacts("model")
-    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.2, copies fixed=2")
+    done = invoke("bundle", small_run, "--out", path, "--arm", "lr 0.2, copies levels=1-3")
     assert done.exit_code == 2
     assert "Did you mean" in done.output
     done = invoke("validate", f"{wrong}:fails", f"{wrong}:right", path)

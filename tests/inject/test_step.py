@@ -6,7 +6,9 @@ from inject.step import Reading, Step, numbered_folders, numbered_inputs, number
 
 
 def step(label: str) -> Step:
-    return Step(kind="thing", label=label, function="made:build", settings={"label": label})
+    return Step(
+        kind="thing", label=label, function="inject.digest:digest", settings={"label": label}
+    )
 
 
 def test_each_group_gets_back_what_it_put_in():

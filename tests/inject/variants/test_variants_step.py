@@ -11,8 +11,8 @@ from inject.variants.settings import Variants
 from inject.variants.variants_step import LocalModels, variants_step
 
 LOCAL = LocalModels(f"{__name__}:identity", f"{__name__}:Writer")
-EXAMPLES = Step(kind="examples", label="e", function="made:build", settings={})
-TOKENIZER = Step(kind="tokenizer", label="t", function="made:build", settings={})
+EXAMPLES = Step(kind="examples", label="e", function="inject.digest:digest", settings={})
+TOKENIZER = Step(kind="tokenizer", label="t", function="inject.digest:digest", settings={})
 HERE = {"kind": "paraphrase", "by": "model", "model": "here"}
 SERVED = {**HERE, "base_url": "http://localhost:1/v1"}
 

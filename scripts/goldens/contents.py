@@ -62,6 +62,9 @@ def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
     for artifact in sorted((out / "store").glob("[!.]*/[!.]*")):
         label = artifact.name.rsplit("-", 1)[0]
         for path in _compared(artifact):
+            # What is drawn stands in the runs' folders, whichever step drew it.
+            if path.parent.name == "figures":
+                continue
             key = f"{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
             yield key, path.name, path.read_bytes()
     for path in _compared(out / "runs"):

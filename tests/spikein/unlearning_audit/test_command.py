@@ -100,39 +100,18 @@ def test_what_is_remembered_is_found_by_what_the_models_write(
 
 def test_the_same_audit_again_is_the_same(models: Models, rows: Path, tmp_path: Path):
     out = tmp_path / "audit"
-    command = [models.original, models.unlearned, "--texts", rows, "--out", out]
+    command = [models.original, models.unlearned, "--texts", rows]
     options = ["--prompt-words", 30, "--samples", 2, "--band", "0.1,10"]
-    assert invoke(*command, *options).exit_code == 0
+    assert invoke(*command, *options, "--out", out).exit_code == 0
     first = {name: (out / name).read_bytes() for name in ("unlearning_audit.json", "audit.html")}
     table = pq.read_table(out / "continuations.parquet")
-    refused = invoke(*command, *options)
+    refused = invoke(*command, *options, "--out", out)
     assert refused.exit_code == 2
-    assert "--replace" in refused.output
-    assert invoke(*command, *options, "--replace").exit_code == 0
-    assert {name: (out / name).read_bytes() for name in first} == first
-    assert pq.read_table(out / "continuations.parquet").equals(table)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-
-
-def test_files_of_the_user_stay_when_an_audit_is_replaced(
-    models: Models, rows: Path, tmp_path: Path
-):
-    out = tmp_path / "audit"
-    command = [models.original, models.unlearned, "--texts", rows, "--out", out]
-    options = ["--prompt-words", 30, "--samples", 0]
-    asked = tmp_path / "questions.jsonl"
-    asked.write_text(json.dumps({"question": "what is it", "answer": "this one"}))
-    assert invoke(*command, *options, "--questions", asked).exit_code == 0
-    ours = {"unlearning_audit.json", "audit.html", "chunks.parquet", "continuations.parquet"}
-    assert {path.name for path in out.iterdir()} == {*ours, "questions.parquet"}
-    (out / "thesis.txt").write_text("years of work")
-    (out / "notes" / "deep").mkdir(parents=True)
-    (out / "notes" / "deep" / "one.md").write_text("a thought")
-    result = invoke(*command, *options, "--replace")
-    assert result.exit_code == 0, result.output
-    assert (out / "thesis.txt").read_text() == "years of work"
-    assert (out / "notes" / "deep" / "one.md").read_text() == "a thought"
-    assert {path.name for path in out.iterdir()} == {*ours, "thesis.txt", "notes"}
+    assert "nothing is replaced" in refused.output
+    again = tmp_path / "again"
+    assert invoke(*command, *options, "--out", again).exit_code == 0
+    assert {name: (again / name).read_bytes() for name in first} == first
+    assert pq.read_table(again / "continuations.parquet").equals(table)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -252,9 +231,9 @@ def test_the_page_shows_texts_where_it_may(models: Models, tmp_path: Path):
     ]
     path.write_text("\n".join(map(json.dumps, lines)))
     out = tmp_path / "audit"
-    command = [models.original, models.unlearned, "--texts", path, "--out", out, "--samples", 1]
+    command = [models.original, models.unlearned, "--texts", path, "--samples", 1]
     command += ["--prompt-words", 30, "--all-chunks"]
-    assert invoke(*command).exit_code == 0
+    assert invoke(*command, "--out", out).exit_code == 0
     page = (out / "audit.html").read_text()
     written = pq.read_table(out / "continuations.parquet").to_pylist()
     assert {row["chunk"] for row in written if row["text"] is None} == {0}
@@ -263,6 +242,7 @@ def test_the_page_shows_texts_where_it_may(models: Models, tmp_path: Path):
     assert ends[0] not in page
     assert sum(" ".join(text.split()[:20]) in page for text in models.remembered) == 7
     assert "<b>&" not in page
-    assert invoke(*command, "--replace", "--hide-texts").exit_code == 0
-    hidden = (out / "audit.html").read_text()
+    without = tmp_path / "without"
+    assert invoke(*command, "--out", without, "--hide-texts").exit_code == 0
+    hidden = (without / "audit.html").read_text()
     assert not any(" ".join(text.split()[:20]) in hidden for text in models.remembered)

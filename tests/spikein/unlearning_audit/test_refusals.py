@@ -182,31 +182,12 @@ def test_a_prompt_that_fills_the_context(models: Models, tmp_path: Path, audit):
     refused(shown, "of its 256 positions", "--prompt-words")
 
 
-@pytest.mark.parametrize("below", ["", "notes"])
-def test_the_folder_that_the_command_runs_in_is_not_replaced(
-    models: Models, rows: Path, tmp_path: Path, monkeypatch, below: str
-):
-    out = tmp_path / "audit"
-    (out / "notes").mkdir(parents=True)
-    (out / "unlearning_audit.json").write_text("{}")
-    monkeypatch.chdir(out / below)
-    command = ["audit-unlearning", models.original, models.unlearned, "--texts", rows, *PROMPT]
-    given = ".." if below else "."
-    result = CliRunner().invoke(app, [*map(str, command), "--out", given, "--replace"])
-    assert result.exit_code == 2, result.output
-    said = " ".join(result.output.split())
-    assert "the command runs in this folder" in said
-    assert "cd " in said
-    assert (out / "unlearning_audit.json").read_text() == "{}"
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-
-
 def test_a_folder_that_is_no_audit_is_left_alone(models: Models, rows: Path, tmp_path: Path):
     out = tmp_path / "mine"
     out.mkdir()
     (out / "thesis.txt").write_text("years of work")
     command = ["audit-unlearning", models.original, models.unlearned, "--texts", rows]
-    result = CliRunner().invoke(app, [*map(str, command), "--out", str(out), "--replace"])
+    result = CliRunner().invoke(app, [*map(str, command), "--out", str(out)])
     assert result.exit_code == 2
-    assert "is no audit" in result.output
+    assert "exists but is not an audit folder" in result.output
     assert (out / "thesis.txt").read_text() == "years of work"

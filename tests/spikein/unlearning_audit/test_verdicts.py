@@ -50,8 +50,8 @@ def audit(judged: Judged, tmp_path: Path):
         return path
 
     def run(*models: Path, holdout: bool = True) -> Audited:
-        out = tmp_path / "audit"
-        command = ["audit-unlearning", *map(str, models), "--out", str(out), "--replace"]
+        out = tmp_path / f"audit-{len(list(tmp_path.iterdir()))}"
+        command = ["audit-unlearning", *map(str, models), "--out", str(out)]
         command += ["--texts", str(write("texts.jsonl", judged.texts)), "--all-chunks"]
         if holdout:
             command += ["--holdout", str(write("control.jsonl", judged.control))]

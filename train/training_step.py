@@ -8,7 +8,7 @@ from inject.examples.parts import UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.settings import plain
 from inject.step import Cost, Step, StepContext
-from inject.stream.audit import PASSED, require_passed
+from inject.stream.audit_report import PASSED, require_passed
 from inject.stream.inputs import corpus_execution, reading_corpus, variants_of
 from inject.variants.settings import Variants
 from train.cost import adapter_parameters

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from analysis.arm import Cohort, arm_label
 from inject.plan.plan import read_plan
-from inject.stream.audit import AuditReport, read_audit
+from inject.stream.audit_report import AuditReport, read_audit
 from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 
 _HIGH_SHARE = 0.05

@@ -11,8 +11,9 @@ from inject.overlap.settings import OverlapSettings
 from inject.plan.plan import read_plan
 from inject.settings import plain
 from inject.step import Step, StepContext
-from inject.stream.audit import HELD_OUT_SIDE, audit, write_audit
+from inject.stream.audit import HELD_OUT_SIDE, audit
 from inject.stream.audit_findings import name_rows
+from inject.stream.audit_report import write_audit
 from inject.stream.inputs import (
     copy_texts,
     corpus_execution,
@@ -36,7 +37,7 @@ def audit_step(rules: OverlapSettings, corpus: Step, examples: Step, plan: Step)
         inputs={"corpus": corpus, "examples": examples, "plan": plan, **variants_of(plan)},
         libraries=("unicode",),
         reads={"corpus": TOKENS, "examples": AUDITED},
-        facets={"passed": "inject.stream.audit:passed"},
+        facets={"passed": "inject.stream.audit_report:passed"},
         execution={**corpus_execution(corpus), "rules": plain(rules)},
     )
 

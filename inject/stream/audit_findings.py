@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inject.examples.example import Example
-from inject.stream.audit import AuditReport
+from inject.stream.audit_report import AuditReport
 
 _MOST_NAMED = 5
 

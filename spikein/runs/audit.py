@@ -16,7 +16,7 @@ from inject.examples.example import read_examples, read_held_out
 from inject.overlap.filter import OverlapFacts, OverlapFilter, read_overlaps
 from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
-from inject.stream.audit import AuditReport
+from inject.stream.audit_report import AuditReport
 from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 from spikein.runs.arms import RunArm, open_run_corpus, run_arms
 from spikein.store.manifest import SHORT

@@ -1,7 +1,7 @@
 """No stream's audit takes another's place, however their models are called."""
 
 from analysis.page.streams import stream_audits
-from inject.stream.audit import AuditReport, write_audit
+from inject.stream.audit_report import AuditReport, write_audit
 
 
 def audit_folder(root, digest: str, *, passed: bool):

@@ -6,13 +6,8 @@ from hypothesis import strategies as st
 import inject.stream.audit as module
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.settings import Copies, Placement
-from inject.stream.audit import (
-    AuditFailed,
-    audit,
-    find_occurrences,
-    read_audit,
-    write_audit,
-)
+from inject.stream.audit import audit, find_occurrences
+from inject.stream.audit_report import AuditFailed, read_audit, write_audit
 from inject.stream.exposures import CopyName
 from tests.inject.streams import (
     ArraySource,

@@ -17,7 +17,7 @@ from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.formats.export import ExportSettings, export_view
 from inject.step import Step, StepContext
-from inject.stream.audit import read_audit
+from inject.stream.audit_report import read_audit
 from inject.stream.view import clean_view
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor

@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from inject.errors import InputError
-from inject.stream.audit import AuditFailed
+from inject.stream.audit_report import AuditFailed
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, write_tiny
 

@@ -11,7 +11,7 @@ from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
-from inject.stream.audit import read_audit
+from inject.stream.audit_report import read_audit
 from inject.stream.exposures import read_exposures
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.report import render_report

@@ -1,0 +1,120 @@
+"""What an audit found, and that nothing is trained on a stream whose audit failed.
+
+Apart from the search (`inject.stream.audit`), so that a change of the search trains no model again
+unless it finds something else.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from inject.digest import digest
+from inject.errors import SpikeinError
+from inject.step import Reading
+
+AUDIT_FILE = "audit.json"
+PASSED = Reading(facet="passed", files=(AUDIT_FILE,))
+"""Whether the audit passed."""
+_LISTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits", "between_sides")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditReport:
+    """What the audit found; `passed` only when every list of problems is empty.
+
+    Each finding also has `row`, the dataset and the row's own id, and `inside`, the rows whose text
+    contains it, once `inject.stream.audit_findings` has named them.
+    """
+
+    passed: bool
+    members: int
+    nonmembers: int
+    zero_copy_members: int
+    copies_expected: int
+    copies_found: int
+    displaced: tuple[dict[str, object], ...]
+    """Copies that are not intact where the plan puts them: example_id, dataset, copy, variant."""
+    wrong_counts: tuple[dict[str, object], ...]
+    """Members whose number of occurrences differs: example_id, expected, found."""
+    nonmembers_found: tuple[dict[str, object], ...]
+    """Withheld or held-out examples that stand in the stream: example_id, position."""
+    background_hits: tuple[dict[str, object], ...]
+    """Examples that stand in the clean corpus: example_id, position, document."""
+    tokens_searched: int
+    between_sides: tuple[dict[str, object], ...] = ()
+    """Pairs of a member and a non-member that share a run of words: member, nonmember, words. Of a
+    run that many members have, the pairs with the first few of them. They fail nothing, as rows of
+    one dataset share phrases; many of them ask for a look."""
+    held_out: int = 0
+    """Held-out rows that were looked for besides; found ones are among `nonmembers_found`."""
+
+
+def write_audit(out: Path, report: AuditReport) -> None:
+    """Write `audit.json` into the folder `out`."""
+    (out / AUDIT_FILE).write_text(json.dumps(asdict(report), indent=1))
+
+
+def read_audit(folder: Path) -> AuditReport:
+    """Read what `write_audit` wrote."""
+    values = json.loads((folder / AUDIT_FILE).read_text())
+    for name in _LISTS:
+        values[name] = tuple(values[name])
+    return AuditReport(**values)
+
+
+class AuditFailed(SpikeinError):
+    """The stream is not what the plan says; nothing may be trained on it."""
+
+    def __init__(self, report: AuditReport, folder: Path) -> None:
+        lines = [f"the audit failed (all findings: {folder / AUDIT_FILE}):"]
+        lines += [
+            f"  member {_called(row)} occurs {row['found']} times, planned {row['expected']}"
+            f"{_inside(row)}"
+            for row in report.wrong_counts[:5]
+        ]
+        lines += [
+            f"  copy {row['copy']} ({row['variant']}) of {_called(row)} is not where it "
+            "was planned, or not intact"
+            for row in report.displaced[:5]
+        ]
+        lines += [
+            f"  withheld example {_called(row)} occurs at token {row['position']}{_inside(row)}"
+            for row in report.nonmembers_found[:5]
+        ]
+        lines += [
+            f"  example {_called(row)} occurs in background document {row['document']}"
+            for row in report.background_hits[:5]
+        ]
+        lines.append(
+            "Remove these rows from the dataset, or the documents from the background sources."
+        )
+        super().__init__("\n".join(lines))
+
+
+def passed(folder: Path) -> str:
+    """Return the digest of what `PASSED` names."""
+    return digest(read_audit(folder).passed)
+
+
+def require_passed(folder: Path) -> None:
+    """Stop the graph where the audit failed.
+
+    Raises:
+        AuditFailed: with the first findings.
+    """
+    report = read_audit(folder)
+    if not report.passed:
+        raise AuditFailed(report, folder)
+
+
+def _called(finding: Mapping[str, object]) -> str:
+    """Return a row's own name where the finding has it, and its example_id."""
+    name = str(finding["example_id"])
+    return f"{finding['row']} (example {name})" if "row" in finding else name
+
+
+def _inside(finding: Mapping[str, Any]) -> str:
+    around = finding.get("inside")
+    return f"; its text stands inside {', '.join(around)}" if around else ""

@@ -122,7 +122,7 @@ def build_report(inputs: PageInputs) -> Report:
         if inputs.unlearning is None
         else audits_view(inputs.unlearning.audits, inputs.unlearning.audit_pages),
         figures=inputs.figures,
-        cost=[CostRow(one.name, one.tokens, one.seconds, one.from_store) for one in inputs.steps],
+        cost=[CostRow(one.name, one.tokens, one.seconds) for one in inputs.steps],
         detectors=inputs.detectors,
         left_out=inputs.left_out,
         detector_work=inputs.detector_work,

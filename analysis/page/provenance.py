@@ -20,8 +20,6 @@ class StepRecord:
     """Tokens trained on or scored; None where the step has none."""
     seconds: float
     """Wall-clock seconds when it was computed."""
-    from_store: bool
-    """Whether this run found it in the store."""
     created: str
     """When it was computed: UTC, ISO 8601."""
     code: str | None

@@ -91,7 +91,7 @@ def _context(report: Report) -> dict[str, Any]:
         "best": best,
         "all_results": all_results(tables),
         "script": page_script(),
-        "total_seconds": sum(row.seconds for row in report.cost if not row.from_store),
+        "total_seconds": sum(row.seconds for row in report.cost),
     }
     if best is not None:
         detectors = detector_order(best.table, tables)
@@ -197,13 +197,12 @@ def _choices(report: Report) -> Listing | None:
 def _costs(report: Report) -> Listing | None:
     return listing(
         "Steps",
-        ("Step", "Tokens", "Time", "Source"),
+        ("Step", "Tokens", "Time"),
         [
             (
                 row.step,
                 "" if row.tokens is None else f"{row.tokens:,}",
                 seconds_text(row.seconds),
-                "from the store" if row.from_store else "computed",
             )
             for row in report.cost
         ],

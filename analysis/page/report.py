@@ -36,8 +36,6 @@ class CostRow(NamedTuple):
     """Tokens trained on or scored; None where the step has none."""
     seconds: float
     """Wall-clock seconds when it was computed."""
-    from_store: bool
-    """Whether this run found it in the store."""
 
 
 class Methods(NamedTuple):

@@ -250,7 +250,6 @@ def _step_record(outcome: Outcome) -> StepRecord:
         name=outcome.step.name,
         tokens=tokens,
         seconds=manifest.seconds,
-        from_store=not outcome.built,
         created=manifest.created,
         code=manifest.environment.get(CODE),
         machine=manifest.environment.get(MACHINE),

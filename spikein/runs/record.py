@@ -97,7 +97,8 @@ def read_record(folder: Path) -> RunRecord:
         values = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(values, dict) and values.get("format") != FORMAT:
             raise InputError(
-                f"the run was made by another version of spikein ({values.get('version')})",
+                f"the run was made by another version of spikein ({values.get('version')}, format "
+                f"{values.get('format')} of run folders; this one reads {FORMAT})",
                 where=str(folder),
                 hint=f"Its page and tables stay as they were made ({folder / 'report.html'}). For "
                 f"anything else run it again: spikein run {folder / EXPERIMENT}",

@@ -101,7 +101,7 @@ def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
 
 def step(name: str, created: str, code: str | None, machine: str | None = "x86_64") -> StepRecord:
     return StepRecord(
-        name=name, tokens=None, seconds=1.0, from_store=False, created=created, code=code,
+        name=name, tokens=None, seconds=1.0, created=created, code=code,
         machine=machine,
     )  # fmt: skip
 

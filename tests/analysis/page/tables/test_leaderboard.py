@@ -73,7 +73,7 @@ def report(tmp_path_factory) -> Report:
         detectors=[*facts, *other],
         left_out=LEFT_OUT,
         detector_work=WORK,
-        cost=[CostRow("scores", None, 1.0, False)],
+        cost=[CostRow("scores", None, 1.0)],
     )
 
 

@@ -96,7 +96,7 @@ def main() -> None:
     content = written(asked.run, images=page.parent / "images")
     page.parent.mkdir(parents=True, exist_ok=True)
     tables = page.parent.parent / "data" / f"results-{page.stem}.csv"
-    stays = shelved(content, file=tables, keep=FIGURES[:1])
+    stays = shelved(content, file=tables, keep=())
     page.write_text(page_with(before, stays), encoding="utf-8")
     print(page)
 

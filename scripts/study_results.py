@@ -1,7 +1,8 @@
 """A page of docs/results/ from a finished run: its tables and figures, between two marks.
 
-`python -m scripts.study_results RUN [--into docs/results] [--figures copies,sweep]` writes
-`NAME.md` and the run's pictures beside it. Numbers are those of the run's `metrics.parquet` and
+`python -m scripts.study_results RUN [--into docs/results] [--figures copies,sweep] [--keep TITLE]`
+writes `NAME.md`, the run's pictures beside it, and all tables to `docs/data/results-NAME.csv`; the
+table or picture to keep stays on the page. Numbers are those of the run's `metrics.parquet` and
 `factors.parquet`, and nothing is computed here; what a person wrote outside the marks stays. Cost:
 under a second.
 """
@@ -16,8 +17,8 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-START = "<!-- from here on written by scripts.study_results -->"
-STOP = "<!-- up to here written by scripts.study_results -->"
+from scripts.study_pages import page_with, shelved
+
 FIRST_AXIS_AFTER = "model"
 """Columns of the metrics before this one are the swept axes."""
 
@@ -264,19 +265,15 @@ def into_name(record: dict[str, Any]) -> str:
     return str(record["name"])
 
 
-def page_with(page: str, content: str) -> str:
-    """Return the page with another generated part; a new page gets a place for the reading."""
-    before, _, rest = page.partition(START)
-    _, _, after = rest.partition(STOP)
-    return f"{before}{START}\n\n{content}\n\n{STOP}{after or chr(10)}"
-
-
 def main() -> None:
     """Write one page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path, help="the folder of a finished run")
     parser.add_argument("--into", type=Path, default=Path("docs/results"))
     parser.add_argument("--figures", default="", help="names of pictures, with commas")
+    parser.add_argument(
+        "--keep", default="AUC by arm and detector", help="the table or picture that stays"
+    )
     parser.add_argument("--by-dataset", default="min_k,reference", help="detectors, with commas")
     asked = parser.parse_args()
     record = json.loads((asked.run / "run.json").read_text(encoding="utf-8"))
@@ -289,7 +286,9 @@ def main() -> None:
         figures=[name for name in asked.figures.split(",") if name],
         by_dataset=[name for name in asked.by_dataset.split(",") if name],
     )
-    page.write_text(page_with(before, content), encoding="utf-8")
+    tables = asked.into.parent / "data" / f"results-{page.stem}.csv"
+    stays = shelved(content, file=tables, keep={asked.keep})
+    page.write_text(page_with(before, stays), encoding="utf-8")
     print(page)
 
 

@@ -1,10 +1,10 @@
 """The generated part of docs/results/unlearning.md, from a finished run, between two marks.
 
-`python -m scripts.study_unlearning RUN [--page docs/results/unlearning.md]` writes the tables
-(verdicts, measures a method, by copies, audits) and copies the run's pictures beside the page.
-Numbers are those of the run's `unlearning.parquet`, `verdict.parquet` and, where it has one,
-`unlearning_audits.parquet`; nothing is computed here, and what a person wrote outside the marks
-stays. Cost: under a second.
+`python -m scripts.study_unlearning RUN [--page docs/results/unlearning.md]` writes the verdicts,
+copies the run's pictures beside the page, and writes all tables (measures a method, by copies,
+audits) to `docs/data/results-unlearning.csv`. Numbers are those of the run's `unlearning.parquet`,
+`verdict.parquet` and, where it has one, `unlearning_audits.parquet`; nothing is computed here, and
+what a person wrote outside the marks stays. Cost: under a second.
 """
 
 import argparse
@@ -21,7 +21,8 @@ from analysis.page.tables.listing import Listing
 from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.view import verdict_summaries, verdict_table
-from scripts.study_results import markdown, page_with
+from scripts.study_pages import page_with, shelved
+from scripts.study_results import markdown
 
 MEASURES, VERDICTS, AUDITS = "unlearning.parquet", "verdict.parquet", "unlearning_audits.parquet"
 FIGURES = ("unlearning", "unlearning-measures", "unlearning-copies")
@@ -94,7 +95,9 @@ def main() -> None:
     before = page.read_text(encoding="utf-8") if page.is_file() else "# Unlearning\n\n"
     content = written(asked.run, images=page.parent / "images")
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(page_with(before, content), encoding="utf-8")
+    tables = page.parent.parent / "data" / f"results-{page.stem}.csv"
+    stays = shelved(content, file=tables, keep=())
+    page.write_text(page_with(before, stays), encoding="utf-8")
     print(page)
 
 

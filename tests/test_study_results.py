@@ -1,12 +1,14 @@
 """The pages of docs/results: their numbers are those of the run's metrics, by hand-written rows."""
 
+import csv
 import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scripts.study_results import page_with, written
+from scripts.study_pages import page_with, shelved
+from scripts.study_results import written
 
 ROW = {
     "sweep.copies": "poisson=2",
@@ -120,3 +122,32 @@ def test_what_a_person_wrote_stays():
     assert "And after it." in again
     assert "two" in again
     assert "\none\n" not in again
+
+
+def test_every_number_of_the_tables_is_in_the_file_and_one_table_stays(tmp_path: Path):
+    content = written(run_folder(tmp_path), into=tmp_path, figures=["copies"], by_dataset=[])
+    file = tmp_path / "results-study.csv"
+    page = shelved(content, file=file, keep={"AUC by copies"})
+    assert page.count("## ") == 1
+    assert "| poisson=2 | 1 | 178 / 1350 | 3 | 0.66 [0.61, 0.70] |" in page.splitlines()
+    assert "[results-study.csv](../data/results-study.csv)" in page
+    assert "Pictures: [copies](images/study-copies.png)." in page
+    with file.open(encoding="utf-8", newline="") as opened:
+        head, *rows = csv.reader(opened)
+    assert head == ["table", "row", "column", "value", "low", "high"]
+    assert ["AUC by copies", "poisson=2; 1", "min_k", "0.66", "0.61", "0.70"] in rows
+    arms, difference = "AUC by arm and detector", "Differences of AUC between arms"
+    assert [arms, "poisson=2", "surp", "0.61", "", ""] in rows
+    assert [arms, "poisson=2", "members / non-members", "614 / 1350", "", ""] in rows
+    named = "copies: levels=1-2 less poisson=2"
+    assert [difference, named, "min_k", "0.04", "-0.01", "0.06"] in rows
+    captions = [row[3] for row in rows if row[2] == "caption"]
+    assert "Default settings, `test` rows, all datasets, 95 % intervals." in captions
+
+
+def test_a_picture_that_is_kept_stays_and_has_no_link(tmp_path: Path):
+    content = written(run_folder(tmp_path), into=tmp_path, figures=["copies"], by_dataset=[])
+    page = shelved(content, file=tmp_path / "results-study.csv", keep={"copies"})
+    assert "![copies](images/study-copies.png)" in page.splitlines()
+    assert "Pictures" not in page
+    assert "| poisson=2 |" not in page

@@ -303,7 +303,10 @@ def read_lines(file: Path = FILE) -> list[Line]:
 
 def summary(found: Sequence[Line]) -> str:
     """Return the page's table: a line a kind of interval, coverage in percent."""
-    rows = ["| interval | cases | lowest | median | highest | outside |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| interval | cases | lowest | median | highest | outside |",
+        "|---|---|---|---|---|---|",
+    ]
     for table in dict.fromkeys(line.table for line in found):
         every = [line for line in found if line.table == table]
         held = np.array([float(line.coverage) for line in every if line.coverage])

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts import detector_reference, given_labels_reference, rooms
+from scripts import detector_reference, given_labels_reference
+from scripts.pictures import architecture
 from scripts.settings_reference import DOCUMENT, document
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -118,30 +119,23 @@ def test_the_glossary_is_linked_from_the_pages_that_use_its_words():
     assert set(asked.split()) <= terms()
 
 
-def test_the_rooms_of_the_architecture_page_are_those_of_the_code():
-    page = rooms.DOCUMENT.read_text(encoding="utf-8")
-    assert page == rooms.document(page), "run: python -m scripts.rooms"
-    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture()
+def test_the_picture_of_the_architecture_is_that_of_the_code():
+    picture = architecture.PICTURE.read_text(encoding="utf-8")
+    assert picture == architecture.picture(), "run: python -m scripts.pictures.architecture"
 
 
-def test_a_new_room_changes_the_page(tmp_path: Path):
-    for package in rooms.PACKAGES:
+def test_a_new_folder_changes_the_picture(tmp_path: Path):
+    for package in architecture.PACKAGES:
         (tmp_path / package).mkdir()
-        (tmp_path / package / "__init__.py").write_text('"""What it answers."""')
-    plan = tmp_path / "inject" / "plan"
-    plan.mkdir()
-    (plan / "__init__.py").write_text('"""Where copies go."""')
-    (plan / "draw.py").write_text("from inject import keyed\nfrom train.loop import record\n")
-    (tmp_path / "inject" / "keyed.py").write_text('"""Draws: one | two."""')
-    assert rooms.rooms("inject", tmp_path) == [
-        rooms.Room("inject/plan/", "Where copies go.", ("keyed",)),
-        rooms.Room("inject/keyed.py", "Draws: one | two.", ()),
-    ]
-    page = rooms.document(f"Words.\n{rooms.MARK}old", tmp_path)
-    assert page.startswith(f"Words.\n{rooms.MARK}\n### inject/\n\nWhat it answers.\n")
-    assert "| `inject/keyed.py` | Draws: one \\| two. | – |" in page
-    assert "old" not in page
-    assert ">plan</text>" in rooms.picture(tmp_path)
+    for name, source in {
+        "plan": "from inject import corpus",
+        "corpus": "import train.loop",
+    }.items():
+        (tmp_path / "inject" / name).mkdir()
+        (tmp_path / "inject" / name / "__init__.py").write_text(source)
+    (tmp_path / "inject" / "keyed.py").touch()
+    assert architecture.folders("inject", tmp_path) == ["corpus", "plan"]
+    assert ">plan</text>" in architecture.picture(tmp_path)
 
 
 LINES = {

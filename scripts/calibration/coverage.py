@@ -1,4 +1,4 @@
-"""How many intervals hold the truth, how a table shows it, and when a cell is simulated again.
+"""How many intervals hold the truth, and when a cell is simulated again.
 
 Of some 500 cells a few lie outside of what is asked by the luck of 1,000 studies. Such a cell is
 simulated again with new studies, ten times as many, and shows these alone: nothing is chosen among
@@ -65,28 +65,3 @@ def settled(draw: Callable[[str], Coverage]) -> Coverage:
         return found
     rounds = [draw(f" again {number}") for number in range(AGAIN)]
     return Coverage(*(sum(counts) for counts in zip(*rounds, strict=True)))
-
-
-def simulated(draw: Callable[[str], Coverage]) -> str:
-    """Return a cell of a table as `settled` finds it; † marks what was simulated again."""
-    asked: list[str] = []
-
-    def noted(name: str) -> Coverage:
-        asked.append(name)
-        return draw(name)
-
-    text = shown(settled(noted))
-    return f"{text} †" if len(asked) > 1 else text
-
-
-def shown(found: Coverage) -> str:
-    """Return coverage in percent, bold outside of what is asked, and who has no interval."""
-    without = 100 * (1 - found.given / found.studies)
-    if found.refused:
-        missed = 100 * (found.given - found.held) / found.studies
-        text = f"refused: {without:.0f} % none, {missed:.1f} % missed"
-        return f"**{text}**" if found.outside else text
-    text = f"{100 * found.share:.1f}"
-    if found.outside:
-        text = f"**{text}**"
-    return text if without < 0.05 else f"{text} ({without:.0f} % none)"

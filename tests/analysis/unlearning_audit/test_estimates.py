@@ -1,17 +1,19 @@
 """Shares and differences over chunks against slow computations, and how often intervals hold."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
 from scripts.calibration.unlearning_audit import (
+    PAGE,
+    TABLES,
     Case,
     coverage_of,
     difference_cases,
     edge_cases,
     missed_cases,
+    page,
+    read_lines,
     realised,
     share_cases,
     texts,
@@ -30,6 +32,13 @@ LEAST = 0.88
 def test_intervals_hold_the_truth(case: Case):
     found = coverage_of(case, STUDIES)
     assert found.given == 0 or found.given < STUDIES / 2 or found.share >= LEAST
+
+
+def test_the_page_sums_up_the_file_and_the_file_has_every_case():
+    lines, text = read_lines(), PAGE.read_text(encoding="utf-8")
+    named = [(table, case.name) for table, cases in TABLES.items() for case in cases()]
+    assert [(line.table, line.case) for line in lines] == named
+    assert page(text, lines) == text
 
 
 def test_a_calibrated_band_has_the_false_alarms_that_were_asked_for():
@@ -59,8 +68,7 @@ def test_fewer_than_three_clusters_have_no_interval():
         found = share(flags, Clusters(tuple(f"text {at % count}" for at in range(12))))
         assert found.value == pytest.approx(5 / 12)
         assert np.isfinite(found.low) == (count >= 3), count
-    page = Path("docs/unlearning-audit.md").read_text(encoding="utf-8")
-    assert "Fewer than three have none." in page
+    assert "Fewer than three have none." in PAGE.read_text(encoding="utf-8")
 
 
 def test_a_share_of_none_has_the_exact_bound_of_its_clusters():

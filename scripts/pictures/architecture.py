@@ -1,22 +1,16 @@
-"""Writes the tables and the picture of docs/architecture.md from the code itself.
+"""Draws `docs/images/architecture.svg`: the five packages and their folders, from the code itself.
 
-    python -m scripts.rooms
-
-Each folder and module of a package says in the first line of its docstring what it is for; what it
-uses of the same package is read from its imports. Nothing is imported, and a test compares, so the
-page cannot drift.
+Run as `python -m scripts.pictures.architecture`. Folders stand from the lowest to the highest, as
+their imports have them. Nothing is imported, and a test compares, so the picture cannot drift.
 """
 
 import ast
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-DOCUMENT = REPOSITORY / "docs" / "architecture.md"
+REPOSITORY = Path(__file__).resolve().parents[2]
 PICTURE = REPOSITORY / "docs" / "images" / "architecture.svg"
-MARK = "<!-- from here on written by python -m scripts.rooms -->\n"
 PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
 """Each may import those before it."""
 PASSED_ON = {
@@ -32,68 +26,25 @@ _SHORT = 14
 """Letters of a folder's name that fit in full size."""
 
 
-class Room(NamedTuple):
-    """A folder or a module of a package."""
-
-    path: str
-    """Such as `inject/plan/` or `inject/keyed.py`."""
-    purpose: str
-    """The first sentence of its docstring."""
-    uses: tuple[str, ...]
-    """What it imports among its neighbours."""
-
-
-def rooms(package: str, repository: Path = REPOSITORY) -> list[Room]:
-    """Return the folders of a package, then its modules, each from the lowest to the highest."""
-    folder = repository / package
+def folders(package: str, repository: Path = REPOSITORY) -> list[str]:
+    """Return the names of a package's folders, from the lowest to the highest."""
     entries = [
         path
-        for path in sorted(folder.iterdir())
+        for path in sorted((repository / package).iterdir())
         if (path / "__init__.py").is_file() or (path.suffix == ".py" and path.stem != "__init__")
     ]
     names = {path.stem for path in entries}
     uses = {path.stem: _neighbours(path, package) & names - {path.stem} for path in entries}
-    found = {
-        path.stem: Room(
-            path=f"{package}/{path.name}" + ("/" if path.is_dir() else ""),
-            purpose=_purpose(path / "__init__.py" if path.is_dir() else path),
-            uses=tuple(sorted(uses[path.stem])),
-        )
-        for path in entries
-    }
-    order = sorted(found, key=lambda name: (found[name].path[-1] != "/", _height(name, uses), name))
-    return [found[name] for name in order]
-
-
-def document(existing: str, repository: Path = REPOSITORY) -> str:
-    """Return the whole page: what stands before the mark, then a table a package."""
-    parts = []
-    for package in PACKAGES:
-        lines = [
-            f"### {package}/",
-            "",
-            f"{_purpose(repository / package / '__init__.py')}",
-            "",
-            "| where | what it is for | uses here |",
-            "|---|---|---|",
-        ]
-        for room in rooms(package, repository):
-            used = ", ".join(f"`{name}`" for name in room.uses) or "–"
-            purpose = room.purpose.replace("|", "\\|")
-            lines.append(f"| `{room.path}` | {purpose} | {used} |")
-        parts.append("\n".join(lines))
-    return existing.split(MARK)[0] + MARK + "\n" + "\n\n".join(parts) + "\n"
+    inside = [path.stem for path in entries if path.is_dir()]
+    return sorted(inside, key=lambda name: (_height(name, uses), name))
 
 
 def picture(repository: Path = REPOSITORY) -> str:
     """Return the five packages and their folders as an SVG, each package on those that it reads."""
     width, gap, left = 920, 26, 150
     colours = ("#66a182", "#edae49", "#d1495b", "#5c7ea8", "#7a6a9e")
-    inside = {
-        package: [room for room in rooms(package, repository) if room.path.endswith("/")]
-        for package in PACKAGES
-    }
-    lanes = [14 + 36 * max(-(-len(folders) // _ABREAST), 1) for folders in inside.values()]
+    inside = {package: folders(package, repository) for package in PACKAGES}
+    lanes = [14 + 36 * max(-(-len(names) // _ABREAST), 1) for names in inside.values()]
     height = sum(lanes) + (len(PACKAGES) - 1) * gap + 20
     drawn = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
@@ -109,10 +60,9 @@ def picture(repository: Path = REPOSITORY) -> str:
             f'fill="{colour}" fill-opacity="0.16" stroke="{colour}"/>',
             _text(24, top + lane / 2 + 6, f"{package}/", size=18, weight=700),
         ]
-        for at, room in enumerate(inside[package]):
+        for at, name in enumerate(inside[package]):
             across = (width - left - 24) / _ABREAST
             x, y = left + (at % _ABREAST) * across, top + 9 + (at // _ABREAST) * 36
-            name = Path(room.path).name
             drawn += [
                 f'<rect x="{x:g}" y="{y:g}" width="{across - 8:g}" height="30" rx="5" '
                 f'fill="#ffffff" stroke="{colour}"/>',
@@ -144,12 +94,6 @@ def _text(
     )
 
 
-def _purpose(module: Path) -> str:
-    """Return the first sentence of a module's docstring, on one line."""
-    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
-    return " ".join(docstring.split("\n\n")[0].split())
-
-
 def _neighbours(path: Path, package: str) -> set[str]:
     """Return the entries of the package that a module, or any module of a folder, imports."""
     found: set[str] = set()
@@ -176,10 +120,9 @@ def _height(name: str, uses: dict[str, set[str]], above: frozenset[str] = frozen
 
 
 def main() -> None:
-    """Write the page and the picture."""
-    DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    """Write the picture."""
     PICTURE.write_text(picture(), encoding="utf-8")
-    print(f"written: {DOCUMENT}, {PICTURE}")
+    print(f"written: {PICTURE}")
 
 
 if __name__ == "__main__":

@@ -21,15 +21,14 @@ def reference() -> str:
     lines = [
         "## All detectors",
         "",
-        "| name | access | needs | cost of a text | depends on | paper |",
-        "|---|---|---|---|---|---|",
+        "| name | access | needs beside the text | cost of a text | paper |",
+        "|---|---|---|---|---|",
         *(
             _row(
                 f"[`{one.name}`](#{one.name})",
                 one.access,
-                ", ".join(one.needs) or "nothing",
+                ", ".join(need for need in one.needs if need != "view text"),
                 one.cost,
-                one.depends_on or "–",
                 one.source,
             )
             for one in found
@@ -52,17 +51,14 @@ def _section(one: DetectorFacts) -> list[str]:
     lines = [
         f"### {one.name}",
         "",
-        f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}",
-        "",
-        f"{one.source}. Access: {one.access}. Cost of a text: {one.cost}."
+        f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}"
+        + (f" Depends on {one.depends_on}." if one.depends_on else "")
         + (f" Also called {', '.join(f'`{name}`' for name in one.aliases)}." if one.aliases else "")
         + (f" Tuned over {one.grid_text}." if one.grid else ""),
         "",
     ]
     if one.parameters:
-        lines += ["| parameter | default | meaning |", "|---|---|---|"]
-        for each in one.parameters:
-            lines.append(_row(f"`{each.name}`", f"`{each.default}`", each.text))
+        lines += [f"- `{each.name}` (`{each.default}`): {each.text}" for each in one.parameters]
         lines.append("")
     return lines
 

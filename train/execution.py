@@ -45,8 +45,8 @@ class ExecutionSettings(Settings):
     """Keep the optimiser's states (with stage 3 the weights, too) in the memory of the CPU; for
     stages 2 and 3."""
     device_windows: PositiveInt | None = None
-    """Windows of one forward pass on one device; null takes the largest that the step's share
-    holds. Fewer need less memory and more passes. Unlearning takes the largest number up to this
+    """Windows of one forward pass on one device; fewer need less memory and more passes, and null
+    takes the largest that the step's share holds. Unlearning takes the largest number up to this
     that divides its smaller steps."""
     kernel: Kernel = "auto"
     """What computes attention: `sdpa` (torch's own, flash attention where the GPU has it), `eager`

@@ -126,9 +126,8 @@ class TrainSettings(Settings):
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
     """Arithmetic of the forward pass; weights stay float32. `auto`: bfloat16 where the GPU has
-    it, else float32. `fastest`: bfloat16 where the processor has instructions for it, too
-    (avx512_bf16, amx_bf16). What it stands for here is part of the model's identity, and `plan`
-    and the report name it."""
+    it, else float32; `fastest`: bfloat16 where the processor has instructions for it, too
+    (avx512_bf16, amx_bf16). The arithmetic used is part of the model's identity."""
     checkpoints: CheckpointSettings | None = None
     """Models kept along the way; each is scored, and the page shows how detection changes from one
     to the next."""

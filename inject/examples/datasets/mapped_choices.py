@@ -47,8 +47,8 @@ class RowsOptions(Settings):
     every row that is read is looked for there, and what holds one is left out."""
     where: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
     """Read only rows that have all these values, each `PATH=VALUE` with a dotted path, such as
-    `task_id=1`. A text must be VALUE letter by letter; of other values VALUE is the JSON: `true`,
-    `false`, `null`, a number (`1` is `1.0`). None reads all."""
+    `task_id=1`; none reads all. A text must be VALUE letter by letter; of other values VALUE is the
+    JSON: `true`, `false`, `null`, a number (`1` is `1.0`)."""
 
 
 class Choice(NamedTuple):

@@ -1,4 +1,4 @@
-"""A planted set of 200 documents: half with known overlaps, half clean. Figures in docs/validity.md.
+"""A planted set of 200 documents, half with known overlaps. Figures in docs/validity.md.
 
 `python -m tests.inject.overlap.test_planted` prints them.
 """

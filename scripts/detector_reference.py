@@ -37,8 +37,9 @@ def reference() -> str:
         "## Each in full",
         "",
     ]
+    first: dict[str, str] = {}
     for one in found:
-        lines += _section(one)
+        lines += _section(one, first)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -47,7 +48,13 @@ def document(existing: str) -> str:
     return existing.split(MARK)[0] + MARK + "\n" + reference()
 
 
-def _section(one: DetectorFacts) -> list[str]:
+def _section(one: DetectorFacts, first: dict[str, str]) -> list[str]:
+    """Return a line a parameter; those that an earlier detector has alike are named in one line.
+
+    Args:
+        one: the detector.
+        first: each line so far, with the detector that it stands under; grows.
+    """
     lines = [
         f"### {one.name}",
         "",
@@ -57,10 +64,15 @@ def _section(one: DetectorFacts) -> list[str]:
         + (f" Tuned over {one.grid_text}." if one.grid else ""),
         "",
     ]
-    if one.parameters:
-        lines += [f"- `{each.name}` (`{each.default}`): {each.text}" for each in one.parameters]
-        lines.append("")
-    return lines
+    alike = dict[str, list[str]]()
+    for each in one.parameters:
+        line = f"- `{each.name}` (`{each.default}`): {each.text}"
+        if first.setdefault(line, one.name) == one.name:
+            lines.append(line)
+        else:
+            alike.setdefault(first[line], []).append(f"`{each.name}`")
+    lines += [f"- {', '.join(names)}: as [`{where}`](#{where})." for where, names in alike.items()]
+    return [*lines, ""] if one.parameters else lines
 
 
 def _sentence(text: str) -> str:

@@ -23,7 +23,7 @@ test: $(SETUP)
 test-quick: $(SETUP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not thorough"
 
-# All tests in one process, as timing asks; writes tests/not_quick.txt, and the slowest twenty into docs/benchmarks.md.
+# All tests in one process, as timing asks; writes tests/not_quick.txt, and the slowest ten into docs/benchmarks.md.
 durations: $(SETUP)
 	$(BIN)/python -m pytest -p tests.costs
 

@@ -24,8 +24,8 @@ class AnalysisSettings(Settings):
     zero_copies: Literal["apart", "nonmember"] = "apart"
     """Members that drew no copy: a row of their own (`0`), or counted as non-members."""
     max_unscored: Share = 0.1
-    """A detector that cannot score a larger share of a dataset's rows is set apart on its own
-    rows; below it, rows that one detector cannot score leave every detector's comparison."""
+    """A detector that cannot score a larger share of a dataset's rows is set apart on its own rows;
+    up to it, rows that one detector cannot score leave every comparison."""
     max_unscored_tune: Share = 0.01
     """A grid setting that cannot score a larger share of the tune rows that another setting of its
     detector can score cannot be chosen."""
@@ -38,9 +38,8 @@ class AnalysisSettings(Settings):
     """Whether the models are also asked the questions of benchmarks with closed answers, before
     and after training."""
     dataset_detectors: Literal["all"] | tuple[str, ...] = ("dataset_inference", "ensemble")
-    """Dataset-level detectors: `all`, or a list. Those of the default read stored scores alone;
-    `prism` reads stored token statistics; `exchangeability` and `paraphrase_test` take passes of
-    the arms' models."""
+    """Dataset-level detectors: `all`, or a list; `exchangeability` and `paraphrase_test` take
+    passes of the arms' models."""
     shards: PositiveInt = 15
     """Of `exchangeability`: parts of each data set whose order is tested."""
     shuffles: PositiveInt = 25

@@ -34,8 +34,8 @@ class DetectSettings(Settings):
 
     detectors: Literal["all"] | tuple[str, ...] = "all"
     """`all` built-in ones, or a list such as `[loss, "min_k:k=0.1", "my_detector.py:score"]`:
-    names, with parameters where need be, and `FILE.py:NAME` for your own. `blind`, the control of
-    the sides, runs unasked."""
+    names, with parameters, and `FILE.py:NAME` for your own. `blind`, the control of the sides, runs
+    unasked."""
     tune_share: Annotated[float, Field(ge=0, lt=1)] = 0.25
     """Share of the examples on which hyper-parameters are chosen; the rest is reported."""
     bos: StartToken = "auto"
@@ -47,14 +47,14 @@ class DetectSettings(Settings):
     context: PositiveInt | None = None
     """Tokens a window may hold; by default the model's maximum."""
     inverse_temperatures: tuple[PositiveFloat, ...] = ()
-    """β such as `[0.5, 2]` at which softmax(β · logits) is looked at besides (`acmia`); each adds
-    about the time of the other statistics of the vocabulary."""
+    """Further β such as `[0.5, 2]` of softmax(β · logits) (`acmia`); each takes about the time of
+    the other statistics of the vocabulary."""
     reference: str | None = "base"
     """Model of the `reference` detector: `base`, `twin` (the arm's clean twin), a path or a hub id;
     null leaves it out."""
     generate: bool = False
-    """Let models write, for the detectors of `all` that read what a model writes: dear, as a token
-    is written at a time. A detector that is named needs no leave."""
+    """Let models write, for those detectors of `all` that read it: dear, a token at a time. A
+    detector that is named needs no leave."""
     word_reference: str | None = None
     """Model that says which words of a text surprise, for `info_probe`: a masked or a causal one, a
     path or a hub id; null for the one of `reference`."""

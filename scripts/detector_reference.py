@@ -21,15 +21,14 @@ def reference() -> str:
     lines = [
         "## All detectors",
         "",
-        "| name | access | needs | cost of a text | depends on | paper |",
-        "|---|---|---|---|---|---|",
+        "| name | access | needs beside the text | cost of a text | paper |",
+        "|---|---|---|---|---|",
         *(
             _row(
                 f"[`{one.name}`](#{one.name})",
                 one.access,
-                ", ".join(one.needs) or "nothing",
+                ", ".join(need for need in one.needs if need != "view text"),
                 one.cost,
-                one.depends_on or "–",
                 one.source,
             )
             for one in found
@@ -38,8 +37,9 @@ def reference() -> str:
         "## Each in full",
         "",
     ]
+    first: dict[str, str] = {}
     for one in found:
-        lines += _section(one)
+        lines += _section(one, first)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -48,23 +48,31 @@ def document(existing: str) -> str:
     return existing.split(MARK)[0] + MARK + "\n" + reference()
 
 
-def _section(one: DetectorFacts) -> list[str]:
+def _section(one: DetectorFacts, first: dict[str, str]) -> list[str]:
+    """Return a line a parameter; those that an earlier detector has alike are named in one line.
+
+    Args:
+        one: the detector.
+        first: each line so far, with the detector that it stands under; grows.
+    """
     lines = [
         f"### {one.name}",
         "",
-        f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}",
-        "",
-        f"{one.source}. Access: {one.access}. Cost of a text: {one.cost}."
+        f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}"
+        + (f" Depends on {one.depends_on}." if one.depends_on else "")
         + (f" Also called {', '.join(f'`{name}`' for name in one.aliases)}." if one.aliases else "")
         + (f" Tuned over {one.grid_text}." if one.grid else ""),
         "",
     ]
-    if one.parameters:
-        lines += ["| parameter | default | meaning |", "|---|---|---|"]
-        for each in one.parameters:
-            lines.append(_row(f"`{each.name}`", f"`{each.default}`", each.text))
-        lines.append("")
-    return lines
+    alike = dict[str, list[str]]()
+    for each in one.parameters:
+        line = f"- `{each.name}` (`{each.default}`): {each.text}"
+        if first.setdefault(line, one.name) == one.name:
+            lines.append(line)
+        else:
+            alike.setdefault(first[line], []).append(f"`{each.name}`")
+    lines += [f"- {', '.join(names)}: as [`{where}`](#{where})." for where, names in alike.items()]
+    return [*lines, ""] if one.parameters else lines
 
 
 def _sentence(text: str) -> str:

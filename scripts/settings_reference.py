@@ -3,7 +3,7 @@
     python -m scripts.settings_reference
 
 Every field of an experiment file carries its sentence in the code; this puts them into one
-table a section, so that the documentation cannot drift (a test compares).
+list a section, so that the documentation cannot drift (a test compares).
 """
 
 from pathlib import Path
@@ -71,12 +71,13 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
 
 def reference() -> str:
     """Return the reference part as Markdown."""
-    parts = [_table(title, settings) for title, settings in SECTIONS]
+    sections = list(SECTIONS)
     for name in built_in_names():
         options = get_dataset(name).options
         if options.model_fields:
-            parts.append(_table(f"contaminants.options of {name}", options))
-    return "\n".join(parts)
+            sections.append((f"contaminants.options of {name}", options))
+    first: dict[str, str] = {}
+    return "\n".join(_section(title, settings, first) for title, settings in sections)
 
 
 def document(existing: str) -> str:
@@ -84,15 +85,34 @@ def document(existing: str) -> str:
     return existing.split(MARK)[0] + MARK + "\n" + reference()
 
 
-def _table(title: str, settings: type[BaseModel]) -> str:
-    lines = [f"### {title}", "", "| key | default | meaning |", "|---|---|---|"]
+def _section(title: str, settings: type[BaseModel], first: dict[str, str]) -> str:
+    """Return a line a key; keys that an earlier section has alike are named in one line.
+
+    Args:
+        title: of the section.
+        settings: whose keys it has.
+        first: each line so far, with the section that it stands in; grows.
+    """
+    lines, alike = [], dict[str, list[str]]()
     for name, field in settings.model_fields.items():
-        meaning = " ".join((field.description or "").split())
-        choices = _choices(field.annotation)
-        if choices:
-            meaning += f" ({', '.join(choices)})"
-        lines.append(f"| `{name}` | {_default(field)} | {meaning.replace('|', chr(92) + '|')} |")
-    return "\n".join([*lines, ""])
+        if name == "kind":
+            continue
+        line = _line(name, field)
+        if first.setdefault(line, title) == title:
+            lines.append(line)
+        else:
+            alike.setdefault(first[line], []).append(f"`{name}`")
+    lines += [f"- {', '.join(names)}: as under *{where}*." for where, names in alike.items()]
+    return "\n".join([f"### {title}", "", *lines, ""])
+
+
+def _line(name: str, field: FieldInfo) -> str:
+    meaning = " ".join((field.description or "").split())
+    choices = _choices(field.annotation)
+    if any(choice not in meaning for choice in choices):
+        meaning += f" ({', '.join(choices)})"
+    default = _default(field)
+    return f"- `{name}`{f' ({default})' if default else ''}: {meaning}"
 
 
 def _default(field: FieldInfo) -> str:
@@ -100,14 +120,14 @@ def _default(field: FieldInfo) -> str:
         return "required"
     value: Any = field.get_default(call_default_factory=True)
     if isinstance(value, BaseModel):
-        return "its defaults"
-    if value is None:
-        return "–"
+        return ""
+    if value is None or value in ("", {}):
+        return ""
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, tuple):
         return f"`[{', '.join(map(str, value))}]`"
-    return f"`{value}`" if value not in ("", {}) else "–"
+    return f"`{value}`"
 
 
 def _choices(annotation: Any) -> list[str]:

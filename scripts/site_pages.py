@@ -52,7 +52,7 @@ def linked(text: str, source: str) -> str:
 
     Args:
         text: Markdown.
-        source: where it lies in the repository, such as `docs/modes.md`.
+        source: where it lies in the repository, such as `docs/training.md`.
     """
     site = dict(PAGES)
     here = posixpath.dirname(source)

@@ -1,7 +1,7 @@
 """What the tests cost: measured by `make durations`, read by `make test-quick`.
 
 `pytest -p tests.costs` runs as always and records each test: seconds (its fixtures included), and
-whether it started a process. When a whole run has ended, the slowest twenty go into the benchmarks'
+whether it started a process. When a whole run has ended, the slowest ten go into the benchmarks'
 page, and `tests/not_quick.txt` lists what `make test-quick` leaves out beside the tests marked
 `slow`: tests of more than `QUICK_SECONDS`, and tests that start a process. Under pytest-xdist each
 process records its own tests and hands them to the one that started it.
@@ -73,8 +73,8 @@ def list_of(costs: Mapping[str, Cost]) -> str:
 
 
 def slowest(costs: Mapping[str, Cost], *, taken: str, whole: float) -> str:
-    """The slowest twenty as Markdown."""
-    rows = sorted(costs.items(), key=lambda item: -item[1].seconds)[:20]
+    """The slowest ten as Markdown."""
+    rows = sorted(costs.items(), key=lambda item: -item[1].seconds)[:10]
     lines = [
         f"{taken}; {len(costs):,} tests in {whole / 60:.0f} minutes. Fixtures count to the first "
         "test that asks for them.",

@@ -142,7 +142,7 @@ def test_links_lead_to_the_same_page_on_the_site():
     assert linked(text, "README.md") == (
         "[a](twins.md#cost), ![b](images/c.png), d and `[e](docs/f.md)`"
     )
-    assert linked("[a](../README.md) [b](glossary.md)", "docs/modes.md") == (
+    assert linked("[a](../README.md) [b](glossary.md)", "docs/training.md") == (
         "[a](index.md) [b](glossary.md)"
     )
     assert linked("[a](../glossary.md)", "docs/notebooks/one.md") == "[a](../glossary.md)"

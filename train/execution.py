@@ -45,26 +45,25 @@ class ExecutionSettings(Settings):
     """Keep the optimiser's states (with stage 3 the weights, too) in the memory of the CPU; for
     stages 2 and 3."""
     device_windows: PositiveInt | None = None
-    """Windows of one forward pass on one device; null takes the largest that the step's share
-    holds. Fewer need less memory and more passes. Unlearning takes the largest number up to this
+    """Windows of one forward pass on one device; fewer need less memory and more passes, and null
+    takes the largest that the step's share holds. Unlearning takes the largest number up to this
     that divides its smaller steps."""
     kernel: Kernel = "auto"
     """What computes attention: `sdpa` (torch's own, flash attention where the GPU has it), `eager`
     (plain, slow), `flash_attention_2` (the package flash-attn); `auto` takes the model's own."""
     checkpointing: bool = False
-    """Gradient checkpointing: compute the activations of a block again in the backward pass. A
-    third more operations for a fraction of the memory."""
+    """Gradient checkpointing: a third more operations for a fraction of the memory."""
     compile: bool = False
     """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     resume_every: PositiveInt | None = None
     """Optimiser steps between two checkpoints for a restart; null saves one in five minutes."""
     silent_after: PositiveFloat | None = None
-    """Seconds without a sign of life after which one of several processes is taken to hang; null
-    allows twenty of the run's own steps, at least two minutes. The first step and saving are
-    allowed 15 minutes, what comes before 30, or this where it is more."""
+    """Seconds of silence after which one of several processes is taken to hang; null allows twenty
+    of the run's own steps, at least two minutes. The first step and saving are allowed 15 minutes,
+    what comes before 30, or this where it is more."""
     trackers: tuple[Tracker, ...] = ()
-    """Where training is reported while it runs, beside `log.parquet`: `tensorboard`, `wandb`,
-    `trackio`; each has to be installed, and takes its keys from its own environment variables."""
+    """Where training is reported beside `log.parquet`: `tensorboard`, `wandb`, `trackio`; each has
+    to be installed, and takes keys from its own environment variables."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "ExecutionSettings":

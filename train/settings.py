@@ -89,7 +89,7 @@ class LoraSettings(Settings):
     """Share of an adapter's inputs set to zero while training."""
     target_modules: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Names of the layers to adapt, such as `q_proj`; null: the projections of the attention in
-    the families known here, all linear layers but the output in any other model."""
+    known families, in any other model all linear layers but the output."""
 
 
 class TrainSettings(Settings):
@@ -99,13 +99,13 @@ class TrainSettings(Settings):
     """`pretrain`: from new weights; `continue` and `finetune`: all weights of the base model, or of
     `pretrained`; `lora`: the same start, with adapters beside frozen weights."""
     loss_on: Literal["all", "completion"] = "all"
-    """Which tokens the loss is on: `all`; `completion` (`finetune` and `lora` alone): those of the
-    answers in the copies and no others, by the spans recorded with the examples."""
+    """Tokens that the loss is on: `all`; `completion` (`finetune` and `lora` alone): those of the
+    answers in the copies and no others."""
     lora: LoraSettings | None = None
     """Adapters of the mode `lora`; null takes the defaults."""
     separate_documents: bool = False
-    """Whether packed documents do not see each other: attention stays inside a document, positions
-    begin anew in each, and no document's first token is predicted. The usual is that they do."""
+    """Packed documents do not see each other (usually they do): attention stays inside a document,
+    positions begin anew in each, and no document's first token is predicted."""
     lr: PositiveFloat = 1.0e-4
     """Peak learning rate of AdamW (the default is that of Min-K% Prob, section 6)."""
     schedule: Schedule = "constant"
@@ -126,9 +126,8 @@ class TrainSettings(Settings):
     """Largest norm of the gradient; null clips nothing."""
     precision: Precision = "auto"
     """Arithmetic of the forward pass; weights stay float32. `auto`: bfloat16 where the GPU has
-    it, else float32. `fastest`: bfloat16 where the processor has instructions for it, too
-    (avx512_bf16, amx_bf16). What it stands for here is part of the model's identity, and `plan`
-    and the report name it."""
+    it, else float32; `fastest`: bfloat16 where the processor has instructions for it, too
+    (avx512_bf16, amx_bf16). The arithmetic used is part of the model's identity."""
     checkpoints: CheckpointSettings | None = None
     """Models kept along the way; each is scored, and the page shows how detection changes from one
     to the next."""

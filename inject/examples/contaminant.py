@@ -34,14 +34,14 @@ class PoolSettings(Settings):
     """How rows become members and non-members."""
 
     near_duplicate: Annotated[float, Field(gt=0, le=1)] | None = 0.7
-    """Rows of one dataset or of two whose word 3-grams overlap by this share (Jaccard) or more,
-    and that are not of one group, are near-duplicates: only one stays. null: keep all."""
+    """Of rows, not of one group, whose word 3-grams overlap by this share (Jaccard) or more, only
+    one stays, within a dataset and between two; null keeps all."""
     min_tokens: Annotated[int, Field(ge=2)] = 8
     """Rows with fewer tokens are dropped and counted: they occur by chance anywhere."""
     long_examples: Literal["error", "truncate", "drop", "split"] = "error"
-    """What to do with rows longer than the context, or than what separators leave of it where a
-    copy must lie inside one window: stop; cut the text (both sides alike);
-    drop them (both sides alike); or leave them whole, so that a copy spans several windows."""
+    """Rows longer than the context, or than what separators leave of it where a copy must lie
+    inside one window: stop; cut or drop them (both sides alike); or leave them whole, so that a
+    copy spans several windows."""
 
 
 class Contaminant(Settings):
@@ -69,11 +69,11 @@ class Contaminant(Settings):
     nonmembers: Rows
     """How many examples are withheld."""
     held_out: Annotated[int, Field(ge=0, le=MAX_ROWS)] = 0
-    """How many further rows are held out: no model is trained on them and none of them is scored.
-    Detectors take shots, calibration and populations from them."""
+    """Further rows that no model is trained on and that are not scored: detectors take shots,
+    calibration and populations from them."""
     stratify: bool = True
-    """Draw members and non-members in equal shares from each stratum (answer, section, …);
-    strata too small for that are drawn from as if they were one."""
+    """Draw both sides in equal shares from each stratum (answer, section, …); strata too small for
+    that count as one."""
     options: dict[str, OptionValue] = Field(default_factory=dict)
     """The dataset's own options."""
 

@@ -19,8 +19,8 @@ class OverlapSettings(Settings):
 
     ngram: Annotated[int, Field(ge=3, le=100)] | None = 13
     """A document and an example that share this many words in a row overlap (13: GPT-3; 7 and 8
-    are common, too). Examples with fewer words, 8 at least, are looked for whole. null: no
-    such rule."""
+    are common, too); null: no such rule. Examples with fewer words, 8 at least, are looked for
+    whole."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
     """With it, one shared n-gram is not enough: this share of the example's n-grams must stand
     in the document (`ngram: 8, share: 0.7` is the rule of PaLM)."""

@@ -58,9 +58,9 @@ class Placement(Settings):
     """Where the copies go, and what stands around them."""
 
     policy: Policy = "splice"
-    """`splice`: at a token boundary anywhere in the stream; `window`: inside one packed window,
-    which gives up as many background tokens, so that every other window stays as it was;
-    `document`: as a document of its own, between two others."""
+    """`splice`: at any token boundary of the stream; `window`: inside one packed window, which
+    gives up as many background tokens, so that every other window stays as it was; `document`: as a
+    document between two others."""
     between: tuple[Annotated[float, Field(ge=0, le=1)], Annotated[float, Field(ge=0, le=1)]] = (
         0.0,
         1.0,
@@ -71,9 +71,9 @@ class Placement(Settings):
     """Whether a copy may lie across two windows. null: `allow` for `splice` and `document` over
     the whole training, else `forbid`."""
     separator: Separator | None = None
-    """What stands around each copy: `none`; `blank_line` on both sides; `end`: an end token on
-    both sides (behind it only, for `document`); `start_end`: a start token before it and an end
-    token behind it. null: `end` for `document`, else `none`."""
+    """What stands around each copy: `none`; `blank_line` on both sides; `end`: an end token on both
+    sides (behind it only, for `document`); `start_end`: a start token before, an end token behind.
+    null: `end` for `document`, else `none`."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "Placement":

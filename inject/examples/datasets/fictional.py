@@ -31,8 +31,8 @@ class FictionalOptions(Settings):
     forms: Annotated[tuple[Form, ...], Field(min_length=1)] = _FORMS
     """The forms to draw from; each row takes one of them, all equally likely."""
     first: Annotated[int, Field(ge=0, lt=2**60)] = 0
-    """Number of the first row. Rows are the same for the same seed and number, so a second
-    `fictional` of an experiment needs a first row behind those of the other."""
+    """Number of the first row; a second `fictional` of an experiment needs one behind those of the
+    other, since rows follow from seed and number."""
 
     @field_validator("forms")
     @classmethod

@@ -33,22 +33,21 @@ class RowsOptions(Settings):
     """Options of `rows`."""
 
     answers: Literal["auto", "letter", "index", "text"] = "auto"
-    """How the answer names one of the row's options: by letter (or by what the data calls the
-    option), by index, or by its text; `auto` takes whichever fits, and refuses a row where two
-    fit different options."""
+    """How the answer names an option: by letter (or what the data calls it), by index, or by its
+    text; `auto` takes whichever fits, and refuses a row where two fit different options."""
     first_index: Literal[0, 1] = 0
     """What an index counts from."""
     shuffle_options: bool = False
-    """Put the options of each row into a random order, drawn by seed and content; for data that
-    has the right one first, such as TruthfulQA's `mc1_targets`."""
+    """Put the options of each row into a random order, by seed and content; for data with the right
+    one first, such as TruthfulQA's `mc1_targets`."""
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Read this share of the rows, whole groups at a time, the same for every seed and whatever
-    their order; null reads all. The others stay in the background where it has the same file, since
-    every row that is read is looked for there, and what holds one is left out."""
+    their order; null reads all. Rows that are not read stay in the background where it has the same
+    file."""
     where: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
     """Read only rows that have all these values, each `PATH=VALUE` with a dotted path, such as
-    `task_id=1`. A text must be VALUE letter by letter; of other values VALUE is the JSON: `true`,
-    `false`, `null`, a number (`1` is `1.0`). None reads all."""
+    `task_id=1`; none reads all. A text must be VALUE letter by letter; of other values VALUE is the
+    JSON: `true`, `false`, `null`, a number (`1` is `1.0`)."""
 
 
 class Choice(NamedTuple):

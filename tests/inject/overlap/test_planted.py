@@ -1,4 +1,4 @@
-"""A planted set of 200 documents: half with known overlaps, half clean. Figures in docs/audit.md.
+"""A planted set of 200 documents, half with known overlaps. Figures in docs/validity.md.
 
 `python -m tests.inject.overlap.test_planted` prints them.
 """
@@ -188,7 +188,7 @@ def test_the_known_overlaps_of_the_real_data_are_found(data_folder):
 
 
 def main() -> None:
-    """Print the table of docs/audit.md."""
+    """Print the table of docs/validity.md."""
     for settings in (
         OverlapSettings(),
         OverlapSettings(near_duplicate=None),

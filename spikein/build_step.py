@@ -1,6 +1,6 @@
 """One step of a graph, built by hand: `python -m spikein.build_step GRAPH STEP`.
 
-GRAPH is the file that a run wrote for its workers, `STORE/.runs/RUN/graph.json`. The step is built
+GRAPH is the file that a run wrote for its workers, in a folder of `STORE/.runs`. The step is built
 in the graph's store as a worker builds it, with the same checks and in the same working folder, but
 in this terminal: with its messages, its traceback, and a debugger where one is wanted. The inputs
 must be in the store; what is stored already is not built again.
@@ -16,12 +16,12 @@ from pathlib import Path
 from inject.errors import InputError, SpikeinError, did_you_mean
 from inject.step import Step
 from spikein.cli.output import print_error
-from spikein.executors.graph_file import StoredGraph, parse_graph
+from spikein.executors.graph_file import GRAPH_FILE, StoredGraph, parse_graph
 from spikein.executors.task import build_stored
 from spikein.progress import Lines
 
-_EXAMPLE = """example:
-  python -m spikein.build_step store/.runs/20260102T030405-host-17/graph.json "audit fixed-2-seed0"
+_EXAMPLE = f"""example:
+  python -m spikein.build_step store/.runs/RUN/{GRAPH_FILE} "audit fixed-2-seed0"
 """
 
 
@@ -38,7 +38,7 @@ def open_graph(path: Path) -> StoredGraph:
         raise InputError(
             f"is no graph of a run: {type(error).__name__}: {error}",
             where=str(path),
-            allowed="the file graph.json in a folder of STORE/.runs",
+            allowed=f"the file {GRAPH_FILE} in a folder of STORE/.runs",
         ) from error
 
 
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("graph", metavar="GRAPH", type=Path, help="STORE/.runs/RUN/graph.json")
+    parser.add_argument("graph", metavar="GRAPH", type=Path, help=f"STORE/.runs/RUN/{GRAPH_FILE}")
     parser.add_argument("step", metavar="STEP", help="digest or its beginning, or 'kind label'")
     given = parser.parse_args(arguments)
     try:

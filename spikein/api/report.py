@@ -9,6 +9,7 @@ from pathlib import Path
 
 from inject.errors import InputError
 from inject.files import write_text
+from inject.sealed import file_digests
 from spikein.api.publication import publish
 from spikein.config.load import read_experiment
 from spikein.executors import InProcess, RunReport
@@ -16,7 +17,13 @@ from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Silent
 from spikein.runs.publish import PAGE, fill_run
-from spikein.runs.record import EXPERIMENT, checked_record, read_record, resolve_places
+from spikein.runs.record import (
+    EXPERIMENT,
+    RunRecord,
+    checked_record,
+    read_record,
+    resolve_places,
+)
 from spikein.store.folder_check import STORE_OPTION, check_folder, writing
 from spikein.store.store import Store
 
@@ -45,7 +52,8 @@ def render_report(
     """
     started = time.monotonic()
     folder = Path(os.path.abspath(folder))
-    found, begun = resolve_places(folder, read_record(folder))
+    record = read_record(folder)
+    found, begun = resolve_places(folder, record)
     out = None if out is None else Path(os.path.abspath(out))
     root = store_root or found
     if root is None:
@@ -70,6 +78,8 @@ def render_report(
         report = InProcess().run(experiment_graph.graph, store, Silent())
         if out is not None:
             return _page_alone(experiment_graph, report, out, show_protected)
+        if (folder.parent.name, folder.name.isdecimal()) != (record.name, True):
+            return _same_page(experiment_graph, report, folder, record, show_protected)
         with writing(folder.parent.parent, "Give a file for the page by --out.", "the run's page"):
             return publish(
                 experiment_graph,
@@ -105,6 +115,29 @@ def _inside(begun: Path, folder: Path) -> Iterator[None]:
                     f"were looked up in {begun}."
                 )
             raise
+
+
+def _same_page(
+    experiment_graph: ExperimentGraph,
+    report: RunReport,
+    folder: Path,
+    record: RunRecord,
+    show_protected: bool,
+) -> Path:
+    """Return the page of a run that was moved away from its others, if it comes out as it is.
+
+    Raises:
+        InputError: it comes out otherwise, and a run never changes.
+    """
+    with tempfile.TemporaryDirectory() as made:
+        fill_run(Path(made), experiment_graph, report, show_protected=show_protected)
+        if file_digests(Path(made), [PAGE])[PAGE] == record.digests.get(PAGE):
+            return folder / PAGE
+    raise InputError(
+        "the page comes out otherwise now, and a run's folder never changes",
+        where=str(folder),
+        hint="Give a file for the page by --out.",
+    )
 
 
 def _page_alone(

@@ -71,7 +71,7 @@ _COMMANDS = {
     ),
     "gc": (
         _HOUSEKEEPING,
-        "Remove artifacts that no run folder needs, and what killed runs left behind.",
+        "Remove artifacts that no run needs, and what killed runs left behind.",
     ),
 }
 """Each command's panel and the first line of its help: all that a list of commands shows. The

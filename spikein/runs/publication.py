@@ -106,9 +106,13 @@ def _latest(home: Path) -> tuple[Path, RunRecord] | None:
 
 
 def _holds(folder: Path, record: RunRecord, made: RunRecord) -> bool:
-    """Return whether a run's folder holds what was just made, and is whole."""
+    """Return whether a run's folder holds what was just made, is whole, and finds its store."""
     if (record.artifacts, record.digests) != (made.artifacts, made.digests):
         return False
+    if record.store and made.store:
+        here, there = record.store, made.store
+        if here.relative != there.relative and here.absolute != there.absolute:
+            return False
     try:
         require_files(folder, record.digests)
     except Damaged:

@@ -202,7 +202,7 @@ def test_status_of_nothing_of_all_and_of_one(lab, monkeypatch):
     assert "1/1" in listed
     one = invoke("status", "first").stdout
     assert "corpus/n1-" in one
-    assert "runs/first/report.html" in one
+    assert "runs/first/1/report.html" in one
     experiment = types.SimpleNamespace(experiment=types.SimpleNamespace(name="x"))
     monkeypatch.setattr("spikein.api.experiment.read", lambda *_: experiment)
     assert "model" in invoke("status", "f.yaml").stdout
@@ -218,11 +218,11 @@ def test_report_renders_and_opens_only_when_asked(lab, monkeypatch):
     monkeypatch.setattr(typer, "launch", opened.append)
     a_run(lab.root)
     result = invoke("report", "first")
-    assert result.stdout.strip() == "Report: runs/first/report.html"
-    assert lab.calls == [(Path("runs/first"), None, False, None)]
+    assert result.stdout.strip() == "Report: runs/first/1/report.html"
+    assert lab.calls == [(Path("runs/first/1"), None, False, None)]
     assert not opened
     invoke("report", "runs/first", "--open")
-    assert opened == [(lab.root / "runs/first/report.html").as_uri()]
+    assert opened == [(lab.root / "runs/first/1/report.html").as_uri()]
 
 
 def test_gc_shows_first_and_removes_then(lab):

@@ -53,13 +53,18 @@ def test_arms_that_differ_in_their_copies_share_one_clean_twin(tiny):
     # One a seed and learning rate.
     assert len(twins) == 16
     assert len(set(twins)) == 4
-    shown = [(arm.axes, arm.seed) for arm in experiment_graph.arms if arm.model == "twin"]
+    arms = experiment_graph.results.settings["arms"]
+    shown = [(dict(arm["axes"]), arm["seed"]) for arm in arms if arm["model"] == "twin"]
     assert sorted(shown, key=str) == sorted(
         [({"train.lr": lr}, seed) for lr in ("0.01", "0.001") for seed in (0, 1)], key=str
     )
-    retrained = [arm for arm in experiment_graph.arms if arm.model == "retrained"]
-    assert len({arm.trained.digest for arm in retrained}) == 16
-    assert [arm.axes for arm in retrained] == [node.arm.labels for node in experiment_graph.nodes]
+    retrained = {
+        number: dict(arm["axes"]) for number, arm in enumerate(arms) if arm["model"] == "retrained"
+    }
+    inputs = experiment_graph.results.inputs
+    trained = {inputs[f"{number:04d}-model"].digest for number in retrained}
+    assert len(trained) == 16
+    assert [*retrained.values()] == [node.arm.labels for node in experiment_graph.nodes]
 
 
 def test_twins_leave_the_arm_and_its_base_as_they_were(tiny):

@@ -28,8 +28,8 @@ def lab(tmp_path, tmp_path_factory, monkeypatch, finished):
     """The finished run in a folder of its own; the working directory is another."""
     here = tmp_path / "lab"
     shutil.copytree(finished, here, symlinks=True)
-    text = (here / "runs/tiny/latest/run.json").read_text()
-    (here / "runs/tiny/latest/run.json").write_text(text.replace(str(finished), str(here)))
+    text = (here / "runs/tiny/1/run.json").read_text()
+    (here / "runs/tiny/1/run.json").write_text(text.replace(str(finished), str(here)))
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     return here
 
@@ -71,34 +71,34 @@ def check(run: Path) -> None:
 
 
 def test_a_run_is_looked_at_from_anywhere_by_its_path_alone(lab):
-    check(lab / "runs" / "tiny" / "latest")
+    check(lab / "runs" / "tiny" / "1")
 
 
 def test_everything_moved_together_is_found(lab, tmp_path):
     lab.rename(tmp_path / "moved")
-    check(tmp_path / "moved" / "runs" / "tiny" / "latest")
+    check(tmp_path / "moved" / "runs" / "tiny" / "1")
 
 
 def test_a_run_folder_moved_alone_finds_its_store_and_its_data(lab, tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
-    (lab / "runs" / "tiny" / "latest").rename(tmp_path / "a" / "b" / "renamed")
+    (lab / "runs" / "tiny" / "1").rename(tmp_path / "a" / "b" / "renamed")
     check(tmp_path / "a" / "b" / "renamed")
     assert not (tmp_path / "a" / "b" / "tiny").exists()
 
 
 def test_a_store_that_was_moved_alone_is_given_or_asked_for(lab):
-    run = lab / "runs" / "tiny" / "latest"
+    run = lab / "runs" / "tiny" / "1"
     (lab / "store").rename(lab / "other")
     result = CliRunner().invoke(app, ["report", str(run)])
     assert result.exit_code == 2
     assert "--store" in result.stderr
     command("report", run, "--store", lab / "other")
-    check(run)
+    check(run.with_name("2"))
 
 
 def test_a_read_only_store_shows_a_finished_run(lab):
     with read_only(lab / "store"):
-        check(lab / "runs" / "tiny" / "latest")
+        check(lab / "runs" / "tiny" / "1")
 
 
 def test_a_cached_run_works_on_a_read_only_store_and_what_must_be_built_is_refused(
@@ -117,7 +117,7 @@ def test_a_cached_run_works_on_a_read_only_store_and_what_must_be_built_is_refus
 
 
 def test_where_nothing_can_be_written_the_page_goes_elsewhere(lab):
-    run = lab / "runs" / "tiny" / "latest"
+    run = lab / "runs" / "tiny" / "1"
     with read_only(lab):
         refused = CliRunner().invoke(app, ["report", str(run)])
         assert refused.exit_code == 2
@@ -130,7 +130,7 @@ def test_where_nothing_can_be_written_the_page_goes_elsewhere(lab):
 
 
 def test_a_starting_folder_that_is_gone_is_named(lab, tmp_path):
-    (lab / "runs" / "tiny" / "latest").rename(tmp_path / "tiny")
+    (lab / "runs" / "tiny" / "1").rename(tmp_path / "tiny")
     (lab / "store").rename(tmp_path / "store")
     shutil.rmtree(lab)
     run, store = tmp_path / "tiny", tmp_path / "store"
@@ -141,7 +141,7 @@ def test_a_starting_folder_that_is_gone_is_named(lab, tmp_path):
 
 
 def test_a_page_that_cannot_be_made_anew_is_kept_and_named(lab):
-    run = lab / "runs" / "tiny" / "latest"
+    run = lab / "runs" / "tiny" / "1"
     page = (run / "report.html").read_text()
     (results,) = (lab / "store" / "results").iterdir()
     delete_tree(results)

@@ -223,15 +223,21 @@ def _wait(
             passed_on = True
             workers.send(signal.SIGTERM, range(workers.number))
         codes = workers.exit_codes()
-        for rank, code in enumerate(codes):
-            if code == -signal.SIGTERM and request.received:
-                raise Preempted(
-                    "ended by SIGTERM, not between two steps of a training run. Checkpoints are "
-                    "kept: run the same command to go on."
-                )
-            # A process that ends with a checkpoint is followed by all others.
-            if code not in (None, 0, Preempted.exit_code):
-                raise ProcessFailed(_failure_message(workers, rank, code))
+        if request.received and -signal.SIGTERM in codes:
+            raise Preempted(
+                "ended by SIGTERM, not between two steps of a training run. Checkpoints are "
+                "kept: run the same command to go on."
+            )
+        # A process that ends with a checkpoint is followed by all others.
+        failed = {
+            rank: code
+            for rank, code in enumerate(codes)
+            if code is not None and code not in (0, Preempted.exit_code)
+        }
+        if failed:
+            # Where one is killed the others fail for want of it, at once.
+            rank = min(failed, key=lambda rank: failed[rank] >= 0)
+            raise ProcessFailed(_failure_message(workers, rank, failed[rank]))
         if None not in codes:
             _hand_on_lines(rest + workers.new_output() + b"\n", on_line)
             if Preempted.exit_code in codes:

@@ -16,6 +16,7 @@ from spikein.executors import InProcess, RunReport
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
 from spikein.progress import Silent
+from spikein.runs.folder import numbered_run
 from spikein.runs.publish import PAGE, fill_run
 from spikein.runs.record import (
     EXPERIMENT,
@@ -51,7 +52,7 @@ def render_report(
             be run.
     """
     started = time.monotonic()
-    folder = Path(os.path.abspath(folder))
+    folder = numbered_run(Path(os.path.abspath(folder)))
     record = read_record(folder)
     found, begun = resolve_places(folder, record)
     out = None if out is None else Path(os.path.abspath(out))

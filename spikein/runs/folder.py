@@ -100,6 +100,13 @@ def run_name(folder: Path) -> str:
     return f"{folder.parent.name}/{folder.name}" if folder.name.isdecimal() else folder.name
 
 
+def numbered_run(folder: Path) -> Path:
+    """Return a run's own folder where `latest` stands for it; any other folder as it is."""
+    if folder.name == LATEST and folder.is_symlink():
+        return folder.parent / os.readlink(folder)
+    return folder
+
+
 def _shown(folder: Path) -> list[Path]:
     return [one for one in folder.iterdir() if not one.name.startswith(".")]
 
@@ -113,8 +120,7 @@ def find_run(runs_root: Path, name: str) -> Path:
         InputError: when there is none, with the runs that there are.
     """
     for folder in (runs_root / name, Path(name)):
-        if folder.name == LATEST and folder.is_symlink():
-            folder = folder.parent / os.readlink(folder)
+        folder = numbered_run(folder)
         if is_run(folder):
             return folder
         if runs := numbered(folder):

@@ -253,7 +253,9 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
     for name, row in changed.items():
         write_examples(tmp_path, [row, *rest])
         log[name] = {
-            facet for facet, take in OF_EXAMPLES.items() if take(tmp_path) != before[facet]
+            facet
+            for facet, take in OF_EXAMPLES.items()
+            if find_function(take)(tmp_path) != before[facet]
         }
     assert log == {
         "text": {"unsplit", "texts", "audited"},
@@ -262,4 +264,7 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
         "split": set(),
     }
     corpus, *_ = sorted((lab / "store" / "corpus").iterdir())
-    assert OF_CORPUS["tokens"](corpus) == open_artifact(corpus).manifest.facets["tokens"]
+    assert (
+        find_function(OF_CORPUS["tokens"])(corpus)
+        == open_artifact(corpus).manifest.facets["tokens"]
+    )

@@ -302,7 +302,7 @@ def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
 
 
 def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
-    run_folder = lab / "runs" / "tiny" / "latest"
+    run_folder = lab / "runs" / "tiny" / "1"
     aside = lab / "aside"
 
     def refused(kind: str, pattern: str, command) -> None:

@@ -110,11 +110,11 @@ def test_run_finds_a_full_disk_before_any_work(tmp_path, nothing_is_built, which
 
 def test_run_refuses_a_run_folder_that_is_not_ours_before_any_work(tmp_path, nothing_is_built):
     write_tiny(tmp_path)
-    (tmp_path / "runs" / "tiny" / "latest").mkdir(parents=True)
-    (tmp_path / "runs" / "tiny" / "latest" / "thesis.tex").write_text("years")
+    (tmp_path / "runs" / "tiny").mkdir(parents=True)
+    (tmp_path / "runs" / "tiny" / "thesis.tex").write_text("years")
     with pytest.raises(InputError, match="was not made by spikein"):
         run(tmp_path)
-    assert (tmp_path / "runs" / "tiny" / "latest" / "thesis.tex").read_text() == "years"
+    assert (tmp_path / "runs" / "tiny" / "thesis.tex").read_text() == "years"
 
 
 def test_a_folder_that_can_be_made_is_made_and_left_empty(tmp_path):

@@ -47,7 +47,7 @@ def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None
         raise InputError(
             "is compared with itself",
             where=str(one.folder),
-            hint="Give two runs. Earlier results of a run are in its folder's history.",
+            hint="Give two runs; those of one name are NAME/1, NAME/2 and so on.",
         )
     names = (run_name(one.folder), run_name(two.folder))
     if names[0] == names[1]:

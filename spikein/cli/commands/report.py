@@ -26,7 +26,7 @@ def report(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Write the page to this file, and leave the run's folder as it is.",
+            help="Write the page to this file, and publish no run.",
             show_default=False,
         ),
     ] = None,
@@ -35,8 +35,10 @@ def report(
 ) -> None:
     """Render the report of a finished run again, and print where it lies.
 
-    Nothing is trained or scored; only the page is made anew. The run's folder
-    remembers its store and where it was started: this works from anywhere.
+    Nothing is trained or scored; only the page is made anew. A run never
+    changes: where the page comes out otherwise, it is published as the next
+    run of its name. The run's folder remembers its store and where it was
+    started: this works from anywhere.
 
     [bold]Examples[/]
 

@@ -8,14 +8,14 @@ Nothing is left to a default that a reader would have to look up.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.dataset_detectors.registry import asked_dataset_detectors
-from analysis.page.provenance import NamedArtifact
-from analysis.page.report import Methods
-from analysis.page.settings_summary import ArmSettings, values_text
+from analysis.page.cost import NamedArtifact
+from analysis.page.parts import Copied, Fold, Note, Section, present
+from analysis.page.setup import ArmSettings, values_text
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.references import STATISTICS, cited
+from analysis.references import STATISTICS, Reference, cited, references_text
 from analysis.settings import AnalysisSettings
 from detect.detector_table import DetectorFacts
 from detect.task_accuracy.prompts import FORMS
@@ -28,6 +28,20 @@ METHODS_FILE = "methods.md"
 REFERENCES_FILE = "references.bib"
 _MOST_MODELS = 4
 """So many models' digests stand in the text."""
+
+
+class Methods(NamedTuple):
+    """The paragraphs, and what they cite."""
+
+    name: str
+    """Of the experiment."""
+    paragraphs: tuple[str, ...]
+    references: tuple[Reference, ...]
+
+    @property
+    def bibtex(self) -> str:
+        """The content of `references.bib`."""
+        return references_text(self.references)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +92,23 @@ def write_methods(folder: Path, methods: Methods) -> None:
     parts.append(f"The sources are in `{REFERENCES_FILE}`.")
     write_text(folder / METHODS_FILE, "\n\n".join(parts) + "\n")
     write_text(folder / REFERENCES_FILE, methods.bibtex)
+
+
+def methods_section(methods: Methods, *, linked: bool) -> Section:
+    """Return the section of a page; `linked` says whether the files lie beside the page."""
+    files = tuple((name, name) for name in (METHODS_FILE, REFERENCES_FILE))
+    entries = Copied("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
+    count = len(methods.references)
+    return Section(
+        anchor="methods",
+        short="Methods",
+        title="Methods, for a paper",
+        parts=present(
+            Copied("methods-text", "Copy the text", methods.paragraphs),
+            Fold(f"BibTeX of the methods used: {count} entries", [entries]),
+            Note("The same in", "how", files) if linked else None,
+        ),
+    )
 
 
 def _data(arms: Sequence[ArmSettings]) -> str:

@@ -2,13 +2,38 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from analysis.table import Entry
+
 if TYPE_CHECKING:
     from jinja2 import Template
+
+    from analysis.page.parts import Section
+
+
+def render_page(
+    kind: str, title: str, sentences: Sequence[str], sections: "Sequence[Section]", *, script: bool
+) -> str:
+    """Return a page of sections as text.
+
+    Args:
+        kind: of page, such as `spikein report`.
+        title: what it is about.
+        sentences: what stands above everything else, the most important first.
+        sections: in the order of the page.
+        script: whether tables are to be sorted and texts copied.
+    """
+    return page_template("analysis.page", "page.html.j2").render(
+        kind_of_page=kind,
+        title=title,
+        sentences=sentences,
+        sections=sections,
+        script=page_script() if script else None,
+    )
 
 
 def page_template(
@@ -24,20 +49,28 @@ def page_template(
         name: of the file.
         filters: further ones of its own.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader(package, "."),
+        # A page of another package may import `parts.html.j2`.
+        loader=ChoiceLoader([PackageLoader(one, ".") for one in (package, "analysis.page")]),
         autoescape=True,
         finalize=visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number_text, "signed": _signed, **(filters or {})}
+    environment.filters |= {
+        "number": number_text,
+        "signed": signed_text,
+        "percent": lambda value: f"{100 * min(1.0, max(0.0, value)):.1f}%",
+        "kind": lambda part: type(part).__name__,
+        "entry": lambda shown: Entry(shown) if isinstance(shown, str) else shown,
+        **(filters or {}),
+    }
     # Our own stylesheet, not data: what enters unescaped besides figures.
-    environment.globals |= {"share": _share, "style": Markup(page_style())}
+    environment.globals["style"] = Markup(_own_file("style.css"))
     return environment.get_template(name)
 
 
@@ -54,11 +87,6 @@ def visible(value: Any) -> Any:
     return value.translate(_CONTROLS) if type(value) is str else value
 
 
-def page_style() -> str:
-    """Return the stylesheet of our pages."""
-    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-
-
 class PageScript(NamedTuple):
     """The script of a page, and what its content security policy calls it."""
 
@@ -72,7 +100,7 @@ def page_script() -> PageScript:
     """Return the script of our pages."""
     from markupsafe import Markup
 
-    text = (Path(__file__).parent / "report.js").read_text(encoding="utf-8")
+    text = _own_file("report.js")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return PageScript(Markup(text), f"sha256-{digest}")
 
@@ -82,10 +110,10 @@ def number_text(value: float) -> str:
     return f"{value:.2f}" if isfinite(value) else "–"
 
 
-def _signed(value: float) -> str:
+def signed_text(value: float) -> str:
+    """Return a difference as our pages write it."""
     return f"{value:+.3f}".replace("-", "−") if isfinite(value) else "–"
 
 
-def _share(cell: Any, part: str) -> str:
-    """Return a position on the bar under a number as a percentage, 0 to 100."""
-    return f"{100 * min(1.0, max(0.0, getattr(cell, part))):.1f}%"
+def _own_file(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")

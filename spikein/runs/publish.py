@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.figures.style import read_figures
-from analysis.page.content import build_report, page_summary
+from analysis.page.content import build_page
 from analysis.page.methods import write_methods
-from analysis.page.render import write_report
 from analysis.results_step import TABLE_FILES, read_analysis
 from analysis.trajectory.trajectory_step import FADING, PROGRESS, read_trajectory
 from detect.task_accuracy.answers import ACCURACY_FILE
@@ -76,7 +75,7 @@ def fill_run(
     _write_exposures(folder, experiment_graph, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
-    page = build_report(
+    page = build_page(
         page_inputs(
             experiment_graph,
             report,
@@ -88,12 +87,11 @@ def fill_run(
             show_protected=show_protected,
         )
     )
-    write_report(folder, page)
+    write_text(folder / PAGE, page.html)
     if page.methods is not None:
         write_methods(folder, page.methods)
-    summary = page_summary(page)
-    write_summary(folder, summary, arms=len(experiment_graph.nodes))
-    return summary.lines
+    write_summary(folder, page, arms=len(experiment_graph.nodes))
+    return page.summary
 
 
 def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from analysis.copy_bins import ALL, copies_order
 from analysis.figures.unlearning.measured import Row, arm_text
-from analysis.page.tables.listing import Listing, listing
 from analysis.page.unlearning.texts import number_with_interval
+from analysis.table import Table, listing
 
 _RULE = {
     "flagged": "Flagged",
@@ -56,7 +56,7 @@ class AuditPage(NamedTuple):
 class AuditsView:
     """The section, ready to be shown."""
 
-    tables: tuple[Listing, ...]
+    tables: tuple[Table, ...]
     notes: tuple[str, ...]
     pages: tuple[AuditPage, ...]
     """A page a model, with the closest continuation beside each text; empty where the files do not
@@ -128,7 +128,7 @@ def _audits(rows: Sequence[Row], axes: Sequence[str]) -> dict[str, dict[str, Row
 
 def _by_copies(
     rows: Sequence[Row], axes: Sequence[str], quantity: str, title: str, caption: str
-) -> Listing | None:
+) -> Table | None:
     """Return one share by copies; None where every text was fed as often."""
     asked = [row for row in rows if row[_SEED] is None and row["quantity"] == quantity]
     doses = sorted({row["copies"] for row in asked} - {ALL}, key=copies_order)
@@ -142,7 +142,7 @@ def _by_copies(
 
 def _table(
     title: str, audits: dict[str, dict[str, Row]], columns: dict[str, str], caption: str
-) -> Listing | None:
+) -> Table | None:
     rows = [
         (name, *(number_with_interval(found.get(quantity)) for quantity in columns))
         for name, found in audits.items()

@@ -15,9 +15,9 @@ from analysis.factors.study import collect_study
 from analysis.factors.table import factors_schema, factors_table
 from analysis.figures.factors import draw_factors
 from analysis.figures.figures_step import build_figures
-from analysis.page.factors import factors_view
-from analysis.page.render import render
-from analysis.page.report import Report
+from analysis.page.content import PageInputs, build_page
+from analysis.page.parts import Fold, Items
+from analysis.page.sections.factors import factors_section
 from analysis.results import analyse
 from analysis.results_step import read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
@@ -170,14 +170,20 @@ def test_figures_have_the_numbers_beside_them(study, tmp_path):
 
 def test_the_page_says_what_was_found(study):
     arms, _, _, found = study
-    view = factors_view(found, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
-    assert view is not None
-    (copies,) = [one for one in view.sentences if "with copies the AUC rises in" in one]
+    section = factors_section(found, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
+    (copies,) = [one for one in sentences(section) if "with copies the AUC rises in" in one]
     assert "for each doubling of 1 + copies" in copies
-    assert any("paired difference" in one for one in view.sentences)
-    assert view.contrasts is not None
-    assert len(view.contrasts.rows) == 4
-    assert view.responses[0].title == "Response to copies"
+    assert any("paired difference" in one for one in sentences(section))
+    tables = [part.parts[0] if isinstance(part, Fold) else part for part in section.parts[1:]]
+    assert tables[0].title == "Response to copies"
+    assert (tables[-1].title, len(tables[-1].rows)) == ("Paired differences between arms", 4)
+
+
+def sentences(section) -> tuple[str, ...]:
+    """Return what stands first in a section on factors."""
+    first = section.parts[0]
+    assert isinstance(first, Items)
+    return tuple(first.sentences)
 
 
 def line_rows(factor: str, arm: str, low: float, high: float, reason: str = "") -> list[dict]:
@@ -200,9 +206,8 @@ def test_sentences_of_lines_say_no_more_than_their_intervals():
         *line_rows("length", "0.016", -0.1, 0.5, reason="few members"),
         *line_rows(SINCE, "0.001", -0.1, 0.5),
     ]
-    view = factors_view(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
-    assert view is not None
-    assert view.sentences == (
+    section = factors_section(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
+    assert sentences(section) == (
         "Under loss, with copies the AUC rises in 1 of 2 lines (each interval for itself); its "
         "probit changes for each doubling of 1 + copies: the steepest +0.30 [+0.20, +0.40], AUC "
         "0.75 at 3 [2, 5] (lr 0.004).",
@@ -236,9 +241,8 @@ def test_a_sweep_of_three_has_a_sentence_for_every_factor():
     contrast = {"kind": "contrast", "factor": "corpus.name", "dataset": "all", "detector": "loss",
                 "level": "news", "versus": "wiki", "value": 0.07, "low": 0.02,
                 "high": 0.12}  # fmt: skip
-    view = factors_view(factors_table(axes, [*rows, contrast]), axes, ["loss"])
-    assert view is not None
-    copies, rate, corpus, differences = view.sentences
+    section = factors_section(factors_table(axes, [*rows, contrast]), axes, ["loss"])
+    copies, rate, corpus, differences = sentences(section)
     assert "with copies the AUC rises in 6 of 6 lines" in copies
     assert "the steepest +0.44 [+0.34, +0.54]" in copies
     assert "over arms +0.21 [+0.11, +0.31]" in copies
@@ -270,9 +274,8 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     # As text, since NaN is not equal to itself.
     assert str(read.factors.to_pylist()) == str(found.to_pylist())
     figures = build_figures(tmp_path, arms, whole, settings)
-    page = render(
-        Report(name="study", arms=arms, analysis=read, experiment_yaml="", figures=figures)
-    )
+    inputs = {"name": "study", "arms": arms, "experiment_yaml": "", "figures": figures}
+    page = build_page(PageInputs(analysis=read, **inputs)).html
     assert 'id="factors"' in page
     assert 'href="#factors"' in page
     for title in ("Response to copies", "All factors at once", "Which detector is best where"):
@@ -283,5 +286,6 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
 
 def test_a_page_without_factors_has_no_section(study):
     arms, _, analysis, _ = study
-    page = render(Report(name="study", arms=arms, analysis=analysis, experiment_yaml=""))
+    inputs = PageInputs(name="study", arms=arms, analysis=analysis, experiment_yaml="")
+    page = build_page(inputs).html
     assert 'id="factors"' not in page

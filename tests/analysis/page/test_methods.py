@@ -4,12 +4,10 @@ import re
 
 import pytest
 
-from analysis.page.methods import MethodsInputs, describe_methods, write_methods
-from analysis.page.provenance import NamedArtifact
-from analysis.page.render import render
-from analysis.page.report import Report
+from analysis.page.cost import NamedArtifact
+from analysis.page.methods import MethodsInputs, describe_methods, methods_section, write_methods
+from analysis.page.template import render_page
 from analysis.references.bibliography import _parsed
-from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from detect.detector_table import describe_named
 from tests.analysis.page.test_content import arm
@@ -112,9 +110,8 @@ def test_the_files_hold_what_the_page_holds_and_markup_stays_text(two, tmp_path)
     entries = _parsed((tmp_path / "references.bib").read_text(encoding="utf-8"))
     assert [one.key for one in entries] == [one.key for one in found.references]
     assert len(entries) > 10
-    analysis = analyse([], AnalysisSettings(replicates=100))
-    report = Report(name="x", arms=[], analysis=analysis, experiment_yaml="", methods=found)
-    html = render(report)
+    section = methods_section(found, linked=False)
+    html = render_page("report", "x", [], [section], script=False)
     assert "4,000 clean tokens (seed 7" in html
     assert "@misc{shi2024detecting," in html
     assert 'href="methods.md"' not in html, "no link where the files are not beside the page"

@@ -1,21 +1,15 @@
 """What the page shows of detection along training: sentences, and tables behind the figures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose
 from analysis.figures.trajectory import best_detectors, fading_detectors
 from analysis.metrics_table import Cell
-from analysis.page.tables.grid import (
-    Grid,
-    GridRow,
-    Head,
-    ShownCell,
-    split_table,
-    tables_by_detector,
-)
+from analysis.page.grids import interval, split_table, tables_by_detector
+from analysis.page.parts import Picture, Section, fold, present
+from analysis.table import Column, Entry, Table, numbers
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import FADING_SLOPE, RATE_WARNING, not_constant
@@ -26,47 +20,51 @@ _MIN_MEMBERS = 30
 """Fewer members than this make no end point of a sentence."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrajectoryView:
+class TrajectoryParts(NamedTuple):
     """Detection along training, ready to be shown."""
 
     sentences: tuple[str, ...]
-    progress: tuple[Grid, ...]
+    progress: tuple[Table, ...]
     """A column a checkpoint, a row a detector; several tables an arm where one is too wide."""
-    fading: tuple[Grid, ...]
+    fading: tuple[Table, ...]
     """A row a number of copies, a column a bin of steps since the last, for arms and detectors."""
 
 
-def trajectory_view(found: TrajectoryTables, axes: Sequence[str]) -> TrajectoryView:
+def trajectory_parts(tables: TrajectoryTables, axes: Sequence[str]) -> TrajectoryParts:
     """Return what the page shows.
 
     Args:
-        found: the tables.
+        tables: of detection along training.
         axes: the swept axes.
     """
-    pooled = [row for row in found.progress.to_pylist() if row["dataset"] == POOLED]
-    fading = found.fading.to_pylist()
+    pooled = [row for row in tables.progress.to_pylist() if row["dataset"] == POOLED]
+    every = tables.fading.to_pylist()
     best = best_detectors(pooled)
-    if not best:
-        return TrajectoryView(sentences=(), progress=(), fading=())
-    arms = list(dict.fromkeys(_arm(row, axes) for row in pooled))
-    progress = []
-    fading_tables = []
+    sentences: list[str] = []
+    progress: list[Table] = []
+    fading: list[Table] = []
+    arms = list(dict.fromkeys(_arm(row, axes) for row in pooled)) if best else []
     for arm in arms:
-        progress += _progress_grids(arm, [row for row in pooled if _arm(row, axes) == arm], best)
+        progress += _progress(arm, [row for row in pooled if _arm(row, axes) == arm], best)
+        rows = [row for row in every if _arm(row, axes) == arm]
         for name in fading_detectors(best, len(arms)):
-            fading_tables += _fading_grids(
-                arm, [row for row in fading if _arm(row, axes) == arm], name
-            )
-    return TrajectoryView(
-        sentences=tuple(
-            sentence
-            for arm in arms
-            for name in fading_detectors(best, len(arms))
-            for sentence in _sentences(arm, [r for r in fading if _arm(r, axes) == arm], name)
+            sentences += _sentences(arm, rows, name)
+            fading += _fading(arm, rows, name)
+    return TrajectoryParts(tuple(sentences), tuple(progress), tuple(fading))
+
+
+def trajectory_section(shown: TrajectoryParts, pictures: Mapping[str, Picture]) -> Section:
+    """Return the section on detection along training."""
+    return Section(
+        anchor="during-training",
+        short="During training",
+        title="How does detection change during training?",
+        parts=present(
+            list(shown.sentences),
+            *(pictures.get(name) for name in ("trajectory", "trajectory-copies", "fading")),
+            list(shown.fading),
+            [fold(table) for table in shown.progress],
         ),
-        progress=tuple(progress),
-        fading=tuple(fading_tables),
     )
 
 
@@ -121,7 +119,7 @@ def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
     return [row for row in rows if row["detector"] == detector and row["selection"] == "tuned"]
 
 
-def _progress_grids(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Grid]:
+def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]:
     names = list(dict.fromkeys(row["detector"] for row in rows))
     order = [*best, *(name for name in names if name not in best)]
     cells = {
@@ -132,13 +130,13 @@ def _progress_grids(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[
     tokens = {row["step"]: row["tokens"] for row in rows}
     lines = []
     for step in sorted(tokens):
-        found = [cells.get((step, name, ALL)) for name in order]
+        measured = [cells.get((step, name, ALL)) for name in order]
         unseen = cells.get((step, best[0], "0"))
-        seen = next((cell.n_members for cell in found if cell), 0)
+        seen = next((cell.n_members for cell in measured if cell), 0)
         note = f"{tokens[step]:,} tokens, {seen:,} members seen"
-        if any(found) or unseen:
-            cells_shown = [ShownCell(cell, n=_other(cell, seen)) for cell in [*found, unseen]]
-            lines.append(GridRow(Head(f"step {step:,}", note), cells_shown))
+        if any(measured) or unseen:
+            head = Column(f"step {step:,}", right=True, note=note)
+            lines.append((head, [_of_members(cell, seen) for cell in [*measured, unseen]]))
     return tables_by_detector(
         "Detectors during training" + (f" ({arm})" if arm else ""),
         [*order, f"not seen yet, {best[0]}"],
@@ -149,38 +147,33 @@ def _progress_grids(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[
     )
 
 
-def _other(cell: Cell | None, seen: int) -> str:
-    return "" if cell is None or cell.n_members == seen else f"{cell.n_members:,} members"
+def _of_members(cell: Cell | None, usual: int) -> Entry:
+    """Return a number with the members behind it, where they are not the usual ones."""
+    if cell is None or cell.n_members == usual:
+        return interval(cell)
+    return interval(cell, n=f"{cell.n_members:,} members")
 
 
-def _fading_grids(arm: str, rows: Sequence[Row], detector: str) -> list[Grid]:
-    found = [row for row in _tuned(rows, detector) if row["metric"] == AUC]
-    bins = {row["since"]: row for row in sorted(found, key=lambda row: row["since_low"])}
-    labels = sorted({row["copies"] for row in found}, key=copies_order)
-    if not found:
+def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
+    aucs = [row for row in _tuned(rows, detector) if row["metric"] == AUC]
+    if not aucs:
         return []
-    cells = {(row["copies"], row["since"]): _cell(row) for row in found}
-    cells_shown = {
-        label: [cells.get((label, since)) for since in bins]
-        for label in labels
-        if label == ALL or is_dose(label)
-    }
+    bins = list(dict.fromkeys(row["since"] for row in sorted(aucs, key=lambda r: r["since_low"])))
+    labels = sorted({row["copies"] for row in aucs}, key=copies_order)
+    cells = {(row["copies"], row["since"]): _cell(row) for row in aucs}
+    heads = ["1 step" if since == "1" else f"{since} steps" for since in bins]
     return split_table(
-        Grid(
+        Table(
             title=f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
-            corner="Copies seen",
-            columns=[Head(f"{since} steps" if since != "1" else "1 step") for since in bins],
-            rows=[
-                GridRow(
-                    Head(label),
-                    [ShownCell(cell, n=f"{cell.n_members:,}" if cell else "") for cell in found],
-                )
-                for label, found in cells_shown.items()
-            ],
+            columns=(Column("Copies seen"), *numbers(*heads)),
+            rows=tuple(
+                (label, *(_of_members(cells.get((label, since)), 0) for since in bins))
+                for label in labels
+                if label == ALL or is_dose(label)
+            ),
             caption="AUC with its interval over pairs of a member and a model that has seen it, "
             "each placed among the non-members under the same model; tuned setting, datasets "
-            "pooled. Under each number: the members."
-            + (f" {RATE_WARNING}" if not_constant(rows) else ""),
+            f"pooled.{f' {RATE_WARNING}' if not_constant(rows) else ''}",
         )
     )
 

@@ -10,15 +10,13 @@ from analysis.arm import axis_names
 from analysis.figures.detectors import MAX_DETECTORS, strongest
 from analysis.figures.figures_step import build_figures
 from analysis.metrics_table import split_by_cohort
-from analysis.page.render import write_report
-from analysis.page.report import CostRow, Report
-from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
-from analysis.page.tables.grid import MAX_ROWS, OPEN_ROWS
-from analysis.page.tables.leaderboard import leaderboard, left_out_listing
-from analysis.page.tables.views import difference_rows
+from analysis.page.content import PageInputs, build_page
+from analysis.page.cost import DetectorWork, EvidenceStep
+from analysis.page.grids import MAX_ROWS, OPEN_ROWS, interval
+from analysis.page.sections.leaderboard import leaderboard, left_out_listing
 from analysis.page.template import page_script
 from analysis.results import analyse
-from analysis.selection.ranking import TIE
+from analysis.selection.ranking import TIE, reported_cell
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
 from detect.detector_table import describe_named
@@ -45,7 +43,7 @@ LEFT_OUT = [LeftOut("lira", ("shadow models",), "Set twins.shadows to an even nu
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory) -> Report:
+def report(tmp_path_factory) -> PageInputs:
     folder = tmp_path_factory.mktemp("board")
     arm = make_arm(
         folder / "arm",
@@ -64,7 +62,7 @@ def report(tmp_path_factory) -> Report:
     other = [
         replace(describe_named("surp"), name=further_name(number)) for number in range(FURTHER)
     ]
-    return Report(
+    return PageInputs(
         name="board",
         arms=[arm, base],
         analysis=analysis,
@@ -73,99 +71,86 @@ def report(tmp_path_factory) -> Report:
         detectors=[*facts, *other],
         left_out=LEFT_OUT,
         detector_work=WORK,
-        cost=[CostRow("scores", None, 1.0)],
     )
 
 
 @pytest.fixture(scope="module")
-def board(report):
-    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
+def tables(report):
+    return split_by_cohort(report.analysis.metrics, axis_names(report.arms))
+
+
+@pytest.fixture(scope="module")
+def board(report, tables):
     best = find_headline(tables)
-    assert best is not None
-    to_loss = {row.detector: row.to_loss for row in difference_rows(report.analysis, best, [])}
-    return leaderboard(
-        best,
-        tables,
-        report.analysis,
-        facts=report.detectors,
-        to_loss=to_loss,
-    )
+    return leaderboard(best, tables, report.analysis, declared=report.detectors, to_loss={})
 
 
 @pytest.fixture(scope="module")
 def path(report, tmp_path_factory):
-    return write_report(tmp_path_factory.mktemp("page"), report)
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(build_page(report).html)
+    return path
 
 
-def test_every_detector_of_the_run_stands_on_the_board_once(board):
-    names = [row.detector for row in board.rows]
-    assert sorted(names) == sorted([*DEFAULTS, *map(further_name, range(FURTHER))])
+def rows_of(board) -> dict[str, dict]:
+    """Return the rows by detector, each by the heads of its columns."""
+    table = board.table
+    return {row[0].text: dict(zip(table.heads, row, strict=True)) for row in table.rows}
 
 
-def test_ranks_follow_the_rule_of_the_headline(board):
-    ranked = [row for row in board.rows if row.rank is not None]
-    assert [row.rank for row in ranked] == list(range(1, len(ranked) + 1))
-    tune = [row.auc.tune for row in ranked]
+def test_every_detector_stands_on_the_board_once_ranked_by_the_rule_of_the_headline(board, tables):
+    assert sorted(row[0].text for row in board.table.rows) == sorted(
+        [*DEFAULTS, *map(further_name, range(FURTHER))]
+    )
+    rows = rows_of(board)
+    ranked = [name for name, row in rows.items() if row["Rank"] != "–"]
+    assert ranked == list(rows)[: len(ranked)]
+    assert [rows[name]["Rank"] for name in ranked] == [str(at + 1) for at in range(len(ranked))]
+    tune = [reported_cell(tables[0], name).tune for name in ranked]
     assert all(after < before + TIE for before, after in pairwise(tune))
-    assert board.rows[: len(ranked)] == ranked
-
-
-def test_who_is_not_ranked_stands_there_with_the_reason(board):
-    unranked = {row.detector: row for row in board.rows if row.rank is None}
+    unranked = {name: row["Detector"].notes for name, row in rows.items() if name not in ranked}
     assert set(unranked) == {"zlib", "blind"}
-    assert any("on rows of its own" in remark for remark in unranked["zlib"].remarks)
-    assert any("no model" in remark for remark in unranked["blind"].remarks)
+    assert any("on rows of its own" in note for note in unranked["zlib"])
+    assert any("no model" in note for note in unranked["blind"])
 
 
-def test_a_control_that_was_scored_beside_another_model_is_there(report):
-    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
+def test_a_control_that_was_scored_beside_another_model_is_there(report, tables):
     arm, base = tables
-    without = replace(
-        arm, cells={key: cell for key, cell in arm.cells.items() if key.detector != "blind"}
-    )
+    cells = {key: cell for key, cell in arm.cells.items() if key.detector != "blind"}
+    without = replace(arm, cells=cells)
     best = find_headline([without])
-    found = leaderboard(best, [without, base], report.analysis, facts=[], to_loss={})
-    (blind,) = [row for row in found.rows if row.detector == "blind"]
-    assert blind.rank is None
-    assert blind.auc == base.get("blind", selection="tuned")
-
-
-def test_equal_scores_have_no_value_and_that_is_said(report):
-    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
-    arm, base = tables
-    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
-    equal = replace(
-        arm,
-        cells={
-            key: replace(cell, **nothing) if key.detector == "surp" else cell
-            for key, cell in arm.cells.items()
-        },
-    )
-    found = leaderboard(
-        find_headline([equal]), [equal, base], report.analysis, facts=[], to_loss={}
-    )
-    (surp,) = [row for row in found.rows if row.detector == "surp"]
-    assert surp.remarks == ("no value: all its scores are equal",), "two of its rows have no score"
-
-
-def test_a_detector_that_is_not_declared_says_so(report):
-    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
-    found = leaderboard(find_headline(tables), tables, report.analysis, facts=[], to_loss={})
-    assert {row.access for row in found.rows} == {"not declared"}
+    found = leaderboard(best, [without, base], report.analysis, declared=[], to_loss={})
+    rows = rows_of(found)
+    assert rows["blind"]["Rank"] == "–"
+    assert rows["blind"]["AUC"] == interval(base.get("blind", selection="tuned"))
+    assert {row["Access"] for row in rows.values()} == {"not declared"}
     assert found.choices == []
     assert left_out_listing([]) is None
+
+
+def test_equal_scores_have_no_value_and_that_is_said(report, tables):
+    arm, base = tables
+    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
+    cells = {
+        key: replace(cell, **nothing) if key.detector == "surp" else cell
+        for key, cell in arm.cells.items()
+    }
+    equal = replace(arm, cells=cells)
+    best = find_headline([equal])
+    found = leaderboard(best, [equal, base], report.analysis, declared=[], to_loss={})
+    setting, *remarks = rows_of(found)["surp"]["Detector"].notes
+    assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
 
 
 def test_the_page_shows_the_board_and_who_was_left_out(board, path):
     page = Page(path.read_text(encoding="utf-8"))
     (table,) = page.titled("Leaderboard")
-    assert [place.split(" ")[0] for place in table.column("Detector")] == [
-        row.detector for row in board.rows
-    ]
+    assert table.column("Detector") == list(rows_of(board))
     assert table.column("Rank")[0] == "1"
     at = [place.text for place in table.heads].index("AUC")
-    for row, shown in zip(board.rows, table.rows[1:], strict=True):
-        wanted = [float(f"{getattr(row.auc, part):.2f}") for part in ("value", "low", "high")]
+    for row, shown in zip(rows_of(board).values(), table.rows[1:], strict=True):
+        low, value, high = row["AUC"].bar
+        wanted = [float(f"{number:.2f}") for number in (value, low, high)]
         assert list(numbers_of(shown[at])) == wanted
     (left,) = page.titled("Detectors that are not in this run")
     assert [place.text for place in left.rows[1]] == [

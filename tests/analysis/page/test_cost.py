@@ -1,4 +1,4 @@
-from analysis.page.tables.detector_costs import (
+from analysis.page.cost import (
     DetectorWork,
     EvidenceStep,
     detector_cost_listing,
@@ -54,7 +54,7 @@ def test_a_time_that_was_not_recorded_is_no_zero():
 def test_the_table_leaves_out_what_nobody_has():
     table = detector_cost_listing([work("loss", TEXT), work("blind")])
     assert table is not None
-    assert "Tokens out" not in table.columns, "nothing was written"
+    assert "Tokens out" not in table.heads, "nothing was written"
     assert [row[0] for row in table.rows] == ["loss", "blind", "all together"]
-    assert table.rows[0][table.columns.index("Tokens in")] == "1,000"
-    assert table.rows[1][table.columns.index("Its own steps")] == "–"
+    assert table.rows[0][table.heads.index("Tokens in")] == "1,000"
+    assert table.rows[1][table.heads.index("Its own steps")] == "–"

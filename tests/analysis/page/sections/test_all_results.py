@@ -4,11 +4,10 @@ import re
 
 from analysis.arm import Cohort
 from analysis.metrics_table import Cell, CohortMetrics, Key, split_by_cohort
-from analysis.page.render import render
-from analysis.page.report import Report
-from analysis.page.tables import all_results as module
-from analysis.page.tables.all_results import all_results
-from analysis.page.template import page_script, page_template
+from analysis.page.parts import Section
+from analysis.page.sections import all_results as module
+from analysis.page.sections.all_results import all_results
+from analysis.page.template import page_script, render_page
 from tests.pages import Page
 
 NAN = float("nan")
@@ -29,8 +28,8 @@ def cohort(cells: dict, model: str = "contaminated", axes=()) -> CohortMetrics:
 
 
 def named(found, row: int) -> dict[str, str]:
-    heads = [column.name for column in found.columns]
-    return dict(zip(heads, (one.text for one in found.rows[row]), strict=True))
+    texts = (one.text for one in found.table.rows[row])
+    return dict(zip(found.table.heads, texts, strict=True))
 
 
 def test_every_auc_of_the_metrics_is_a_row_and_nothing_else(drawn):
@@ -42,8 +41,8 @@ def test_every_auc_of_the_metrics_is_a_row_and_nothing_else(drawn):
         for row in drawn.analysis.metrics.to_pylist()
         if row["metric"] == "auc" and row["value"] == row["value"]
     }  # fmt: skip
-    assert len(found.rows) == len(wanted) > 100
-    values = sorted(named(found, at)["AUC"] for at in range(len(found.rows)))
+    assert len(found.table.rows) == len(wanted) > 100
+    values = sorted(named(found, at)["AUC"] for at in range(len(found.table.rows)))
     assert values == sorted(one[-1] for one in wanted)
 
 
@@ -60,8 +59,8 @@ def test_a_chosen_setting_that_is_the_default_is_one_row():
 def test_with_one_dataset_the_pooled_rows_are_not_said_again():
     cells = {(dataset, "loss", "default", "all", "auc"): cell(0.6) for dataset in ("all", "news")}
     found = all_results([cohort(cells)])
-    assert len(found.rows) == 1
-    assert "Dataset in all rows: news." in found.common
+    assert len(found.table.rows) == 1
+    assert "Dataset in all rows: news." in found.table.caption
 
 
 def test_rates_stand_beside_their_auc_and_a_missing_number_is_sorted_last():
@@ -72,11 +71,11 @@ def test_rates_stand_beside_their_auc_and_a_missing_number_is_sorted_last():
         ("all", "none", "default", "all", "auc"): cell(NAN),
     }
     found = all_results([cohort(cells)])
-    assert len(found.rows) == 2, "no value, no row"
+    assert len(found.table.rows) == 2, "no value, no row"
     assert named(found, 0)["TPR at 10 % FPR"] == "0.250"
     assert named(found, 1)["TPR at 10 % FPR"] == "–"
-    at = [column.name for column in found.columns].index("95 % interval")
-    assert [row[at].sorted_by for row in found.rows] == ["0.5", ""]
+    at = found.table.heads.index("95 % interval")
+    assert [row[at].sorted_by for row in found.table.rows] == ["0.5", ""]
 
 
 def test_too_many_rows_leave_out_the_finest_first_and_say_so(monkeypatch):
@@ -88,18 +87,18 @@ def test_too_many_rows_leave_out_the_finest_first_and_say_so(monkeypatch):
     }
     monkeypatch.setattr(module, "MAX_ROWS", 20)
     found = all_results([cohort(cells)])
-    assert len(found.rows) == 20
-    assert "16 of 36 rows are not in this page" in found.left_out
-    assert "single datasets at single numbers of copies" in found.left_out
+    assert len(found.table.rows) == 20
+    assert "16 of 36 rows are not in this page" in found.table.caption
+    assert "single datasets at single numbers of copies" in found.table.caption
     monkeypatch.setattr(module, "MAX_ROWS", 3)
     found = all_results([cohort(cells)])
-    assert len(found.rows) == 3
-    assert "whatever comes after the first 3" in found.left_out
+    assert len(found.table.rows) == 3
+    assert "whatever comes after the first 3" in found.table.caption
     assert all_results([]) is None
 
 
-def test_the_policy_allows_the_script_that_is_in_the_page_and_no_other(drawn):
-    html = render(Report(name="x", arms=drawn.arms, analysis=drawn.analysis, experiment_yaml=""))
+def test_the_policy_allows_the_script_that_is_in_the_page_and_no_other():
+    html = render_page("report", "x", [], [], script=True)
     (inside,) = re.findall(r"<script>(.*?)</script>", html, re.S)
     digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in html
@@ -115,8 +114,7 @@ def test_names_that_look_like_markup_stay_text():
         (one, one, "default", one, "auc"): cell(0.6, setting=one) for one in ("all", "x", evil)
     }
     found = all_results([cohort(cells, axes=[(evil, evil)])])
-    template = page_template("analysis.page", "all_results.html.j2")
-    html = str(template.module.all_results_table(found))
-    page = Page(html)
+    section = Section(anchor="x", short="x", title="x", parts=[found])
+    page = Page(render_page("report", "x", [], [section], script=False))
     assert {tag for tag, _ in page.tags}.isdisjoint({"script", "img"})
     assert evil in " ".join(place.text for row in page.tables[0].rows for place in row)

@@ -1,8 +1,8 @@
-"""What the page shows of the factors: sentences and tables, from `factors.parquet` alone."""
+"""What each factor does: sentences, tables and figures, from `factors.parquet` alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -10,39 +10,32 @@ import pyarrow as pa
 from analysis.arm import Cohort, axis_column, short_axis
 from analysis.factors.responses import COPIES, doubled
 from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE
-from analysis.page.tables.listing import Listing, listing, p_text
+from analysis.page.parts import Items, Picture, Section, fold, present
+from analysis.table import Table, listing, p_text
 from analysis.tables import POOLED
 
 Row = Mapping[str, Any]
 _MISFIT = 0.05
+_OPEN_ROWS = 12
+"""A longer table of one factor is folded."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FactorsView:
-    """The factors of a study, ready to be shown."""
-
-    sentences: tuple[str, ...]
-    responses: tuple[Listing, ...]
-    """A table a factor."""
-    contrasts: Listing | None
-    regression: Listing | None
-    best: Listing | None
-    """Of each arm and dataset: the detectors that cannot be told from the best."""
-    gaps: Listing | None
-    """To the upper bounds, all datasets pooled."""
-
-
-def factors_view(
-    table: pa.Table, axes: Sequence[str], detectors: Sequence[str]
-) -> FactorsView | None:
+def factors_section(
+    table: pa.Table,
+    axes: Sequence[str],
+    detectors: Sequence[str],
+    pictures: Mapping[str, Picture] = MappingProxyType({}),
+) -> Section | None:
     """Return what the page shows; None where the study varies nothing.
 
     Args:
         table: `factors.parquet`.
         axes: the swept axes.
         detectors: in the page's order, the best first.
+        pictures: the figures by name.
     """
-    rows = [row for row in table.to_pylist() if row["dataset"] == POOLED]
+    every = table.to_pylist()
+    rows = [row for row in every if row["dataset"] == POOLED]
     if not rows or not detectors:
         return None
     order = {name: k for k, name in enumerate(detectors)}
@@ -50,15 +43,19 @@ def factors_view(
     factors = list(dict.fromkeys(row["factor"] for row in rows if row["kind"] == RESPONSE))
     factors += [name for name in axes if name not in factors and name.split(".")[0] != COPIES]
     factors.sort(key=lambda name: name != COPIES)
-    return FactorsView(
-        sentences=tuple(_sentences(rows, axes, factors, detectors[0])),
-        responses=tuple(
-            found for factor in factors if (found := _responses(rows, axes, factor)) is not None
+    responses = [shown for name in factors if (shown := _responses(rows, axes, name))]
+    folded = (_best(every, axes), _gaps(rows, axes), _regression(rows), _contrasts(rows, axes))
+    return Section(
+        anchor="factors",
+        short="Factors",
+        title="What does each factor do?",
+        parts=present(
+            Items(_sentences(rows, axes, factors, detectors[0])),
+            pictures.get("dose-response"),
+            [fold(shown) if len(shown.rows) > _OPEN_ROWS else shown for shown in responses],
+            pictures.get("contrasts"),
+            [fold(shown) for shown in folded if shown is not None],
         ),
-        contrasts=_contrasts(rows, axes),
-        regression=_regression(rows),
-        best=_best(table.to_pylist(), axes),
-        gaps=_gaps(rows, axes),
     )
 
 
@@ -153,7 +150,7 @@ def _change(row: Row, mine: Sequence[Row], axes: Sequence[str]) -> str:
     return f"{shown}, AUC 0.75 at {reach}" if reach and _sure(row) else shown
 
 
-def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Listing | None:
+def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Table | None:
     slopes = [row for row in rows if (row["factor"], row["term"]) == (factor, "slope")]
     lines = []
     for row in slopes:
@@ -188,7 +185,7 @@ def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Listing
     )
 
 
-def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
+def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
     return listing(
         "Paired differences between arms",
         ("Detector", "Axis", "Arm", "Less", "All else", "Difference", "Band", "p", "Seeds"),
@@ -200,9 +197,7 @@ def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
                 row["versus"],
                 _arm(row, axes),
                 f"{row['value']:+.3f}",
-                f"{row['low']:+.3f} to {row['high']:+.3f}"
-                if isfinite(row["low"])
-                else f"none: {row['reason']}",
+                _band(row),
                 p_text(row["p_value"]),
                 f"{row['n_seeds']}",
             )
@@ -214,7 +209,7 @@ def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
     )
 
 
-def _regression(rows: Sequence[Row]) -> Listing | None:
+def _regression(rows: Sequence[Row]) -> Table | None:
     return listing(
         "All factors at once",
         ("Detector", "Factor", "Coefficient", "p", "Members", "Seeds"),
@@ -240,7 +235,7 @@ def _regression(rows: Sequence[Row]) -> Listing | None:
     )
 
 
-def _best(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
+def _best(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
     places: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row["kind"] == BEST:
@@ -265,7 +260,7 @@ def _best(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
     )
 
 
-def _gaps(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
+def _gaps(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
     return listing(
         "Gap to the upper bound",
         ("Detector", "Bound", "Arm", "Gap", "Band", "Seeds"),
@@ -275,9 +270,7 @@ def _gaps(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
                 row["versus"],
                 _arm(row, axes),
                 f"{row['value']:+.3f}",
-                f"{row['low']:+.3f} to {row['high']:+.3f}"
-                if isfinite(row["low"])
-                else f"none: {row['reason']}",
+                _band(row),
                 f"{row['n_seeds']}",
             )
             for row in rows
@@ -287,6 +280,12 @@ def _gaps(rows: Sequence[Row], axes: Sequence[str]) -> Listing | None:
         "(lira, rmia), less that of each detector, on the same rows. The band "
         "holds all of one arm.",
     )
+
+
+def _band(row: Row) -> str:
+    if isfinite(row["low"]):
+        return f"{row['low']:+.3f} to {row['high']:+.3f}"
+    return f"none: {row['reason']}"
 
 
 def _same(one: Row, other: Row, axes: Sequence[str]) -> bool:

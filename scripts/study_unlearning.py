@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from analysis.figures.unlearning.measured import MeasuredModels, measured_models
+from analysis.page.table import Table
 from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.view import verdict_summaries, verdict_table
-from analysis.table import Table
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import markdown
 

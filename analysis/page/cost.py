@@ -8,66 +8,14 @@ last row counts each pass once.
 import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from analysis.page.parts import Copied, Fold, Note, Section, present
-from analysis.table import Table, facts, listing, seconds_text
+from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs, StepRecord
+from analysis.page.parts import Copied, Fold, Note, Part, present
+from analysis.page.table import Table, facts, listing, seconds_text
 
 _MAX_STEPS = 30
 """A longer table of steps is folded."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepRecord:
-    """One step of the run."""
-
-    name: str
-    tokens: int | None
-    """Tokens trained on or scored; None where the step has none."""
-    seconds: float
-    """Wall-clock seconds when it was computed."""
-    created: str
-    """When it was computed: UTC, ISO 8601."""
-    code: str | None
-    """The version of the code that computed it; None where it was not recorded."""
-    machine: str | None
-    """The kind of machine; None where it was not recorded."""
-
-
-class NamedArtifact(NamedTuple):
-    """An artifact that the page names by its digests."""
-
-    name: str
-    digest: str
-    content: str
-    """The digest of its content."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvidenceStep:
-    """One step that detectors' scores are drawn from."""
-
-    key: str
-    """The same step has the same key wherever it stands."""
-    seconds: float
-    """When it was computed."""
-    tokens_in: int | None = None
-    """Tokens scored, or of prompts; None where the step asked no model, or did not count."""
-    tokens_out: int | None = None
-    """Tokens that a model wrote."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DetectorWork:
-    """What one detector's scores of one model are drawn from."""
-
-    detector: str
-    cost: str
-    """Passes over each text, as the detector's needs declare it."""
-    steps: tuple[EvidenceStep, ...]
-    scoring_seconds: float | None
-    """From evidence to scores, all its settings; None where it was not recorded."""
 
 
 class DetectorCost(NamedTuple):
@@ -84,7 +32,7 @@ class DetectorCost(NamedTuple):
     scoring_seconds: float | None
 
 
-def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> Section:
+def cost_parts(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> list[Part]:
     """Return what the run cost, by detector and by step."""
     table = listing(
         "Steps",
@@ -96,17 +44,12 @@ def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> S
     )
     folded = table is not None and len(table.rows) > _MAX_STEPS
     total = seconds_text(sum(one.seconds for one in steps))
-    return Section(
-        anchor="cost",
-        short="Cost",
-        title="Cost",
-        parts=present(
-            f"Its steps took {total} of computing, each when it was made."
-            if steps
-            else "No costs were recorded.",
-            detector_cost_listing(work),
-            Fold(f"Every step: {len(steps)}", [table]) if folded and table else table,
-        ),
+    return present(
+        f"Its steps took {total} of computing, each when it was made."
+        if steps
+        else "No costs were recorded.",
+        detector_cost_listing(work),
+        Fold(f"Every step: {len(steps)}", [table]) if folded and table else table,
     )
 
 
@@ -183,49 +126,33 @@ def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
     )
 
 
-def provenance_section(rows: Sequence[tuple[str, str]], experiment_yaml: str) -> Section:
+def provenance_parts(inputs: PageInputs) -> list[Part]:
     """Return where the numbers come from, and the experiment that they are of."""
-    experiment = Copied("experiment-file", "Copy the file", [experiment_yaml], verbatim=True)
-    return Section(
-        anchor="provenance",
-        short="Provenance",
-        title="Provenance",
-        parts=[
-            facts("", rows),
-            Fold("The experiment, resolved", [experiment]),
-            Note(
-                "AUC: rank AUC, ties as half. Its intervals: influence values summed by group, "
-                "logit scale, Student's t; from three training seeds on they speak of any seed. "
-                "All numbers come from the test split.",
-                "how",
-            ),
-        ],
-    )
+    yaml = inputs.experiment_yaml
+    experiment = Copied("experiment-file", "Copy the file", [yaml], verbatim=True)
+    return [
+        facts("", provenance(inputs)),
+        Fold("The experiment, resolved", [experiment]),
+        Note(
+            "AUC: rank AUC, ties as half. Its intervals: influence values summed by group, "
+            "logit scale, Student's t; from three training seeds on they speak of any seed. "
+            "All numbers come from the test split.",
+            "how",
+        ),
+    ]
 
 
-def provenance(
-    steps: Sequence[StepRecord],
-    artifacts: Sequence[NamedArtifact],
-    *,
-    code: str,
-    libraries: Mapping[str, str],
-) -> list[tuple[str, str]]:
-    """Return times, versions, machines and digests by name.
-
-    Args:
-        steps: all steps of the run.
-        artifacts: those that the page names.
-        code: the version of the code that makes the page.
-        libraries: name → version of the libraries that matter.
-    """
+def provenance(inputs: PageInputs) -> list[tuple[str, str]]:
+    """Return times, versions, machines and digests by name."""
+    steps, artifacts = inputs.steps, inputs.artifacts
     created = sorted(one.created.replace("T", " ").replace("+00:00", " UTC") for one in steps)
     return [
         ("Steps computed", " to ".join(dict.fromkeys(created[:1] + created[-1:]))),
-        ("Page made by spikein", code),
+        ("Page made by spikein", inputs.code),
         ("Computed by spikein", _counted([one.code for one in steps])),
         ("Computed on", _counted([one.machine for one in steps])),
         ("Python of the page", platform.python_version()),
-        *libraries.items(),
+        *inputs.libraries.items(),
         *((one.name, f"{one.digest[:12]} · content {one.content[:12]}") for one in artifacts),
     ]
 

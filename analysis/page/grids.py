@@ -15,10 +15,10 @@ from analysis.arm import MODEL_FREE
 from analysis.copy_bins import copies_order
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.page.parts import Fold, Part
+from analysis.page.table import Column, Entry, Row, Table, with_noun
 from analysis.page.template import number_text, signed_text
 from analysis.selection.ranking import common_rows, rank_detectors, reported_cell
 from analysis.summary import Headline
-from analysis.table import Column, Entry, Row, Table, with_noun
 
 MAX_COLUMNS = 5
 """Columns beside the row heads that fit on 17 cm of paper."""

@@ -5,16 +5,15 @@ and the digests of its artifacts. A setting that differs between arms appears wi
 Nothing is left to a default that a reader would have to look up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.dataset_detectors.registry import asked_dataset_detectors
-from analysis.page.cost import NamedArtifact
-from analysis.page.parts import Copied, Fold, Note, Section, present
-from analysis.page.setup import ArmSettings, values_text
-from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
+from analysis.page.inputs import ArmSettings, PageInputs
+from analysis.page.parts import Copied, Fold, Note, Part, present
+from analysis.page.setup import values_text
+from analysis.page.unlearning.methods import unlearning_paragraphs
 from analysis.references import STATISTICS, Reference, cited, references_text
 from analysis.settings import AnalysisSettings
 from detect.detector_table import DetectorFacts
@@ -44,45 +43,30 @@ class Methods(NamedTuple):
         return references_text(self.references)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodsInputs:
-    """What the paragraphs are made of."""
-
-    name: str
-    arms: Sequence[ArmSettings]
-    seeds: Sequence[int]
-    detectors: Sequence[DetectorFacts]
-    analysis: AnalysisSettings
-    artifacts: Sequence[NamedArtifact]
-    code: str
-    """The version of spikein."""
-    libraries: Mapping[str, str]
-    unlearning: Sequence[UnlearningMethod] = ()
-    """The methods that made unlearned models, by their labels."""
-
-
-def describe_methods(inputs: MethodsInputs) -> Methods:
+def describe_methods(inputs: PageInputs) -> Methods:
     """Return the methods of a run."""
-    whole = [one.name for one in asked_dataset_detectors(inputs.analysis.dataset_detectors)]
-    closed = any(one.dataset in FORMS for arm in inputs.arms for one in arm.contaminants)
+    arms, settings = inputs.settings, inputs.analysis_settings
+    forgotten = () if inputs.unlearning is None else inputs.unlearning.methods
+    whole = [one.name for one in asked_dataset_detectors(settings.dataset_detectors)]
+    closed = any(one.dataset in FORMS for arm in arms for one in arm.contaminants)
     asked = {
         "datasets": whole,
-        "unlearning": inputs.unlearning,
-        "accuracy": closed and inputs.analysis.task_accuracy,
+        "unlearning": forgotten,
+        "accuracy": closed and settings.task_accuracy,
     }
     absent = {name for name, there in asked.items() if not there}
     topics = [name for name in STATISTICS if name not in absent]
     paragraphs = (
-        _data(inputs.arms),
-        _streams(inputs.arms),
-        _training(inputs.arms, inputs.seeds),
-        *unlearning_paragraphs(inputs.unlearning),
+        _data(arms),
+        _streams(arms),
+        _training(arms, inputs.seeds),
+        *unlearning_paragraphs(forgotten),
         _detectors(inputs),
-        _statistics(inputs.analysis, len(inputs.seeds), whole, accuracy="accuracy" not in absent),
+        _statistics(settings, len(inputs.seeds), whole, accuracy="accuracy" not in absent),
         _software(inputs),
     )
     names = [one.name for one in inputs.detectors]
-    forgetting = list(dict.fromkeys(one.method for one in inputs.unlearning))
+    forgetting = list(dict.fromkeys(one.method for one in forgotten))
     return Methods(inputs.name, paragraphs, cited(names, whole, topics, forgetting))
 
 
@@ -94,20 +78,15 @@ def write_methods(folder: Path, methods: Methods) -> None:
     write_text(folder / REFERENCES_FILE, methods.bibtex)
 
 
-def methods_section(methods: Methods, *, linked: bool) -> Section:
+def methods_parts(methods: Methods, *, linked: bool) -> list[Part]:
     """Return the section of a page; `linked` says whether the files lie beside the page."""
     files = tuple((name, name) for name in (METHODS_FILE, REFERENCES_FILE))
     entries = Copied("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
     count = len(methods.references)
-    return Section(
-        anchor="methods",
-        short="Methods",
-        title="Methods, for a paper",
-        parts=present(
-            Copied("methods-text", "Copy the text", methods.paragraphs),
-            Fold(f"BibTeX of the methods used: {count} entries", [entries]),
-            Note("The same in", "how", files) if linked else None,
-        ),
+    return present(
+        Copied("methods-text", "Copy the text", methods.paragraphs),
+        Fold(f"BibTeX of the methods used: {count} entries", [entries]),
+        Note("The same in", "how", files) if linked else None,
     )
 
 
@@ -251,9 +230,9 @@ def _each(all_of: Sequence[Any], read: Callable[[Any], str]) -> str:
     return " and ".join(dict.fromkeys(read(one) for one in all_of))
 
 
-def _detectors(inputs: MethodsInputs) -> str:
+def _detectors(inputs: PageInputs) -> str:
     listed = "; ".join(_detector(one) for one in inputs.detectors)
-    arms = inputs.arms
+    arms = inputs.settings
     start = values_text(arms, lambda arm: arm.detect.bos)
     first = values_text(arms, lambda arm: _FIRST[arm.detect.score_first])
     long = values_text(arms, lambda arm: _SCORED_LONG[arm.detect.long])
@@ -326,7 +305,7 @@ def _seeds(count: int) -> str:
     return f"the {count} training seeds are readers (Obuchowski and Rockette 1995; Hillis 2007)"
 
 
-def _software(inputs: MethodsInputs) -> str:
+def _software(inputs: PageInputs) -> str:
     libraries = ", ".join(f"{name} {version}" for name, version in inputs.libraries.items())
     models = [one for one in inputs.artifacts if one.name.startswith("model ")]
     shown = inputs.artifacts

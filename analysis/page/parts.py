@@ -4,14 +4,14 @@ A section is made by one function from the data that it shows. `parts.html.j2` w
 part; a text by itself is a paragraph.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
 from analysis.figures.style import ReportFigure
-from analysis.table import Table, with_noun
+from analysis.page.table import Entry, Table, with_noun
+from analysis.page.template import page_script, page_template
 
 
 class Note(NamedTuple):
@@ -120,8 +120,7 @@ Part: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
+class Section(NamedTuple):
     """One question and what answers it."""
 
     anchor: str
@@ -145,3 +144,32 @@ def present(*parts: Part | list[Part] | None) -> list[Part]:
         elif part:
             kept.append(part)
     return kept
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "kind": lambda part: type(part).__name__,
+    "entry": lambda shown: Entry(shown) if isinstance(shown, str) else shown,
+    "percent": lambda value: f"{100 * min(1.0, max(0.0, value)):.1f}%",
+}
+"""What `parts.html.j2` needs of a template that imports it."""
+
+
+def render_page(
+    kind: str, title: str, sentences: Sequence[str], sections: Sequence[Section], *, script: bool
+) -> str:
+    """Return a page of sections as text.
+
+    Args:
+        kind: of page, such as `spikein report`.
+        title: what it is about.
+        sentences: what stands above everything else, the most important first.
+        sections: in the order of the page.
+        script: whether tables are to be sorted and texts copied.
+    """
+    return page_template("analysis.page", "page.html.j2", filters=FILTERS).render(
+        kind_of_page=kind,
+        title=title,
+        sentences=sentences,
+        sections=sections,
+        script=page_script() if script else None,
+    )

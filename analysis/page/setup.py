@@ -6,12 +6,12 @@ setting appears with all the values that it took.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from analysis.page.inputs import ArmSettings, PoolReport
 from analysis.page.parts import Fold, Part
-from analysis.table import (
+from analysis.page.table import (
     PROTECTED,
     Column,
     Entry,
@@ -22,39 +22,13 @@ from analysis.table import (
     texts,
     with_noun,
 )
-from detect.settings import DetectSettings
-from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.example import Loss, read_examples, read_held_out
 from inject.examples.twin_membership import Twins
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Overlap
-from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
 from train.models.shapes import load_shape, parameter_count
-from train.settings import BaseSettings, ModelSettings, TokenizerTraining, TrainSettings
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArmSettings:
-    """The settings of one arm that the page shows."""
-
-    axes: Mapping[str, str]
-    """Swept axis → its value in this arm."""
-    background: str
-    """Where the background comes from."""
-    tokens: int
-    """Of the training stream, copies included."""
-    contaminants: Sequence[Contaminant]
-    model: ModelSettings
-    base: BaseSettings | None
-    train: TrainSettings
-    copies: Copies
-    placement: Placement
-    variants: Variants
-    twins: Twins
-    pool: PoolSettings
-    detect: DetectSettings
-
+from train.settings import BaseSettings, TokenizerTraining, TrainSettings
 
 _STILL_USED = (Loss.CUT, Loss.CUT_BEFORE_ANSWER)
 _NAMED = 10
@@ -204,14 +178,6 @@ def datasets_table(folder: Path) -> Table | None:
         "Members + non-members, first seed."
         + (" No model saw a held-out row, and none is scored." if held_out else ""),
     )
-
-
-class PoolReport(NamedTuple):
-    """What became of the rows of one pool of examples."""
-
-    label: str
-    datasets: Mapping[str, Mapping[str, Any]]
-    """Dataset → the facts that the pool records of it (`examples.json`)."""
 
 
 def pool_notes(pools: Sequence[PoolReport]) -> list[str]:

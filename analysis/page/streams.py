@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.arm import Cohort, arm_label
-from analysis.table import Table, listing
-from inject.plan.plan import read_plan
+from analysis.page.inputs import Stream
+from analysis.page.table import Table, listing
 from inject.stream.audit_report import AuditReport, read_audit
 from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 
@@ -36,49 +36,6 @@ class TrainedModel:
     """Of the model."""
     audit: Path | None
     """The folder of its stream's audit; None where the stream has none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stream:
-    """What one model was trained on."""
-
-    axes: Mapping[str, str]
-    model: str
-    seed: int
-    tokens: int
-    """Of the stream, copies included."""
-    payload: int
-    """Tokens of it that are copies, with what stands around them."""
-    copies: CopyOutcomes
-    """What became of its copies."""
-
-    @property
-    def share(self) -> float:
-        """The part of the stream that is copies."""
-        return self.payload / self.tokens if self.tokens else 0.0
-
-
-def read_stream(
-    *, axes: Mapping[str, str], model: str, seed: int, plan: Path, trained: Path
-) -> Stream:
-    """Return what one model was trained on.
-
-    Args:
-        axes: swept axis → its value.
-        model: `contaminated`, or the kind of the twin.
-        seed: of the arm.
-        plan: the folder of the plan.
-        trained: the folder of the model.
-    """
-    facts = read_plan(plan).facts
-    return Stream(
-        axes=axes,
-        model=model,
-        seed=seed,
-        tokens=facts.budget,
-        payload=facts.budget - facts.background,
-        copies=copy_outcomes(read_exposures(trained)),
-    )
 
 
 def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:

@@ -2,38 +2,13 @@
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analysis.table import Entry
-
 if TYPE_CHECKING:
     from jinja2 import Template
-
-    from analysis.page.parts import Section
-
-
-def render_page(
-    kind: str, title: str, sentences: Sequence[str], sections: "Sequence[Section]", *, script: bool
-) -> str:
-    """Return a page of sections as text.
-
-    Args:
-        kind: of page, such as `spikein report`.
-        title: what it is about.
-        sentences: what stands above everything else, the most important first.
-        sections: in the order of the page.
-        script: whether tables are to be sorted and texts copied.
-    """
-    return page_template("analysis.page", "page.html.j2").render(
-        kind_of_page=kind,
-        title=title,
-        sentences=sentences,
-        sections=sections,
-        script=page_script() if script else None,
-    )
 
 
 def page_template(
@@ -61,14 +36,7 @@ def page_template(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "number": number_text,
-        "signed": signed_text,
-        "percent": lambda value: f"{100 * min(1.0, max(0.0, value)):.1f}%",
-        "kind": lambda part: type(part).__name__,
-        "entry": lambda shown: Entry(shown) if isinstance(shown, str) else shown,
-        **(filters or {}),
-    }
+    environment.filters |= {"number": number_text, "signed": signed_text, **(filters or {})}
     # Our own stylesheet, not data: what enters unescaped besides figures.
     environment.globals["style"] = Markup(_own_file("style.css"))
     return environment.get_template(name)

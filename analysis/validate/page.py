@@ -11,9 +11,10 @@ from pathlib import Path
 
 from analysis.metrics_table import Cell
 from analysis.page.grids import copies_tables, dataset_tables
+from analysis.page.parts import FILTERS
 from analysis.page.svg import inline_svg
+from analysis.page.table import Table
 from analysis.page.template import page_template
-from analysis.table import Table
 from analysis.validate.figure import draw_forest
 from analysis.validate.ranking import Difference
 from analysis.validate.validation import Judged, Validation
@@ -31,7 +32,9 @@ def write_page(path: Path, found: Validation) -> Path:
 
 def render(found: Validation) -> str:
     """Return the page as text."""
-    template = page_template("analysis.validate", "validation.html.j2", filters={"masked": masked})
+    template = page_template(
+        "analysis.validate", "validation.html.j2", filters={"masked": masked, **FILTERS}
+    )
     with tempfile.TemporaryDirectory() as folder:
         figure = draw_forest(Path(folder), found)
         drawn = None if figure is None else inline_svg(figure.svg, "forest", figure.alternative)

@@ -8,16 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analysis.figures.style import ReportFigure
-from analysis.page.content import PageInputs
-from analysis.page.cost import DetectorWork, EvidenceStep, NamedArtifact, StepRecord
-from analysis.page.setup import ArmSettings, PoolReport
-from analysis.page.streams import (
+from analysis.page.inputs import (
+    ArmSettings,
+    DetectorWork,
+    EvidenceStep,
+    NamedArtifact,
+    PageInputs,
+    PoolReport,
+    StepRecord,
     Stream,
-    TrainedModel,
-    audit_facts,
-    copies_by_model,
-    read_stream,
 )
+from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis
 from analysis.results_step import open_arms
@@ -30,7 +31,9 @@ from detect.evidence.needs import cost_text
 from detect.scores_step import asked_settings, detectors_left_out
 from inject.examples.examples_step import read_pool_reports
 from inject.overlap.filter import read_overlaps
+from inject.plan.plan import read_plan
 from inject.step import Step, library_versions
+from inject.stream.exposures import copy_outcomes, read_exposures
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
@@ -166,20 +169,22 @@ def _trained_model(
 
 def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
     """Return what each arm, and each twin that is reported, was trained on."""
-    found = []
+    streams = []
     for node in experiment_graph.nodes:
         twins = [(one.model, one.twin.plan, one.twin.trained) for one in node.reported]
         for model, plan, trained in [(CONTAMINATED, node.plan, node.trained), *twins]:
-            found.append(
-                read_stream(
+            facts = read_plan(report.artifact(plan).path).facts
+            streams.append(
+                Stream(
                     axes=node.arm.labels,
                     model=model,
                     seed=node.arm.seed,
-                    plan=report.artifact(plan).path,
-                    trained=report.artifact(trained).path,
+                    tokens=facts.budget,
+                    payload=facts.budget - facts.background,
+                    copies=copy_outcomes(read_exposures(report.artifact(trained).path)),
                 )
             )
-    return found
+    return streams
 
 
 def _pools(experiment_graph: ExperimentGraph, report: RunReport) -> list[PoolReport]:

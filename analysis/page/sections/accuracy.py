@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from analysis.page.grids import difference, interval
-from analysis.page.parts import Fold, Part, Picture, Section, present
-from analysis.table import Column, Entry, Table, numbers
+from analysis.page.parts import Fold, Part, Picture, present
+from analysis.page.table import Column, Entry, Table, numbers
 from analysis.task_accuracy.accuracy_gain import AccuracyGainRow, AccuracyGainTable
 
 
-def accuracy_section(
+def accuracy_parts(
     gains: Sequence[AccuracyGainTable], pictures: Mapping[str, Picture]
-) -> Section:
+) -> list[Part]:
     """Return the section on the accuracy of tasks.
 
     Args:
@@ -30,12 +30,7 @@ def accuracy_section(
         "it is divided by their bytes. Calibrated scores are relative to those after a question "
         "without content, so a model that always prefers one label gains nothing."
     )
-    return Section(
-        anchor="accuracy",
-        short="Task accuracy",
-        title="How much did task accuracy gain?",
-        parts=parts,
-    )
+    return parts
 
 
 def _tables(rows: Sequence[AccuracyGainRow], title: str) -> list[Table]:

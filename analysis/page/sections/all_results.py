@@ -13,7 +13,7 @@ from typing import NamedTuple
 from analysis.copy_bins import ALL
 from analysis.metrics_table import Cell, CohortMetrics, Key
 from analysis.page.parts import Explorer
-from analysis.table import NOTHING, Entry, Table, numbers, texts
+from analysis.page.table import NOTHING, Entry, Table, numbers, texts
 
 MAX_ROWS = 5_000
 _POOLED = "all"

@@ -10,7 +10,7 @@ from analysis.arm import UPPER_BOUNDS, Cohort, axis_column
 from analysis.dataset_detectors.detector import POOLED
 from analysis.dataset_detectors.registry import dataset_detector_names, get_dataset_detector
 from analysis.page.parts import Fold, Note, Part, present
-from analysis.table import listing, p_text
+from analysis.page.table import listing, p_text
 
 _CONTROLS = {"base": "the base model", "twin": "the clean twin"}
 _ALL = {"dataset": POOLED}

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from analysis.arm import Arm, LoadedArm, cohorts, load_arm
-from analysis.page.parts import Heading, Part, Section
+from analysis.page.parts import Heading, Part
+from analysis.page.table import PROTECTED, Column, Entry, Table, numbers
 from analysis.summary import Headline
-from analysis.table import PROTECTED, Column, Entry, Table, numbers
 
 _EXAMPLES_PER_KIND = 3
 _MAX_LENGTH = 280
 
 
-def examples_section(arms: Sequence[Arm], best: Headline, *, show_protected: bool) -> Section:
+def examples_parts(arms: Sequence[Arm], best: Headline, *, show_protected: bool) -> list[Part]:
     """Return the highest and lowest members and non-members of the headline's first seed.
 
     Ranked within each dataset's own scale: by the share of the dataset's other examples
@@ -54,12 +54,7 @@ def examples_section(arms: Sequence[Arm], best: Headline, *, show_protected: boo
         if shown:
             table = Table(columns=columns, rows=tuple(shown), style="stack examples")
             parts += [Heading(kind), table]
-    return Section(
-        anchor="examples",
-        short="Examples",
-        title="Examples with the highest and lowest scores",
-        parts=parts,
-    )
+    return parts
 
 
 def _example(

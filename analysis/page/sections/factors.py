@@ -10,8 +10,8 @@ import pyarrow as pa
 from analysis.arm import Cohort, axis_column, short_axis
 from analysis.factors.responses import COPIES, doubled
 from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE
-from analysis.page.parts import Items, Picture, Section, fold, present
-from analysis.table import Table, listing, p_text
+from analysis.page.parts import Items, Part, Picture, fold, present
+from analysis.page.table import Table, listing, p_text
 from analysis.tables import POOLED
 
 Row = Mapping[str, Any]
@@ -20,13 +20,13 @@ _OPEN_ROWS = 12
 """A longer table of one factor is folded."""
 
 
-def factors_section(
+def factors_parts(
     table: pa.Table,
     axes: Sequence[str],
     detectors: Sequence[str],
     pictures: Mapping[str, Picture] = MappingProxyType({}),
-) -> Section | None:
-    """Return what the page shows; None where the study varies nothing.
+) -> list[Part]:
+    """Return what the page shows; nothing where the study varies nothing.
 
     Args:
         table: `factors.parquet`.
@@ -37,7 +37,7 @@ def factors_section(
     every = table.to_pylist()
     rows = [row for row in every if row["dataset"] == POOLED]
     if not rows or not detectors:
-        return None
+        return []
     order = {name: k for k, name in enumerate(detectors)}
     rows.sort(key=lambda row: order.get(row["detector"], len(order)))
     factors = list(dict.fromkeys(row["factor"] for row in rows if row["kind"] == RESPONSE))
@@ -45,17 +45,12 @@ def factors_section(
     factors.sort(key=lambda name: name != COPIES)
     responses = [shown for name in factors if (shown := _responses(rows, axes, name))]
     folded = (_best(every, axes), _gaps(rows, axes), _regression(rows), _contrasts(rows, axes))
-    return Section(
-        anchor="factors",
-        short="Factors",
-        title="What does each factor do?",
-        parts=present(
-            Items(_sentences(rows, axes, factors, detectors[0])),
-            pictures.get("dose-response"),
-            [fold(shown) if len(shown.rows) > _OPEN_ROWS else shown for shown in responses],
-            pictures.get("contrasts"),
-            [fold(shown) for shown in folded if shown is not None],
-        ),
+    return present(
+        Items(_sentences(rows, axes, factors, detectors[0])),
+        pictures.get("dose-response"),
+        [fold(shown) if len(shown.rows) > _OPEN_ROWS else shown for shown in responses],
+        pictures.get("contrasts"),
+        [fold(shown) for shown in folded if shown is not None],
     )
 
 

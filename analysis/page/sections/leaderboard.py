@@ -14,10 +14,10 @@ from analysis.compared_rows import UnscoredRows
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.page.grids import chosen, counts_text, difference, in_arm, interval
 from analysis.page.parts import Board
+from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing
 from analysis.results import Analysis
 from analysis.selection.ranking import common_rows, rank_detectors, reported_cell
 from analysis.summary import Headline
-from analysis.table import NOTHING, Column, Entry, Row, Table, listing
 from detect.detector_table import DetectorFacts
 from detect.scoring import LeftOut
 

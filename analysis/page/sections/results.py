@@ -17,7 +17,8 @@ from analysis.page.grids import (
     retrained_tables,
     variants_tables,
 )
-from analysis.page.parts import Fold, Heading, Items, Note, Part, Picture, Section, present
+from analysis.page.inputs import PageInputs
+from analysis.page.parts import Fold, Heading, Items, Note, Part, Picture, present
 from analysis.page.sections.decisions import (
     columns_of,
     dataset_findings,
@@ -25,101 +26,99 @@ from analysis.page.sections.decisions import (
     matching_rows,
 )
 from analysis.page.sections.leaderboard import leaderboard, left_out_listing
+from analysis.page.table import Column, Entry, Table, listing, with_noun
 from analysis.page.template import number_text
 from analysis.results import Analysis
 from analysis.summary import Headline, find_trend_arm
-from analysis.table import Column, Entry, Table, listing, with_noun
 from analysis.tables import AUC
-from detect.detector_table import DetectorFacts
 from detect.scores.table import score_notes
-from detect.scoring import LeftOut
 
 _MAX_REASONS = 4
 
 
-def results_section(
-    analysis: Analysis,
+def results_parts(
+    inputs: PageInputs,
     tables: Sequence[CohortMetrics],
     best: Headline | None,
-    *,
     detectors: Sequence[str],
-    declared: Sequence[DetectorFacts],
-    left_out: Sequence[LeftOut],
     notes: Sequence[str],
     pictures: Mapping[str, Picture],
-) -> Section:
-    """Return the section.
+) -> list[Part]:
+    """Return the board, all that stands behind it, and how settings were chosen.
 
     Args:
-        analysis: the results.
+        inputs: of the page.
         tables: the metrics of all models.
         best: the headline; None where no detector has an AUC with an interval.
         detectors: in the order of the page.
-        declared: what the detectors declare.
-        left_out: detectors that could not run.
         notes: what detectors note on their scores.
         pictures: the figures by name.
     """
-    body: list[Part] = ["No detector has an AUC with an interval."]
-    if best is not None:
-        body = _measured(analysis, tables, best, detectors, declared, pictures, notes)
-    training = pictures.get("training")
-    return Section(
-        anchor="results",
-        short="Results",
-        title="Which detectors tell members from non-members?",
-        parts=present(
-            body[:1],
-            left_out_listing(left_out),
-            body[1:],
-            [Heading("Training"), training] if training else None,
-            _folded("Settings chosen on the tune split", _choices(analysis)),
-        ),
+    left_out = left_out_listing(inputs.left_out)
+    if best is None:
+        measured = present("No detector has an AUC with an interval.", left_out)
+    else:
+        differences = detector_differences(inputs.analysis, best)
+        to_loss = {name: cells.get("loss") for name, (_, cells) in differences.items()}
+        analysis, declared = inputs.analysis, inputs.detectors
+        measured = present(
+            leaderboard(best, tables, analysis, declared=declared, to_loss=to_loss),
+            left_out,
+            _arms(tables, detectors, pictures),
+            unscored_parts(analysis.unscored),
+            _folded(f"Notes of detectors: {len(notes)}", Items(notes) if notes else None),
+            _details(analysis, tables, best, detectors, pictures),
+            _part("Differences on the same examples", _differences(best, detectors, differences)),
+            _part("Scores", pictures.get("scores")),
+        )
+    return present(
+        measured,
+        _part("Training", pictures.get("training")),
+        _folded("Settings chosen on the tune split", _choices(inputs.analysis)),
     )
 
 
-def _measured(
-    analysis: Analysis,
-    tables: Sequence[CohortMetrics],
-    best: Headline,
-    detectors: Sequence[str],
-    declared: Sequence[DetectorFacts],
-    pictures: Mapping[str, Picture],
-    notes: Sequence[str],
+def _arms(
+    tables: Sequence[CohortMetrics], detectors: Sequence[str], pictures: Mapping[str, Picture]
 ) -> list[Part]:
-    """Return the board, and all that stands behind it."""
-    trained = contaminated_cohorts(tables)
+    """Return every detector in every arm."""
     tuned, default = (arms_tables(tables, detectors, one) for one in ("tuned", "default"))
     other = [table.rows for table in tuned] != [table.rows for table in default]
-    differences = detector_differences(analysis, best)
-    to_loss = {name: cells.get("loss") for name, (_, cells) in differences.items()}
-    by_copies = find_trend_arm(tables, best) or best.table
     return present(
-        leaderboard(best, tables, analysis, declared=declared, to_loss=to_loss),
         pictures.get("detectors"),
         pictures.get("heat-map"),
         [picture for name, picture in pictures.items() if name.startswith("sweep-")],
         folded(tuned),
-        folded(adjusted_tables(trained, detectors)),
+        folded(adjusted_tables(contaminated_cohorts(tables), detectors)),
         Fold("The same with default settings", folded(default)) if other and default else None,
-        unscored_parts(analysis.unscored),
-        _folded(f"Notes of detectors: {len(notes)}", Items(notes) if notes else None),
+    )
+
+
+def _details(
+    analysis: Analysis,
+    tables: Sequence[CohortMetrics],
+    best: Headline,
+    detectors: Sequence[str],
+    pictures: Mapping[str, Picture],
+) -> list[Part]:
+    """Return the numbers taken apart: by copies, variant, dataset, rate of errors."""
+    by_copies = find_trend_arm(tables, best) or best.table
+    cohort = best.table.cohort
+    return present(
         _part(
             "By number of copies",
             pictures.get("copies"),
             folded(copies_tables(by_copies, detectors)),
         ),
-        folded(variants_tables(trained, detectors)),
+        folded(variants_tables(contaminated_cohorts(tables), detectors)),
         _part("After a perfect removal", folded(retrained_tables(tables, detectors))),
         _part("By dataset", folded(dataset_tables(best.table, detectors))),
-        _part("Whole data sets", dataset_findings(analysis.datasets, best.table.cohort)),
+        _part("Whole data sets", dataset_findings(analysis.datasets, cohort)),
         _part(
             "Decisions with a bound on their errors",
-            flagged_parts(analysis.flagged, best.table.cohort, detectors),
+            flagged_parts(analysis.flagged, cohort, detectors),
         ),
         _part("At low false-positive rates", pictures.get("roc"), rates_tables(best, detectors)),
-        _part("Differences on the same examples", _differences_table(best, detectors, differences)),
-        _part("Scores", pictures.get("scores")),
     )
 
 
@@ -150,7 +149,7 @@ def detector_differences(
     return differences
 
 
-def _differences_table(
+def _differences(
     best: Headline,
     detectors: Sequence[str],
     differences: Mapping[str, tuple[str, Mapping[str, Cell]]],

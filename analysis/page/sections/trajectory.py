@@ -8,8 +8,8 @@ from analysis.copy_bins import ALL, copies_order, is_dose
 from analysis.figures.trajectory import best_detectors, fading_detectors
 from analysis.metrics_table import Cell
 from analysis.page.grids import interval, split_table, tables_by_detector
-from analysis.page.parts import Picture, Section, fold, present
-from analysis.table import Column, Entry, Table, numbers
+from analysis.page.parts import Part, Picture, fold, present
+from analysis.page.table import Column, Entry, Table, numbers
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import FADING_SLOPE, RATE_WARNING, not_constant
@@ -53,18 +53,13 @@ def trajectory_parts(tables: TrajectoryTables, axes: Sequence[str]) -> Trajector
     return TrajectoryParts(tuple(sentences), tuple(progress), tuple(fading))
 
 
-def trajectory_section(shown: TrajectoryParts, pictures: Mapping[str, Picture]) -> Section:
-    """Return the section on detection along training."""
-    return Section(
-        anchor="during-training",
-        short="During training",
-        title="How does detection change during training?",
-        parts=present(
-            list(shown.sentences),
-            *(pictures.get(name) for name in ("trajectory", "trajectory-copies", "fading")),
-            list(shown.fading),
-            [fold(table) for table in shown.progress],
-        ),
+def along_training(shown: TrajectoryParts, pictures: Mapping[str, Picture]) -> list[Part]:
+    """Return the parts of the section, in their order."""
+    return present(
+        list(shown.sentences),
+        *(pictures.get(name) for name in ("trajectory", "trajectory-copies", "fading")),
+        list(shown.fading),
+        [fold(table) for table in shown.progress],
     )
 
 

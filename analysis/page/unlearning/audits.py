@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from analysis.copy_bins import ALL, copies_order
 from analysis.figures.unlearning.measured import Row, arm_text
+from analysis.page.table import Table, listing
 from analysis.page.unlearning.texts import number_with_interval
-from analysis.table import Table, listing
 
 _RULE = {
     "flagged": "Flagged",

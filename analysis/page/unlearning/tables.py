@@ -12,6 +12,7 @@ from analysis.figures.unlearning.measured import (
     MeasuredModels,
     Row,
 )
+from analysis.page.table import Table, listing
 from analysis.page.unlearning.texts import (
     counts_text,
     model_text,
@@ -19,7 +20,6 @@ from analysis.page.unlearning.texts import (
     p_value,
     steps_text,
 )
-from analysis.table import Table, listing
 
 
 class _Column(NamedTuple):

@@ -12,10 +12,10 @@ from analysis.figures.unlearning.measured import (
     arm_text,
     measured_models,
 )
+from analysis.page.table import Table, listing
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.texts import model_text, number_with_interval
-from analysis.table import Table, listing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
 from spikein.cli.output import Column, print_table, say, warn
 from spikein.cli.task_progress import task_progress
 
@@ -20,29 +20,20 @@ def audit(
     run: RunName,
     ngram: Annotated[
         int | None,
-        typer.Option(
-            "--ngram",
-            metavar="N",
-            help="Search the run's background again: N words in a row shared with an example.",
-            show_default=False,
+        option(
+            "--ngram N",
+            "Search the run's background again: N words in a row shared with an example.",
         ),
     ] = None,
     share: Annotated[
         float | None,
-        typer.Option(
-            "--share",
-            metavar="S",
-            help="With --ngram: this share of an example's n-grams in one document.",
-            show_default=False,
-        ),
+        option("--share S", "With --ngram: this share of an example's n-grams in one document."),
     ] = None,
     near_duplicate: Annotated[
         float | None,
-        typer.Option(
-            "--near-duplicate",
-            metavar="T",
-            help="Search again for stretches as similar as this (Jaccard of word 3-grams).",
-            show_default=False,
+        option(
+            "--near-duplicate T",
+            "Search again for stretches as similar as this (Jaccard of word 3-grams).",
         ),
     ] = None,
     store: RunStore = None,

@@ -3,9 +3,8 @@
 import json
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from spikein.cli import completion
+from spikein.cli.options import argument, option
 from spikein.cli.output import Column, print_table, say, warn
 
 if TYPE_CHECKING:
@@ -15,16 +14,13 @@ if TYPE_CHECKING:
 def detectors(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...",
-            help="Detectors to show in full: names, or [cyan]FILE.py:NAME[/] of your own.",
-            show_default=False,
+        argument(
+            "[NAME]...",
+            "Detectors to show in full: names, or [cyan]FILE.py:NAME[/] of your own.",
             autocompletion=completion.detectors,
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON list, and nothing else.")
-    ] = False,
+    as_json: Annotated[bool, option("--json", "Print a JSON list, and nothing else.")] = False,
 ) -> None:
     """List the detectors: what each must see of a model, what it needs and costs, and its paper.
 

@@ -13,6 +13,7 @@ from spikein.cli.options import (
     Overrides,
     RunsFolder,
     StoreFolder,
+    option,
 )
 from spikein.cli.output import (
     Column,
@@ -34,11 +35,11 @@ def plan(
     overrides: Overrides = None,
     store: StoreFolder = STORE,
     gpu: Annotated[
-        str, typer.Option(help="The GPU that training is estimated for: a100, h100, h200.")
+        str, option("--gpu TEXT", "The GPU that training is estimated for: a100, h100, h200.")
     ] = "h100",
-    gpus: Annotated[int, typer.Option(help="How many of them share a training run.")] = 8,
+    gpus: Annotated[int, option("--gpus INTEGER", "How many of them share a training run.")] = 8,
     mfu: Annotated[
-        float, typer.Option(help="Share of their peak that training reaches.", metavar="SHARE")
+        float, option("--mfu SHARE", "Share of their peak that training reaches.")
     ] = 0.4,
     measure: Annotated[
         bool,
@@ -46,9 +47,7 @@ def plan(
     ] = True,
     power: Annotated[
         bool,
-        typer.Option(
-            "--power", help="Say how many examples and seeds it takes to see a difference, instead."
-        ),
+        option("--power", "Say how many examples and seeds it takes to see a difference, instead."),
     ] = False,
     assume: Annotated[
         list[str] | None,
@@ -61,12 +60,7 @@ def plan(
     ] = None,
     from_run: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="RUN",
-            help="With --power: a finished run whose own variances are assumed.",
-            show_default=False,
-        ),
+        option("--from RUN", "With --power: a finished run whose own variances are assumed."),
     ] = None,
     runs: RunsFolder = RUNS,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spikein.cli import completion
-from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore
+from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore, argument, option
 from spikein.cli.output import Column, print_table, say, tell, warn
 
 if TYPE_CHECKING:
@@ -17,20 +17,19 @@ if TYPE_CHECKING:
 def status(
     run: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[RUN|FILE]",
-            help="A run's name or folder, or an experiment file; all runs when left out.",
+        argument(
+            "[RUN|FILE]",
+            "A run's name or folder, or an experiment file; all runs when left out.",
             autocompletion=completion.runs,
-            show_default=False,
         ),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
     watch: Annotated[
         bool,
-        typer.Option(
+        option(
             "--watch",
-            help="Show the steps of a run that goes on until it ends; of the latest when RUN is "
+            "Show the steps of a run that goes on until it ends; of the latest when RUN is "
             "left out.",
         ),
     ] = False,

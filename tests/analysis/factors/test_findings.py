@@ -15,9 +15,10 @@ from analysis.factors.study import collect_study
 from analysis.factors.table import factors_schema, factors_table
 from analysis.figures.factors import draw_factors
 from analysis.figures.figures_step import build_figures
-from analysis.page.content import PageInputs, build_page
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs
 from analysis.page.parts import Fold, Items
-from analysis.page.sections.factors import factors_section
+from analysis.page.sections.factors import factors_parts
 from analysis.results import analyse
 from analysis.results_step import read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
@@ -170,18 +171,18 @@ def test_figures_have_the_numbers_beside_them(study, tmp_path):
 
 def test_the_page_says_what_was_found(study):
     arms, _, _, found = study
-    section = factors_section(found, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
+    section = factors_parts(found, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
     (copies,) = [one for one in sentences(section) if "with copies the AUC rises in" in one]
     assert "for each doubling of 1 + copies" in copies
     assert any("paired difference" in one for one in sentences(section))
-    tables = [part.parts[0] if isinstance(part, Fold) else part for part in section.parts[1:]]
+    tables = [part.parts[0] if isinstance(part, Fold) else part for part in section[1:]]
     assert tables[0].title == "Response to copies"
     assert (tables[-1].title, len(tables[-1].rows)) == ("Paired differences between arms", 4)
 
 
 def sentences(section) -> tuple[str, ...]:
     """Return what stands first in a section on factors."""
-    first = section.parts[0]
+    first = section[0]
     assert isinstance(first, Items)
     return tuple(first.sentences)
 
@@ -206,7 +207,7 @@ def test_sentences_of_lines_say_no_more_than_their_intervals():
         *line_rows("length", "0.016", -0.1, 0.5, reason="few members"),
         *line_rows(SINCE, "0.001", -0.1, 0.5),
     ]
-    section = factors_section(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
+    section = factors_parts(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
     assert sentences(section) == (
         "Under loss, with copies the AUC rises in 1 of 2 lines (each interval for itself); its "
         "probit changes for each doubling of 1 + copies: the steepest +0.30 [+0.20, +0.40], AUC "
@@ -241,7 +242,7 @@ def test_a_sweep_of_three_has_a_sentence_for_every_factor():
     contrast = {"kind": "contrast", "factor": "corpus.name", "dataset": "all", "detector": "loss",
                 "level": "news", "versus": "wiki", "value": 0.07, "low": 0.02,
                 "high": 0.12}  # fmt: skip
-    section = factors_section(factors_table(axes, [*rows, contrast]), axes, ["loss"])
+    section = factors_parts(factors_table(axes, [*rows, contrast]), axes, ["loss"])
     copies, rate, corpus, differences = sentences(section)
     assert "with copies the AUC rises in 6 of 6 lines" in copies
     assert "the steepest +0.44 [+0.34, +0.54]" in copies

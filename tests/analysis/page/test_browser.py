@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from analysis.page.content import PageInputs, build_page
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.examples.example import example_id, write_examples

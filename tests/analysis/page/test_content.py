@@ -1,7 +1,8 @@
 """The parts of a page that are made of plain values: settings, notes on the pool, provenance."""
 
-from analysis.page.cost import NamedArtifact, provenance
-from analysis.page.setup import ArmSettings, PoolReport, description, pool_notes, setup
+from analysis.page.cost import provenance
+from analysis.page.inputs import ArmSettings, NamedArtifact, PageInputs, PoolReport
+from analysis.page.setup import description, pool_notes, setup
 from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.example import Loss
@@ -108,7 +109,11 @@ def test_provenance_counts_steps_where_their_code_varies():
         step("c", created="2026-01-03T00:00:00+00:00", code=None),
     ]
     named = [NamedArtifact("results", "d" * 64, "c" * 64)]
-    facts = dict(provenance(steps, named, code="1.1", libraries={"torch": "2.13.0"}))
+    inputs = PageInputs(
+        name="x", experiment_yaml="", arms=[], analysis=None, steps=steps, artifacts=named,
+        code="1.1", libraries={"torch": "2.13.0"},
+    )  # fmt: skip
+    facts = dict(provenance(inputs))
     assert facts["Steps computed"] == "2026-01-01 00:00:00 UTC to 2026-01-03 00:00:00 UTC"
     assert facts["Computed by spikein"] == "1.0 (abc) (2 of 3 steps); not recorded (1 of 3 steps)"
     assert facts["Computed on"] == "x86_64"

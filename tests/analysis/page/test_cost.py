@@ -1,9 +1,5 @@
-from analysis.page.cost import (
-    DetectorWork,
-    EvidenceStep,
-    detector_cost_listing,
-    detector_costs,
-)
+from analysis.page.cost import detector_cost_listing, detector_costs
+from analysis.page.inputs import DetectorWork, EvidenceStep
 
 TEXT = EvidenceStep(key="text", seconds=4.0, tokens_in=1000)
 LOWER = EvidenceStep(key="lower", seconds=5.0, tokens_in=1100)

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from analysis.page.cost import NamedArtifact
-from analysis.page.methods import MethodsInputs, describe_methods, methods_section, write_methods
-from analysis.page.template import render_page
+from analysis.page.inputs import NamedArtifact, PageInputs
+from analysis.page.methods import describe_methods, methods_parts, write_methods
+from analysis.page.parts import Section, render_page
 from analysis.references.bibliography import _parsed
 from analysis.settings import AnalysisSettings
 from detect.detector_table import describe_named
@@ -17,15 +17,17 @@ from train.settings import BaseSettings
 def methods(arms, **more):
     given = {
         "name": "study",
-        "arms": arms,
+        "settings": arms,
         "seeds": (0, 1, 2),
         "detectors": [describe_named(name) for name in ("loss", "min_k", "lira")],
-        "analysis": AnalysisSettings(),
+        "analysis_settings": AnalysisSettings(),
         "artifacts": [NamedArtifact("results", "ab" * 32, "cd" * 32)],
         "code": "0.1.0 (abc)",
         "libraries": {"torch": "2.13.0"},
     }
-    return describe_methods(MethodsInputs(**{**given, **more}))
+    return describe_methods(
+        PageInputs(experiment_yaml="", arms=[], analysis=None, **{**given, **more})
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,7 @@ def test_what_was_asked_of_the_analysis_is_what_is_said(two):
     how = AnalysisSettings(
         confidence=0.9, false_positive_rates=(0.05,), dataset_detectors=(), zero_copies="nonmember"
     )
-    found = methods(two, analysis=how, seeds=(4,))
+    found = methods(two, analysis_settings=how, seeds=(4,))
     statistics = found.paragraphs[4]
     assert "90 % intervals" in statistics
     assert "false-positive rates 5 % where" in statistics
@@ -82,7 +84,7 @@ def test_what_was_asked_of_the_analysis_is_what_is_said(two):
 
 def test_accuracies_are_said_where_questions_were_asked(two):
     assert "Price and Bonett 2004" in methods(two).paragraphs[4]
-    without = methods(two, analysis=AnalysisSettings(task_accuracy=False))
+    without = methods(two, analysis_settings=AnalysisSettings(task_accuracy=False))
     assert "Bonett" not in without.paragraphs[4]
     assert "price2004improved" not in {one.key for one in without.references}
 
@@ -110,7 +112,7 @@ def test_the_files_hold_what_the_page_holds_and_markup_stays_text(two, tmp_path)
     entries = _parsed((tmp_path / "references.bib").read_text(encoding="utf-8"))
     assert [one.key for one in entries] == [one.key for one in found.references]
     assert len(entries) > 10
-    section = methods_section(found, linked=False)
+    section = Section("methods", "", "", methods_parts(found, linked=False))
     html = render_page("report", "x", [], [section], script=False)
     assert "4,000 clean tokens (seed 7" in html
     assert "@misc{shi2024detecting," in html

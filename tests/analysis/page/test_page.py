@@ -5,16 +5,16 @@ from html.parser import HTMLParser
 import pytest
 
 from analysis.figures.figures_step import build_figures
-from analysis.page.content import PageInputs, build_page
-from analysis.page.cost import StepRecord
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs, StepRecord, Stream
 from analysis.page.sections.examples import shorten
 from analysis.page.sections.results import detector_notes
-from analysis.page.streams import Stream, stream_listing, stream_sentences
+from analysis.page.streams import stream_listing, stream_sentences
 from analysis.page.svg import inline_svg
+from analysis.page.table import listing
 from analysis.page.template import page_script
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
-from analysis.table import listing
 from detect.scores.table import read_scores, write_scores
 from inject.errors import SpikeinError
 from inject.examples.example import example_id, write_examples

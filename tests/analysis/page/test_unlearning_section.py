@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from analysis.figures.unlearning.figures import unlearning_figures
-from analysis.page.content import PageInputs, build_page
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
 from analysis.page.unlearning.texts import number_with_interval, steps_text

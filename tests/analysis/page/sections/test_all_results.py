@@ -4,10 +4,10 @@ import re
 
 from analysis.arm import Cohort
 from analysis.metrics_table import Cell, CohortMetrics, Key, split_by_cohort
-from analysis.page.parts import Section
+from analysis.page.parts import Section, render_page
 from analysis.page.sections import all_results as module
 from analysis.page.sections.all_results import all_results
-from analysis.page.template import page_script, render_page
+from analysis.page.template import page_script
 from tests.pages import Page
 
 NAN = float("nan")
@@ -114,7 +114,7 @@ def test_names_that_look_like_markup_stay_text():
         (one, one, "default", one, "auc"): cell(0.6, setting=one) for one in ("all", "x", evil)
     }
     found = all_results([cohort(cells, axes=[(evil, evil)])])
-    section = Section(anchor="x", short="x", title="x", parts=[found])
+    section = Section("x", "x", "x", [found])
     page = Page(render_page("report", "x", [], [section], script=False))
     assert {tag for tag, _ in page.tags}.isdisjoint({"script", "img"})
     assert evil in " ".join(place.text for row in page.tables[0].rows for place in row)

@@ -10,9 +10,9 @@ from analysis.arm import axis_names
 from analysis.figures.detectors import MAX_DETECTORS, strongest
 from analysis.figures.figures_step import build_figures
 from analysis.metrics_table import split_by_cohort
-from analysis.page.content import PageInputs, build_page
-from analysis.page.cost import DetectorWork, EvidenceStep
+from analysis.page.content import build_page
 from analysis.page.grids import MAX_ROWS, OPEN_ROWS, interval
+from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs
 from analysis.page.sections.leaderboard import leaderboard, left_out_listing
 from analysis.page.template import page_script
 from analysis.results import analyse

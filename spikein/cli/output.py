@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from analysis.page.table import Column, Entry, Row, Table, names, numbers, texts, with_noun
+from analysis.page.table import Column, Entry, Row, Table, with_noun
 from inject.secrets import masked
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Column", "names", "numbers", "texts", "with_noun"]
+__all__ = ["Column", "with_noun"]
 
 _WIDTH_WITHOUT_TERMINAL = 140
 _WIDTH_OF_A_NAME = 16
@@ -60,42 +60,62 @@ def print_error(text: str) -> None:
     console(sys.stderr).print(shown, soft_wrap=True)
 
 
-def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of plain texts to standard output; a column without any text is left out.
+def print_table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table to standard output; a column without any value is left out.
 
     No number is cut in silence: where the terminal is too narrow, texts are folded first, and a
     number that has no room even then ends in an ellipsis. Without a terminal there is room.
+
+    Args:
+        columns: titles. Values that begin with no letter stand to the right, values without a
+            space are broken last; a `Column` says so itself.
+        rows: values; numbers are written with commas, None as nothing.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    lines = list(rows)
-    kept = [at for at in range(len(columns)) if not lines or any(row[at] for row in lines)]
-    shown = console()
-    widths = {
-        at: max(len(text) for text in (columns[at].title, *(row[at] for row in lines)))
-        for at in kept
+    lines = [[_written(value) for value in row] for row in rows]
+    heads = {
+        at: _column(title, [line[at] for line in lines])
+        for at, title in enumerate(columns)
+        if not lines or any(line[at] for line in lines)
     }
-    least = _GAP * len(kept) + sum(
-        width if columns[at].whole or columns[at].right else min(width, _WIDTH_OF_A_NAME)
+    widths = {
+        at: max(map(len, [head.title, *(one[at] for one in lines)])) for at, head in heads.items()
+    }
+    least = _GAP * len(heads) + sum(
+        width if heads[at].whole or heads[at].right else min(width, _WIDTH_OF_A_NAME)
         for at, width in widths.items()
     )
+    shown = console()
     if not sys.stdout.isatty():
         shown.width = max(shown.width, least)
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    for at, width in widths.items():
-        column = columns[at]
-        folded = least > shown.width and not column.right and width > _WIDTH_OF_A_NAME
+    for at, head in heads.items():
+        folded = least > shown.width and not head.right and widths[at] > _WIDTH_OF_A_NAME
         table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            no_wrap=column.right or (column.whole and not folded),
-            overflow="ellipsis" if column.right else "fold",
+            head.title,
+            justify="right" if head.right else "left",
+            no_wrap=head.right or (head.whole and not folded),
+            overflow="ellipsis" if head.right else "fold",
         )
-    for row in lines:
-        table.add_row(*(Text(row[at]) for at in kept))
+    for line in lines:
+        table.add_row(*(Text(line[at]) for at in heads))
     shown.print(table)
+
+
+def _column(title: Column | str, values: Sequence[str]) -> Column:
+    if isinstance(title, Column):
+        return title
+    right = any(values) and not any(text[:1].isalpha() for text in values)
+    return Column(title, right=right, whole=not any(" " in text for text in values))
+
+
+def _written(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)
 
 
 def show_table(table: Table, rows: Sequence[Row] | None = None) -> None:

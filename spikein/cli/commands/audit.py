@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
-from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.output import print_table, say, warn
 from spikein.cli.task_progress import task_progress
 
 if TYPE_CHECKING:
@@ -60,22 +60,15 @@ def audit(
     with task_progress("audit") as on_tokens:
         found = audit_run(folder, rules=rules, store=store, progress=on_tokens)
     print_table(
-        [
-            Column("stream"),
-            Column("audit", whole=True),
-            Column("copies planned", right=True),
-            Column("in place", right=True),
-            Column("non-members found", right=True),
-            Column("in the background", right=True),
-        ],
+        ("stream", "audit", "copies planned", "in place", "non-members found", "in the background"),
         (
             (
                 label,
                 "passed" if one.passed else "FAILED",
-                f"{one.copies_expected:,}",
-                f"{one.copies_found:,}",
-                f"{len(one.nonmembers_found):,}",
-                f"{len(one.background_hits):,}",
+                one.copies_expected,
+                one.copies_found,
+                len(one.nonmembers_found),
+                len(one.background_hits),
             )
             for label, one in found.streams.items()
         ),
@@ -125,23 +118,9 @@ def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
         return
     say("")
     print_table(
-        [
-            Column("model"),
-            Column("copies planned", right=True),
-            Column("fed whole", right=True),
-            Column("altered", right=True),
-            Column("fed in part", right=True),
-            Column("never reached", right=True),
-        ],
+        ("model", "copies planned", "fed whole", "altered", "fed in part", "never reached"),
         (
-            (
-                label,
-                f"{one.planned:,}",
-                f"{one.whole:,}",
-                f"{one.altered:,}",
-                f"{one.partly:,}",
-                f"{one.never:,}",
-            )
+            (label, one.planned, one.whole, one.altered, one.partly, one.never)
             for label, one in fed.items()
         ),
     )
@@ -166,7 +145,7 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
     if facts.unchecked:
         say(f"{len(facts.unchecked):,} rows have too few words and were not searched for:")
         print_table(
-            [Column("dataset"), Column("row"), Column("example"), Column("words", right=True)],
+            ("dataset", "row", "example", "words"),
             (
                 (one.dataset, one.source_id, one.example_id, f"{one.words:g}")
                 for one in facts.unchecked
@@ -174,16 +153,16 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
         )
     if comparison.overlaps:
         print_table(
-            [
-                Column("document"),
-                Column("rule", whole=True),
-                Column("dataset"),
-                Column("example", whole=True),
-                Column("part"),
-                Column("words", right=True),
-                Column("similarity", right=True),
-                Column("shared text"),
-            ],
+            (
+                "document",
+                "rule",
+                "dataset",
+                "example",
+                "part",
+                "words",
+                "similarity",
+                "shared text",
+            ),
             (
                 (
                     one.place,
@@ -191,7 +170,7 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
                     one.dataset,
                     one.example_id,
                     one.part,
-                    f"{one.words:,}",
+                    one.words,
                     f"{one.similarity:.2f}",
                     "(protected)" if one.text is None else " ".join(one.text.split())[:120],
                 )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from spikein.cli import completion
 from spikein.cli.options import argument, option
-from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.output import print_table, say, warn
 
 if TYPE_CHECKING:
     from detect.detector_table import DetectorFacts
@@ -57,16 +57,9 @@ def detectors(
 
 
 def _print_list(found: "list[DetectorFacts]") -> None:
+    several = len({one.origin for one in found}) > 1
     print_table(
-        [
-            Column("name", whole=True),
-            Column("access", whole=True),
-            Column("needs"),
-            Column("cost of a text"),
-            Column("depends on"),
-            Column("paper"),
-            *([Column("from")] if len({one.origin for one in found}) > 1 else []),
-        ],
+        ("name", "access", "needs", "cost of a text", "depends on", "paper", "from"),
         (
             (
                 one.name,
@@ -75,7 +68,7 @@ def _print_list(found: "list[DetectorFacts]") -> None:
                 one.cost,
                 one.depends_on,
                 one.source,
-                *([one.origin] if len({each.origin for each in found}) > 1 else []),
+                one.origin if several else None,
             )
             for one in found
         ),
@@ -102,12 +95,10 @@ def _print_in_full(one: "DetectorFacts") -> None:
         "default": one.setting,
         "tuned over": one.grid_text,
     }
-    print_table(
-        [Column("", whole=True), Column("")], ((key, text) for key, text in facts.items() if text)
-    )
+    print_table(("", ""), ((key, text) for key, text in facts.items() if text))
     if one.parameters:
         print_table(
-            [Column("parameter", whole=True), Column("default", whole=True), Column("meaning")],
+            ("parameter", "default", "meaning"),
             ((each.name, each.default, each.text) for each in one.parameters),
         )
     if one.notes:

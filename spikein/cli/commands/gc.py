@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spikein.cli.options import RUNS, STORE, RunsFolder, StoreFolder, option
-from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.output import print_table, say, warn
 
 if TYPE_CHECKING:
     from spikein.runs.register import Roots
@@ -169,7 +169,7 @@ def _print_garbage(found: "Collection", store: Path) -> None:
 
     if found.removed:
         print_table(
-            [Column("artifact"), Column("size", right=True), Column("why")],
+            ("artifact", "size", "why"),
             (
                 (one.path.relative_to(store).as_posix(), human_bytes(one.size), one.reason)
                 for one in found.removed

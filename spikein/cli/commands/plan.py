@@ -16,7 +16,6 @@ from spikein.cli.options import (
     option,
 )
 from spikein.cli.output import (
-    Column,
     exit_if_refused,
     print_notes,
     print_table,
@@ -99,16 +98,7 @@ def plan(
         file, overrides=overrides or (), store=store, hardware=hardware, measure=measure
     )
     print_table(
-        [
-            Column("step", whole=True),
-            Column("what"),
-            Column("state"),
-            Column("tokens", right=True),
-            Column("FLOPs", right=True),
-            Column("memory", right=True),
-            Column("disk", right=True),
-            Column("time", right=True),
-        ],
+        ("step", "what", "state", "tokens", "FLOPs", "memory", "disk", "time"),
         (
             (
                 row.kind,
@@ -186,26 +176,25 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     from spikein.store.filesystem import human_bytes
 
     say("")
-    held_out = any(one.held_out for one in estimates)
     print_table(
-        [
-            Column("injection", whole=True),
-            Column("placement"),
-            Column("members", right=True),
-            *((Column("held out", right=True),) if held_out else ()),
-            Column("copies", right=True),
-            Column("members with 0, 1, 2, 3, 4, 5+"),
-            Column("tokens", right=True),
-            Column("share", right=True),
-            Column("disk", right=True),
-            Column("time", right=True),
-        ],
+        (
+            "injection",
+            "placement",
+            "members",
+            "held out",
+            "copies",
+            "members with 0, 1, 2, 3, 4, 5+",
+            "tokens",
+            "share",
+            "disk",
+            "time",
+        ),
         (
             (
                 one.label or one.copies_rule,
                 one.placement,
-                f"{one.members:,}",
-                *((f"{one.held_out:,}",) if held_out else ()),
+                one.members,
+                one.held_out or None,
                 f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
                 ", ".join(f"{members:,.0f}" for members in one.counts),
                 ""

@@ -15,11 +15,10 @@ from analysis.copy_bins import CopiesCell, copies_cells, is_dose
 from analysis.unlearning.auc_measures import write_auc_measures
 from analysis.unlearning.evidence import ArmEvidence, Cohort, cohorts_of, load_cohort
 from analysis.unlearning.forget_quality import write_forget_quality
-from analysis.unlearning.general_text import write_general_measures
 from analysis.unlearning.relearning import write_relearning
 from analysis.unlearning.rows import RowWriter, measures_schema
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.text_measures import write_text_measures
+from analysis.unlearning.text_measures import write_general_measures, write_text_measures
 from analysis.unlearning.verdict import verdict_rows, verdict_schema
 from inject.files import replacing
 from inject.tables import read_parquet
@@ -64,12 +63,12 @@ def measure_unlearning(
         if progress is not None:
             progress(done, len(every))
         cohort = load_cohort(same)
-        writer = RowWriter(cohort=cohort, cells=_cells(cohort))
-        write_auc_measures(writer, settings, confidence=confidence)
-        write_text_measures(writer, confidence=confidence)
-        write_general_measures(writer, confidence=confidence)
-        write_forget_quality(writer, settings, confidence=confidence)
-        write_relearning(writer, confidence=confidence)
+        writer = RowWriter(cohort=cohort, cells=_cells(cohort), confidence=confidence)
+        write_auc_measures(writer, settings)
+        write_text_measures(writer)
+        write_general_measures(writer)
+        write_forget_quality(writer, settings)
+        write_relearning(writer)
         measures += writer.rows
         verdicts += verdict_rows(cohort, settings, confidence=confidence)
     return UnlearningTables(

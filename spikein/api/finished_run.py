@@ -24,7 +24,7 @@ from analysis.selection.reported_scores import score_schema
 from analysis.summary import summary_sentences
 from analysis.tables import metrics_schema
 from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE
-from analysis.unlearning_audit.audit_step import AUDITS_FILE
+from analysis.unlearning_audit.audit import AUDITS_FILE
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE

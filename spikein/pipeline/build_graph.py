@@ -45,10 +45,8 @@ from spikein.pipeline.twin_models import (
     reported_twins,
     twins_of,
 )
-from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
-from spikein.pipeline.unlearning.audits import unlearning_audits
-from spikein.pipeline.unlearning.measures import unlearnt_arm
-from spikein.pipeline.unlearning.nodes import UnlearningNodes
+from spikein.pipeline.unlearning.models import ScoredArm, UnlearningNodes, unlearning_nodes
+from spikein.pipeline.unlearning.results import unlearning_audits, unlearnt_arm
 from train.device import Device, default_device
 
 _AGAINST_THE_TWIN = (
@@ -302,7 +300,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         sources=sources,
         reported=reported,
         further=further_steps(ModelNode(step=trained), sources, experiment.analysis),
-        unlearning=_unlearning(
+        unlearning=unlearning_nodes(
             ScoredArm(
                 arm=arm,
                 examples=examples,
@@ -316,16 +314,15 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
                 sources=sources,
                 device=shared.device,
             ),
-            corpus,
+            _general(experiment, corpus),
         ),
     )
 
 
-def _unlearning(given: ScoredArm, corpus: Step) -> UnlearningNodes | None:
-    nodes, section = unlearning_nodes(given), given.arm.experiment.unlearning
-    if nodes is None or section is None:
-        return None
-    return replace(nodes, general=general_text_step(corpus, section.general_tokens))
+def _general(experiment: Experiment, corpus: Step) -> Step | None:
+    """Return general text, which no model was fed; None where nothing is unlearned."""
+    section = experiment.unlearning
+    return None if section is None else general_text_step(corpus, section.general_tokens)
 
 
 def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:

@@ -28,7 +28,7 @@ from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
 from spikein.runs.record import EXPERIMENT
-from spikein.runs.unlearning.results import copy_unlearning
+from spikein.runs.unlearning import copy_unlearning
 
 PAGE = "report.html"
 """What a run is read from."""

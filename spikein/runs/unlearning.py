@@ -1,17 +1,21 @@
-"""The measures of unlearning in a run's folder: two tables, and what the page is given."""
+"""What a run's folder and its page hold of unlearned models: tables, and a page an audit."""
 
 import shutil
 from pathlib import Path
 
 from analysis.figures.unlearning.measured import Row
+from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE, read_tables
-from analysis.unlearning_audit.audit_step import AUDITS_FILE, PAGES
+from analysis.unlearning_audit.audit import AUDITS_FILE
 from inject.settings import plain
 from inject.tables import read_parquet
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
+
+PAGES = "audits"
+"""Folder of the pages, one an unlearned model."""
 
 
 def copy_unlearning(
@@ -21,7 +25,7 @@ def copy_unlearning(
     *,
     page_alone: bool = False,
 ) -> UnlearningInputs | None:
-    """Copy tables and the audits' pages into a run's folder; None without unlearned models.
+    """Copy tables into a run's folder, and write the audits' pages; None without unlearned models.
 
     Args:
         folder: the run's.
@@ -35,32 +39,49 @@ def copy_unlearning(
     for name in (MEASURES_FILE, VERDICT_FILE):
         shutil.copyfile(made / name, folder / name)
     audited: list[Row] = []
-    if experiment_graph.unlearning_audits is not None:
-        audits = report.artifact(experiment_graph.unlearning_audits).path
-        shutil.copyfile(audits / AUDITS_FILE, folder / AUDITS_FILE)
-        shutil.copytree(audits / PAGES, folder / PAGES)
-        audited = read_parquet(audits / AUDITS_FILE).to_pylist()
-    pages = sorted(f"{PAGES}/{path.name}" for path in folder.glob(f"{PAGES}/*.html"))
+    pages: list[str] = []
+    if (audits := experiment_graph.unlearning_audits) is not None:
+        shutil.copyfile(report.artifact(audits).path / AUDITS_FILE, folder / AUDITS_FILE)
+        audited = read_parquet(folder / AUDITS_FILE).to_pylist()
+        (folder / PAGES).mkdir()
+        for step in audits.inputs.values():
+            method, arm = step.settings["method"], step.settings["arm"]
+            pages.append(f"{PAGES}/{_safe(f'{method}, {arm}')}.html")
+            write_audit_page(
+                folder / pages[-1],
+                report.artifact(step).path,
+                title=f"Audit of {method}, {arm}",
+                about={"Unlearned": method, "Arm": arm},
+            )
     tables = read_tables(made)
     return UnlearningInputs(
         measures=tables.measures.to_pylist(),
         verdicts=tables.verdict.to_pylist(),
         methods=_methods(experiment_graph),
         audits=audited,
-        audit_pages=() if page_alone else pages,
+        audit_pages=() if page_alone else sorted(pages),
+    )
+
+
+def _safe(name: str) -> str:
+    return "".join(
+        sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name.replace(", ", ",")
     )
 
 
 def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:
     """Return every method setting of the experiment once, in the order asked for."""
-    found = {
-        one.setting.label: UnlearningMethod(
-            label=one.setting.label,
-            method=one.setting.reference,
-            settings=plain(one.setting.settings),
-        )
+    settings = [
+        model.setting
         for node in experiment_graph.nodes
         if node.unlearning is not None
-        for one in node.unlearning.unlearned
+        for model in node.unlearning.unlearned
+        if model.setting is not None
+    ]
+    found = {
+        setting.label: UnlearningMethod(
+            label=setting.label, method=setting.reference, settings=plain(setting.settings)
+        )
+        for setting in settings
     }
     return list(found.values())

@@ -11,6 +11,9 @@ from detect.settings import DetectSettings
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
+SERVER_FILE = "server.json"
+"""What a step asked of a server, and notes on its replies; no part of what the step made."""
+
 
 def target_execution(
     model: "ModelNode", detect: DetectSettings, name: str = "model"

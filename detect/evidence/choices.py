@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import model_code, model_libraries, target_execution, target_settings
+from detect.asked_model import (
+    SERVER_FILE,
+    model_code,
+    model_libraries,
+    target_execution,
+    target_settings,
+)
 from detect.choices.answers import ChoiceEvidence, read_answers
 from detect.engine.measured_cost import COST_FILE
 from detect.evidence.continuations import lets_models_write
@@ -42,7 +48,7 @@ def choices_step(
         code=model_code(model),
         libraries=model_libraries(model, detect),
         reads={"examples": HELD_OUT if held_out else UNSPLIT},
-        volatile=(COST_FILE, "server.json"),
+        volatile=(COST_FILE, SERVER_FILE),
         execution=target_execution(model, detect),
     )
 

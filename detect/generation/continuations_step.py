@@ -5,7 +5,13 @@ What was written is an artifact, so that every detector of continuations, and a 
 
 from collections.abc import Sequence
 
-from detect.asked_model import model_code, model_libraries, target_execution, target_settings
+from detect.asked_model import (
+    SERVER_FILE,
+    model_code,
+    model_libraries,
+    target_execution,
+    target_settings,
+)
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.generation.continuations import (
     ContinuationRequest,
@@ -16,7 +22,7 @@ from detect.generation.continuations import (
     write_continuations,
 )
 from detect.settings import DetectSettings
-from detect.targets.asked_text_model import SERVER_FILE, asked_text_model
+from detect.targets.asked_text_model import asked_text_model
 from detect.targets.text_model import TextModel
 from inject.examples.example import Example, read_examples
 from inject.examples.forget_set import forgotten_rows

@@ -6,7 +6,7 @@ is asked, before.
 
 from collections.abc import Mapping
 
-from detect.asked_model import model_code, target_execution, target_settings
+from detect.asked_model import SERVER_FILE, model_code, target_execution, target_settings
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
@@ -20,7 +20,7 @@ from detect.generation.guesses import (
 )
 from detect.generation.word_statistics import read_words
 from detect.settings import DetectSettings
-from detect.targets.asked_text_model import SERVER_FILE, asked_text_model
+from detect.targets.asked_text_model import asked_text_model
 from detect.targets.text_model import TextModel
 from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT

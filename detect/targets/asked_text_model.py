@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+from detect.asked_model import SERVER_FILE
 from detect.engine.open_target import open_target
 from detect.targets.text_model import TextModel
 from inject.step import StepContext, find_function
 
-SERVER_FILE = "server.json"
-"""What a step asked of a server, and notes on its replies; no part of what the step made."""
 OPEN_SERVER = "detect.targets.server:open_server"
 
 

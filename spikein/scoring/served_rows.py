@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from detect.access import Access
+from detect.asked_model import SERVER_FILE
 from detect.detector_settings import DetectorSetting
 from detect.scoring import Runnable, within_access
-from detect.targets.asked_text_model import SERVER_FILE
 from detect.targets.server import CountingTextModel, ServerTextModel, served_model
 from detect.user_rows.held_out_file import KnownTexts
 from detect.user_rows.labelled_rows import LabelledRows

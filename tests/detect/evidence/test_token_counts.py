@@ -1,5 +1,6 @@
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ from detect.evidence.token_counts import (
     count_ids,
     count_texts,
     count_words,
+    file_frequency_step,
 )
 from detect.token_frequency import load_frequency, save_frequency
 from inject.errors import InputError
 from tests.conftest import make_texts
+from train.models.model_node import ModelNode
 
 
 def write_rows(path, texts):
@@ -35,6 +38,25 @@ def test_counts_and_laplace_frequencies(tiny_tokenizer):
     np.testing.assert_allclose(found, [math.log(1 / total), math.log((expected.max() + 1) / total)])
     everything = np.exp(table.log_frequency(np.arange(len(expected))))
     assert everything.sum() == pytest.approx(1)
+
+
+def test_a_table_is_of_one_content_and_one_tokenizer(tmp_path, tiny_model_path):
+    """Known mistake: the table of one tokenizer is taken for that of another of the same size."""
+    other = tmp_path / "other"
+    shutil.copytree(tiny_model_path, other)
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    words = tokenizer["model"]["vocab"]
+    words["Ġriver"], words["Ġthe"] = words["Ġthe"], words["Ġriver"]
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer))
+    path = write_rows(tmp_path / "texts.jsonl", make_texts(4))
+
+    def digest(model):
+        return file_frequency_step(path, ModelNode(pretrained=str(model))).digest
+
+    first = digest(tiny_model_path)
+    assert digest(tiny_model_path) == first != digest(other)
+    write_rows(tmp_path / "texts.jsonl", make_texts(4, seed=9))
+    assert digest(tiny_model_path) != first
 
 
 def test_arrays_of_a_corpus_are_counted_like_texts(tiny_tokenizer):

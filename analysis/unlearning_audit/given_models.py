@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.intervals.estimate import Estimate
+from analysis.unlearning_audit.audit import MODELS
 from analysis.unlearning_audit.audit_step import ModelScores, read_evidence, scored_by, write_audit
 from analysis.unlearning_audit.checks import Weights
 from analysis.unlearning_audit.estimates import null
@@ -31,6 +32,7 @@ from analysis.unlearning_audit.text_chunks import Chunk
 from detect.asked_model import model_libraries, target_execution, target_settings
 from detect.generation.continuations import Continued, read_continuations, write_continuations
 from detect.generation.text_overlap import rouge_l_recall
+from detect.scores.table import score_notes
 from detect.settings import DetectSettings
 from inject.errors import InputError
 from inject.examples.example import Example
@@ -347,7 +349,13 @@ def build_given(context: StepContext) -> None:
         weights=Weights(**weights),
         guessing=log(settings["vocabulary"]),
     )
-    write_audit(context, evidence, [*settings["notes"], *notes], further)
+    every = [*settings["notes"], *_score_notes(context), *notes]
+    write_audit(context, evidence, list(dict.fromkeys(every)), further)
+
+
+def _score_notes(context: StepContext) -> list[str]:
+    folders = [context.inputs.get(f"{name}-scores") for name in MODELS]
+    return [note for folder in folders if folder for note in score_notes(folder)]
 
 
 def _answered(context: StepContext, questions: Sequence[Example]) -> dict[str, Estimate]:

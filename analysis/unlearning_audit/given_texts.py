@@ -6,17 +6,14 @@ A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belon
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from analysis.unlearning_audit.text_chunks import Chunk, SourceText, cut_chunks
-from detect.score_file.labelled_rows import is_protected
+from detect.user_rows.labelled_rows import is_protected
 from inject.errors import InputError, did_you_mean
-from inject.examples.example import Example, example_id, read_examples, write_examples
-from inject.examples.parts import OF_EXAMPLES
+from inject.examples.example import Example, example_id, read_examples
 from inject.reading.row_parsers import PlacedRow
-from inject.reading.rows import files_identity, read_rows
-from inject.reading.unchanged import unchanged
-from inject.step import Step, StepContext
+from inject.reading.rows import read_rows
 
 AUDITED, HOLDOUT, QUESTIONS = "audited", "holdout", "questions"
 """Datasets of the examples."""
@@ -40,41 +37,10 @@ class GivenTexts(NamedTuple):
         return any(chunk.protected for chunk in (*self.audited, *self.held_out))
 
 
-def texts_step(given: GivenTexts, files: Mapping[str, str], settings: Mapping[str, Any]) -> Step:
-    """Cut the texts of files into chunks.
-
-    Args:
-        given: what `read_given` found.
-        files: pattern of the files by `texts`, `holdout` and `questions`.
-        settings: `column`, `words` and `prompt_words`.
-    """
-    return Step(
-        kind="audited_texts",
-        label=Path(files["texts"]).name.partition(".")[0][:40] or "texts",
-        function=f"{__name__}:build",
-        settings={
-            **settings,
-            "files": {name: files_identity(pattern) for name, pattern in files.items()},
-        },
-        protected=given.protected,
-        facets=OF_EXAMPLES,
-        execution={"files": dict(files)},
-    )
-
-
-def build(context: StepContext) -> None:
-    """Write the chunks and questions as examples."""
-    settings, files = context.settings, context.execution["files"]
-    named = settings["files"]
-    with unchanged("texts", lambda: {name: files_identity(files[name]) for name in named}, named):
-        given = read_given(
-            files,
-            column=settings["column"],
-            words=settings["words"],
-            prompt_words=settings["prompt_words"],
-        )
+def given_examples(given: GivenTexts) -> list[Example]:
+    """Return chunks and questions as examples; `read_chunks` gives them back."""
     rows = [*_examples(given.audited, AUDITED), *_examples(given.held_out, HOLDOUT)]
-    write_examples(context.out, [*rows, *given.questions])
+    return [*rows, *given.questions]
 
 
 def read_given(
@@ -83,7 +49,7 @@ def read_given(
     """Read texts, held-out texts and questions, and cut the texts.
 
     Args:
-        files: as for `texts_step`.
+        files: pattern of the files by `texts`, `holdout` and `questions`.
         column: of the text; None: `text` or `input`.
         words: of a chunk; None leaves each text whole.
         prompt_words: of each chunk's prompt.
@@ -107,7 +73,7 @@ def read_given(
 
 
 def read_chunks(folder: Path) -> tuple[list[Chunk], list[Chunk], list[Example]]:
-    """Return what `build` wrote: audited chunks, held-out ones, and questions."""
+    """Return what `given_examples` gave: audited chunks, held-out ones, and questions."""
     found: dict[str, list[Example]] = {AUDITED: [], HOLDOUT: [], QUESTIONS: []}
     for row in read_examples(folder):
         found[row.dataset].append(row)

@@ -4,23 +4,32 @@ Everything that can be wrong with the input is found before a model is asked, as
 texts, columns, tokenizers, shapes, what a retrained model was fed, the judge's key, the embedder.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from analysis.unlearning_audit.given_models import given_audit_step, weights_step, written_step
-from analysis.unlearning_audit.given_texts import GivenTexts, read_given, texts_step
+from analysis.unlearning_audit.given_texts import GivenTexts, given_examples, read_given
 from analysis.unlearning_audit.settings import AuditRule
-from detect.detector_settings import DetectorSetting, parse_detectors
-from detect.evidence.provider import EvidenceSources
-from detect.score_file.served import REPLIES_FILE, default_cache
-from detect.scores_step import scores_step
+from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
+from detect.evidence.frequency import Frequency
+from detect.evidence.needs import EvidenceSources, Scored, unmet
+from detect.evidence.token_counts import file_frequency_step
+from detect.scores_step import settings_step
+from detect.scoring import runnable
 from detect.settings import DetectSettings, names_all
+from detect.user_rows.held_out_file import KnownTexts, read_held_out_file
+from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.rows_step import given_examples_step
 from inject.errors import InputError
+from inject.reading.rows import source_files
 from inject.settings import plain
 from inject.step import Step
-from spikein.executors.given_models import given_model
+from spikein.executors.given_models import cache_folder, given_model
+from spikein.scoring.served_rows import REPLIES_FILE
 from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
 from spikein.unlearning_audit.request import AuditSettings, Judge
 from train.device import default_device
+from train.models.model_node import ModelNode
 from train.models.pretrained import model_identity
 
 _LOSS = "loss"
@@ -55,25 +64,22 @@ def given_audit(settings: AuditSettings) -> Step:
         for name, model in settings.models.items()
     }
     shared = check_comparable(models, [*given.audited, *given.held_out])
-    texts = texts_step(
-        given,
-        settings.files,
-        {
-            "column": settings.text_column,
-            "words": settings.chunk_words,
-            "prompt_words": settings.prompt_words,
-        },
-    )
+    held_out = _held_out(settings, given)
+    texts = given_examples_step(given_examples(given), held_out, protected=given.protected)
     detect = _detect(settings, detector)
     scored = [detector.name, detector.text]
+    sources = EvidenceSources(
+        detect=detect,
+        examples=texts,
+        held_out=bool(held_out and held_out.nonmembers),
+        known_members=bool(held_out and held_out.members),
+        labelled=False,
+        of_file=True,
+        trust_remote_code=settings.trust_remote_code,
+    )
     inputs = {"texts": texts}
     for name, model in models.items():
-        scores = scores_step(model, EvidenceSources(detect=detect, examples=texts), role="arm")
-        if scores is None:
-            raise InputError(
-                "no detector looks at the model", where=f"detector {settings.detector}"
-            )
-        inputs[f"{name}-scores"] = scores
+        inputs[f"{name}-scores"] = _scores(model, sources)
     read = {name: inputs[name] for name in ("texts", "original-scores", "unlearned-scores")}
     how = {name: plain(settings)[name] for name in (*_SAMPLING, *_DRAW)}
     asked = {**how, "scored": scored, "context": shared.context}
@@ -104,7 +110,7 @@ def given_audit(settings: AuditSettings) -> Step:
 
 def _replies(judge: Judge | None) -> Path:
     """Return the file of a judge's replies."""
-    folder = Path(judge.cache).expanduser() if judge and judge.cache else default_cache()
+    folder = Path(judge.cache).expanduser() if judge and judge.cache else cache_folder()
     return folder / REPLIES_FILE
 
 
@@ -139,6 +145,28 @@ def _detect(settings: AuditSettings, detector: DetectorSetting) -> DetectSetting
         device_map=settings.device_map,
         batch_tokens=settings.batch_tokens,
     )
+
+
+def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
+    """Score all texts under one model.
+
+    Raises:
+        InputError: the detector lacks what it needs.
+    """
+    asked = parse_detectors(sources.detect.detectors)
+    settings = runnable(asked, unmet(sources), leave_out=False).settings
+    pattern = sources.detect.frequency
+    if pattern is not None and any(isinstance(need, Frequency) for need in needs_of(settings)):
+        source_files(pattern, what="frequency")
+        sources = replace(sources, frequency=file_frequency_step(pattern, model))
+    return settings_step(settings, Scored(model, "arm"), sources)
+
+
+def _held_out(settings: AuditSettings, given: GivenTexts) -> KnownTexts | None:
+    if settings.held_out is None:
+        return None
+    texts = [row.text for row in given_examples(given)]
+    return read_held_out_file(settings.held_out, LabelledRows(texts, texts, None, None))
 
 
 def _check_meaning(settings: AuditSettings, given: GivenTexts) -> None:

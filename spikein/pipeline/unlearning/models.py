@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from analysis.unlearning.evidence import NO_METHOD, ModelName
-from detect.evidence.provider import EvidenceSources, Role
+from detect.evidence.needs import EvidenceSources, Role
 from detect.scores_step import scores_step
 from inject.errors import InputError
 from inject.plan.rewritten_pools import paraphrased_step, relearned_step

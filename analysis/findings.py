@@ -98,7 +98,7 @@ def question_table(
 
 def write_findings(folder: Path, tables: Mapping[str, pa.Table]) -> None:
     """Write the tables of questions into a folder, as one file, whole or not at all."""
-    parts = [_kept(question, table) for question, table in tables.items()]
+    parts = [as_findings(question, table) for question, table in tables.items()]
     _write(folder, pa.concat_tables(parts), tables)
 
 
@@ -136,13 +136,15 @@ def read_table(folder: Path, question: str) -> pa.Table:
     return as_table(read_findings(folder), question)
 
 
-def _kept(question: str, table: pa.Table) -> pa.Table:
-    """Return a question's table with all columns."""
+def as_findings(question: str, table: pa.Table) -> pa.Table:
+    """Return a question's table with all columns of the findings."""
     own = QUESTIONS[question]
     axes = [name for name in table.column_names if name not in own]
     values = {own.get(name, name): table[name] for name in table.column_names}
     values["question"] = pa.array([question] * len(table), pa.string())
-    schema = pa.schema([*((axis, pa.string()) for axis in axes), *COLUMNS.items()])
+    schema = pa.schema(
+        [*((axis, pa.string()) for axis in axes), *COLUMNS.items()], {_ASKED: question}
+    )
     nothing = {name: pa.nulls(len(table), kind) for name, kind in COLUMNS.items()}
     return pa.table({**nothing, **values}, schema=schema)
 

@@ -13,18 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.adjusted.rows import AdjustedColumns, BaseModels
+from analysis.adjusted import AdjustedColumns, BaseModels
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, axis_names, cohorts, load_arm
 from analysis.auc_cells import measure_columns
 from analysis.compared_rows import UnscoredRows
-from analysis.copy_bins import ALL
-from analysis.dataset_detectors.table import dataset_rows, dataset_schema
-from analysis.decisions.flagged import flagged_rows, flagged_schema
-from analysis.passage_copies import PassageCopies
-from analysis.selection.reported_scores import reported_columns, score_schema, score_table
-from analysis.selection.tuning import Choice, choose_settings
+from analysis.copy_bins import ALL, PassageCopies
+from analysis.dataset_detectors.table import dataset_rows
+from analysis.decisions.flagged import flagged_rows
+from analysis.findings import question_table
+from analysis.selection.tuning import (
+    Choice,
+    choose_settings,
+    reported_columns,
+    score_schema,
+    score_table,
+)
 from analysis.settings import AnalysisSettings
-from analysis.tables import AUC, PreparedCohort, differences_schema, metrics_schema
+from analysis.tables import AUC, PreparedCohort
 
 Row = dict[str, Any]
 
@@ -45,7 +50,7 @@ class Analysis:
     """One row a cell: axes, model, dataset, detector, setting, selection, copies, variant, metric,
     value, low, high, n_members, n_nonmembers (both summed over seeds), n_seeds. `variant` is
     `all`, or what the copies of the row's members carried. `auc_adjusted` rows stand beside `auc`
-    ones where the base model scored the same rows (`analysis.adjusted.rows`)."""
+    ones where the base model scored the same rows (`analysis.adjusted`)."""
     differences: pa.Table
     """AUC differences on the same rows: as metrics, with `versus` (a detector) and
     `reference` (`loss`, or `best`: the highest AUC on the tune rows); raw and adjusted."""
@@ -136,11 +141,11 @@ def analyse(
         flagged += flagged_rows(cohort, loaded, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
     return Analysis(
-        metrics=pa.Table.from_pylist(metrics, schema=metrics_schema(axes)),
-        differences=pa.Table.from_pylist(differences, schema=differences_schema(axes)),
+        metrics=question_table("metrics", axes, metrics),
+        differences=question_table("differences", axes, differences),
         scores=pa.concat_tables(scores) if scores else score_schema(axes).empty_table(),
-        datasets=pa.Table.from_pylist(datasets, schema=dataset_schema(axes)),
-        flagged=pa.Table.from_pylist(flagged, schema=flagged_schema(axes)),
+        datasets=question_table("dataset_detectors", axes, datasets),
+        flagged=question_table("flagged", axes, flagged),
         choices=tuple(choices),
         unscored=tuple(unscored),
     )

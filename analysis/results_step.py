@@ -1,7 +1,4 @@
-"""The step of an experiment's results, and its files: six tables, and what was chosen and left out.
-
-The run's folder holds copies of the tables under the same names.
-"""
+"""The step of an experiment's results: findings, scores, and what was chosen and left out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,6 +13,7 @@ from analysis.arm import Arm
 from analysis.compared_rows import UnscoredRows
 from analysis.dataset_detectors.registry import method_roots
 from analysis.factors.findings import analyse_factors
+from analysis.findings import as_table, questions, read_findings, write_findings
 from analysis.results import Analysis, CohortChoice, analyse
 from analysis.settings import AnalysisSettings
 from detect.scores.table import SCORES_FILE, default_settings
@@ -31,21 +29,7 @@ from inject.step import (
 from inject.stream.exposures import RECORDS, read_exposures, seen_copy_counts, seen_variants
 from inject.tables import read_parquet
 
-METRICS_FILE = "metrics.parquet"
-DIFFERENCES_FILE = "differences.parquet"
-DATASETS_FILE = "dataset_detectors.parquet"
-FLAGGED_FILE = "flagged.parquet"
-FACTORS_FILE = "factors.parquet"
-FINDINGS_FILE = "findings.json"
-TABLE_FILES = (
-    METRICS_FILE,
-    DIFFERENCES_FILE,
-    SCORES_FILE,
-    DATASETS_FILE,
-    FLAGGED_FILE,
-    FACTORS_FILE,
-)
-"""The tables, see `analysis.results.Analysis`; the scores are those of the selected settings."""
+CHOICES_FILE = "choices.json"
 
 _CHOICES = TypeAdapter(tuple[CohortChoice, ...])
 _UNSCORED = TypeAdapter(tuple[UnscoredRows, ...])
@@ -130,20 +114,26 @@ def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -
     return found
 
 
+_TABLES = {
+    "metrics": "metrics",
+    "differences": "differences",
+    "datasets": "dataset_detectors",
+    "flagged": "flagged",
+    "factors": "factors",
+}
+"""Tables of an `Analysis` by the question that each answers."""
+
+
 def write_analysis(folder: Path, analysis: Analysis) -> None:
     """Write an analysis into a folder."""
-    pq.write_table(analysis.metrics, folder / METRICS_FILE)
-    pq.write_table(analysis.differences, folder / DIFFERENCES_FILE)
+    tables = {question: getattr(analysis, name) for name, question in _TABLES.items()}
+    write_findings(folder, {name: table for name, table in tables.items() if table is not None})
     pq.write_table(analysis.scores, folder / SCORES_FILE)
-    pq.write_table(analysis.datasets, folder / DATASETS_FILE)
-    pq.write_table(analysis.flagged, folder / FLAGGED_FILE)
-    if analysis.factors is not None:
-        pq.write_table(analysis.factors, folder / FACTORS_FILE)
-    findings = {
+    choices = {
         "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
         "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
     }
-    (folder / FINDINGS_FILE).write_text(json.dumps(findings, indent=1))
+    (folder / CHOICES_FILE).write_text(json.dumps(choices, indent=1))
 
 
 def read_analysis(folder: Path) -> Analysis:
@@ -152,14 +142,12 @@ def read_analysis(folder: Path) -> Analysis:
     Raises:
         InputError: naming the table that is missing or damaged.
     """
-    findings = json.loads((folder / FINDINGS_FILE).read_text())
+    choices = json.loads((folder / CHOICES_FILE).read_text())
+    findings = read_findings(folder)
+    asked = questions(findings)
     return Analysis(
-        metrics=read_parquet(folder / METRICS_FILE),
-        differences=read_parquet(folder / DIFFERENCES_FILE),
+        **{name: as_table(findings, one) for name, one in _TABLES.items() if one in asked},
         scores=read_parquet(folder / SCORES_FILE),
-        datasets=read_parquet(folder / DATASETS_FILE),
-        flagged=read_parquet(folder / FLAGGED_FILE),
-        choices=_CHOICES.validate_python(findings["choices"]),
-        unscored=_UNSCORED.validate_python(findings["unscored"]),
-        factors=read_parquet(folder / FACTORS_FILE) if (folder / FACTORS_FILE).is_file() else None,
+        choices=_CHOICES.validate_python(choices["choices"]),
+        unscored=_UNSCORED.validate_python(choices["unscored"]),
     )

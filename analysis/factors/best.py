@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.arm import UPPER_BOUNDS, Cohort
-from analysis.factors.contrasts import Contrast, contrasts
+from analysis.factors.comparisons import Contrast, contrasts
 from analysis.factors.joint import Aucs, join_seeds
 from analysis.factors.measured import by_dataset
 from analysis.factors.study import SeedRows, Study, StudyArm

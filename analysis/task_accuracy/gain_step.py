@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from analysis.findings import write_findings
 from analysis.settings import AnalysisSettings
 from analysis.task_accuracy.contamination import (
     AccuracyArm,
     accuracy_cells,
     accuracy_table,
-    write_accuracy_table,
 )
 from inject.step import (
     Step,
@@ -64,4 +64,4 @@ def build(context: StepContext) -> None:
                 copies=seen_copy_counts(read_exposures(folders["model"])),
             )
         )
-    write_accuracy_table(context.out, accuracy_table(accuracy_cells(arms, settings)))
+    write_findings(context.out, {"accuracy": accuracy_table(accuracy_cells(arms, settings))})

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from analysis.arm import Column, axis_column
+from analysis.arm import Column
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.intervals.bounds import Scale, find_interval
 from analysis.intervals.clustered import Weighted, cluster
@@ -37,9 +36,6 @@ RATE_WARNING = (
 )
 EVERY = "all"
 
-MEASURES = [("value", pa.float64()), ("low", pa.float64()), ("high", pa.float64())]
-COUNTS = [(name, pa.int64()) for name in ("n_members", "n_nonmembers", "n_seeds")]
-
 
 def not_constant(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Say whether some rows of fading.parquet are of a learning rate that was not constant."""
@@ -56,21 +52,6 @@ class SinceBin(NamedTuple):
     def label(self) -> str:
         """The steps in words: `0`, `4-7`."""
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
-
-
-def fading_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of fading.parquet."""
-    texts = ("detector", "setting", "selection", "copies", "since")
-    return pa.schema(
-        [(axis_column(axis), pa.string()) for axis in axes]
-        + [(name, pa.string()) for name in texts]
-        + [("since_low", pa.int64()), ("since_high", pa.int64())]
-        + [("tokens_since", pa.float64()), ("metric", pa.string())]
-        + MEASURES
-        + [("pairs", pa.int64())]
-        + COUNTS
-        + [("interval", pa.string())]
-    )
 
 
 def since_bins(max_steps: int) -> list[SinceBin]:

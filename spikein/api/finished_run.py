@@ -15,16 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.dataset_detectors.table import dataset_schema
-from analysis.decisions.flagged import flagged_schema
+from analysis.findings import COLUMNS, FINDINGS_FILE, as_table, questions
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.results_step import DATASETS_FILE, FACTORS_FILE, FLAGGED_FILE, METRICS_FILE
 from analysis.selection.ranking import rank_detectors, reported_cell
-from analysis.selection.reported_scores import score_schema
+from analysis.selection.tuning import score_schema
 from analysis.summary import summary_sentences
-from analysis.tables import metrics_schema
-from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE
-from analysis.unlearning_audit.audit_step import AUDITS_FILE
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE
@@ -41,27 +36,20 @@ from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
 from spikein.store.artifact import open_artifact
 
 _COLUMNS = {
-    METRICS_FILE: frozenset(metrics_schema([]).names),
+    FINDINGS_FILE: frozenset(COLUMNS),
     SCORES_FILE: frozenset(score_schema([]).names),
-    DATASETS_FILE: frozenset(dataset_schema([]).names),
-    FLAGGED_FILE: frozenset(flagged_schema([]).names),
     EXAMPLES_FILE: frozenset(EXAMPLES.names),
     EXPOSURES_FILE: frozenset(EXPOSURES.names),
 }
 """What this version reads in each table."""
 
+_OF_UNLEARNING = ("unlearning", "verdict", "unlearning_audits")
+_UNLEARNING = "Give the experiment a section `unlearning`, with `forget` and `methods`."
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Run:
-    """A finished run.
-
-    Example:
-        ```python
-        run = spikein.load_run("quickstart")
-        run.metrics.to_pandas().query("metric == 'auc' and copies == 'all'")
-        run.figure("copies")
-        ```
-    """
+    """A finished run."""
 
     folder: Path
     """`runs/NAME/N/`."""
@@ -79,57 +67,88 @@ class Run:
         return self.folder / PAGE
 
     @cached_property
+    def findings(self) -> pa.Table:
+        """Everything that was found, one number a row: `question`, swept axes, the columns of all
+        questions, and `caution`; what a question does not fill is null."""
+        return read_parquet(self.folder / FINDINGS_FILE)
+
+    def table(self, question: str) -> pa.Table:
+        """Return the findings of one question as a table of its own columns.
+
+        Args:
+            question: such as `metrics`, `differences`, `accuracy`, `trajectory` or `fading`.
+
+        Raises:
+            InputError: the run did not ask it.
+        """
+        asked = questions(self.findings)
+        if question not in asked:
+            raise InputError(
+                f"the run has no findings of {question!r}",
+                where=str(self.folder / FINDINGS_FILE),
+                allowed=", ".join(asked),
+                hint=_UNLEARNING if question in _OF_UNLEARNING else None,
+            )
+        return as_table(self.findings, question)
+
+    @cached_property
     def metrics(self) -> pa.Table:
         """One row a number of the report: swept axes, model, dataset, detector, setting, selection,
         copies, variant, metric, value, low, high and the counts behind it."""
-        return self._table(METRICS_FILE)
+        return self.table("metrics")
+
+    @cached_property
+    def differences(self) -> pa.Table:
+        """Paired AUC differences to the best detector and to `loss`: as the metrics, with versus,
+        versus_setting and reference."""
+        return self.table("differences")
 
     @cached_property
     def scores(self) -> pa.Table:
         """The score of every example under each reported setting: swept axes, seed, model, row,
         example_id, detector, setting, selection, score and reason."""
-        return self._table(SCORES_FILE)
+        return read_parquet(self.folder / SCORES_FILE)
 
     @cached_property
     def dataset_detectors(self) -> pa.Table:
         """What dataset-level detectors found: swept axes, model, seed, dataset, detector, rows,
         statistic, value, low, high, p_value, p_holm, n and note."""
-        return self._table(DATASETS_FILE)
+        return self.table("dataset_detectors")
 
     @cached_property
     def flagged(self) -> pa.Table:
         """What each detector flags at the false-discovery level: swept axes, model, dataset,
         detector, setting, level, what calibrated it, how many rows it flagged, how many of them
         are non-members, their share with its interval, and the share of members found."""
-        return self._table(FLAGGED_FILE)
+        return self.table("flagged")
 
     @cached_property
     def factors(self) -> pa.Table:
         """What each factor does: swept axes, kind, factor, dataset, detector, setting, level,
         versus, term, x, value, low, high, alone_low, alone_high, p_value, n_members, n_seeds, what
         is shown of it, and why there is none."""
-        return self._table(FACTORS_FILE)
+        return self.table("factors")
 
     @cached_property
     def examples(self) -> pa.Table:
         """The ground truth: every example with its dataset, group, text, side, split and seed.
         Texts of protected datasets are left out."""
-        return self._table(EXAMPLES_FILE)
+        return read_parquet(self.folder / EXAMPLES_FILE)
 
     @cached_property
     def exposures(self) -> pa.Table:
         """When each copy was seen: swept axes, seed, example_id, copy, epoch, step, tokens before,
         window, and whether its tokens were whole."""
-        return self._table(EXPOSURES_FILE)
+        return read_parquet(self.folder / EXPOSURES_FILE)
 
     def unlearning(self) -> pa.Table:
         """Return what unlearned models forgot and kept: swept axes, model, method, dataset, copies,
         measure, detector, setting, value, low, high, forget, holdout, groups, seeds and note.
 
         Raises:
-            InputError: when the experiment made no model forget.
+            InputError: the experiment made no model forget.
         """
-        return self._unlearning_table(MEASURES_FILE)
+        return self.table("unlearning")
 
     def unlearning_verdict(self) -> pa.Table:
         """Return where each unlearned model stands between the retrained model and the original:
@@ -137,9 +156,9 @@ class Run:
         three has, groups, seeds, and note; the row `all` of a method says it in words.
 
         Raises:
-            InputError: when the experiment made no model forget.
+            InputError: the experiment made no model forget.
         """
-        return self._unlearning_table(VERDICT_FILE)
+        return self.table("verdict")
 
     def unlearning_audits(self) -> pa.Table:
         """Return what the audits of unlearned models found: swept axes, seed, method, quantity,
@@ -148,7 +167,7 @@ class Run:
         Raises:
             InputError: when the experiment has no `unlearning.audit`.
         """
-        return self._unlearning_table(AUDITS_FILE)
+        return self.table("unlearning_audits")
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -225,18 +244,6 @@ class Run:
             for label, path in zip(labels, found, strict=True)
         }
 
-    def _unlearning_table(self, name: str) -> pa.Table:
-        if not (self.folder / name).is_file():
-            raise InputError(
-                "the run made no model forget anything",
-                where=str(self.folder),
-                hint="Give the experiment a section `unlearning`, with `forget` and `methods`.",
-            )
-        return self._table(name)
-
-    def _table(self, name: str) -> pa.Table:
-        return read_parquet(self.folder / name)
-
     def _facts(self) -> list[tuple[str, str]]:
         """Return what the run is, as names and values."""
         every = linked_artifacts(self.folder)
@@ -248,7 +255,9 @@ class Run:
             for axis, column in columns.items()
             if column in self.metrics.column_names
         }
-        sizes = {Path(name).stem: _rows(self.folder / name) for name in _COLUMNS}
+        sizes = {
+            Path(name).stem: pq.read_metadata(self.folder / name).num_rows for name in _COLUMNS
+        }
         return [
             ("finished", f"{self.record.finished}, by spikein {self.record.version}"),
             ("folder", str(self.folder)),
@@ -357,10 +366,6 @@ def _missing(folder: Path) -> list[str]:
 
 def _run_again(folder: Path) -> str:
     return f"To make them anew: spikein run {folder / EXPERIMENT}"
-
-
-def _rows(path: Path) -> int:
-    return int(pq.read_metadata(path).num_rows)
 
 
 def _auc_html(run: Run) -> str:

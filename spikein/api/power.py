@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from math import ceil, isfinite
 from pathlib import Path
 
+from analysis.factors.findings import VARIANCE
 from analysis.factors.power import (
     Assumptions,
     auc_power,
@@ -17,7 +18,6 @@ from analysis.factors.power import (
     seen_auc,
     seen_difference,
 )
-from analysis.factors.table import VARIANCE
 from analysis.factors.variances import typical
 from analysis.metrics_table import split_by_cohort
 from analysis.summary import find_headline

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from analysis.figures.figures_step import figures_step
 from analysis.results_step import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
-from analysis.trajectory.trajectory_step import trajectory_step
+from analysis.trajectory.checkpoints import trajectory_step
 from analysis.unlearning.unlearning_step import unlearning_step
 from detect.evidence.provider import TWIN, EvidenceSources
 from detect.evidence_steps.frequency import frequency_step

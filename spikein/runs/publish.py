@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.figures.style import read_figures
+from analysis.findings import join_findings, read_findings
 from analysis.page.content import build_report, page_summary
 from analysis.page.methods import write_methods
 from analysis.page.render import write_report
-from analysis.results_step import TABLE_FILES, read_analysis
-from analysis.trajectory.trajectory_step import FADING, PROGRESS, read_trajectory
-from detect.task_accuracy.answers import ACCURACY_FILE
+from analysis.results_step import read_analysis
+from analysis.trajectory.checkpoints import read_trajectory
+from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.files import write_text
 from inject.stream.exposures import read_exposures, write_exposures
@@ -28,7 +29,7 @@ from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
 from spikein.runs.record import EXPERIMENT
-from spikein.runs.unlearning.results import copy_unlearning
+from spikein.runs.unlearning.results import copy_unlearning, unlearning_findings
 
 PAGE = "report.html"
 """What a run is read from."""
@@ -53,20 +54,12 @@ def fill_run(
     """
     results_folder = report.artifact(experiment_graph.results).path
     write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
-    for name in TABLE_FILES:
-        shutil.copyfile(results_folder / name, folder / name)
-    if experiment_graph.accuracy_gain is not None:
-        shutil.copyfile(
-            report.artifact(experiment_graph.accuracy_gain).path / ACCURACY_FILE,
-            folder / ACCURACY_FILE,
-        )
-    along = None
-    if experiment_graph.trajectory is not None:
-        made = report.artifact(experiment_graph.trajectory).path
-        for name in (PROGRESS, FADING):
-            shutil.copyfile(made / name, folder / name)
-        along = read_trajectory(made)
+    shutil.copyfile(results_folder / SCORES_FILE, folder / SCORES_FILE)
     unlearned = copy_unlearning(folder, experiment_graph, report, page_alone=page_alone)
+    steps = (experiment_graph.results, experiment_graph.accuracy_gain, experiment_graph.trajectory)
+    folders = [report.artifact(step).path for step in steps if step is not None]
+    parts = [*map(read_findings, folders), *unlearning_findings(experiment_graph, report)]
+    join_findings(folder, parts)
     (folder / "figures").mkdir()
     figures = read_figures(report.artifact(experiment_graph.figures).path)
     for figure in figures:
@@ -81,7 +74,9 @@ def fill_run(
             experiment_graph,
             report,
             analysis=read_analysis(results_folder),
-            trajectory=along,
+            trajectory=None
+            if experiment_graph.trajectory is None
+            else read_trajectory(report.artifact(experiment_graph.trajectory).path),
             unlearning=unlearned,
             figures=figures,
             figure_links=not page_alone,

@@ -1,12 +1,15 @@
-"""The measures of unlearning in a run's folder: two tables, and what the page is given."""
+"""The measures of unlearning in a run's folder: findings, and what the page is given."""
 
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+
 from analysis.figures.unlearning.measured import Row
+from analysis.findings import as_findings
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.view import UnlearningInputs
-from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE, read_tables
+from analysis.unlearning.table import read_tables
 from analysis.unlearning_audit.audit_step import AUDITS_FILE, PAGES
 from inject.settings import plain
 from inject.tables import read_parquet
@@ -21,7 +24,7 @@ def copy_unlearning(
     *,
     page_alone: bool = False,
 ) -> UnlearningInputs | None:
-    """Copy tables and the audits' pages into a run's folder; None without unlearned models.
+    """Copy the audits' pages into a run's folder; None without unlearned models.
 
     Args:
         folder: the run's.
@@ -32,12 +35,9 @@ def copy_unlearning(
     if experiment_graph.unlearning is None:
         return None
     made = report.artifact(experiment_graph.unlearning).path
-    for name in (MEASURES_FILE, VERDICT_FILE):
-        shutil.copyfile(made / name, folder / name)
     audited: list[Row] = []
     if experiment_graph.unlearning_audits is not None:
         audits = report.artifact(experiment_graph.unlearning_audits).path
-        shutil.copyfile(audits / AUDITS_FILE, folder / AUDITS_FILE)
         shutil.copytree(audits / PAGES, folder / PAGES)
         audited = read_parquet(audits / AUDITS_FILE).to_pylist()
     pages = sorted(f"{PAGES}/{path.name}" for path in folder.glob(f"{PAGES}/*.html"))
@@ -49,6 +49,18 @@ def copy_unlearning(
         audits=audited,
         audit_pages=() if page_alone else pages,
     )
+
+
+def unlearning_findings(experiment_graph: ExperimentGraph, report: RunReport) -> list[pa.Table]:
+    """Return what is found of unlearned models, as findings."""
+    if experiment_graph.unlearning is None:
+        return []
+    tables = read_tables(report.artifact(experiment_graph.unlearning).path)
+    found = [as_findings("unlearning", tables.measures), as_findings("verdict", tables.verdict)]
+    if experiment_graph.unlearning_audits is not None:
+        audits = report.artifact(experiment_graph.unlearning_audits).path
+        found.append(as_findings("unlearning_audits", read_parquet(audits / AUDITS_FILE)))
+    return found
 
 
 def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:

@@ -11,9 +11,9 @@ from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
 from analysis.decisions.flagged import (
     clustered_share,
     flagged_rows,
-    flagged_schema,
     p_values,
 )
+from analysis.findings import table_schema
 from analysis.settings import AnalysisSettings
 from analysis.validate.arms import cohort_models
 from tests.detect.ground_truths import make_truth
@@ -174,7 +174,7 @@ def test_rows_of_an_arm_are_as_counted_by_hand(every):
     settings = AnalysisSettings(false_discovery_rate=0.5)
     rows = flagged_rows(arm.cohort, arm.loaded, settings)
     assert {row["dataset"] for row in rows} == {"all", "news", "books"}
-    assert set(rows[0]) == set(flagged_schema(["copies"]).names)
+    assert set(rows[0]) == set(table_schema("flagged", ["copies"]).names)
     (loaded,) = arm.loaded
     pooled = {row["detector"]: row for row in rows if row["dataset"] == "all"}
     assert set(pooled) == set(loaded.detectors)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
 from inject.corpus.corpus import Corpus
@@ -211,7 +212,7 @@ def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finis
     assert seen.keys() <= kept
     assert sum(len(copies) for copies in seen.values()) > 20
     # Forgotten members are the row 0 of the metrics.
-    metrics = pq.read_table(root / "runs" / "tiny" / "latest" / "metrics.parquet").to_pylist()
+    metrics = read_table(root / "runs" / "tiny" / "latest", "metrics").to_pylist()
     (forgotten,) = [
         row
         for row in metrics
@@ -281,7 +282,7 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
 @pytest.mark.slow
 def test_the_page_shows_twins_and_no_shadow_model(finished):
     root, result, _ = finished
-    metrics = pq.read_table(root / "runs" / "tiny" / "latest" / "metrics.parquet")
+    metrics = read_table(root / "runs" / "tiny" / "latest", "metrics")
     assert set(metrics["model"].to_pylist()) == {"contaminated", "base", "twin", "retrained"}
     twins = {
         row["detector"]: row["copies"] for row in metrics.to_pylist() if row["model"] == "twin"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from analysis.arm import Cohort
-from analysis.decisions.flagged import flagged_schema
+from analysis.findings import question_table
 from analysis.page.tables.flagged_rows import flagged_view
 from analysis.results import Analysis
 
@@ -44,7 +44,7 @@ def analysis_of(rows) -> Analysis:
         differences=empty,
         scores=empty,
         datasets=empty,
-        flagged=pa.Table.from_pylist(rows, schema=flagged_schema(["train.lr"])),
+        flagged=question_table("flagged", ["train.lr"], rows),
         choices=(),
         unscored=(),
     )

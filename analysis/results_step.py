@@ -18,14 +18,7 @@ from analysis.results import Analysis, CohortChoice, analyse
 from analysis.settings import AnalysisSettings
 from detect.scores.table import SCORES_FILE, default_settings
 from inject.settings import plain
-from inject.step import (
-    Step,
-    StepContext,
-    StepGroup,
-    numbered_folders,
-    numbered_inputs,
-    numbered_reads,
-)
+from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
 from inject.stream.exposures import RECORDS, read_exposures, seen_copy_counts, seen_variants
 from inject.tables import read_parquet
 
@@ -46,20 +39,17 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
         settings: of the analysis.
         label: for people.
     """
-    inputs = numbered_inputs([one.steps for one in models])
-    return Step(
+    # Whether models are asked questions is visible in the graph.
+    used = plain(settings, exclude={"task_accuracy", "shards", "shuffles"})
+    return comparing_step(
+        f"{__name__}:build",
+        models,
         kind="results",
         label=label,
-        function=f"{__name__}:build",
-        settings={
-            # Whether models are asked questions is visible in the graph.
-            "analysis": plain(settings, exclude={"task_accuracy", "shards", "shuffles"}),
-            "arms": [dict(one.values) for one in models],
-        },
-        inputs=inputs,
+        settings={"analysis": used},
+        reading=RECORDS,
         libraries=("numpy", "scipy", "scikit-learn", "statsmodels"),
         code=method_roots(settings.dataset_detectors),
-        reads=numbered_reads(inputs, "model", RECORDS),
     )
 
 
@@ -91,14 +81,13 @@ def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -
         InputError: scores or exposures are missing or damaged.
     """
     found = []
-    for number, model in enumerate(models):
-        folders = numbered_folders(inputs, number)
+    for model, folders in compared_models(models, inputs):
         scores, examples = folders.pop("scores"), folders.pop("examples")
         training = folders.pop("model", None)
         seen = None if training is None else read_exposures(training)
         found.append(
             Arm(
-                axes=dict(model["axes"]),
+                axes=model["axes"],
                 seed=model["seed"],
                 model=model["model"],
                 scores=scores,

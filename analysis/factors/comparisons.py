@@ -1,7 +1,7 @@
 """Which arms are compared: each value of a swept axis with the first, all else being equal."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,12 @@ class Contrast(NamedTuple):
     """Members behind it, over the seeds: those of the arm with fewer."""
     reason: str
     """Why there is no interval; empty where there is one."""
+
+    def columns(self) -> dict[str, Any]:
+        """Return the difference as columns of a finding."""
+        values = self._asdict()
+        counts = {"n_members": values.pop("members"), "n_seeds": values.pop("seeds")}
+        return {**values, **counts}
 
 
 def difference_of(one: Aucs, other: Aucs) -> Joint:

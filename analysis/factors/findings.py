@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import Arm, Cohort, axis_column, axis_names
-from analysis.factors.best import BestSet, Gap, compare_detectors
-from analysis.factors.comparisons import Comparison, Contrast, compare_arms
+from analysis.factors.best import compare_detectors
+from analysis.factors.comparisons import Comparison, compare_arms
 from analysis.factors.fieller import Reach, Stretch, reach_text
 from analysis.factors.measured import measure_arm
 from analysis.factors.regression import Regression, regress
@@ -25,7 +25,7 @@ from analysis.factors.responses import (
     row_responses,
 )
 from analysis.factors.study import Study, collect_study
-from analysis.factors.variances import Component, variance_components
+from analysis.factors.variances import variance_components
 from analysis.findings import question_table
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
@@ -33,10 +33,7 @@ from analysis.tables import POOLED
 
 RESPONSE = "response"
 CONTRAST = "contrast"
-VARIANCE = "variance"
 REGRESSION = "regression"
-BEST = "best"
-GAP = "gap"
 Row = dict[str, Any]
 _BLANK: Row = {
     **dict.fromkeys(("factor", "dataset", "detector", "setting", "level", "versus", "term"), ""),
@@ -130,7 +127,6 @@ def short_number(value: float) -> str:
 
 def comparison_rows(comparison: Comparison) -> Iterator[Row]:
     """Yield one difference of two arms."""
-    found = comparison.contrast
     yield {
         **comparison.cohort.columns(),
         "kind": CONTRAST,
@@ -141,22 +137,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
         "level": comparison.level,
         "versus": comparison.versus,
         "term": "difference",
-        **_contrast_fields(found),
-    }
-
-
-def component_row(found: Component) -> Row:
-    """Return one estimate of a variance."""
-    return {
-        **found.cohort.columns(),
-        "kind": VARIANCE,
-        "factor": found.axis,
-        "dataset": POOLED,
-        "detector": found.detector,
-        "term": found.term,
-        "value": found.value,
-        "n_members": found.members,
-        "n_seeds": found.seeds,
+        **comparison.contrast.columns(),
     }
 
 
@@ -194,52 +175,12 @@ def regression_rows(axes: Sequence[str], detector: str, found: Regression | str)
         yield {**head, "factor": name, "term": "coefficient", "reason": reason}
 
 
-def detector_rows(found: BestSet | Gap) -> Iterator[Row]:
-    """Yield the contestants of one arm and dataset, or one gap to an upper bound."""
-    head = {**found.cohort.columns(), "dataset": found.dataset}
-    if isinstance(found, Gap):
-        yield {
-            **head,
-            "kind": GAP,
-            "detector": found.detector,
-            "versus": found.bound,
-            "term": "difference",
-            **_contrast_fields(found.contrast),
-        }
-        return
-    for name, value in found.aucs.items():
-        yield {
-            **head,
-            "kind": BEST,
-            "detector": name,
-            "term": "auc",
-            "value": value,
-            "n_members": found.rows,
-            "n_seeds": found.seeds,
-            "shown": "may be the best" if name in found.members else "",
-        }
-
-
-def _contrast_fields(found: Contrast) -> Row:
-    return {
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "alone_low": found.alone_low,
-        "alone_high": found.alone_high,
-        "p_value": found.p_value,
-        "n_members": found.members,
-        "n_seeds": found.seeds,
-        "reason": found.reason,
-    }
-
-
 class FactorLines(NamedTuple):
     """What is found about one detector by itself."""
 
     responses: list[Response]
     comparisons: list[Comparison]
-    components: list[Component]
+    components: list[Row]
 
 
 def analyse_factors(
@@ -270,10 +211,9 @@ def analyse_factors(
             *(
                 row
                 for arm in study.arms
-                for found in compare_detectors(study, arm, confidence=confidence)
-                for row in detector_rows(found)
+                for row in compare_detectors(study, arm, confidence=confidence)
             ),
-            *(component_row(found) for one in lines for found in one.components),
+            *(row for one in lines for row in one.components),
         ],
     )
 

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column, short_axis
-from analysis.factors.findings import BEST, CONTRAST, GAP, REGRESSION, RESPONSE
+from analysis.factors.best import BEST, GAP
+from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
 from analysis.page.tables.listing import Listing, listing, p_text
 from analysis.tables import POOLED

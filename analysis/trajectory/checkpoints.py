@@ -32,14 +32,7 @@ from analysis.trajectory.slopes import PreparedCheckpoint
 from detect.scores.table import default_settings
 from inject.errors import InputError
 from inject.settings import plain
-from inject.step import (
-    Step,
-    StepContext,
-    StepGroup,
-    numbered_folders,
-    numbered_inputs,
-    numbered_reads,
-)
+from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
 from inject.stream.exposures import EXPOSURES, ExposureSoFar, exposure_until, read_exposures
 
 Axes = tuple[tuple[str, str], ...]
@@ -236,36 +229,30 @@ def trajectory_step(
         settings: of the analysis.
         label: for people.
     """
-    inputs = numbered_inputs([one.steps for one in checkpoints])
-    return Step(
+    return comparing_step(
+        f"{__name__}:build",
+        checkpoints,
         kind="trajectory",
         label=label,
-        function=f"{__name__}:build",
-        settings={
-            "analysis": plain(settings, exclude=_UNUSED),
-            "checkpoints": [dict(one.values) for one in checkpoints],
-        },
-        inputs=inputs,
+        settings={"analysis": plain(settings, exclude=_UNUSED)},
+        reading=EXPOSURES,
         libraries=("numpy",),
-        reads=numbered_reads(inputs, "model", EXPOSURES),
     )
 
 
 def build(context: StepContext) -> None:
     """Compare the checkpoints, and write both tables."""
     exposures = cache(read_exposures)
-    checkpoints = []
-    for number, values in enumerate(context.settings["checkpoints"]):
-        folders = numbered_folders(context.inputs, number)
-        checkpoints.append(
-            Checkpoint(
-                **{**values, "axes": dict(values["axes"])},
-                scores=folders["scores"],
-                examples=folders["examples"],
-                defaults=default_settings(folders["scores"]),
-                seen=exposure_until(exposures(folders["model"]), values["step"]),
-            )
+    checkpoints = [
+        Checkpoint(
+            **values,
+            scores=folders["scores"],
+            examples=folders["examples"],
+            defaults=default_settings(folders["scores"]),
+            seen=exposure_until(exposures(folders["model"]), values["step"]),
         )
+        for values, folders in compared_models(context.settings["arms"], context.inputs)
+    ]
     found = trajectory_tables(
         checkpoints,
         AnalysisSettings.model_validate(context.settings["analysis"]),

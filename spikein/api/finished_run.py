@@ -30,6 +30,7 @@ from inject.tables import read_parquet
 from spikein import __version__
 from spikein.api.folders import AnyPath, runs_folder
 from spikein.config.yaml_document import read_document
+from spikein.pipeline.models import MODELS_FILE
 from spikein.runs.folder import find_run, homes, is_run, linked_artifacts, numbered
 from spikein.runs.publish import PAGE
 from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
@@ -43,6 +44,7 @@ _COLUMNS = {
 }
 """What this version reads in each table."""
 
+_AGAIN = "To make them anew: spikein run {}"
 _OF_UNLEARNING = ("unlearning", "verdict", "unlearning_audits")
 _UNLEARNING = "Give the experiment a section `unlearning`, with `forget` and `methods`."
 
@@ -71,6 +73,12 @@ class Run:
         """Everything that was found, one number a row: `question`, swept axes, the columns of all
         questions, and `caution`; what a question does not fill is null."""
         return read_parquet(self.folder / FINDINGS_FILE)
+
+    @cached_property
+    def models(self) -> pa.Table:
+        """One row a model: swept axes, arm, role, method, condition, the folders in the store of
+        the model and of its scores, seed and checkpoint."""
+        return read_parquet(self.folder / MODELS_FILE)
 
     def table(self, question: str) -> pa.Table:
         """Return the findings of one question as a table of its own columns.
@@ -235,7 +243,7 @@ class Run:
                 f"store (the first: {gone[0]})",
                 where=str(self.folder),
                 hint="The run's tables and figures are whole without them. "
-                + _run_again(self.folder),
+                + _AGAIN.format(self.folder / EXPERIMENT),
             )
         # A label alone is not always one artifact: then its digest tells them apart.
         labels = [open_artifact(path).manifest.label for path in found]
@@ -316,13 +324,13 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
     """
     folder = _find(Path(run), runs_folder(runs))
     record = checked_record(folder)
-    missing = _missing(folder)
-    if missing:
+    again = _AGAIN.format(folder / EXPERIMENT)
+    if missing := _missing(folder):
         raise InputError(
             f"the run was made by spikein {record.version}, this is spikein {__version__}, and its "
             f"folder lacks {'; '.join(missing)}",
             where=str(folder),
-            hint=f"Its page stays as it was made ({folder / PAGE}). {_run_again(folder)}",
+            hint=f"Its page stays as it was made ({folder / PAGE}). {again}",
         )
     return Run(folder=folder, record=record)
 
@@ -357,15 +365,11 @@ def _missing(folder: Path) -> list[str]:
             lacking = sorted(columns - set(pq.read_schema(path).names))
         except (OSError, pa.ArrowInvalid) as error:
             raise InputError(
-                f"cannot be read: {error}", where=str(path), hint=_run_again(folder)
+                f"cannot be read: {error}", where=str(path), hint=_AGAIN.format(folder / EXPERIMENT)
             ) from None
         if lacking:
             found.append(f"columns of {name} ({', '.join(lacking)})")
     return found
-
-
-def _run_again(folder: Path) -> str:
-    return f"To make them anew: spikein run {folder / EXPERIMENT}"
 
 
 def _auc_html(run: Run) -> str:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, replace
 from math import ceil, isfinite
 from pathlib import Path
 
-from analysis.factors.findings import VARIANCE
 from analysis.factors.power import (
     Assumptions,
     auc_power,
@@ -18,7 +17,7 @@ from analysis.factors.power import (
     seen_auc,
     seen_difference,
 )
-from analysis.factors.variances import typical
+from analysis.factors.variances import VARIANCE, typical
 from analysis.metrics_table import split_by_cohort
 from analysis.summary import find_headline
 from inject.errors import InputError, did_you_mean

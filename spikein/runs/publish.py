@@ -25,6 +25,7 @@ from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
+from spikein.pipeline.models import MODELS_FILE, models_table
 from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
@@ -65,6 +66,7 @@ def fill_run(
     for figure in figures:
         for path in figure.files:
             shutil.copyfile(path, folder / "figures" / path.name)
+    _write_models(folder, experiment_graph, report)
     _write_examples(folder, experiment_graph, report)
     _write_exposures(folder, experiment_graph, report)
     for outcome in report.outcomes:
@@ -89,6 +91,21 @@ def fill_run(
     summary = page_summary(page)
     write_summary(folder, summary, arms=len(experiment_graph.nodes))
     return summary.lines
+
+
+def _write_models(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
+    """Write a row for each model that was made."""
+    folders = {
+        outcome.step.digest: "/".join(outcome.artifact.path.parts[-2:])
+        for outcome in report.outcomes
+    }
+    models = [
+        model
+        for node in experiment_graph.nodes
+        for model in node.models
+        if model.node.step is None or model.node.step.digest in folders
+    ]
+    pq.write_table(models_table(models, folders), folder / MODELS_FILE)
 
 
 def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:

@@ -9,8 +9,9 @@ from detect.scores_step import scores_step
 from inject.errors import InputError
 from inject.step import Step
 from spikein.config.sweep import ArmExperiment
+from spikein.pipeline.models import RETRAINED, Model
 from spikein.pipeline.training import ModelNode
-from spikein.pipeline.twin_models import RETRAINED, Reported, TwinNodes
+from spikein.pipeline.twin_models import TwinNodes
 from spikein.pipeline.unlearning.further_scores import probes_of
 from spikein.pipeline.unlearning.nodes import UnlearnedModel, UnlearningNodes
 from train.device import Device
@@ -30,7 +31,7 @@ class ScoredArm(NamedTuple):
     base: ModelNode | None
     base_scores: Step | None
     twins: TwinNodes
-    reported: tuple[Reported, ...]
+    reported: tuple[Model, ...]
     sources: EvidenceSources
     device: Device
     """What it will run on; decides the number format that `auto` stands for."""
@@ -80,7 +81,7 @@ def unlearning_nodes(given: ScoredArm) -> UnlearningNodes | None:
                 further=probes.of(trained, role="unlearned", relearnt=True),
             )
         )
-    known = {one.model: one.scores for one in given.reported}
+    known = {one.role: one.scores for one in given.reported if one.scores is not None}
     return UnlearningNodes(
         arm=arm,
         examples=given.examples,

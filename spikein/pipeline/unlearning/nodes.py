@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from detect.evidence.provider import EvidenceSources
 from inject.step import Step
 from spikein.config.sweep import ArmExperiment
+from spikein.pipeline.models import Model
 from spikein.pipeline.training import ModelNode
-from spikein.pipeline.twin_models import Twin
 from train.unlearn.registry import MethodSetting
 
 
@@ -55,7 +55,7 @@ class UnlearningNodes:
     original: Step
     """The arm's contaminated model."""
     original_scores: Step
-    retrained: Twin
+    retrained: Model
     retrained_scores: Step
     base: ModelNode | None
     base_scores: Step | None

@@ -48,7 +48,7 @@ def one_artifact(root: Path, kind: str, label: str = "*") -> Path:
 
 
 def test_the_run_folder_holds_what_the_documents_say(finished):
-    _, _, result = finished
+    _, root, result = finished
     names = {path.name for path in result.folder.iterdir() if not path.name.startswith(".")}
     assert names == {
         "report.html",
@@ -72,6 +72,10 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
     ]  # fmt: skip
     models = set(read_table(result.folder, "metrics")["model"].to_pylist())
     assert models == {"contaminated", "base"}
+    records = pq.read_table(result.folder / "models.parquet").to_pylist()
+    assert [row["role"] for row in records] == ["contaminated", "base"]
+    assert all((root / "store" / row[made]).is_dir() for row in records
+               for made in ("artifact", "scores"))  # fmt: skip
     page = result.report.read_text()
     assert "Audit of the training streams" in page
     assert not re.search(r"(src|href)=\"https?:", page)

@@ -74,7 +74,7 @@ def test_twins_leave_the_arm_and_its_base_as_they_were(tiny):
     for one, other in zip(plain.nodes, beside.nodes, strict=True):
         assert one.trained.digest == other.trained.digest
         assert one.plan.digest == other.plan.digest
-        assert one.base_scores.digest == other.base_scores.digest
+        assert one.base.scores.digest == other.base.scores.digest
 
 
 def steps_of(step: Step) -> list[Step]:
@@ -91,7 +91,7 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
             assert twin.trained.settings == node.trained.settings
             assert ("base" in twin.trained.inputs) == bool(base)
             if base:
-                assert twin.trained.inputs["base"].digest == node.base.step.digest
+                assert twin.trained.inputs["base"].digest == node.base.node.step.digest
         assert len({twin.trained.digest for twin in twins}) == 4
 
 
@@ -106,14 +106,14 @@ def test_the_reference_can_be_the_clean_twin(tiny):
     (node,) = graph_of(tiny, "detect.reference=twin").nodes
     clean = node.twins.clean.trained
     assert node.scores.inputs["reference"].inputs["model"].digest == clean.digest
-    by_model = {one.model: one.scores for one in node.reported}
+    by_model = {one.role: one.scores for one in node.reported}
     assert by_model["retrained"].inputs["reference"].inputs["model"].digest == clean.digest
     # The twin is not compared with itself, nor the shared base model with one arm's twin.
-    for scores in (by_model["twin"], node.base_scores):
+    for scores in (by_model["twin"], node.base.scores):
         assert "reference" not in scores.settings["defaults"]
         assert "loss" in scores.settings["defaults"]
     (node,) = graph_of(tiny).nodes
-    assert node.scores.inputs["reference"].inputs["model"].digest == node.base.step.digest
+    assert node.scores.inputs["reference"].inputs["model"].digest == node.base.node.step.digest
 
 
 def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):

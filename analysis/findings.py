@@ -1,8 +1,8 @@
 """`findings.parquet`: everything that an experiment found, one number a row.
 
-Each row answers a question. `QUESTIONS` names the questions with the columns that their rows fill;
-`as_table` returns the rows of one with these columns alone. A new kind of finding is a line there,
-and a function that makes its rows. Columns that a question does not fill are null.
+Each row answers a question; `as_table` returns the rows of one. `QUESTIONS` names those whose
+tables have columns of their own, any other has the columns of the findings: a new kind of finding
+is a function that makes its rows, and a line where it is called. What a row does not say is null.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,16 +76,21 @@ QUESTIONS: Mapping[str, Mapping[str, str]] = {
 """Of each question the columns of its table, in order, each with the column that keeps it."""
 
 
+def columns_of(question: str) -> Mapping[str, str]:
+    """Return the columns of a question's table, each with the column that keeps it."""
+    return QUESTIONS.get(question) or {name: name for name in COLUMNS if name != "question"}
+
+
 def table_schema(question: str, axes: Sequence[str]) -> pa.Schema:
     """Return the columns of a question's table.
 
     Args:
-        question: of `QUESTIONS`.
+        question: its name.
         axes: the swept axes, by their dotted keys.
     """
     swept = [(axis_column(axis), pa.string()) for axis in axes]
     return pa.schema(
-        [*swept, *((shown, COLUMNS[kept]) for shown, kept in QUESTIONS[question].items())]
+        [*swept, *((shown, COLUMNS[kept]) for shown, kept in columns_of(question).items())]
     )
 
 
@@ -126,7 +131,7 @@ def as_table(findings: pa.Table, question: str) -> pa.Table:
     """Return the rows of one question with its own columns, under their own names."""
     mine = findings.filter(pc.equal(findings["question"], question))
     axes = [name for name in findings.column_names if name not in COLUMNS]
-    names = {**{axis: axis for axis in axes}, **QUESTIONS[question]}
+    names = {**{axis: axis for axis in axes}, **columns_of(question)}
     table = mine.select(list(names.values())).rename_columns(list(names))
     return table.replace_schema_metadata(None)
 
@@ -138,7 +143,7 @@ def read_table(folder: Path, question: str) -> pa.Table:
 
 def as_findings(question: str, table: pa.Table) -> pa.Table:
     """Return a question's table with all columns of the findings."""
-    own = QUESTIONS[question]
+    own = columns_of(question)
     axes = [name for name in table.column_names if name not in own]
     values = {own.get(name, name): table[name] for name in table.column_names}
     values["question"] = pa.array([question] * len(table), pa.string())

@@ -67,7 +67,8 @@ def build(context: StepContext) -> None:
     analysis = analyse(arms, settings, progress=on_cohort)
     context.report(len(arms), len(arms), unit="models", note="factors")
     factors = analyse_factors(arms, analysis.choices_by_cohort, settings)
-    write_analysis(context.out, replace(analysis, factors=factors))
+    tables = {**analysis.tables, "factors": factors}
+    write_analysis(context.out, replace(analysis, tables=tables))
 
 
 def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -> list[Arm]:
@@ -103,20 +104,9 @@ def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -
     return found
 
 
-_TABLES = {
-    "metrics": "metrics",
-    "differences": "differences",
-    "datasets": "dataset_detectors",
-    "flagged": "flagged",
-    "factors": "factors",
-}
-"""Tables of an `Analysis` by the question that each answers."""
-
-
 def write_analysis(folder: Path, analysis: Analysis) -> None:
     """Write an analysis into a folder."""
-    tables = {question: getattr(analysis, name) for name, question in _TABLES.items()}
-    write_findings(folder, {name: table for name, table in tables.items() if table is not None})
+    write_findings(folder, analysis.tables)
     pq.write_table(analysis.scores, folder / SCORES_FILE)
     choices = {
         "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
@@ -133,9 +123,8 @@ def read_analysis(folder: Path) -> Analysis:
     """
     choices = json.loads((folder / CHOICES_FILE).read_text())
     findings = read_findings(folder)
-    asked = questions(findings)
     return Analysis(
-        **{name: as_table(findings, one) for name, one in _TABLES.items() if one in asked},
+        tables={name: as_table(findings, name) for name in questions(findings)},
         scores=read_parquet(folder / SCORES_FILE),
         choices=_CHOICES.validate_python(choices["choices"]),
         unscored=_UNSCORED.validate_python(choices["unscored"]),

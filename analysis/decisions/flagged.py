@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from analysis.arm import Cohort, LoadedArm
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
+from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
 
 Floats = npt.NDArray[np.float64]
@@ -34,13 +35,17 @@ class ShareEnds(NamedTuple):
 
 
 def flagged_rows(
-    cohort: Cohort, loaded: Sequence[LoadedArm], settings: AnalysisSettings
+    cohort: Cohort,
+    loaded: Sequence[LoadedArm],
+    choices: Sequence[Choice],
+    settings: AnalysisSettings,
 ) -> list[dict[str, Any]]:
     """Return a row for each detector and dataset of a cohort; none without a split `tune`.
 
     Args:
         cohort: which arm.
         loaded: its models, one a seed; rows are flagged in each by itself, and counted together.
+        choices: the settings chosen on `tune`, which decide nothing here.
         settings: of the analysis.
     """
     names = list(dict.fromkeys(name for arm in loaded for name in arm.dataset))

@@ -23,7 +23,7 @@ from analysis.trajectory.slopes import (
     PreparedCheckpoint,
     fading_slope,
     mean_sample,
-    place_dataset,
+    place_datasets,
 )
 
 FADING_SLOPE = "fading_slope"
@@ -124,18 +124,16 @@ def _fading_row(
     parts: list[list[Weighted]] = []
     pairs = members = nonmembers = 0
     times = 0.0
-    for seed in sorted({arm.loaded.arm.seed for one in scored for arm in one.arms}):
+    for datasets in place_datasets(scored, column, cell):
         parts.append([])
-        names = dict.fromkeys(name for one in scored for arm in one.arms for name in arm.compared)
-        for dataset in names:
-            every, groups = place_dataset(scored, seed, dataset, column, cell)
+        for dataset, every, groups in datasets:
             held = [
                 one.among((steps >= since.low) & (steps <= since.high))
                 for one in every
                 for steps in (np.rint(2**one.doublings - 1),)
             ]
             held = [one for one in held if len(one.rows)]
-            if groups is None or not held:
+            if not held:
                 continue
             count = sum(len(one.rows) for one in held)
             sample = mean_sample(held, groups.of_row, groups.counts[dataset])

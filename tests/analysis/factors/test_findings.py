@@ -263,7 +263,7 @@ def test_parts_have_equally_many_of_every_stratum():
 
 def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     arms, settings, analysis, found = study
-    whole = replace(analysis, factors=found)
+    whole = replace(analysis, tables={**analysis.tables, "factors": found})
     write_analysis(tmp_path, whole)
     read = read_analysis(tmp_path)
     assert read.factors is not None

@@ -186,7 +186,7 @@ class FactorLines(NamedTuple):
 def analyse_factors(
     arms: Sequence[Arm], choices: Mapping[Cohort, Sequence[Choice]], settings: AnalysisSettings
 ) -> pa.Table:
-    """Analyse the factors of a study; returns `factors.parquet` (`analysis.factors.findings`).
+    """Analyse the factors of a study; returns the table of what was found.
 
     Args:
         arms: all models of an experiment.

@@ -1,4 +1,4 @@
-"""What the page shows of the factors: sentences and tables, from `factors.parquet` alone."""
+"""What the page shows of the factors: sentences and tables, from the findings about them alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def factors_view(
     """Return what the page shows; None where the study varies nothing.
 
     Args:
-        table: `factors.parquet`.
+        table: the findings about the factors.
         axes: the swept axes.
         detectors: in the page's order, the best first.
     """

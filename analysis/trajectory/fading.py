@@ -38,7 +38,7 @@ EVERY = "all"
 
 
 def not_constant(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether some rows of fading.parquet are of a learning rate that was not constant."""
+    """Say whether some rows of the question `fading` are of a learning rate that was not constant."""
     return any(row["interval"].endswith(NOT_CONSTANT) for row in rows)
 
 
@@ -74,7 +74,7 @@ def fading_rows(
     selections: Sequence[str],
     settings: AnalysisSettings,
 ) -> list[dict[str, Any]]:
-    """Return one detector setting's rows of fading.parquet.
+    """Return one detector setting's rows of the question `fading`.
 
     Args:
         head: the axes' columns.

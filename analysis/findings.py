@@ -1,8 +1,8 @@
 """`findings.parquet`: everything that an experiment found, one number a row.
 
-Each row answers a question. `QUESTIONS` names the questions with the columns that their rows fill;
-`as_table` returns the rows of one with these columns alone. A new kind of finding is a line there,
-and a function that makes its rows. Columns that a question does not fill are null.
+Each row answers a question; `as_table` returns the rows of one. `QUESTIONS` names those whose
+tables have columns of their own, any other has the columns of the findings: a new kind of finding
+is a function that makes its rows, and a line where it is called. What a row does not say is null.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,16 +76,21 @@ QUESTIONS: Mapping[str, Mapping[str, str]] = {
 """Of each question the columns of its table, in order, each with the column that keeps it."""
 
 
+def columns_of(question: str) -> Mapping[str, str]:
+    """Return the columns of a question's table, each with the column that keeps it."""
+    return QUESTIONS.get(question) or {name: name for name in COLUMNS if name != "question"}
+
+
 def table_schema(question: str, axes: Sequence[str]) -> pa.Schema:
     """Return the columns of a question's table.
 
     Args:
-        question: of `QUESTIONS`.
+        question: its name.
         axes: the swept axes, by their dotted keys.
     """
     swept = [(axis_column(axis), pa.string()) for axis in axes]
     return pa.schema(
-        [*swept, *((shown, COLUMNS[kept]) for shown, kept in QUESTIONS[question].items())]
+        [*swept, *((shown, COLUMNS[kept]) for shown, kept in columns_of(question).items())]
     )
 
 
@@ -98,7 +103,7 @@ def question_table(
 
 def write_findings(folder: Path, tables: Mapping[str, pa.Table]) -> None:
     """Write the tables of questions into a folder, as one file, whole or not at all."""
-    parts = [_kept(question, table) for question, table in tables.items()]
+    parts = [as_findings(question, table) for question, table in tables.items()]
     _write(folder, pa.concat_tables(parts), tables)
 
 
@@ -126,7 +131,7 @@ def as_table(findings: pa.Table, question: str) -> pa.Table:
     """Return the rows of one question with its own columns, under their own names."""
     mine = findings.filter(pc.equal(findings["question"], question))
     axes = [name for name in findings.column_names if name not in COLUMNS]
-    names = {**{axis: axis for axis in axes}, **QUESTIONS[question]}
+    names = {**{axis: axis for axis in axes}, **columns_of(question)}
     table = mine.select(list(names.values())).rename_columns(list(names))
     return table.replace_schema_metadata(None)
 
@@ -136,13 +141,15 @@ def read_table(folder: Path, question: str) -> pa.Table:
     return as_table(read_findings(folder), question)
 
 
-def _kept(question: str, table: pa.Table) -> pa.Table:
-    """Return a question's table with all columns."""
-    own = QUESTIONS[question]
+def as_findings(question: str, table: pa.Table) -> pa.Table:
+    """Return a question's table with all columns of the findings."""
+    own = columns_of(question)
     axes = [name for name in table.column_names if name not in own]
     values = {own.get(name, name): table[name] for name in table.column_names}
     values["question"] = pa.array([question] * len(table), pa.string())
-    schema = pa.schema([*((axis, pa.string()) for axis in axes), *COLUMNS.items()])
+    schema = pa.schema(
+        [*((axis, pa.string()) for axis in axes), *COLUMNS.items()], {_ASKED: question}
+    )
     nothing = {name: pa.nulls(len(table), kind) for name, kind in COLUMNS.items()}
     return pa.table({**nothing, **values}, schema=schema)
 

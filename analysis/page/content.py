@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from analysis.arm import Arm, axis_names
 from analysis.checks.validity import Check, check_validity
+from analysis.copy_bins import passage_sentences
 from analysis.figures.style import ReportFigure
+from analysis.findings import read_table
 from analysis.metrics_table import split_by_cohort
 from analysis.page.background import background_audit
 from analysis.page.methods import MethodsInputs, describe_methods
@@ -24,12 +26,10 @@ from analysis.page.tables.detector_costs import DetectorWork
 from analysis.page.trajectory import trajectory_view
 from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_view
-from analysis.passage_copies import passage_sentences
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings
 from analysis.summary import summary_sentences
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
-from analysis.task_accuracy.contamination import read_accuracy_table
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_table import DetectorFacts
 from detect.guarded_call import NO_SCORE
@@ -113,7 +113,7 @@ def build_report(inputs: PageInputs) -> Report:
         backgrounds=[background_audit(*audit) for audit in audits if audit is not None],
         accuracy_gains=[]
         if inputs.accuracy is None
-        else accuracy_gain_tables(read_accuracy_table(inputs.accuracy), axes),
+        else accuracy_gain_tables(read_table(inputs.accuracy, "accuracy"), axes),
         trajectory=None
         if inputs.trajectory is None
         else trajectory_view(inputs.trajectory, inputs.swept),

@@ -1,4 +1,4 @@
-"""What the page shows of the factors: sentences and tables, from `factors.parquet` alone."""
+"""What the page shows of the factors: sentences and tables, from the findings about them alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column, short_axis
+from analysis.factors.best import BEST, GAP
+from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
-from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE
 from analysis.page.tables.listing import Listing, listing, p_text
 from analysis.tables import POOLED
 
@@ -38,7 +39,7 @@ def factors_view(
     """Return what the page shows; None where the study varies nothing.
 
     Args:
-        table: `factors.parquet`.
+        table: the findings about the factors.
         axes: the swept axes.
         detectors: in the page's order, the best first.
     """

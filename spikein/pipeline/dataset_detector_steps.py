@@ -1,7 +1,5 @@
 """Which steps an arm's results read besides its scores, for the dataset-level detectors asked."""
 
-from typing import NamedTuple
-
 from analysis.dataset_detectors.registry import asked_dataset_detectors
 from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TARGET
 from analysis.settings import AnalysisSettings
@@ -16,17 +14,10 @@ from inject.step import Step
 from spikein.pipeline.training import ModelNode
 
 
-class FurtherSteps(NamedTuple):
-    """Steps by the name that the results know them by, and notes on what is left out."""
-
-    steps: dict[str, Step]
-    notes: tuple[str, ...]
-
-
 def further_steps(
     model: ModelNode, sources: EvidenceSources, analysis: AnalysisSettings
-) -> FurtherSteps:
-    """Return what dataset-level detectors read of an arm's model.
+) -> tuple[dict[str, Step], tuple[str, ...]]:
+    """Return what dataset-level detectors read of an arm's model, and notes on what is left out.
 
     Raises:
         InputError: an unknown detector, or one that was named and lacks a reference model.
@@ -57,4 +48,4 @@ def further_steps(
         if analysis.dataset_detectors != "all":
             raise InputError(problem, where="analysis.dataset_detectors", hint=Reference.hint)
         notes.append(f"{problem}, and is left out. {Reference.hint}")
-    return FurtherSteps(steps, tuple(notes))
+    return steps, tuple(notes)

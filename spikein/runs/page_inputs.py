@@ -28,7 +28,7 @@ from inject.step import Step, library_versions
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
-from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
+from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.detector_steps import detector_steps
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
@@ -134,9 +134,9 @@ def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> lis
     """Return the models of all arms, then of their twins, as far as they were made."""
     arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
     steps = [node.trained for node in experiment_graph.nodes]
-    for node in experiment_graph.nodes:
-        twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
-        steps += [twin.trained for twin in twins if twin is not None]
+    twins = [node.twins for node in experiment_graph.nodes]
+    for clean, retrained, shadows in twins:
+        steps += [twin.trained for twin in (clean, retrained, *shadows) if twin is not None]
     # A twin that no other step reads is not made.
     made = {outcome.step.digest for outcome in report.outcomes}
     unique = {step.digest: step for step in steps if step.digest in made}
@@ -159,20 +159,17 @@ def _trained_model(
 
 def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
     """Return what each arm, and each twin that is reported, was trained on."""
-    found = []
-    for node in experiment_graph.nodes:
-        twins = [(one.model, one.twin.plan, one.twin.trained) for one in node.reported]
-        for model, plan, trained in [(CONTAMINATED, node.plan, node.trained), *twins]:
-            found.append(
-                read_stream(
-                    axes=node.arm.labels,
-                    model=model,
-                    seed=node.arm.seed,
-                    plan=report.artifact(plan).path,
-                    trained=report.artifact(trained).path,
-                )
-            )
-    return found
+    return [
+        read_stream(
+            axes=model.arm.labels,
+            model=model.role,
+            seed=model.arm.seed,
+            plan=report.artifact(model.plan).path,
+            trained=report.artifact(model.trained).path,
+        )
+        for node in experiment_graph.nodes
+        for model in (node.contaminated, *node.reported)
+    ]
 
 
 def _pools(experiment_graph: ExperimentGraph, report: RunReport) -> list[PoolReport]:
@@ -260,10 +257,10 @@ def _named_artifacts(experiment_graph: ExperimentGraph, report: RunReport) -> li
     steps = {"results": experiment_graph.results}
     for node in experiment_graph.nodes:
         steps[f"corpus {node.corpus.label}"] = node.corpus
-        if node.base is not None and node.base.step is not None:
-            steps[f"base model {node.base.label}"] = node.base.step
+        if node.base is not None and node.base.node.step is not None:
+            steps[f"base model {node.base.node.label}"] = node.base.node.step
         steps[f"model {node.arm.label}"] = node.trained
-        steps |= {f"model {one.twin.trained.label}": one.twin.trained for one in node.reported}
+        steps |= {f"model {one.trained.label}": one.trained for one in node.reported}
         for unlearned in node.unlearning.unlearned if node.unlearning else ():
             steps[f"model {unlearned.trained.label}"] = unlearned.trained
     return [

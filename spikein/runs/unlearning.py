@@ -1,13 +1,15 @@
 """What a run's folder and its page hold of unlearned models: tables, and a page an audit."""
 
-import shutil
 from pathlib import Path
 
+import pyarrow as pa
+
 from analysis.figures.unlearning.measured import Row
+from analysis.findings import as_findings
 from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.view import UnlearningInputs
-from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE, read_tables
+from analysis.unlearning.table import read_tables
 from analysis.unlearning_audit.audit import AUDITS_FILE
 from inject.settings import plain
 from inject.tables import read_parquet
@@ -25,7 +27,7 @@ def copy_unlearning(
     *,
     page_alone: bool = False,
 ) -> UnlearningInputs | None:
-    """Copy tables into a run's folder, and write the audits' pages; None without unlearned models.
+    """Write the audits' pages into a run's folder; None without unlearned models.
 
     Args:
         folder: the run's.
@@ -36,13 +38,10 @@ def copy_unlearning(
     if experiment_graph.unlearning is None:
         return None
     made = report.artifact(experiment_graph.unlearning).path
-    for name in (MEASURES_FILE, VERDICT_FILE):
-        shutil.copyfile(made / name, folder / name)
     audited: list[Row] = []
     pages: list[str] = []
     if (audits := experiment_graph.unlearning_audits) is not None:
-        shutil.copyfile(report.artifact(audits).path / AUDITS_FILE, folder / AUDITS_FILE)
-        audited = read_parquet(folder / AUDITS_FILE).to_pylist()
+        audited = read_parquet(report.artifact(audits).path / AUDITS_FILE).to_pylist()
         (folder / PAGES).mkdir()
         for step in audits.inputs.values():
             method, arm = step.settings["method"], step.settings["arm"]
@@ -67,6 +66,18 @@ def _safe(name: str) -> str:
     return "".join(
         sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name.replace(", ", ",")
     )
+
+
+def unlearning_findings(experiment_graph: ExperimentGraph, report: RunReport) -> list[pa.Table]:
+    """Return what is found of unlearned models, as findings."""
+    if experiment_graph.unlearning is None:
+        return []
+    tables = read_tables(report.artifact(experiment_graph.unlearning).path)
+    found = [as_findings("unlearning", tables.measures), as_findings("verdict", tables.verdict)]
+    if experiment_graph.unlearning_audits is not None:
+        audits = report.artifact(experiment_graph.unlearning_audits).path
+        found.append(as_findings("unlearning_audits", read_parquet(audits / AUDITS_FILE)))
+    return found
 
 
 def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:

@@ -14,57 +14,38 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from analysis.unlearning.evidence import NO_METHOD, ModelName
-from detect.evidence.needs import EvidenceSources, Role
+from analysis.unlearning.evidence import ModelName
+from detect.evidence.needs import EvidenceSources
+from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import scores_step
 from inject.errors import InputError
 from inject.plan.rewritten_pools import paraphrased_step, relearned_step
 from inject.step import Step
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import UnlearningSection
-from spikein.pipeline.training import ModelNode
-from spikein.pipeline.twin_models import RETRAINED, Reported, TwinNodes
+from spikein.pipeline.models import RETRAINED, ROLES, UNLEARNED, Model
+from spikein.pipeline.twin_models import TwinNodes
 from train.device import Device
 from train.models.block_count import block_count
+from train.models.model_node import ModelNode
 from train.models.rounded_weights import rounded_step
 from train.unlearn.job import Unlearning, unlearned_step
 from train.unlearn.registry import MethodSetting, parse_methods
 from train.unlearn.relearning.relearning_step import relearnt_step
 
-_ROLES: Mapping[ModelName, Role] = {
-    "original": "arm",
-    "retrained": "retrained",
-    "unlearned": "unlearned",
-    "base": "base",
+_NAMES: Mapping[str, ModelName] = {
+    CONTAMINATED: "original",
+    RETRAINED: "retrained",
+    UNLEARNED: "unlearned",
+    BASE: "base",
 }
-"""What each model is to its arm, as scores know it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredArm:
-    """What an arm has already."""
-
-    arm: ArmExperiment
-    examples: Step
-    plan: Step
-    trained: Step
-    scores: Step
-    base: ModelNode | None
-    base_scores: Step | None
-    twins: TwinNodes
-    reported: tuple[Reported, ...]
-    sources: EvidenceSources
-    device: Device
-    """What it will run on; decides the number format that `auto` stands for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedModel:
     """A model of an arm, as the measures of unlearning compare it."""
 
-    role: ModelName
-    node: ModelNode
-    scores: Step
+    model: Model
     setting: MethodSetting | None = None
     """The method that made it; its label is unique in the arm."""
     relearned: Mapping[int, Step] = field(default_factory=dict)
@@ -74,16 +55,21 @@ class ComparedModel:
     """A name of `unlearning.conditions` to the scores under it."""
 
     @property
-    def method(self) -> str:
-        """The label of the method's setting."""
-        return NO_METHOD if self.setting is None else self.setting.label
+    def name(self) -> ModelName:
+        """What the measures call it."""
+        return _NAMES[self.model.role]
 
     @property
     def trained(self) -> Step:
         """A `model` artifact: checkpoint, tokenizer, `log.parquet`, `exposures.parquet`."""
-        if self.node.step is None:
-            raise TypeError("a pretrained model was not trained here")
-        return self.node.step
+        return self.model.trained
+
+    @property
+    def scores(self) -> Step:
+        """Of all rows of the pool."""
+        if self.model.scores is None:
+            raise LookupError(f"the {self.name} model is not scored")
+        return self.model.scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +92,14 @@ class UnlearningNodes:
     general: Step | None
     """General text, which no model was fed: an `examples` artifact."""
 
-    def model(self, role: ModelName) -> ComparedModel:
-        """Return the one model of a role."""
-        return next(model for model in self.models if model.role == role)
+    def model(self, name: ModelName) -> ComparedModel:
+        """Return the one model of a name."""
+        return next(model for model in self.models if model.name == name)
 
     @property
     def unlearned(self) -> tuple[ComparedModel, ...]:
         """The models that were made to forget."""
-        return tuple(model for model in self.models if model.role == "unlearned")
+        return tuple(model for model in self.models if model.name == "unlearned")
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -126,51 +112,63 @@ class UnlearningNodes:
         return tuple(found)
 
 
-def unlearning_nodes(given: ScoredArm, general: Step | None) -> UnlearningNodes | None:
+def unlearning_nodes(
+    contaminated: Model,
+    base: Model | None,
+    twins: TwinNodes,
+    sources: EvidenceSources,
+    *,
+    general: Step | None,
+    device: Device,
+) -> UnlearningNodes | None:
     """Return the unlearned models of an arm and their scores; None without the section.
 
     Args:
-        given: what the arm has already.
+        contaminated: the arm's own model, with scores.
+        base: the model that it starts from.
+        twins: of the arm, with scores.
+        sources: what the detectors' needs are met with.
         general: text that no model was fed.
+        device: what it will run on; decides the number format that `auto` stands for.
 
     Raises:
         InputError: no detector that is asked for looks at a model, a method cannot be found, or
             looks at a block that the model lacks.
     """
-    section = given.arm.experiment.unlearning
+    section, retrained = contaminated.arm.experiment.unlearning, twins.retrained
     if section is None:
         return None
-    retrained = given.twins.retrained
     if retrained is None:
         raise TypeError("a forget set without a retrained model")
-    probes = _Probes(given, section, retrained.membership)
-    known = {one.model: one.scores for one in given.reported}
+    probes = _Probes(contaminated, sources, section, retrained.membership)
     models = [
-        probes.model("original", given.trained, given.scores),
-        probes.model("retrained", retrained.trained, known[RETRAINED]),
-        *(probes.unlearned(setting) for setting in _settings(given, section)),
+        probes.probed(contaminated),
+        probes.probed(retrained),
+        *(probes.unlearned(setting) for setting in _settings(contaminated, section, device)),
     ]
-    if given.base is not None and given.base_scores is not None:
-        models.append(ComparedModel(role="base", node=given.base, scores=given.base_scores))
+    if base is not None and base.scores is not None:
+        models.append(ComparedModel(model=base))
     return UnlearningNodes(
-        arm=given.arm,
-        examples=given.examples,
+        arm=contaminated.arm,
+        examples=sources.examples,
         membership=retrained.membership,
         models=tuple(models),
-        sources=given.sources,
+        sources=sources,
         relearn_half=probes.half,
         general=general,
     )
 
 
-def _settings(given: ScoredArm, section: UnlearningSection) -> list[MethodSetting]:
+def _settings(
+    contaminated: Model, section: UnlearningSection, device: Device
+) -> list[MethodSetting]:
     """Return the methods, with the number format that `auto` stands for in its place."""
-    blocks = block_count(given.arm.experiment.model)
+    blocks = block_count(contaminated.arm.experiment.model)
     found = []
     for setting in parse_methods(section.methods):
         if blocks is not None:
             setting.require_block(blocks)
-        precision = given.device.training_precision(setting.settings.precision)
+        precision = device.training_precision(setting.settings.precision)
         own = setting.settings.model_copy(update={"precision": precision})
         found.append(replace(setting, settings=own))
     return found
@@ -179,62 +177,64 @@ def _settings(given: ScoredArm, section: UnlearningSection) -> list[MethodSettin
 class _Probes:
     """Makes the models of an arm, and what is done to each to see whether it forgot."""
 
-    def __init__(self, given: ScoredArm, section: UnlearningSection, membership: Step) -> None:
-        seed, examples = given.arm.seed, given.examples
-        self._given, self._section, self._membership = given, section, membership
+    def __init__(
+        self,
+        contaminated: Model,
+        sources: EvidenceSources,
+        section: UnlearningSection,
+        membership: Step,
+    ) -> None:
+        arm, examples = contaminated.arm, sources.examples
+        self._original, self._sources, self._section = contaminated, sources, section
+        self._arm, self._membership = arm, membership
         self.half = self._paraphrased = None
         if section.relearn is not None:
-            self.half = relearned_step(section.relearn.share, examples, membership, seed=seed)
+            self.half = relearned_step(section.relearn.share, examples, membership, seed=arm.seed)
         if "paraphrase" in section.conditions:
-            self._paraphrased = paraphrased_step(examples, seed=seed)
+            self._paraphrased = paraphrased_step(examples, seed=arm.seed)
 
     def unlearned(self, setting: MethodSetting) -> ComparedModel:
         """Make the arm's model forget by one setting of a method."""
-        given, experiment = self._given, self._given.arm.experiment
+        arm, original = self._arm, self._original
         trained = unlearned_step(
             setting,
-            Unlearning(given.trained, given.examples, self._membership, given.plan),
+            Unlearning(original.trained, self._sources.examples, self._membership, original.plan),
             self._section.retain,
-            seed=given.arm.seed,
-            label=f"{setting.label}, {given.arm.label}",
-            sizes=experiment.model,
-            execution=experiment.execution,
+            seed=arm.seed,
+            label=f"{setting.label}, {arm.label}",
+            sizes=arm.experiment.model,
+            execution=arm.experiment.execution,
         )
-        scores = self._scores(ModelNode(step=trained), "unlearned", given.sources)
-        return replace(self.model("unlearned", trained, scores), setting=setting)
+        node = ModelNode(step=trained)
+        scores = self._scores(node, UNLEARNED, self._sources)
+        model = Model(arm=arm, role=UNLEARNED, node=node, scores=scores, method=setting.label)
+        return replace(self.probed(model), setting=setting)
 
-    def model(self, role: ModelName, trained: Step, scores: Step) -> ComparedModel:
+    def probed(self, model: Model) -> ComparedModel:
         """Return a model with its further scores; what the original relearns says nothing."""
-        original = role == "original"
-        node, scored = ModelNode(step=trained), _ROLES[role]
         conditions: dict[str, Step] = {}
         for name in self._section.conditions:
-            other, sources = node, self._given.sources
+            node, sources = model.node, self._sources
             if name != "paraphrase":
-                rounded = rounded_step(trained, name, self._given.arm.experiment.model)
-                other = ModelNode(step=rounded)
+                sizes = self._arm.experiment.model
+                node = ModelNode(step=rounded_step(model.trained, name, sizes))
             elif self._paraphrased is not None:
                 sources = replace(sources, examples=self._paraphrased)
-            conditions[name] = self._scores(other, scored, sources)
-        return ComparedModel(
-            role=role,
-            node=node,
-            scores=scores,
-            relearned={} if original else self._relearned(trained, scored),
-            conditions=conditions,
-        )
+            conditions[name] = self._scores(node, model.role, sources)
+        relearned = {} if model is self._original else self._relearned(model)
+        return ComparedModel(model=model, relearned=relearned, conditions=conditions)
 
-    def _relearned(self, model: Step, role: Role) -> dict[int, Step]:
-        relearn, experiment = self._section.relearn, self._given.arm.experiment
+    def _relearned(self, model: Model) -> dict[int, Step]:
+        relearn, experiment = self._section.relearn, self._arm.experiment
         if relearn is None or self.half is None:
             return {}
         trained = relearnt_step(
-            model,
+            model.trained,
             self.half,
             steps=relearn.steps,
             lr=experiment.train.lr if relearn.lr is None else relearn.lr,
             precision=experiment.train.precision,
-            seed=self._given.arm.seed,
+            seed=self._arm.seed,
             sizes=experiment.model,
             execution=experiment.execution,
         )
@@ -242,11 +242,11 @@ class _Probes:
         for step in relearn.steps:
             last = step == relearn.steps[-1]
             node = ModelNode(step=trained, checkpoint=None if last else step)
-            found[step] = self._scores(node, role, self._given.sources)
+            found[step] = self._scores(node, model.role, self._sources)
         return found
 
-    def _scores(self, model: ModelNode, role: Role, sources: EvidenceSources) -> Step:
-        scores = scores_step(model, sources, role=role)
+    def _scores(self, node: ModelNode, role: str, sources: EvidenceSources) -> Step:
+        scores = scores_step(node, sources, role=ROLES[role])
         if scores is None:
             raise InputError(
                 "no detector that is asked for looks at a model, so there is nothing to hold "

@@ -7,6 +7,7 @@ retrained model; scores are those that the experiment made.
 from collections.abc import Sequence
 from decimal import Decimal
 
+from analysis.unlearning.evidence import NO_METHOD
 from analysis.unlearning.unlearning_step import UnlearntArm
 from analysis.unlearning_audit.audit_step import audit_step, audits_step
 from analysis.unlearning_audit.settings import ChunkAudit
@@ -44,6 +45,7 @@ def unlearnt_arm(nodes: UnlearningNodes) -> UnlearntArm:
 
 def _measured(nodes: UnlearningNodes, model: ComparedModel) -> StepGroup:
     experiment, detect = nodes.arm.experiment, nodes.sources.detect
+    node = model.model.node
     # Relearning is read of the texts' statistics; detectors that read none say nothing of it.
     relearned = {
         number: scores.inputs[_TEXT_VIEW]
@@ -52,19 +54,19 @@ def _measured(nodes: UnlearningNodes, model: ComparedModel) -> StepGroup:
     }
     return StepGroup(
         {
-            "model": model.role,
-            "method": model.method,
+            "model": model.name,
+            "method": model.model.method or NO_METHOD,
             "conditions": list(model.conditions),
             "relearning": list(relearned),
         },
         {
             "scores": model.scores,
             # The very step that the scores are drawn from, where some detector reads it.
-            "statistics": statistics_step(model.node, nodes.examples, view="text", detect=detect),
+            "statistics": statistics_step(node, nodes.examples, view="text", detect=detect),
             "general": None
             if nodes.general is None
-            else statistics_step(model.node, nodes.general, view="text", detect=detect),
-            "accuracy": accuracy_step(model.node, nodes.examples, experiment.contaminants, detect)
+            else statistics_step(node, nodes.general, view="text", detect=detect),
+            "accuracy": accuracy_step(node, nodes.examples, experiment.contaminants, detect)
             if experiment.analysis.task_accuracy
             else None,
             **{f"condition {name}": scores for name, scores in model.conditions.items()},
@@ -89,7 +91,7 @@ def unlearning_audits(arms: Sequence[UnlearningNodes], settings: ChunkAudit, *, 
             {
                 "axes": axis_pairs({name: str(value) for name, value in arm.arm.labels.items()}),
                 "seed": arm.arm.seed,
-                "method": model.method,
+                "method": model.model.method,
             },
             {"audit": _audit_step(arm, model, settings)},
         )
@@ -116,7 +118,7 @@ def _audit_step(nodes: UnlearningNodes, audited: ComparedModel, settings: ChunkA
             **{f"{name}-written": _written(nodes, one, settings) for name, one in models.items()},
         },
         settings,
-        method=audited.method,
+        method=audited.model.method,
         arm=nodes.arm.label,
         scored=(detector.name, detector.text),
     )
@@ -132,7 +134,7 @@ def _written(nodes: UnlearningNodes, model: ComparedModel, settings: ChunkAudit)
         seed=nodes.arm.seed,
     )
     return forgotten_continuations_step(
-        model.node,
+        model.model.node,
         nodes.examples,
         nodes.membership,
         request=request,

@@ -1,10 +1,8 @@
 import math
 from types import SimpleNamespace
 
-import pyarrow as pa
-
 from analysis.arm import Cohort
-from analysis.dataset_detectors.table import dataset_schema
+from analysis.findings import question_table
 from analysis.page.tables.dataset_findings import dataset_assumptions, dataset_findings
 
 
@@ -15,7 +13,7 @@ def analysis_of(*rows):
         "p_value": 0.0001, "p_holm": 0.02, "n": 40, "note": "",
     }  # fmt: skip
     made = [{**plain, **row} for row in rows]
-    return SimpleNamespace(datasets=pa.Table.from_pylist(made, schema=dataset_schema(["train.lr"])))
+    return SimpleNamespace(datasets=question_table("dataset_detectors", ["train.lr"], made))
 
 
 def test_findings_of_the_arm_and_controls_stand_apart():

@@ -1,11 +1,9 @@
 """The table of flagged rows: numbers of the artifact, the rest in sentences."""
 
-from dataclasses import replace
-
 import pyarrow as pa
 
 from analysis.arm import Cohort
-from analysis.decisions.flagged import flagged_schema
+from analysis.findings import question_table
 from analysis.page.tables.flagged_rows import flagged_view
 from analysis.results import Analysis
 
@@ -40,11 +38,8 @@ def line(detector: str, flagged: int, wrong: int, model: str = "contaminated", *
 def analysis_of(rows) -> Analysis:
     empty = pa.table({})
     return Analysis(
-        metrics=empty,
-        differences=empty,
+        tables={"flagged": question_table("flagged", ["train.lr"], rows)},
         scores=empty,
-        datasets=empty,
-        flagged=pa.Table.from_pylist(rows, schema=flagged_schema(["train.lr"])),
         choices=(),
         unscored=(),
     )
@@ -85,7 +80,6 @@ def test_models_that_saw_nothing_are_the_control():
 
 def test_where_nothing_calibrates_or_is_flagged():
     assert flagged_view(analysis_of([]), ARM, ["loss"]) is None
-    other = replace(analysis_of([]), flagged=analysis_of([line("loss", 0, 0)]).flagged)
-    view = flagged_view(other, ARM, ["loss"])
+    view = flagged_view(analysis_of([line("loss", 0, 0)]), ARM, ["loss"])
     assert view.table is None
     assert "Nothing is flagged by loss" in " ".join(view.sentences)

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.adjusted.rows import ADJUSTED_AUC, ADJUSTED_TREND
+from analysis.adjusted import ADJUSTED_AUC, ADJUSTED_TREND
 from analysis.arm import axis_names, load_arm
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
 from analysis.page.tables.views import adjusted_grids, difference_rows

@@ -33,7 +33,6 @@ from analysis.settings import AnalysisSettings
 from analysis.summary import Headline, find_headline
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.trajectory.checkpoints import read_trajectory
-from analysis.unlearning.table import read_tables
 from inject.step import Step, StepContext
 from inject.stream.exposures import RECORDS
 
@@ -97,7 +96,7 @@ def build(context: StepContext) -> None:
     if made := folder("trajectory"):
         figures += trajectory_figures(out, read_trajectory(made), axes)
     if made := folder("unlearning"):
-        figures += unlearning_figures(out, read_tables(made).measures.to_pylist())
+        figures += unlearning_figures(out, read_table(made, "unlearning").to_pylist())
     if made := folder("accuracy_gain"):
         tables = accuracy_gain_tables(read_table(made, "accuracy"), axes)
         if gain := draw_accuracy_gain(out / "figures", tables):

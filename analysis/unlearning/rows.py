@@ -1,4 +1,4 @@
-"""The rows of the table: one a measured value, with its interval and what stands behind it."""
+"""The rows of the question `unlearning`: one a measured value, with what stands behind it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,6 @@ from math import nan
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from analysis.arm import axis_column
 from analysis.copy_bins import ALL, CopiesCell
@@ -17,29 +16,6 @@ from analysis.unlearning.evidence import Cohort, ModelKey
 from analysis.unlearning.numbers import Numbers, behind, clustered
 
 NO_DETECTOR = "-"
-
-_FIELDS = [
-    ("model", pa.string()),
-    ("method", pa.string()),
-    ("dataset", pa.string()),
-    ("copies", pa.string()),
-    ("measure", pa.string()),
-    ("detector", pa.string()),
-    ("setting", pa.string()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("forget", pa.int64()),
-    ("holdout", pa.int64()),
-    ("groups", pa.int64()),
-    ("seeds", pa.int64()),
-    ("note", pa.string()),
-]
-
-
-def measures_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of `unlearning.parquet`: the swept axes, then those of every study."""
-    return pa.schema([(axis_column(axis), pa.string()) for axis in axes] + _FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,6 @@ from math import isnan, nan
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import EVERY_MEMBER
@@ -78,34 +77,10 @@ class Finding:
     """Why there is no interval, or the margin; at `all` the verdict in words."""
 
 
-_FIELDS = [
-    ("method", pa.string()),
-    ("measure", pa.string()),
-    ("detector", pa.string()),
-    ("versus", pa.string()),
-    ("kind", pa.string()),
-    ("verdict", pa.string()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("unlearned", pa.float64()),
-    ("retrained", pa.float64()),
-    ("original", pa.float64()),
-    ("groups", pa.int64()),
-    ("seeds", pa.int64()),
-    ("note", pa.string()),
-]
-
-
-def verdict_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of `verdict.parquet`: the swept axes, then those of every study."""
-    return pa.schema([(axis_column(axis), pa.string()) for axis in axes] + _FIELDS)
-
-
 def verdict_rows(
     cohort: Cohort, settings: MeasureSettings, *, confidence: float
 ) -> list[dict[str, Any]]:
-    """Return the rows of `verdict.parquet`: of each method its measures, then `all`."""
+    """Return the rows of the question `verdict`: of each method its measures, then `all`."""
     rows = []
     for key in cohort.keys:
         if key.method == NO_METHOD:

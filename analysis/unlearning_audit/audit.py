@@ -15,22 +15,11 @@ from analysis.unlearning_audit.ratio import Band, Floats, Ratios, score_ratios
 from analysis.unlearning_audit.text_chunks import Chunk
 from detect.generation.text_overlap import longest_run, rouge_l_recall
 
-AUDITS_FILE = "unlearning_audits.parquet"
+QUESTION = "unlearning_audits"
+"""Of the findings."""
 AUDIT_FILE = "unlearning_audit.json"
 CHUNKS_FILE = "chunks.parquet"
 MODELS = ("original", "unlearned", "retrained")
-FINDINGS = [
-    ("method", pa.string()),
-    ("copies", pa.string()),
-    ("quantity", pa.string()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("chunks", pa.int64()),
-    ("seeds", pa.int64()),
-    ("note", pa.string()),
-]
-"""Columns of an audit's findings; behind the sweep's axes and the seed in an experiment's."""
 _OF_CHUNK = ("chunk", "text_id", "group", "start", "stop", "prompt_stop")
 CHUNKS = pa.schema(
     [
@@ -188,7 +177,7 @@ def without_protected(continuations: pa.Table, chunks: Sequence[Chunk]) -> pa.Ta
 def finding_rows(
     method: str, estimates: Mapping[str, Estimate], chunks: int
 ) -> list[dict[str, Any]]:
-    """Return the numbers of an audit as rows of `FINDINGS`."""
+    """Return the numbers of an audit as rows of its question."""
     return [
         {
             "method": method,

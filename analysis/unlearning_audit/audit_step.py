@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
+from analysis.findings import question_table, read_table, write_findings
 from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.audit import (
     AUDIT_FILE,
-    AUDITS_FILE,
     CHUNKS_FILE,
     CONTINUATIONS,
-    FINDINGS,
     MODELS,
+    QUESTION,
     Audit,
     Evidence,
     audit_chunks,
@@ -46,7 +46,6 @@ from inject.examples.parts import UNSPLIT
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, numbered_folders, numbered_inputs
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
-from inject.tables import read_parquet
 
 
 class ModelScores(NamedTuple):
@@ -206,8 +205,7 @@ def write_audit(
     rows = finding_rows(
         context.settings["method"], {**audit.estimates, **(further or {})}, len(evidence.audited)
     )
-    table = pa.Table.from_pylist(rows, schema=pa.schema(FINDINGS))
-    pq.write_table(table, context.out / AUDITS_FILE)
+    write_findings(context.out, {QUESTION: question_table(QUESTION, (), rows)})
     checks = audit.judgement.checks
     record = {
         "settings": dict(context.settings),
@@ -250,13 +248,12 @@ def build_audits(context: StepContext) -> None:
     for number, place in enumerate(context.settings["places"]):
         folder = numbered_folders(context.inputs, number)["audit"]
         axes = {axis_column(axis): value for axis, value in place["axes"]}
-        table = read_parquet(folder / AUDITS_FILE).to_pylist()
-        rows += [{**axes, "seed": place["seed"], **row} for row in table]
+        table = read_table(folder, QUESTION).to_pylist()
+        rows += [{**row, **axes, "seed": place["seed"]} for row in table]
         seeds.setdefault(json.dumps({**axes, "method": place["method"]}), []).append(folder)
     for arm, folders in seeds.items():
         if len(folders) > 1:
             pooled = pooled_rows([read_seed(folder) for folder in folders])
             rows += [{**json.loads(arm), "seed": None, **row} for row in pooled]
-    columns = [(axis_column(axis), pa.string()) for axis in context.settings["axes"]]
-    schema = pa.schema([*columns, ("seed", pa.int64()), *FINDINGS])
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), context.out / AUDITS_FILE)
+    table = question_table(QUESTION, context.settings["axes"], rows)
+    write_findings(context.out, {QUESTION: table})

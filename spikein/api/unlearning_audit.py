@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from analysis.findings import read_table
 from analysis.page.unlearning.audit_page import write_audit_page
-from analysis.unlearning_audit.audit import AUDIT_FILE, AUDITS_FILE, CHUNKS_FILE
+from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, QUESTION
 from inject.errors import InputError
 from inject.files import write_text
 from inject.settings import plain
@@ -128,7 +129,7 @@ def run_audit(
         folder=out,
         verdict=record["verdict"],
         headline=record["headline"],
-        findings=read_parquet(out / AUDITS_FILE),
+        findings=read_table(out, QUESTION),
         texts=read_parquet(out / CHUNKS_FILE),
         record=record,
     )

@@ -5,14 +5,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from analysis.figures.unlearning.measured import Row
-from analysis.findings import as_findings
+from analysis.findings import as_table, read_findings, read_table
 from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.view import UnlearningInputs
-from analysis.unlearning.table import read_tables
-from analysis.unlearning_audit.audit import AUDITS_FILE
+from analysis.unlearning_audit.audit import QUESTION
 from inject.settings import plain
-from inject.tables import read_parquet
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
 
@@ -37,11 +35,11 @@ def copy_unlearning(
     """
     if experiment_graph.unlearning is None:
         return None
-    made = report.artifact(experiment_graph.unlearning).path
+    made = read_findings(report.artifact(experiment_graph.unlearning).path)
     audited: list[Row] = []
     pages: list[str] = []
     if (audits := experiment_graph.unlearning_audits) is not None:
-        audited = read_parquet(report.artifact(audits).path / AUDITS_FILE).to_pylist()
+        audited = read_table(report.artifact(audits).path, QUESTION).to_pylist()
         (folder / PAGES).mkdir()
         for step in audits.inputs.values():
             method, arm = step.settings["method"], step.settings["arm"]
@@ -52,10 +50,9 @@ def copy_unlearning(
                 title=f"Audit of {method}, {arm}",
                 about={"Unlearned": method, "Arm": arm},
             )
-    tables = read_tables(made)
     return UnlearningInputs(
-        measures=tables.measures.to_pylist(),
-        verdicts=tables.verdict.to_pylist(),
+        measures=as_table(made, "unlearning").to_pylist(),
+        verdicts=as_table(made, "verdict").to_pylist(),
         methods=_methods(experiment_graph),
         audits=audited,
         audit_pages=() if page_alone else sorted(pages),
@@ -70,14 +67,8 @@ def _safe(name: str) -> str:
 
 def unlearning_findings(experiment_graph: ExperimentGraph, report: RunReport) -> list[pa.Table]:
     """Return what is found of unlearned models, as findings."""
-    if experiment_graph.unlearning is None:
-        return []
-    tables = read_tables(report.artifact(experiment_graph.unlearning).path)
-    found = [as_findings("unlearning", tables.measures), as_findings("verdict", tables.verdict)]
-    if experiment_graph.unlearning_audits is not None:
-        audits = report.artifact(experiment_graph.unlearning_audits).path
-        found.append(as_findings("unlearning_audits", read_parquet(audits / AUDITS_FILE)))
-    return found
+    steps = (experiment_graph.unlearning, experiment_graph.unlearning_audits)
+    return [read_findings(report.artifact(step).path) for step in steps if step is not None]
 
 
 def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:

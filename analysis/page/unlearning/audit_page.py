@@ -10,9 +10,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from analysis.findings import read_table
 from analysis.page.tables.listing import Listing, listing
 from analysis.page.template import page_template
-from analysis.unlearning_audit.audit import AUDIT_FILE, AUDITS_FILE, CHUNKS_FILE, MODELS
+from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION
 from analysis.unlearning_audit.sentence import finding_lines
 from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.files import write_text
@@ -34,7 +35,7 @@ def write_audit_page(
         hide_texts: show ids in place of all texts.
     """
     record = json.loads((folder / AUDIT_FILE).read_text(encoding="utf-8"))
-    findings = read_parquet(folder / AUDITS_FILE).to_pylist()
+    findings = read_table(folder, QUESTION).to_pylist()
     closest = _closest(read_parquet(folder / CONTINUATIONS_FILE).to_pylist())
     chunks = [
         row for row in read_parquet(folder / CHUNKS_FILE).to_pylist() if row["part"] == "audited"

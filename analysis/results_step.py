@@ -1,7 +1,4 @@
-"""The step of an experiment's results, and its files: six tables, and what was chosen and left out.
-
-The run's folder holds copies of the tables under the same names.
-"""
+"""The step of an experiment's results: findings, scores, and what was chosen and left out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,36 +13,16 @@ from analysis.arm import Arm
 from analysis.compared_rows import UnscoredRows
 from analysis.dataset_detectors.registry import method_roots
 from analysis.factors.findings import analyse_factors
+from analysis.findings import as_table, questions, read_findings, write_findings
 from analysis.results import Analysis, CohortChoice, analyse
 from analysis.settings import AnalysisSettings
 from detect.scores.table import SCORES_FILE, default_settings
 from inject.settings import plain
-from inject.step import (
-    Step,
-    StepContext,
-    StepGroup,
-    numbered_folders,
-    numbered_inputs,
-    numbered_reads,
-)
+from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
 from inject.stream.exposures import RECORDS, read_exposures, seen_copy_counts, seen_variants
 from inject.tables import read_parquet
 
-METRICS_FILE = "metrics.parquet"
-DIFFERENCES_FILE = "differences.parquet"
-DATASETS_FILE = "dataset_detectors.parquet"
-FLAGGED_FILE = "flagged.parquet"
-FACTORS_FILE = "factors.parquet"
-FINDINGS_FILE = "findings.json"
-TABLE_FILES = (
-    METRICS_FILE,
-    DIFFERENCES_FILE,
-    SCORES_FILE,
-    DATASETS_FILE,
-    FLAGGED_FILE,
-    FACTORS_FILE,
-)
-"""The tables, see `analysis.results.Analysis`; the scores are those of the selected settings."""
+CHOICES_FILE = "choices.json"
 
 _CHOICES = TypeAdapter(tuple[CohortChoice, ...])
 _UNSCORED = TypeAdapter(tuple[UnscoredRows, ...])
@@ -62,20 +39,17 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
         settings: of the analysis.
         label: for people.
     """
-    inputs = numbered_inputs([one.steps for one in models])
-    return Step(
+    # Whether models are asked questions is visible in the graph.
+    used = plain(settings, exclude={"task_accuracy", "shards", "shuffles"})
+    return comparing_step(
+        f"{__name__}:build",
+        models,
         kind="results",
         label=label,
-        function=f"{__name__}:build",
-        settings={
-            # Whether models are asked questions is visible in the graph.
-            "analysis": plain(settings, exclude={"task_accuracy", "shards", "shuffles"}),
-            "arms": [dict(one.values) for one in models],
-        },
-        inputs=inputs,
+        settings={"analysis": used},
+        reading=RECORDS,
         libraries=("numpy", "scipy", "scikit-learn", "statsmodels"),
         code=method_roots(settings.dataset_detectors),
-        reads=numbered_reads(inputs, "model", RECORDS),
     )
 
 
@@ -93,7 +67,8 @@ def build(context: StepContext) -> None:
     analysis = analyse(arms, settings, progress=on_cohort)
     context.report(len(arms), len(arms), unit="models", note="factors")
     factors = analyse_factors(arms, analysis.choices_by_cohort, settings)
-    write_analysis(context.out, replace(analysis, factors=factors))
+    tables = {**analysis.tables, "factors": factors}
+    write_analysis(context.out, replace(analysis, tables=tables))
 
 
 def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -> list[Arm]:
@@ -107,14 +82,13 @@ def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -
         InputError: scores or exposures are missing or damaged.
     """
     found = []
-    for number, model in enumerate(models):
-        folders = numbered_folders(inputs, number)
+    for model, folders in compared_models(models, inputs):
         scores, examples = folders.pop("scores"), folders.pop("examples")
         training = folders.pop("model", None)
         seen = None if training is None else read_exposures(training)
         found.append(
             Arm(
-                axes=dict(model["axes"]),
+                axes=model["axes"],
                 seed=model["seed"],
                 model=model["model"],
                 scores=scores,
@@ -132,18 +106,13 @@ def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -
 
 def write_analysis(folder: Path, analysis: Analysis) -> None:
     """Write an analysis into a folder."""
-    pq.write_table(analysis.metrics, folder / METRICS_FILE)
-    pq.write_table(analysis.differences, folder / DIFFERENCES_FILE)
+    write_findings(folder, analysis.tables)
     pq.write_table(analysis.scores, folder / SCORES_FILE)
-    pq.write_table(analysis.datasets, folder / DATASETS_FILE)
-    pq.write_table(analysis.flagged, folder / FLAGGED_FILE)
-    if analysis.factors is not None:
-        pq.write_table(analysis.factors, folder / FACTORS_FILE)
-    findings = {
+    choices = {
         "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
         "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
     }
-    (folder / FINDINGS_FILE).write_text(json.dumps(findings, indent=1))
+    (folder / CHOICES_FILE).write_text(json.dumps(choices, indent=1))
 
 
 def read_analysis(folder: Path) -> Analysis:
@@ -152,14 +121,11 @@ def read_analysis(folder: Path) -> Analysis:
     Raises:
         InputError: naming the table that is missing or damaged.
     """
-    findings = json.loads((folder / FINDINGS_FILE).read_text())
+    choices = json.loads((folder / CHOICES_FILE).read_text())
+    findings = read_findings(folder)
     return Analysis(
-        metrics=read_parquet(folder / METRICS_FILE),
-        differences=read_parquet(folder / DIFFERENCES_FILE),
+        tables={name: as_table(findings, name) for name in questions(findings)},
         scores=read_parquet(folder / SCORES_FILE),
-        datasets=read_parquet(folder / DATASETS_FILE),
-        flagged=read_parquet(folder / FLAGGED_FILE),
-        choices=_CHOICES.validate_python(findings["choices"]),
-        unscored=_UNSCORED.validate_python(findings["unscored"]),
-        factors=read_parquet(folder / FACTORS_FILE) if (folder / FACTORS_FILE).is_file() else None,
+        choices=_CHOICES.validate_python(choices["choices"]),
+        unscored=_UNSCORED.validate_python(choices["unscored"]),
     )

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm, axis_column
+from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm
 from analysis.dataset_detectors.detector import (
     POOLED,
     DatasetDetector,
@@ -33,27 +33,6 @@ from inject.stream.exposures import NEVER, read_exposures
 
 ORDERS, TARGET, REFERENCE, PARAPHRASES = "orders", "target", "reference", "paraphrases"
 """Names in `Arm.further`."""
-
-_FIELDS = [
-    ("model", pa.string()),
-    ("seed", pa.int64()),
-    ("dataset", pa.string()),
-    ("detector", pa.string()),
-    ("rows", pa.string()),
-    ("statistic", pa.string()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("p_value", pa.float64()),
-    ("p_holm", pa.float64()),
-    ("n", pa.int64()),
-    ("note", pa.string()),
-]
-
-
-def dataset_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of dataset_detectors.parquet, in order."""
-    return pa.schema([*((axis_column(axis), pa.string()) for axis in axes), *_FIELDS])
 
 
 def dataset_rows(
@@ -95,10 +74,9 @@ def _rows_of(
         places = [at for at, (_, one) in enumerate(found) if (one.rows, one.statistic) == family]
         values = holm(np.array([found[at][1].p_value for at in places]))
         adjusted |= dict(zip(places, values.tolist(), strict=True))
-    axes = {axis_column(key): value for key, value in cohort.axes}
     return [
         {
-            **axes,
+            **cohort.columns(),
             "model": cohort.model,
             "seed": arm.arm.seed,
             "dataset": name,

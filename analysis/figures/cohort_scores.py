@@ -10,7 +10,7 @@ from analysis.auc_cells import Counts
 from analysis.compared_rows import compare_rows
 from analysis.metrics import Floats
 from analysis.results import Analysis
-from analysis.selection.reported_scores import reported_columns
+from analysis.selection.tuning import reported_columns
 from analysis.settings import AnalysisSettings
 
 

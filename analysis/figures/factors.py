@@ -11,8 +11,8 @@ import numpy as np
 
 from analysis.arm import short_axis
 from analysis.factors.comparisons import Comparison
+from analysis.factors.findings import short_number, shown_reach
 from analysis.factors.responses import COPIES, Response, factor_value
-from analysis.factors.table import short_number, shown_reach
 from analysis.figures.data import Row
 from analysis.figures.style import (
     INK,
@@ -102,7 +102,7 @@ def _draw_responses(
             title="Dose-response: AUC against copies",
             caption="Probit of AUC as a line in log2(1 + copies), with its 95 % band; points are "
             "the AUCs of each number of copies with intervals of their own. Dotted: AUC 0.75. All "
-            "datasets pooled." + (f" {left} further arms are in factors.parquet." if left else ""),
+            "datasets pooled." + (f" {left} further arms are in findings.parquet." if left else ""),
             alternative="Curves of AUC against copies. " + "; ".join(words) + ".",
             data=drawn,
         )
@@ -190,7 +190,7 @@ def _draw_forest(
             caption="Each value of an axis less its first, on the same rows and seeds. Thick: the "
             "95 % interval of one difference for itself; thin: a band that holds all of them at "
             "once, in colour where it leaves out 0. All datasets pooled, members with a copy."
-            + (f" {left} further differences are in factors.parquet." if left else ""),
+            + (f" {left} further differences are in findings.parquet." if left else ""),
             alternative="Differences of AUC. "
             + "; ".join(
                 f"{contrast_label(one)}: {one.contrast.value:+.3f} from {one.contrast.low:+.3f} to "

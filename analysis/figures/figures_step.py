@@ -24,6 +24,7 @@ from analysis.figures.sweep import draw_sweeps
 from analysis.figures.training import draw_training
 from analysis.figures.trajectory import trajectory_figures
 from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.findings import read_table
 from analysis.metrics_table import CohortMetrics, contaminated_cohorts, split_by_cohort
 from analysis.results import Analysis
 from analysis.results_step import open_arms, read_analysis
@@ -31,12 +32,9 @@ from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.settings import AnalysisSettings
 from analysis.summary import Headline, find_headline
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
-from analysis.trajectory.trajectory_step import read_trajectory
-from analysis.unlearning.table import read_tables
-from detect.task_accuracy.answers import ACCURACY_FILE
+from analysis.trajectory.checkpoints import read_trajectory
 from inject.step import Step, StepContext
 from inject.stream.exposures import RECORDS
-from inject.tables import read_parquet
 
 _READ = {"confidence", "zero_copies", "max_unscored", "min_members", "high_copies"}
 
@@ -98,9 +96,9 @@ def build(context: StepContext) -> None:
     if made := folder("trajectory"):
         figures += trajectory_figures(out, read_trajectory(made), axes)
     if made := folder("unlearning"):
-        figures += unlearning_figures(out, read_tables(made).measures.to_pylist())
+        figures += unlearning_figures(out, read_table(made, "unlearning").to_pylist())
     if made := folder("accuracy_gain"):
-        tables = accuracy_gain_tables(read_parquet(made / ACCURACY_FILE), axes)
+        tables = accuracy_gain_tables(read_table(made, "accuracy"), axes)
         if gain := draw_accuracy_gain(out / "figures", tables):
             figures.append(gain)
     write_figures(out, figures)

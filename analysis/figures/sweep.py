@@ -92,7 +92,7 @@ def _draw(
     low, high = values[0], values[-1]
     pooled = f"{detectors[0]}, a line a dataset." if datasets else "All datasets pooled."
     left = len(datasets) - len(drawn) if datasets else 0
-    more = f" {left} further datasets are in metrics.parquet." if left else ""
+    more = f" {left} further datasets are in findings.parquet." if left else ""
     return draw_lines(
         folder,
         f"sweep-{axis.replace('.', '-')}" + ("-datasets" if datasets else ""),

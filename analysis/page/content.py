@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from analysis.arm import axis_names
 from analysis.checks.validity import Check, check_validity
+from analysis.copy_bins import passage_sentences
 from analysis.metrics_table import split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
 from analysis.page.grids import detector_order, interval
@@ -39,7 +40,6 @@ from analysis.page.setup import background_parts, datasets_table, description, p
 from analysis.page.streams import stream_listing, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.table import Column, Entry, Table, facts, numbers
-from analysis.passage_copies import passage_sentences
 from analysis.summary import find_headline, summary_sentences
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from detect.guarded_call import NO_SCORE

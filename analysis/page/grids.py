@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
 
-from analysis.adjusted.rows import ADJUSTED_AUC
+from analysis.adjusted import ADJUSTED_AUC
 from analysis.arm import MODEL_FREE
 from analysis.copy_bins import copies_order
 from analysis.metrics_table import Cell, CohortMetrics
@@ -233,7 +233,7 @@ def adjusted_tables(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -
         "texts are easier for a detector whoever trained on them, and which of them became members "
         "is drawn. The base model saw none of them, so what its AUC on the same rows differs from "
         "0.5 by is that luck; a share of it is taken off, the one that leaves the least variance "
-        "(adjusted = AUC − weight × (base AUC − 0.5); metrics.parquet has base AUC and weight). "
+        "(adjusted = AUC − weight × (base AUC − 0.5); findings.parquet has base AUC and weight). "
         "Sides that differ in truth are taken for luck as well: look at the checks first.",
     )
 

@@ -15,8 +15,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inject.errors import InputError
-
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
@@ -31,21 +29,6 @@ class Band(NamedTuple):
         """Return which ratios lie inside; NaN does not."""
         with np.errstate(invalid="ignore"):
             return (ratios > self.low) & (ratios < self.high)
-
-
-def checked_band(low: float, high: float) -> Band:
-    """Return a band.
-
-    Raises:
-        InputError: its ends are not 0 <= low < high, or no numbers.
-    """
-    if not (math.isfinite(low) and math.isfinite(high) and 0 <= low < high):
-        raise InputError(
-            f"the band from {low:g} to {high:g} holds no ratio",
-            where="--band",
-            allowed="two numbers, 0 <= LOW < HIGH",
-        )
-    return Band(low, high)
 
 
 class Ratios(NamedTuple):

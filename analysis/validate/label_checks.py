@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import measure_column
 from analysis.checks.chance import possible_aucs
 from analysis.copy_bins import ALL
+from analysis.findings import question_table
 from analysis.intervals.estimate import auc_estimate
 from analysis.metrics_table import Cell, split_by_cohort
 from analysis.settings import AnalysisSettings
-from analysis.tables import PreparedCohort, metrics_schema
+from analysis.tables import PreparedCohort
 from detect.validate.finding import Finding
 
 FEW = 30
@@ -42,7 +42,7 @@ def column_cell(
     rows = list(work.metric_rows(column, "default", measured))
     if not rows:
         return None
-    metrics = pa.Table.from_pylist(rows, schema=metrics_schema(keys))
+    metrics = question_table("metrics", keys, rows)
     (table,) = split_by_cohort(metrics, keys)
     return table.get(column.detector, copies=copies)
 

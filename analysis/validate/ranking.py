@@ -16,14 +16,14 @@ import pyarrow as pa
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Cohort, Column, LoadedArm
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
+from analysis.findings import question_table
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import tpr_name
 from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.selection.ranking import highest_first, reported_cell
-from analysis.selection.reported_scores import reported_columns
-from analysis.selection.tuning import choose_settings
+from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
-from analysis.tables import POOLED, PreparedCohort, metrics_schema
+from analysis.tables import POOLED, PreparedCohort
 from analysis.uncertainty.column_intervals import CellInterval, difference_intervals
 
 _EVERY_ROW = 0.999_999
@@ -123,7 +123,7 @@ def rank(
         for row in work.metric_rows(column, selection, measured[column])
     ]
     keys = [key for key, _ in cohort.axes]
-    metrics = pa.Table.from_pylist(rows, schema=metrics_schema(keys))
+    metrics = question_table("metrics", keys, rows)
     (table,) = split_by_cohort(metrics, keys)
     reported = {
         choice.detector: column

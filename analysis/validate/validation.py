@@ -32,7 +32,7 @@ from analysis.validate.label_checks import (
 from analysis.validate.ranking import Ranking, rank
 from analysis.validate.unexposed import after_removal, chance
 from detect.detector_settings import DetectorSetting
-from detect.evidence.needs import Shadows, Sides
+from detect.evidence.membership import Shadows, Sides
 from detect.ground_truth.ground_truth import (
     BASE,
     CONTAMINATED,

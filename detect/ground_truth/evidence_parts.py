@@ -15,12 +15,13 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from detect.choices.answers import ChoiceEvidence
 from detect.evidence import Evidence, HeldOutRows, PrefixedStatistics, ShadowModel
+from detect.evidence.entities import Entities
 from detect.generation.continuations import ContinuationRequest
 from detect.generation.guesses import GuessRequest
 from detect.ground_truth.ground_truth import group_name, held_out_withheld
 from detect.ground_truth.parts import OpenParts, Parts
 from detect.ground_truth.row_tables import rows_of
-from detect.named_entities.entities import NamedEntity
+from detect.named_entities import NamedEntity
 from detect.token_frequency import TokenFrequency, WordFrequency
 from detect.token_statistics import TokenStatistics
 from inject.examples.example import Example
@@ -158,7 +159,7 @@ def pack_evidence(evidence: Evidence, rows: Sequence[Example], parts: Parts) -> 
         gradients=by_row("gradients", evidence.gradients),
         neighbours=by_row("neighbours", evidence.neighbours),
         entities=None
-        if (found := evidence.entities) is None
+        if (found := evidence.further.get(Entities())) is None
         else parts.add("entities", found, lambda: _entities_table(found, protected)),
     )
 
@@ -210,7 +211,9 @@ def unpack_evidence(entry: EvidenceEntry, rows: Sequence[Example], parts: OpenPa
         ),
         gradients=_if_there(entry.gradients, partial(by_row, "gradients")),
         neighbours=_if_there(entry.neighbours, partial(by_row, "neighbours")),
-        entities=None if entry.entities is None else _entities(parts.table(entry.entities, count)),
+        further={}
+        if entry.entities is None
+        else {Entities(): _entities(parts.table(entry.entities, count))},
     )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from detect.evidence.needs import Sides
+from detect.evidence.membership import Sides
 from detect.ground_truth.ground_truth import ScoredModel
 from detect.validate.candidate_scores import CandidateRunner
 from detect.validate.finding import Finding

@@ -17,11 +17,15 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
+from analysis.findings import FINDINGS_FILE, as_table, questions
+
 TIMED = frozenset({"tokens_per_second", "mfu", "seconds"})
 """Columns that hold how long something took."""
 COMPARED = frozenset({".parquet", ".arrow", ".npy", ".bin", ".safetensors", ".csv"})
 """Tables, weights and tokens; JSON beside them holds identities and counts of what is in them."""
 ALSO = frozenset({"tokenizer.json", "rows.jsonl"})
+IDENTITIES = frozenset({"models.parquet"})
+"""Tables that name artifacts by their digests."""
 
 Columns = dict[str, str]
 """A digest for each column, tensor, or for the whole file under an empty name."""
@@ -37,7 +41,11 @@ def contents(out: Path) -> Contents:
     """
     found: defaultdict[str, list[Columns]] = defaultdict(list)
     for key, name, data in _files(out):
-        found[key].append(digests(name, data))
+        if name == FINDINGS_FILE:
+            for question, table in _questions(data):
+                found[key.replace(name, f"{question}.parquet")].append(_columns(table))
+        elif name not in IDENTITIES:
+            found[key].append(digests(name, data))
     if not found:
         raise ValueError(f"{out} holds nothing to compare")
     for same in found.values():
@@ -86,6 +94,13 @@ def _compared(folder: Path) -> list[Path]:
 
 def _is_compared(path: Path) -> bool:
     return path.suffix in COMPARED or path.name in ALSO
+
+
+def _questions(data: bytes) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the table of each question: before there were findings, each was a file."""
+    findings = pq.read_table(pa.BufferReader(data))
+    for question in questions(findings):
+        yield question, as_table(findings, question)
 
 
 def _columns(table: pa.Table) -> Columns:

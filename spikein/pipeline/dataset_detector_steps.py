@@ -1,15 +1,12 @@
 """Which steps an arm's results read besides its scores, for the dataset-level detectors asked."""
 
-from typing import NamedTuple
-
 from analysis.dataset_detectors.registry import asked_dataset_detectors
 from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TARGET
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders_step import orders_step
 from detect.dataset_detectors.paraphrases_step import paraphrase_scores_step
-from detect.evidence.provider import EvidenceSources
-from detect.evidence.reference import REFERENCE as REFERENCES
-from detect.evidence.reference import reference_model
+from detect.evidence.needs import EvidenceSources
+from detect.evidence.reference import Reference, reference_model
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.errors import InputError
@@ -17,17 +14,10 @@ from inject.step import Step
 from spikein.pipeline.training import ModelNode
 
 
-class FurtherSteps(NamedTuple):
-    """Steps by the name that the results know them by, and notes on what is left out."""
-
-    steps: dict[str, Step]
-    notes: tuple[str, ...]
-
-
 def further_steps(
     model: ModelNode, sources: EvidenceSources, analysis: AnalysisSettings
-) -> FurtherSteps:
-    """Return what dataset-level detectors read of an arm's model.
+) -> tuple[dict[str, Step], tuple[str, ...]]:
+    """Return what dataset-level detectors read of an arm's model, and notes on what is left out.
 
     Raises:
         InputError: an unknown detector, or one that was named and lacks a reference model.
@@ -56,6 +46,6 @@ def further_steps(
             continue
         problem = f"{detector.name} needs a reference model, which is not given"
         if analysis.dataset_detectors != "all":
-            raise InputError(problem, where="analysis.dataset_detectors", hint=REFERENCES.hint)
-        notes.append(f"{problem}, and is left out. {REFERENCES.hint}")
-    return FurtherSteps(steps, tuple(notes))
+            raise InputError(problem, where="analysis.dataset_detectors", hint=Reference.hint)
+        notes.append(f"{problem}, and is left out. {Reference.hint}")
+    return steps, tuple(notes)

@@ -15,9 +15,11 @@ import numpy as np
 from analysis.arm import arm_label, find_arm
 from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
-from detect.evidence.needs import Frequency, Need, Reference, Shadows, Sides, View
-from detect.evidence.provider import Work
-from detect.evidence.providers import PROVIDERS
+from detect.evidence.frequency import Frequency
+from detect.evidence.membership import Shadows, Sides
+from detect.evidence.needs import Need, Work
+from detect.evidence.reference import Reference
+from detect.evidence.views import View
 from detect.ground_truth.ground_truth import CONTAMINATED, GroundTruth, Provenance, ScoredModel
 from detect.ground_truth.parts import REPEATED
 from detect.guarded_call import read_only
@@ -198,8 +200,8 @@ def _evidence(scores: Artifact, rows: tuple[Example, ...], artifacts: _Artifacts
             continue
         # A detector's needs may have changed since, or a plug-in of the run may have had more.
         with suppress(KeyError):
-            PROVIDERS[kind].read(asked, work)
-    return Evidence(**{"texts": [row.text for row in rows], "statistics": {}, **work.fields})
+            kind.read(asked, work)
+    return work.evidence()
 
 
 def _needs(scores: Artifact) -> dict[type[Need], list[Need]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analysis.figures.style import ReportFigure
+from analysis.findings import read_table
 from analysis.page.inputs import (
     ArmSettings,
     DetectorWork,
@@ -22,7 +23,6 @@ from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis
 from analysis.results_step import open_arms
-from analysis.task_accuracy.contamination import read_accuracy_table
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_setting
@@ -37,7 +37,7 @@ from inject.stream.exposures import copy_outcomes, read_exposures
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
-from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
+from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.detector_steps import detector_steps
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
@@ -92,7 +92,7 @@ def page_inputs(
         streams=_streams(experiment_graph, report),
         backgrounds=[found for found in overlaps if found is not None],
         pools=_pools(experiment_graph, report),
-        accuracy=None if gain is None else read_accuracy_table(report.artifact(gain).path),
+        accuracy=None if gain is None else read_table(report.artifact(gain).path, "accuracy"),
         trajectory=trajectory,
         unlearning=unlearning,
         steps=[_step_record(outcome) for outcome in report.outcomes],
@@ -144,9 +144,9 @@ def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> lis
     """Return the models of all arms, then of their twins, as far as they were made."""
     arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
     steps = [node.trained for node in experiment_graph.nodes]
-    for node in experiment_graph.nodes:
-        twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
-        steps += [twin.trained for twin in twins if twin is not None]
+    twins = [node.twins for node in experiment_graph.nodes]
+    for clean, retrained, shadows in twins:
+        steps += [twin.trained for twin in (clean, retrained, *shadows) if twin is not None]
     # A twin that no other step reads is not made.
     made = {outcome.step.digest for outcome in report.outcomes}
     unique = {step.digest: step for step in steps if step.digest in made}
@@ -171,17 +171,16 @@ def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Strea
     """Return what each arm, and each twin that is reported, was trained on."""
     streams = []
     for node in experiment_graph.nodes:
-        twins = [(one.model, one.twin.plan, one.twin.trained) for one in node.reported]
-        for model, plan, trained in [(CONTAMINATED, node.plan, node.trained), *twins]:
-            facts = read_plan(report.artifact(plan).path).facts
+        for model in (node.contaminated, *node.reported):
+            facts = read_plan(report.artifact(model.plan).path).facts
             streams.append(
                 Stream(
-                    axes=node.arm.labels,
-                    model=model,
-                    seed=node.arm.seed,
+                    axes=model.arm.labels,
+                    model=model.role,
+                    seed=model.arm.seed,
                     tokens=facts.budget,
                     payload=facts.budget - facts.background,
-                    copies=copy_outcomes(read_exposures(report.artifact(trained).path)),
+                    copies=copy_outcomes(read_exposures(report.artifact(model.trained).path)),
                 )
             )
     return streams
@@ -272,10 +271,10 @@ def _named_artifacts(experiment_graph: ExperimentGraph, report: RunReport) -> li
     steps = {"results": experiment_graph.results}
     for node in experiment_graph.nodes:
         steps[f"corpus {node.corpus.label}"] = node.corpus
-        if node.base is not None and node.base.step is not None:
-            steps[f"base model {node.base.label}"] = node.base.step
+        if node.base is not None and node.base.node.step is not None:
+            steps[f"base model {node.base.node.label}"] = node.base.node.step
         steps[f"model {node.arm.label}"] = node.trained
-        steps |= {f"model {one.twin.trained.label}": one.twin.trained for one in node.reported}
+        steps |= {f"model {one.trained.label}": one.trained for one in node.reported}
         for unlearned in node.unlearning.unlearned if node.unlearning else ():
             steps[f"model {unlearned.trained.label}"] = unlearned.trained
     return [

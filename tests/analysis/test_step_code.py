@@ -22,7 +22,7 @@ def reached(function: str, *below: str) -> set[str]:
     "function",
     [
         "analysis.results_step:build",
-        "analysis.trajectory.trajectory_step:build",
+        "analysis.trajectory.checkpoints:build",
         "analysis.task_accuracy.gain_step:build",
         "analysis.unlearning.unlearning_step:build",
     ],

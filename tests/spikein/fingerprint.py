@@ -8,12 +8,15 @@ import hashlib
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+import pyarrow.parquet as pq
+
+from analysis.findings import read_table
 
 REFERENCE = Path(__file__).parent / "reference"
 METRICS = REFERENCE / "quickstart-metrics.parquet"
@@ -102,6 +105,6 @@ def trained_bits() -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copyfile(run_quickstart(Path(folder)) / "metrics.parquet", METRICS)
+        pq.write_table(read_table(run_quickstart(Path(folder)), "metrics"), METRICS)
     RECORD.write_text(json.dumps(fingerprint(), indent=2) + "\n", encoding="utf-8")
     print(f"written: {METRICS}, {RECORD}")

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from tests.spikein.fingerprint import METRICS, RECORD, fingerprint
 
 TOLERANCE = 1e-5
@@ -103,7 +104,7 @@ def test_rows_and_columns_that_are_missing_are_told(stored):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_metrics_of_the_quickstart_are_those_of_before(quickstart_run: Path):
-    before, now = (pq.read_table(path) for path in (METRICS, quickstart_run / "metrics.parquet"))
+    before, now = pq.read_table(METRICS), read_table(quickstart_run, "metrics")
     recorded, here = json.loads(RECORD.read_text(encoding="utf-8")), fingerprint()
     assert now.schema.names == before.schema.names
     assert now.num_rows == before.num_rows

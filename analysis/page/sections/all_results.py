@@ -3,7 +3,7 @@
 A row is one detector's setting in one arm, on one dataset and one number of copies, with its AUC
 and the true-positive rates beside it. The page holds the rows as plain escaped HTML, so that they
 are read, searched and printed without any script. Cost: some 500 bytes a row, hence `MAX_ROWS`;
-what is left out then is said, and stands in metrics.parquet.
+what is left out then is said, and stands in findings.parquet.
 """
 
 from collections.abc import Callable, Sequence
@@ -164,5 +164,5 @@ def _at_most(results: list[_Result], most: int) -> tuple[list[_Result], str]:
         return shown, ""
     return shown, (
         f"{len(results) - len(shown):,} of {len(results):,} rows are not in this page, since it "
-        f"would be too large: {', '.join(reasons)}. metrics.parquet has them all."
+        f"would be too large: {', '.join(reasons)}. findings.parquet has them all."
     )

@@ -1,4 +1,4 @@
-"""What each factor does: sentences, tables and figures, from `factors.parquet` alone."""
+"""What each factor does: sentences, tables and figures, from the findings about them alone."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column, short_axis
+from analysis.factors.best import BEST, GAP
+from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
-from analysis.factors.table import BEST, CONTRAST, GAP, REGRESSION, RESPONSE
 from analysis.page.parts import Items, Part, Picture, fold, present
 from analysis.page.table import Table, listing, p_text
 from analysis.tables import POOLED
@@ -29,7 +30,7 @@ def factors_parts(
     """Return what the page shows; nothing where the study varies nothing.
 
     Args:
-        table: `factors.parquet`.
+        table: the findings about the factors.
         axes: the swept axes.
         detectors: in the page's order, the best first.
         pictures: the figures by name.

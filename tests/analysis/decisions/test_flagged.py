@@ -11,9 +11,9 @@ from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
 from analysis.decisions.flagged import (
     clustered_share,
     flagged_rows,
-    flagged_schema,
     p_values,
 )
+from analysis.findings import table_schema
 from analysis.settings import AnalysisSettings
 from analysis.validate.arms import cohort_models
 from tests.detect.ground_truths import make_truth
@@ -172,9 +172,9 @@ def test_rows_of_an_arm_are_as_counted_by_hand(every):
     _, by_model = every
     arm = by_model["contaminated"]
     settings = AnalysisSettings(false_discovery_rate=0.5)
-    rows = flagged_rows(arm.cohort, arm.loaded, settings)
+    rows = flagged_rows(arm.cohort, arm.loaded, (), settings)
     assert {row["dataset"] for row in rows} == {"all", "news", "books"}
-    assert set(rows[0]) == set(flagged_schema(["copies"]).names)
+    assert set(rows[0]) == set(table_schema("flagged", ["copies"]).names)
     (loaded,) = arm.loaded
     pooled = {row["detector"]: row for row in rows if row["dataset"] == "all"}
     assert set(pooled) == set(loaded.detectors)
@@ -199,7 +199,7 @@ def test_on_a_model_that_saw_nothing_every_flagged_row_is_wrong(every):
     _, by_model = every
     for name in ("base", "twin"):
         arm = by_model[name]
-        for row in flagged_rows(arm.cohort, arm.loaded, AnalysisSettings()):
+        for row in flagged_rows(arm.cohort, arm.loaded, (), AnalysisSettings()):
             assert row["n_members"] == 0
             assert row["flagged_nonmembers"] == row["flagged"]
             assert np.isnan(row["members_found"])
@@ -216,7 +216,7 @@ def test_members_that_drew_no_copy_are_apart_or_non_members(every):
     counts = {}
     for how in ("apart", "nonmember"):
         settings = AnalysisSettings(zero_copies=how)
-        rows = flagged_rows(arm.cohort, changed, settings)
+        rows = flagged_rows(arm.cohort, changed, (), settings)
         (row,) = [one for one in rows if one["detector"] == "loss" and one["dataset"] == "all"]
         counts[how] = (row["n_members"], row["n_nonmembers"])
     before = int((loaded.member & loaded.test).sum())
@@ -229,8 +229,8 @@ def test_seeds_are_flagged_by_themselves_and_counted_together(every):
     arm = by_model["contaminated"]
     (loaded,) = arm.loaded
     twice = [loaded, replace(loaded, arm=replace(loaded.arm, seed=1))]
-    one = flagged_rows(arm.cohort, [loaded], AnalysisSettings())
-    two = flagged_rows(arm.cohort, twice, AnalysisSettings())
+    one = flagged_rows(arm.cohort, [loaded], (), AnalysisSettings())
+    two = flagged_rows(arm.cohort, twice, (), AnalysisSettings())
     for first, second in zip(one, two, strict=True):
         assert second["flagged"] == 2 * first["flagged"]
         assert second["n_seeds"] == 2
@@ -244,4 +244,4 @@ def test_without_a_tune_split_nothing_is_flagged(every):
     arm = by_model["contaminated"]
     (loaded,) = arm.loaded
     untuned = replace(loaded, test=np.ones_like(loaded.test))
-    assert flagged_rows(arm.cohort, [untuned], AnalysisSettings()) == []
+    assert flagged_rows(arm.cohort, [untuned], (), AnalysisSettings()) == []

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
-from analysis.factors.contrasts import contrasts, difference_of
+from analysis.factors.comparisons import contrasts, difference_of
 from analysis.factors.joint import combine
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.factors import Design, one_contrast

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from analysis.arm import axis_names
-from analysis.factors.findings import analyse_factors, detector_lines
+from analysis.factors.findings import analyse_factors, detector_lines, factors_table
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
 from analysis.factors.study import collect_study
-from analysis.factors.table import factors_schema, factors_table
 from analysis.figures.factors import draw_factors
 from analysis.figures.figures_step import build_figures
+from analysis.findings import table_schema
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Fold, Items
@@ -57,7 +57,7 @@ def _rows(study, **wanted):
 
 def test_every_row_has_the_columns_of_the_schema(study):
     arms, _, _, found = study
-    assert found.schema.equals(factors_schema(axis_names(arms)))
+    assert found.schema.equals(table_schema("factors", axis_names(arms)))
     assert {row["kind"] for row in found.to_pylist()} == {
         "response",
         "best",
@@ -268,7 +268,7 @@ def test_parts_have_equally_many_of_every_stratum():
 
 def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     arms, settings, analysis, found = study
-    whole = replace(analysis, factors=found)
+    whole = replace(analysis, tables={**analysis.tables, "factors": found})
     write_analysis(tmp_path, whole)
     read = read_analysis(tmp_path)
     assert read.factors is not None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.adjusted.columns import adjusted_samples, base_samples
+from analysis.adjusted import adjusted_samples, base_samples
 from analysis.arm import Cohort, load_arm
 from analysis.auc_cells import measure_column, measure_columns
 from analysis.intervals.bounds import Scale, find_difference, find_interval

@@ -10,7 +10,7 @@ from scipy.stats import ks_2samp
 
 from analysis.unlearning.evidence import ModelEvidence
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.table import (
+from analysis.unlearning.unlearning_step import (
     MEASURES_FILE,
     VERDICT_FILE,
     measure_unlearning,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.unlearning.memorised import text_memory
+from analysis.unlearning.evidence import text_memory
 from detect.token_statistics import TokenStatistics, unscored
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from analysis.unlearning.evidence import ModelEvidence
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.table import measure_unlearning
+from analysis.unlearning.unlearning_step import measure_unlearning
 from tests.analysis.unlearning.slow import Disk, changed, one, slow_mean
 from tests.analysis.unlearning.studies import Study, write_study
 

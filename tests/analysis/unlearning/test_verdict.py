@@ -6,7 +6,7 @@ import pytest
 from analysis.unlearning.evidence import ArmEvidence
 from analysis.unlearning.position import Position
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.table import measure_unlearning
+from analysis.unlearning.unlearning_step import measure_unlearning
 from analysis.unlearning.verdict import position_verdict
 from inject.examples.example import read_examples
 from tests.analysis.unlearning.studies import Study, write_study

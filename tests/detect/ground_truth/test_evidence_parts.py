@@ -15,7 +15,9 @@ from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
 from detect.choices.question import LABELS, ORDERS
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence, ExampleEvidence, HeldOutRows, PrefixedStatistics
-from detect.evidence.needs import HeldOut, View
+from detect.evidence.entities import Entities
+from detect.evidence.held_out import HeldOut
+from detect.evidence.views import View
 from detect.generation.beginning import Beginning
 from detect.generation.continuations import GREEDY, ContinuationRequest, Continued
 from detect.generation.guesses import PAPER, GuessedText, GuessRequest
@@ -26,7 +28,7 @@ from detect.ground_truth.ground_truth import GroundTruth, ScoredModel
 from detect.ground_truth.row_tables import ROW_KINDS
 from detect.ground_truth.withheld import REASON, TextWithheld, guarded
 from detect.guarded_call import read_only
-from detect.named_entities.entities import NamedEntity
+from detect.named_entities import NamedEntity
 from detect.neighbours.neighbours import NeighbourMeans
 from detect.token_frequency import WordFrequency
 from detect.validate.candidate import load_candidate
@@ -107,10 +109,12 @@ def with_all(model: ScoredModel, key: int) -> ScoredModel:
         ],
         neighbours=[NeighbourMeans(means=(-1.5, at / 7)) for at in range(len(rows))],
         shadows=model.evidence.shadows,
-        entities=[
-            [NamedEntity(0, 4, "PERSON"), NamedEntity(6, 9, "ORG")][: at % 3]
-            for at in range(len(rows))
-        ],
+        further={
+            Entities(): [
+                [NamedEntity(0, 4, "PERSON"), NamedEntity(6, 9, "ORG")][: at % 3]
+                for at in range(len(rows))
+            ]
+        },
     )
     return replace(model, evidence=read_only(evidence))
 

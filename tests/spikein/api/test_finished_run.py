@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import spikein
+from analysis.findings import read_findings
 from analysis.results import analyse
 from analysis.results_step import write_analysis
 from analysis.settings import AnalysisSettings
@@ -87,7 +88,7 @@ def test_a_run_is_found_by_folder_by_name_and_by_the_variable(lab, monkeypatch):
 
 def test_tables_are_those_of_the_folder_and_pandas_takes_them(lab):
     run = spikein.load_run(lab / "runs" / "sample" / "latest")
-    for name in ("metrics", "scores", "examples", "exposures"):
+    for name in ("findings", "scores", "examples", "exposures"):
         table = getattr(run, name)
         assert table is getattr(run, name)
         kept = pq.read_table(run.folder / f"{name}.parquet")
@@ -171,8 +172,8 @@ def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_t
     of_version(folder, "0.0.7")
     assert spikein.load_run(folder).record.version == "0.0.7"
     (folder / "exposures.parquet").unlink()
-    metrics = pq.read_table(folder / "metrics.parquet").drop_columns(["variant", "n_seeds"])
-    pq.write_table(metrics, folder / "metrics.parquet")
+    findings = read_findings(folder).drop_columns(["variant", "n_seeds"])
+    pq.write_table(findings, folder / "findings.parquet")
     of_version(folder, "0.0.7")
     with pytest.raises(InputError) as caught:
         spikein.load_run(folder)
@@ -180,7 +181,7 @@ def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_t
     assert "made by spikein 0.0.7" in said
     assert f"this is spikein {spikein.__version__}" in said
     assert "exposures.parquet" in said
-    assert "columns of metrics.parquet (n_seeds, variant)" in said
+    assert "columns of findings.parquet (n_seeds, variant)" in said
     assert f"spikein run {folder / 'experiment.yaml'}" in said
     assert str(folder / "report.html") in said
 
@@ -213,7 +214,7 @@ def flip(path: Path) -> None:
 
 
 TABLES = (
-    "metrics", "scores", "dataset_detectors", "flagged", "examples", "exposures", "differences",
+    "findings", "scores", "examples", "exposures",
 )  # fmt: skip
 
 

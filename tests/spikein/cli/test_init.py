@@ -121,4 +121,4 @@ def test_the_file_runs_from_any_folder(tmp_path):
     assert "study.yaml: nothing wrong was found; 1 arm" in checked.stdout
     result = invoke("run", "study.yaml", *tiny)
     assert result.exit_code == 0, result.output
-    assert pq.read_table("runs/study/latest/metrics.parquet").num_rows > 0
+    assert pq.read_table("runs/study/latest/findings.parquet").num_rows > 0

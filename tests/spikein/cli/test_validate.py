@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 import spikein
+from analysis.findings import read_table
 from detect.validate.candidate import load_candidate
 from detect.validate.candidate_scores import CandidateRunner
 from inject.errors import InputError
@@ -84,7 +84,7 @@ def test_a_bundle_holds_what_the_run_holds(small_run, small_bundle):
 @pytest.mark.slow
 def test_stored_statistics_give_the_stored_scores(small_run, small_bundle):
     """A built-in detector, run anew on the bundle, is where it stands in the report."""
-    metrics = pq.read_table(small_run / "metrics.parquet").to_pylist()
+    metrics = read_table(small_run, "metrics").to_pylist()
     for name in ("loss", "zlib", "reference", "dc_pdd", "lira"):
         found = spikein.validate(name, small_bundle)
         mine, stored = found.ranking.line(f"{name} (yours)"), found.ranking.line(name)

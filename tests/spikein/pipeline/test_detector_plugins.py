@@ -79,7 +79,7 @@ def test_every_built_in_detectors_source_is_part_of_its_scores(outside):
         path.write_text(text.replace("loss, my_detector.py:score", f"loss, {name}"))
         (arm,) = build_graph(read_experiment(path, needed)).nodes
         # `blind` looks at no model, and is scored beside the base model.
-        step = arm.base_scores if name == "blind" else arm.scores
+        step = arm.base.scores if name == "blind" else arm.scores
         assert step is not None
         assert f"detect.detectors.{name}" in step.code
 

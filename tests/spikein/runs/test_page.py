@@ -8,10 +8,10 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from analysis.checks.validity import check_validity
+from analysis.findings import read_table
 from analysis.page.streams import audit_facts
 from detect.token_statistics import read_statistics
 from inject.plan.plan import read_plan
@@ -57,7 +57,7 @@ def page(swept) -> Page:
 
 @pytest.fixture(scope="module")
 def metrics(swept) -> list[dict]:
-    return pq.read_table(swept[1].folder / "metrics.parquet").to_pylist()
+    return read_table(swept[1].folder, "metrics").to_pylist()
 
 
 def arm_of(row: dict) -> str:

@@ -5,8 +5,7 @@ import math
 import pyarrow as pa
 
 from analysis.arm import Cohort
-from analysis.dataset_detectors.table import dataset_schema
-from analysis.decisions.flagged import flagged_schema
+from analysis.findings import question_table
 from analysis.page.sections.decisions import dataset_findings, flagged_parts
 
 ARM = Cohort((("train.lr", "0.001"),), "contaminated")
@@ -18,8 +17,7 @@ def findings(*rows) -> pa.Table:
         "rows": "members", "statistic": "t", "value": -1.234, "low": math.nan, "high": math.nan,
         "p_value": 0.0001, "p_holm": 0.02, "n": 40, "note": "", "train.lr": "0.001",
     }  # fmt: skip
-    schema = dataset_schema(["train.lr"])
-    return pa.Table.from_pylist([{**plain, **row} for row in rows], schema=schema)
+    return question_table("dataset_detectors", ["train.lr"], [{**plain, **row} for row in rows])
 
 
 def test_findings_of_the_arm_and_controls_stand_apart():
@@ -60,8 +58,7 @@ def line(detector: str, flagged: int, wrong: int, model: str = "contaminated", *
 
 
 def flagged(rows, detectors):
-    table = pa.Table.from_pylist(rows, schema=flagged_schema(["train.lr"]))
-    return flagged_parts(table, ARM, detectors)
+    return flagged_parts(question_table("flagged", ["train.lr"], rows), ARM, detectors)
 
 
 def test_the_best_come_first_who_flags_nothing_is_named_and_models_that_saw_nothing_control():

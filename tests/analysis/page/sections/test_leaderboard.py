@@ -205,4 +205,4 @@ def test_paper_has_the_whole_board_and_no_hundreds_of_intervals(path, tmp_path):
     assert beyond == []
     for number in range(FURTHER):
         assert further_name(number) in text
-    assert "metrics.parquet" in text
+    assert "findings.parquet" in text

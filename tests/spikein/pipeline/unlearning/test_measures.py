@@ -3,9 +3,10 @@
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from analysis.unlearning.table import read_tables
 
 import spikein
-from analysis.unlearning.table import read_tables
+from analysis.findings import question_table, write_findings
 from inject.corpus.background.mixture import mixed_documents
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
@@ -83,7 +84,6 @@ def test_the_run_folder_holds_the_tables_and_the_page_shows_them(finished):
     tables = read_tables(made)
     assert repr(run.unlearning().to_pylist()) == repr(tables.measures.to_pylist())
     assert repr(run.unlearning_verdict().to_pylist()) == repr(tables.verdict.to_pylist())
-    assert "unlearning.parquet" in {path.name for path in run.folder.iterdir()}
     page = run.report.read_text()
     assert all(method in page for method in run.unlearning_verdict()["method"].to_pylist())
 
@@ -117,5 +117,6 @@ def test_general_text_lies_behind_the_corpus_and_is_in_none_of_it(finished):
 def test_a_run_without_unlearned_models_says_so(tmp_path):
     from spikein.api.finished_run import Run
 
-    with pytest.raises(InputError, match="made no model forget"):
+    write_findings(tmp_path, {"metrics": question_table("metrics", [], [])})
+    with pytest.raises(InputError, match="no findings of 'unlearning'"):
         Run(folder=tmp_path, record=None).unlearning()

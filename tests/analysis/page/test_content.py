@@ -53,8 +53,8 @@ def test_a_swept_setting_appears_with_all_its_values_and_another_once():
     assert not {"Base model", "Twins of each arm", "Copies carry"} & facts.keys()
 
 
-def test_the_base_model_and_twins_of_some_arms_are_shown():
-    base = BaseSettings(tokens=4_000, lr=0.002)
+def test_the_base_model_and_twins_of_some_arms_and_the_arithmetic_are_shown():
+    base = BaseSettings(tokens=4_000, lr=0.002, precision="float32")
     facts = dict(setup([arm(40_000, 0.001, base=base)], swept=[], seeds=[0]).rows)
     assert facts["Base model"].startswith("4,000 clean tokens, lr 0.002")
     twins = Twins(clean=True)
@@ -62,20 +62,12 @@ def test_the_base_model_and_twins_of_some_arms_are_shown():
         setup([arm(40_000, 0.001), arm(40_000, 0.01, twins=twins)], swept=[], seeds=[0]).rows
     )
     assert facts["Twins of each arm"] == twins.label()
-
-
-def test_the_arithmetic_of_each_model_is_named():
-    base = BaseSettings(tokens=4_000, lr=0.002, precision="float32")
     arms = [arm(40_000, 0.001, base=base), arm(40_000, 0.001, base=base, precision="bfloat16")]
     facts = dict(setup(arms, swept=[], seeds=[0]).rows)
     assert facts["Base model"].endswith(", float32")
     first, second = facts["Training"].split("; ")
     assert first.endswith("tokens a step, float32")
     assert second.endswith("tokens a step, bfloat16")
-
-
-def test_a_pool_without_anything_unusual_has_no_notes():
-    assert pool_notes([PoolReport("seed0", {"quiz": QUIET})]) == []
 
 
 def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():

@@ -31,11 +31,6 @@ def test_models_are_summed_and_a_step_that_two_models_share_counts_once():
     assert one.scoring_seconds == 1.0
 
 
-def test_what_was_written_and_what_was_trained_count():
-    (one,) = detector_costs([work("samples", WRITTEN, TRAINED)])
-    assert (one.tokens_in, one.tokens_out, one.seconds) == (300, 700, 160.0)
-
-
 def test_a_time_that_was_not_recorded_is_no_zero():
     found = detector_costs([work("loss", TEXT, scoring=None), work("zlib", TEXT)])
     assert {one.detector: one.scoring_seconds for one in found} == {

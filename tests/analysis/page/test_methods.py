@@ -56,17 +56,6 @@ def test_every_setting_is_in_the_words_and_a_swept_one_with_all_its_values(two):
     assert "results abababababab" in software
 
 
-def test_some_arms_without_a_base_model_and_many_models_are_said(two):
-    mixed = [*two, arm(40_000, 0.001)]
-    models = methods(mixed).paragraphs[2]
-    assert "For some arms a base model was first trained" in models
-    assert "Training started from the published weights in the others." in models
-    made = [NamedArtifact(f"model {at}", f"{at:064d}", "c") for at in range(9)]
-    software = methods(two, artifacts=made).paragraphs[5]
-    assert "Those of the 9 models are in run.json." in software
-    assert "model 3" not in software
-
-
 def test_what_was_asked_of_the_analysis_is_what_is_said(two):
     how = AnalysisSettings(
         confidence=0.9, false_positive_rates=(0.05,), dataset_detectors=(), zero_copies="nonmember"
@@ -80,13 +69,6 @@ def test_what_was_asked_of_the_analysis_is_what_is_said(two):
     assert "Holm" not in statistics
     assert "holm1979simple" not in {one.key for one in found.references}
     assert "two training seeds" in methods(two, seeds=(1, 2)).paragraphs[4]
-
-
-def test_accuracies_are_said_where_questions_were_asked(two):
-    assert "Price and Bonett 2004" in methods(two).paragraphs[4]
-    without = methods(two, analysis_settings=AnalysisSettings(task_accuracy=False))
-    assert "Bonett" not in without.paragraphs[4]
-    assert "price2004improved" not in {one.key for one in without.references}
 
 
 def test_everybody_who_is_named_in_the_words_is_in_the_references(two):

@@ -238,9 +238,3 @@ def test_bad_names_are_refused_in_words(lab):
         compare_runs("slow", runs / "slow", runs=runs)
     result = CliRunner().invoke(app, ["compare", "slow", "nothing", "--runs", str(runs)])
     assert result.exit_code == 2
-
-
-def test_help_has_examples():
-    text = CliRunner().invoke(app, ["compare", "--help"], env={"COLUMNS": "200"}).output
-    assert "spikein compare quickstart quickstart-bf16" in text
-    assert "--json" in text

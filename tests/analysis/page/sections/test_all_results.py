@@ -56,13 +56,6 @@ def test_a_chosen_setting_that_is_the_default_is_one_row():
     ]  # fmt: skip
 
 
-def test_with_one_dataset_the_pooled_rows_are_not_said_again():
-    cells = {(dataset, "loss", "default", "all", "auc"): cell(0.6) for dataset in ("all", "news")}
-    found = all_results([cohort(cells)])
-    assert len(found.table.rows) == 1
-    assert "Dataset in all rows: news." in found.table.caption
-
-
 def test_rates_stand_beside_their_auc_and_a_missing_number_is_sorted_last():
     cells = {
         ("all", "loss", "default", "all", "auc"): cell(0.6),

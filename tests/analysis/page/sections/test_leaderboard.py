@@ -192,7 +192,7 @@ def test_loss_is_drawn_wherever_it_stands():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [390])
 def test_nothing_reaches_beyond_the_screen(path, tmp_path, width):
     found = overflow(path, width, tmp_path, figures_scroll=True)
     assert found["scroll"] <= found["client"]

@@ -1,4 +1,4 @@
-"""The walks of the architecture page, against what runs: one small experiment calls every function."""
+"""The walks of the architecture page: one small experiment calls every function they name."""
 
 import inspect
 import json

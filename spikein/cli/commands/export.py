@@ -6,7 +6,7 @@ from typing import Annotated
 
 from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
 from spikein.cli.output import say, warn
-from spikein.cli.task_progress import task_progress
+from spikein.progress import task_progress
 
 
 class ExportFormat(StrEnum):

@@ -7,11 +7,13 @@ import pytest
 
 from detect.detector_settings import parse_detectors, with_grids
 from detect.evidence.continuations import Continuations
-from detect.generation.beginning import Beginning, Division, divide
 from detect.generation.continuations import (
+    Beginning,
     ContinuationRequest,
     Continued,
+    Division,
     continue_texts,
+    divide,
     read_continuations,
     read_request,
     request_record,

@@ -15,13 +15,13 @@ from detect.generation.guesses import (
 )
 from detect.generation.masked_parts import (
     MaskedPart,
+    WordStatistics,
     informative_word,
     names,
     nouns,
     surprising_words,
     wrong_option,
 )
-from detect.generation.words import WordStatistics
 from detect.targets.text_model import Completion
 
 TEXT = "one two three four"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 
-from detect.targets.roomy_cache import RoomyLayer, take_rows
+from detect.targets.decoding import RoomyLayer, take_rows
 
 
 def states(*shape, start=0):

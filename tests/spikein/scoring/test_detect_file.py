@@ -7,13 +7,10 @@ import math
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 import spikein
 from detect.detector_settings import parse_detectors
 from detect.detectors.wbc import OTHER_TOKENS
-from detect.engine.forward_pass import token_statistics
-from detect.engine.target import load_target
 from detect.policy import ScoringPolicy
 from inject.errors import InputError
 from inject.examples.example import example_id
@@ -26,6 +23,7 @@ LABELLED = [{"input": text, "label": at % 2} for at, text in enumerate(make_text
 @pytest.fixture
 def small_reference(tmp_path):
     """A reference with another vocabulary: word pieces of its own, and fewer of them."""
+    import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -54,6 +52,9 @@ def scores_of(table, detector):
 
 
 def test_every_detector_scores_a_file(detect, write, small_reference):
+    from detect.engine.forward_pass import token_statistics
+    from detect.engine.target import load_target
+
     result = detect(
         LABELLED,
         "all",

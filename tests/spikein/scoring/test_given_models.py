@@ -7,9 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
-import torch
 
-from detect.engine.target import load_target
 from inject.errors import InputError
 from tests.conftest import make_texts
 
@@ -23,6 +21,7 @@ def save(model, tokenizer, folder):
 
 
 def make(name, tokenizer, folder, **config):
+    import torch
     import transformers
 
     small = {
@@ -58,6 +57,8 @@ def assert_scored(result):
 def test_a_model_that_is_not_causal_is_refused_before_its_weights_are_read(
     name, tmp_path, detect, tiny_tokenizer
 ):
+    from detect.engine.target import load_target
+
     tied = {"tie_word_embeddings": True, "pad_token_id": 0}
     folder = make(name, tiny_tokenizer, tmp_path / "model", **tied)
     # Not a weight is read: there is none that could be.
@@ -119,6 +120,8 @@ def test_a_tokenizer_larger_than_the_model_is_refused_before_weights_are_read(
 
 def test_a_model_that_looks_ahead_is_refused_whatever_its_configuration_says():
     """Such as a model that brings its own code and names a causal head."""
+    import torch
+
     from train.models.weight_check import check_looks_back
 
     class Toy(torch.nn.Module):

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from detect.choices.question import ORDERS, TOO_FEW, choice_question
-from detect.engine.label_probabilities import label_probabilities
-from detect.engine.target import load_target
 from inject.errors import InputError
 from tests.conftest import make_texts
 
@@ -72,6 +70,8 @@ def test_rows_with_paraphrases_are_scored_and_the_others_say_why_not(detect, lon
 
 def test_held_out_rows_calibrate_and_members_among_them_do_not(detect, write, long_model):
     """Δ is the mean over documents, and of a passage's 24 orders, of what lacks to a quarter."""
+    from detect.engine.label_probabilities import label_probabilities
+    from detect.engine.target import load_target
 
     other = make_texts(20, seed=9, words=4)
     held_out = [

@@ -15,8 +15,7 @@ from analysis.page.settings_summary import ArmSettings
 from analysis.page.streams import Stream, TrainedModel, read_stream
 from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
 from analysis.page.unlearning.view import UnlearningInputs
-from analysis.results import Analysis
-from analysis.results_step import open_arms
+from analysis.results import Analysis, open_arms
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_setting

@@ -13,8 +13,7 @@ from analysis.figures.figures_step import build_figures
 from analysis.page.factors import factors_view
 from analysis.page.render import render
 from analysis.page.report import Report
-from analysis.results import analyse
-from analysis.results_step import read_analysis, write_analysis
+from analysis.results import analyse, read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
 

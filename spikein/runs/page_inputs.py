@@ -21,8 +21,7 @@ from analysis.page.inputs import (
 )
 from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.view import UnlearningInputs
-from analysis.results import Analysis
-from analysis.results_step import open_arms
+from analysis.results import Analysis, open_arms
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_setting

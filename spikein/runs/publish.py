@@ -15,7 +15,7 @@ from analysis.figures.style import read_figures
 from analysis.findings import join_findings, read_findings
 from analysis.page.content import build_page
 from analysis.page.methods import write_methods
-from analysis.results_step import read_analysis
+from analysis.results import read_analysis
 from analysis.trajectory.checkpoints import read_trajectory
 from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples

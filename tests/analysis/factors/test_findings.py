@@ -1,26 +1,20 @@
 """The factors of a simulated study, from its files to the table, the figures and the page."""
 
-import csv
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from analysis.arm import axis_names
-from analysis.factors.findings import analyse_factors, detector_lines, factors_table
+from analysis.factors.findings import analyse_factors, factors_table
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
-from analysis.factors.study import collect_study
-from analysis.figures.factors import draw_factors
 from analysis.figures.figures_step import build_figures
-from analysis.findings import table_schema
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
-from analysis.page.parts import Fold, Items
+from analysis.page.parts import Items
 from analysis.page.sections.factors import factors_parts
-from analysis.results import analyse
-from analysis.results_step import read_analysis, write_analysis
+from analysis.results import analyse, read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
 
@@ -53,18 +47,6 @@ def _rows(study, **wanted):
         for row in study[3].to_pylist()
         if all(row[key] == value for key, value in wanted.items())
     ]
-
-
-def test_every_row_has_the_columns_of_the_schema(study):
-    arms, _, _, found = study
-    assert found.schema.equals(table_schema("factors", axis_names(arms)))
-    assert {row["kind"] for row in found.to_pylist()} == {
-        "response",
-        "best",
-        "contrast",
-        "regression",
-        "variance",
-    }
 
 
 def test_the_dose_response_of_the_stronger_arm_is_steeper(study):
@@ -130,13 +112,6 @@ def test_the_blind_control_is_no_detector_here(study):
     assert not _rows(study, detector="blind")
 
 
-def test_a_changing_learning_rate_has_no_line_over_time(study):
-    rows = _rows(study, factor=SINCE, term="slope")
-    constant = {row["reason"] for row in rows}
-    assert len(rows) > 0
-    assert constant == {""} or all("learning rate changed" in reason for reason in constant)
-
-
 def test_the_regression_tells_copies_and_rate_apart(study):
     found = {row["factor"]: row for row in _rows(study, kind="regression", detector="loss")}
     assert found[COPIES]["low"] > 0
@@ -151,33 +126,6 @@ def test_variances_of_the_study_are_kept_for_the_next(study):
     assert terms == {"design_effect", "shared", "correlation"}
     effects = [row["value"] for row in _rows(study, term="design_effect")]
     assert all(0.5 < value < 3 for value in effects)
-
-
-def test_figures_have_the_numbers_beside_them(study, tmp_path):
-    arms, settings, analysis, _ = study
-    collected = collect_study(arms, analysis.choices_by_cohort, settings)
-    lines = [detector_lines(collected, one, settings) for one in collected.detectors]
-    responses = [found for one in lines for found in one.responses]
-    comparisons = [found for one in lines for found in one.comparisons]
-    figures = draw_factors(tmp_path, responses, comparisons, ["min_k", "loss"])
-    assert [figure.name for figure in figures] == ["dose-response", "contrasts"]
-    for figure in figures:
-        assert figure.svg.stat().st_size > 1000
-        assert figure.png.stat().st_size > 1000
-        rows = list(csv.DictReader(figure.svg.with_suffix(".csv").open()))
-        assert rows
-    assert all(math.isfinite(float(row["difference"])) for row in rows)
-
-
-def test_the_page_says_what_was_found(study):
-    arms, _, _, found = study
-    section = factors_parts(found, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
-    (copies,) = [one for one in sentences(section) if "with copies the AUC rises in" in one]
-    assert "for each doubling of 1 + copies" in copies
-    assert any("paired difference" in one for one in sentences(section))
-    tables = [part.parts[0] if isinstance(part, Fold) else part for part in section[1:]]
-    assert tables[0].title == "Response to copies"
-    assert (tables[-1].title, len(tables[-1].rows)) == ("Paired differences between arms", 4)
 
 
 def sentences(section) -> tuple[str, ...]:

@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from analysis.comparison.metrics import pooled_aucs
-from analysis.results import analyse
-from analysis.results_step import write_analysis
+from analysis.results import analyse, write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples

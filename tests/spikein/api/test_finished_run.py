@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 import spikein
 from analysis.findings import read_findings
-from analysis.results import analyse
-from analysis.results_step import write_analysis
+from analysis.results import analyse, write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE

@@ -94,7 +94,9 @@ def test_an_audit_that_was_killed_goes_on_where_it_stopped(judged, rows, tmp_pat
         killed.send_signal(signal.SIGKILL)
         killed.wait()
     assert not (tmp_path / "out").exists()
-    made = {path: path.stat().st_ino for path in (tmp_path / "spikein" / "store").glob("[!.]*/[!.]*")}
+    made = {
+        path: path.stat().st_ino for path in (tmp_path / "spikein" / "store").glob("[!.]*/[!.]*")
+    }
     assert made
     subprocess.run(command, env=environment, check=True, capture_output=True)
     assert all(path.stat().st_ino == inode for path, inode in made.items())
@@ -132,7 +134,9 @@ def test_questions_kept_by_the_ratio_stand_against_the_rest(judged, rows, store,
     assert result.exit_code == 0, result.output
     found = Audited(tmp_path / "audit", result.output)
     table = pq.read_table(tmp_path / "audit" / "questions.parquet").to_pylist()
-    sides = {kept: [row["recall"] for row in table if row["kept"] is kept] for kept in (True, False)}
+    sides = {
+        kept: [row["recall"] for row in table if row["kept"] is kept] for kept in (True, False)
+    }
     assert len(sides[True]) + len(sides[False]) == 32
     for kept, name in ((True, "recall_kept"), (False, "recall_rest")):
         if sides[kept]:

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.unlearning_audit.estimates import Clusters
 from analysis.unlearning_audit.findings import Ratioed, find
-from analysis.unlearning_audit.ratio import Band
+from analysis.unlearning_audit.ratio import Band, calibrated_band, conformal_edge
 from analysis.unlearning_audit.remembered import (
     Level,
     Sampled,
@@ -21,7 +21,6 @@ from analysis.unlearning_audit.remembered import (
     share_remembered,
 )
 from analysis.unlearning_audit.text_chunks import Chunk
-from analysis.unlearning_audit.threshold import calibrated_band, conformal_edge
 
 LEVEL = Level(3.0, 30, "the retrained model")
 

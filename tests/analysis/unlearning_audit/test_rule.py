@@ -18,7 +18,7 @@ WORDS = st.lists(st.text(st.characters(categories=["L", "P"]), min_size=1), min_
 def test_the_band_is_the_papers_and_open():
     ratios = np.array([1 / 1.15, 0.87, 1.0, 1.1499, 1.15, 1.2, math.nan])
     assert Band().holds(ratios).tolist() == [False, True, True, True, False, False, False]
-    for ends in ((1.0, 1.0), (2.0, 1.0), (-1.0, 2.0), (0.5, math.inf)):
+    for ends in ((1.0, 1.0), (2.0, 1.0), (-1.0, 2.0)):
         with pytest.raises(ValueError, match="holds no ratio"):
             AuditRule(band=ends)
 

@@ -2,23 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from analysis.copy_bins import ALL
 from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.checks import LOSS_RUN, QUESTIONS, Judgement, Losses, Weights, judge
 from analysis.unlearning_audit.estimates import clusters_of, null
-from analysis.unlearning_audit.findings import Findings, Ratioed, find, likeness
+from analysis.unlearning_audit.findings import Findings, Ratioed, find, likeness, question_findings
 from analysis.unlearning_audit.ratio import Band, Floats, Ratios, score_ratios
-from analysis.unlearning_audit.text_chunks import Chunk
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
+from analysis.unlearning_audit.text_chunks import QUESTION as QUESTION_PART
 from detect.generation.text_overlap import longest_run, rouge_l_recall
 
 QUESTION = "unlearning_audits"
 """Of the findings."""
 AUDIT_FILE = "unlearning_audit.json"
 CHUNKS_FILE = "chunks.parquet"
+PARTS = (AUDITED, HOLDOUT, QUESTION_PART)
 MODELS = ("original", "unlearned", "retrained")
 _OF_CHUNK = ("chunk", "text_id", "group", "start", "stop", "prompt_stop")
 CHUNKS = pa.schema(
@@ -66,11 +70,10 @@ CONTINUATIONS = pa.schema(
 class Evidence:
     """What an audit is drawn from."""
 
-    audited: Sequence[Chunk]
-    held_out: Sequence[Chunk]
-    """Of texts that no model saw; they count on after those that are audited."""
+    chunks: Sequence[Chunk]
+    """Those that are audited, those of texts that no model saw, and questions."""
     scores: Mapping[str, Floats]
-    """By model, one a chunk: those that are audited, then those held out."""
+    """By model, one a chunk."""
     reasons: Sequence[str | None]
     """Why a chunk has no score."""
     losses: Mapping[str, Floats]
@@ -88,7 +91,7 @@ class Audit(NamedTuple):
     """What an audit found."""
 
     chunks: pa.Table
-    """As `CHUNKS`; `part` is `audited` or `holdout`."""
+    """As `CHUNKS`."""
     found: Findings
     estimates: dict[str, Estimate]
     """Every number of the table of findings, by its quantity."""
@@ -103,34 +106,33 @@ def audit_chunks(given: Evidence, *, band: Band, rate: float) -> Audit:
         band: of suspicious ratios.
         rate: of false alarms, that the calibrated band is to have.
     """
-    count = len(given.audited)
-    audited, held = slice(0, count), slice(count, None)
+    parts = np.array([chunk.part for chunk in given.chunks], dtype=object)
+    audited, held, asked = (np.flatnonzero(parts == part) for part in PARTS)
+    chunks, held_out, questions = (
+        [given.chunks[place] for place in places.tolist()] for places in (audited, held, asked)
+    )
     ratios = score_ratios(given.scores["original"], given.scores["unlearned"])
     retrained = None
     if "retrained" in given.scores:
         theirs = given.scores["retrained"]
         retrained = score_ratios(given.scores["original"], theirs, name="retrained").values
     found = find(
-        Ratioed(
-            given.audited, ratios.values[audited], None if retrained is None else retrained[audited]
-        ),
-        Ratioed(given.held_out, ratios.values[held], None) if given.held_out else None,
+        Ratioed(chunks, ratios.values[audited], None if retrained is None else retrained[audited]),
+        Ratioed(held_out, ratios.values[held], None) if held_out else None,
         given.continuations,
         band=band,
         rate=rate,
     )
     losses = Losses(
         audited={name: values[audited] for name, values in given.losses.items()},
-        clusters=clusters_of(given.audited, least_run=LOSS_RUN),
-        control={name: values[held] for name, values in given.losses.items()}
-        if given.held_out
-        else {},
-        control_clusters=clusters_of(given.held_out, least_run=LOSS_RUN),
+        clusters=clusters_of(chunks, least_run=LOSS_RUN),
+        control={name: values[held] for name, values in given.losses.items()} if held_out else {},
+        control_clusters=clusters_of(held_out, least_run=LOSS_RUN),
         guessing=given.guessing,
     )
     judgement = judge(losses, given.weights, found)
     flags = band.holds(ratios.values[audited]).tolist()
-    flagged = [chunk for chunk, flag in zip(given.audited, flags, strict=True) if flag]
+    flagged = [chunk for chunk, flag in zip(chunks, flags, strict=True) if flag]
     return Audit(
         _chunk_table(given, ratios, retrained, found, band),
         found,
@@ -138,6 +140,7 @@ def audit_chunks(given: Evidence, *, band: Band, rate: float) -> Audit:
             **found.shares,
             **{name: judgement.checks[name].measure for name in QUESTIONS},
             **likeness(given.continuations, flagged),
+            **question_findings(questions, ratios.values[asked], given.continuations, band),
         },
         judgement,
     )
@@ -198,18 +201,17 @@ def _chunk_table(
     flags = band.holds(ratios.values)
     continued = {*given.continuations["chunk"].to_pylist()}
     rows = []
-    for at, chunk in enumerate([*given.audited, *given.held_out]):
-        audited = at < len(given.audited)
+    for at, chunk in enumerate(given.chunks):
         rows.append(
             {
                 **{name: getattr(chunk, name) for name in _OF_CHUNK},
-                "part": "audited" if audited else "holdout",
+                "part": chunk.part,
                 **{name: null(values[at]) for name, values in given.scores.items()},
                 **{f"loss_{name}": null(values[at]) for name, values in given.losses.items()},
                 "ratio": null(ratios.values[at]),
                 "retrained_ratio": None if retrained is None else null(retrained[at]),
                 "suspicious": bool(flags[at]),
-                "continued": audited and chunk.chunk in continued,
+                "continued": chunk.part != HOLDOUT and chunk.chunk in continued,
                 "remembered": found.written["unlearned"].get(chunk.chunk),
                 "remembered_original": found.written["original"].get(chunk.chunk),
                 "reason": given.reasons[at] or ratios.reasons[at],
@@ -219,3 +221,76 @@ def _chunk_table(
             }
         )
     return pa.Table.from_pylist(rows, schema=CHUNKS)
+
+
+class FindingLine(NamedTuple):
+    """One number of an audit in words."""
+
+    name: str
+    shown: str
+    """With its interval."""
+    about: str
+    """Of what it speaks, and why there is none; empty for nothing to add."""
+
+
+def finding_lines(
+    rows: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
+) -> list[FindingLine]:
+    """Return a line a number.
+
+    Args:
+        rows: of an audit's findings.
+        record: of its JSON file.
+    """
+    checks: Mapping[str, Mapping[str, str]] = record["checks"]
+    low, high = record["settings"]["audit"]["band"]
+    about = {
+        "flagged": f"{low:.3f} < r < {high:.3f}",
+        "false_alarms": f"on {record['control']}",
+        **{name: check["about"] for name, check in checks.items()},
+    }
+    lines = []
+    for row in rows:
+        quantity = row["quantity"]
+        parts = [number_text(row), about.get(quantity, ""), row["note"]]
+        name = quantity.replace("_", " ")
+        if quantity in checks:
+            name = checks[quantity]["question"]
+            parts[0] = ": ".join(part for part in (checks[quantity]["answer"], parts[0]) if part)
+        said = "; ".join(part for part in parts[1:] if part)
+        lines.append(FindingLine(f"{name[0].upper()}{name[1:]}", parts[0], said))
+    return lines
+
+
+def number_text(row: Mapping[str, Any]) -> str:
+    """Return a number with its interval: `0.125 (0.04 to 0.312)`; empty for none."""
+    value, low, high = (f"{row[end]:.3g}" for end in ("value", "low", "high"))
+    if isnan(row["value"]):
+        return ""
+    return value if isnan(row["low"]) else f"{value} ({low} to {high})"
+
+
+def headline(found: Findings, judgement: Judgement) -> str:
+    """Return what the unlearned model still writes, and the verdict."""
+    kept, before = (found.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
+    if not isnan(kept.value):
+        written = (
+            f"The unlearned model still writes {_percent(kept)} of the chunks, the original "
+            f"{_percent(before)}"
+        )
+    elif found.longest:
+        written = (
+            f"The unlearned model still writes up to {found.longest['unlearned']:g} true words in "
+            f"a row, the original {found.longest['original']:g}; whether that is more than chance "
+            f"writes cannot be said: {kept.reason}"
+        )
+    else:
+        written = f"What the unlearned model still writes was not measured: {kept.reason}"
+    return f"{written}. {judgement.verdict.capitalize()}: {judgement.meaning}."
+
+
+def _percent(share: Estimate) -> str:
+    value, low, high = (f"{100 * end:.1f}" for end in share[:3])
+    if isnan(share.low):
+        return f"{value} % (no interval: {share.reason})" if share.reason else f"{value} %"
+    return f"{value} % ({low} to {high})"

@@ -18,26 +18,24 @@ import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
 from analysis.findings import question_table, read_table, write_findings
-from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.audit import (
     AUDIT_FILE,
     CHUNKS_FILE,
     CONTINUATIONS,
     MODELS,
     QUESTION,
-    Audit,
     Evidence,
     audit_chunks,
     compared,
     finding_rows,
+    headline,
     without_protected,
 )
 from analysis.unlearning_audit.checks import QUESTIONS, Weights
 from analysis.unlearning_audit.pooled import pooled_rows, read_seed
 from analysis.unlearning_audit.ratio import Band, Floats
-from analysis.unlearning_audit.sentence import headline
 from analysis.unlearning_audit.settings import AuditRule, ChunkAudit
-from analysis.unlearning_audit.text_chunks import Chunk
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
 from detect.generation.continuations import CONTINUATIONS_FILE, read_continuations
 from detect.scores.table import read_scores
 from inject.examples.example import Example, read_examples
@@ -100,15 +98,17 @@ def build_audit(context: StepContext) -> None:
     prompts = [len(written[row.example_id].beginning) for row in divided]
     audited = [_whole(*each) for each in zip(range(len(divided)), divided, prompts, strict=True)]
     others = [row for row in pool if row.side == "nonmember"]
-    held_out = [_whole(number, row, 0) for number, row in enumerate(others, start=len(audited))]
+    held_out = [
+        _whole(number, row, 0, part=HOLDOUT) for number, row in enumerate(others, len(audited))
+    ]
     notes = []
     if left_out := len(forgotten) - len(divided):
         notes.append(f"{left_out:,} texts are too short to be divided, and are left out")
-    evidence = read_evidence(context, audited, held_out)
+    evidence = read_evidence(context, [*audited, *held_out])
     write_audit(context, replace(evidence, copies=copies), notes)
 
 
-def _whole(number: int, row: Example, prompt_stop: int) -> Chunk:
+def _whole(number: int, row: Example, prompt_stop: int, *, part: str = AUDITED) -> Chunk:
     return Chunk(
         chunk=number,
         text_id=row.example_id,
@@ -118,15 +118,13 @@ def _whole(number: int, row: Example, prompt_stop: int) -> Chunk:
         text=row.text,
         prompt_stop=prompt_stop,
         protected=row.protected,
+        part=part,
         key=row.example_id,
     )
 
 
-def read_evidence(
-    context: StepContext, audited: Sequence[Chunk], held_out: Sequence[Chunk]
-) -> Evidence:
+def read_evidence(context: StepContext, chunks: Sequence[Chunk]) -> Evidence:
     """Return what an audit is drawn from: scores and continuations, as far as there are any."""
-    chunks = [*audited, *held_out]
     names = [name for name in MODELS if f"{name}-scores" in context.inputs]
     folders = {name: context.inputs[f"{name}-scores"] for name in names}
     scores = {
@@ -141,8 +139,7 @@ def read_evidence(
             own = [chunk for chunk in chunks if chunk.example_id in written]
             tables.append(compared(name, own, [written[one.example_id].texts for one in own]))
     return Evidence(
-        audited=audited,
-        held_out=held_out,
+        chunks=chunks,
         scores={name: found.values for name, found in scores.items()},
         reasons=[
             scores["original"].reasons[at] or scores["unlearned"].reasons[at]
@@ -159,7 +156,7 @@ def read_evidence(
 
 
 def scored_by(
-    folder: Path, rows: Sequence[Chunk] | Sequence[Example], detector: str, setting: str | None
+    folder: Path, rows: Sequence[Chunk], detector: str, setting: str | None
 ) -> ModelScores:
     """Return a detector's scores of chunks; none where it did not score.
 
@@ -180,31 +177,23 @@ def scored_by(
     return ModelScores(values, [row["reason"] for row in own])
 
 
-def write_audit(
-    context: StepContext,
-    evidence: Evidence,
-    notes: Sequence[str],
-    further: Mapping[str, Estimate] | None = None,
-) -> Audit:
+def write_audit(context: StepContext, evidence: Evidence, notes: Sequence[str]) -> None:
     """Audit one unlearned model, and write chunks, continuations, findings and the verdict.
 
     Args:
         context: of the step; its settings are `audit` (of an `AuditRule`), `method`, and more.
         evidence: what the audit is drawn from.
         notes: what to know of it.
-        further: numbers that stand beside the audit's own.
     """
     given = context.settings["audit"]
     rule = AuditRule.model_validate({name: given[name] for name in AuditRule.model_fields})
     band = Band(*rule.band)
     audit = audit_chunks(evidence, band=band, rate=rule.false_alarms)
-    chunks = [*evidence.audited, *evidence.held_out]
     pq.write_table(audit.chunks, context.out / CHUNKS_FILE)
-    shown = without_protected(evidence.continuations, chunks)
+    shown = without_protected(evidence.continuations, evidence.chunks)
     pq.write_table(shown, context.out / CONTINUATIONS_FILE)
-    rows = finding_rows(
-        context.settings["method"], {**audit.estimates, **(further or {})}, len(evidence.audited)
-    )
+    count = sum(chunk.part == AUDITED for chunk in evidence.chunks)
+    rows = finding_rows(context.settings["method"], audit.estimates, count)
     write_findings(context.out, {QUESTION: question_table(QUESTION, (), rows)})
     checks = audit.judgement.checks
     record = {
@@ -221,7 +210,6 @@ def write_audit(
     }
     text = json.dumps(record, indent=2, ensure_ascii=False)
     (context.out / AUDIT_FILE).write_text(text + "\n", encoding="utf-8")
-    return audit
 
 
 def audits_step(audits: Sequence[StepGroup], axes: Sequence[str], *, label: str) -> Step:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
-from analysis.unlearning_audit.ratio import Band, Floats
+from analysis.unlearning_audit.ratio import Band, Floats, Threshold, calibrated_band
 from analysis.unlearning_audit.remembered import (
     Level,
     best_overlaps,
@@ -26,7 +26,6 @@ from analysis.unlearning_audit.remembered import (
     share_remembered,
 )
 from analysis.unlearning_audit.text_chunks import Chunk
-from analysis.unlearning_audit.threshold import Threshold, calibrated_band
 
 SIMILARITIES = ("rouge_l", "longest_common_substring", "embedding")
 _JUDGED_ALIKE = 4
@@ -207,24 +206,26 @@ def _likeness_of(
 
 
 def question_findings(
-    groups: Sequence[str], ratios: Floats, recall: Floats, band: Band
+    questions: Sequence[Chunk], ratios: Floats, continuations: pa.Table, band: Band
 ) -> dict[str, Estimate]:
     """Return the recall of questions that the rule keeps, of the rest, and the difference.
 
     As Shi et al. 2024, section 7.2.2: 0.23 for the kept against 0.10 for the rest. A question's
-    value is the mean over its sampled answers; intervals are by groups of questions.
-
-    Args:
-        groups: of n questions; a question of its own is its own group.
-        ratios: of each, [n]; those without a ratio are on neither side.
-        recall: mean ROUGE-L recall of each question's answers, [n].
-        band: of ratios that are kept.
+    value is the mean over its sampled answers; intervals are by groups of questions. Questions
+    without a ratio are on neither side.
     """
-    judged = np.flatnonzero(np.isfinite(ratios))
-    clusters = Clusters(tuple(groups[place] for place in judged.tolist()))
-    kept, values = band.holds(ratios)[judged], recall[judged]
-    sides = {"recall_kept": kept, "recall_rest": ~kept}
+    answers: dict[int, list[float]] = defaultdict(list)
+    for row in continuations.select(["chunk", "rouge_l"]).to_pylist():
+        answers[row["chunk"]].append(row["rouge_l"])
+    judged = np.flatnonzero(np.isfinite(ratios)).tolist()
+    own = [answers[questions[place].chunk] for place in judged]
+    if not own or not own[0]:
+        return {}
+    clusters = Clusters(tuple(questions[place].group for place in judged))
+    recall = np.array([sum(values) / len(values) for values in own])
+    kept = band.holds(ratios)[judged]
     found = {
-        name: mean(values[side], clusters.at(np.flatnonzero(side))) for name, side in sides.items()
+        name: mean(recall[side], clusters.at(np.flatnonzero(side)))
+        for name, side in (("recall_kept", kept), ("recall_rest", ~kept))
     }
-    return {**found, "recall_difference": difference(values, kept.tolist(), clusters)}
+    return {**found, "recall_difference": difference(recall, kept.tolist(), clusters)}

@@ -17,25 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.audit import MODELS
 from analysis.unlearning_audit.audit_step import ModelScores, read_evidence, scored_by, write_audit
 from analysis.unlearning_audit.checks import Weights
 from analysis.unlearning_audit.estimates import null
-from analysis.unlearning_audit.findings import question_findings
 from analysis.unlearning_audit.given_texts import read_chunks
 from analysis.unlearning_audit.meaning import with_meaning
 from analysis.unlearning_audit.ratio import Band, Mask, score_ratios
-from analysis.unlearning_audit.text_chunks import Chunk
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, QUESTION, Chunk
 from detect.asked_model import model_libraries, target_execution, target_settings
-from detect.generation.continuations import Continued, read_continuations, write_continuations
-from detect.generation.text_overlap import rouge_l_recall
+from detect.generation.continuations import Continued, write_continuations
 from detect.scores.table import score_notes
 from detect.settings import DetectSettings
 from inject.errors import InputError
-from inject.examples.example import Example
 from inject.keyed import Stream, item_keys, words
 from inject.sealed import kept_value
 from inject.step import Step, StepContext
@@ -44,25 +39,11 @@ from train.models.model_node import ModelNode
 if TYPE_CHECKING:
     from detect.engine.target import Target
 
-QUESTIONS_FILE = "questions.parquet"
 WEIGHTS_FILE = "weights.json"
 _ANSWER = "Question: {question}\nAnswer:"
 _MOST_TOKENS = 512
 _LEAST_TOKENS = 8
 _TOGETHER = 128
-QUESTIONS = pa.schema(
-    [
-        ("question", pa.string()),
-        ("answer", pa.string()),
-        ("original", pa.float64()),
-        ("unlearned", pa.float64()),
-        ("ratio", pa.float64()),
-        ("kept", pa.bool_()),
-        ("recall", pa.float64()),
-        ("answers", pa.list_(pa.string())),
-        ("reason", pa.string()),
-    ]
-)
 
 
 def written_step(
@@ -98,37 +79,28 @@ def build_written(context: StepContext) -> None:
     """Let the model continue chunks and, where it is the unlearned one, answer the questions."""
     from detect.engine.open_target import open_target
 
-    settings = context.settings
-    audited, held_out, questions = read_chunks(context.inputs["texts"])
-    mine, every = _continued(context, audited, held_out)
+    chunks = read_chunks(context.inputs["texts"])
+    mine, every = _continued(context, chunks)
     target = open_target(context)
-    length = _length(target, every, settings)
-    prompts = [chunk.prompt for chunk in mine]
-    found = dict(
-        zip(
-            [chunk.example_id for chunk in mine],
-            map(
-                Continued,
-                prompts,
-                [chunk.rest for chunk in mine],
-                _sampled(context, target, prompts, length, "continuations"),
-            ),
-            strict=True,
-        )
-    )
-    if settings["name"] == "unlearned" and questions:
-        prompts = [_ANSWER.format(question=row.fields["question"]) for row in questions]
-        answers = _sampled(context, target, prompts, settings["answer_tokens"], "answers")
-        for row, prompt, texts in zip(questions, prompts, answers, strict=True):
-            found[row.example_id] = Continued(prompt, row.fields["answer"], texts)
-    write_continuations(context.out, list(found), list(found.values()))
+    length = _length(target, every, context.settings)
+    texts = _sampled(context, target, [chunk.prompt for chunk in mine], length, "continuations")
+    if context.settings["name"] == "unlearned":
+        asked = [chunk for chunk in chunks if chunk.part == QUESTION]
+        prompts = [_ANSWER.format(question=chunk.prompt) for chunk in asked]
+        longest = context.settings["answer_tokens"]
+        texts += _sampled(context, target, prompts, longest, "answers")
+        mine += asked
+    found = [
+        Continued(chunk.prompt, chunk.rest, own) for chunk, own in zip(mine, texts, strict=True)
+    ]
+    write_continuations(context.out, [chunk.example_id for chunk in mine], found)
 
 
-def _continued(
-    context: StepContext, audited: Sequence[Chunk], held_out: Sequence[Chunk]
-) -> tuple[list[Chunk], list[Chunk]]:
+def _continued(context: StepContext, chunks: Sequence[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
     """Return the chunks that the model continues, and those that any model does."""
     settings = context.settings
+    audited = [chunk for chunk in chunks if chunk.part == AUDITED]
+    held_out = [chunk for chunk in chunks if chunk.part == HOLDOUT]
     scores = {
         name: scored_by(context.inputs[f"{name}-scores"], audited, *settings["scored"])
         for name in ("original", "unlearned")
@@ -141,7 +113,7 @@ def _continued(
     nothing = np.zeros(len(held_out), dtype=bool)
     control = select_chunks(held_out, nothing, others=others, seed=settings["seed"])
     every = [*mine, *control]
-    return (every if settings["name"] == "unlearned" else mine), every
+    return (list(every) if settings["name"] == "unlearned" else mine), every
 
 
 def require_ratios(
@@ -335,14 +307,15 @@ def given_audit_step(
 def build_given(context: StepContext) -> None:
     """Audit the model, and write its tables."""
     settings, folders = context.settings, context.inputs
-    audited, held_out, questions = read_chunks(folders["texts"])
     weights = json.loads((folders["weights"] / WEIGHTS_FILE).read_text(encoding="utf-8"))
     if weights["cosine"] is None:
         weights["cosine"] = math.nan
-    evidence = read_evidence(context, audited, held_out)
-    rests = {chunk.chunk: chunk.rest for chunk in (*audited, *held_out)}
-    continuations, notes = with_meaning(context, evidence.continuations, rests)
-    further = _answered(context, questions)
+    evidence = read_evidence(context, read_chunks(folders["texts"]))
+    # Answers are compared by their words alone.
+    rests = {chunk.chunk: chunk.rest for chunk in evidence.chunks if chunk.part != QUESTION}
+    texts = np.array([row in rests for row in evidence.continuations["chunk"].to_pylist()], bool)
+    table, notes = with_meaning(context, evidence.continuations.filter(texts), rests)
+    continuations = pa.concat_tables([table, evidence.continuations.filter(~texts)])
     evidence = replace(
         evidence,
         continuations=continuations,
@@ -350,46 +323,9 @@ def build_given(context: StepContext) -> None:
         guessing=log(settings["vocabulary"]),
     )
     every = [*settings["notes"], *_score_notes(context), *notes]
-    write_audit(context, evidence, list(dict.fromkeys(every)), further)
+    write_audit(context, evidence, list(dict.fromkeys(every)))
 
 
 def _score_notes(context: StepContext) -> list[str]:
     folders = [context.inputs.get(f"{name}-scores") for name in MODELS]
     return [note for folder in folders if folder for note in score_notes(folder)]
-
-
-def _answered(context: StepContext, questions: Sequence[Example]) -> dict[str, Estimate]:
-    """Write the questions, and return what those that the rule keeps say against the rest."""
-    if not questions:
-        return {}
-    scored, band = context.settings["scored"], Band(*context.settings["audit"]["band"])
-    scores = {
-        name: scored_by(context.inputs[f"{name}-scores"], questions, *scored).values
-        for name in ("original", "unlearned")
-    }
-    ratios = score_ratios(scores["original"], scores["unlearned"])
-    folder = context.inputs.get("unlearned-written")
-    written = {} if folder is None else read_continuations(folder)
-    rows = [
-        {
-            **row.fields,
-            **{name: null(values[at]) for name, values in scores.items()},
-            "ratio": null(ratios.values[at]),
-            "kept": bool(band.holds(ratios.values)[at]),
-            "recall": _recall(written[row.example_id]) if written else None,
-            "answers": list(written[row.example_id].texts) if written else [],
-            "reason": ratios.reasons[at],
-        }
-        for at, row in enumerate(questions)
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=QUESTIONS), context.out / QUESTIONS_FILE)
-    if not written:
-        return {}
-    recall = np.array([row["recall"] for row in rows], dtype=np.float64)
-    return question_findings([row.group for row in questions], ratios.values, recall, band)
-
-
-def _recall(answered: Continued) -> float:
-    """Return the mean ROUGE-L recall of the answers to a question."""
-    recalls = [rouge_l_recall(text, answered.rest, whole=True) for text in answered.texts]
-    return sum(recalls) / len(recalls)

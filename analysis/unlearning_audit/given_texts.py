@@ -8,16 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from analysis.unlearning_audit.text_chunks import Chunk, SourceText, cut_chunks
+from analysis.unlearning_audit.text_chunks import HOLDOUT, QUESTION, Chunk, SourceText, cut_chunks
 from detect.user_rows.labelled_rows import is_protected
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, example_id, read_examples
 from inject.reading.row_parsers import PlacedRow
 from inject.reading.rows import read_rows
 
-AUDITED, HOLDOUT, QUESTIONS = "audited", "holdout", "questions"
-"""Datasets of the examples."""
 _TEXT_COLUMNS = ("text", "input")
+_PLACES = ("start", "stop", "prompt_stop")
 _IDS = ("example_id", "id", "text_id")
 
 
@@ -25,22 +24,47 @@ class GivenTexts(NamedTuple):
     """What an audit reads before any model is asked."""
 
     texts: list[SourceText]
-    audited: list[Chunk]
-    held_out: list[Chunk]
-    questions: list[Example]
+    chunks: list[Chunk]
+    """Of the texts, then those held out, then questions."""
     notes: list[str]
     """Which rows were left out, and why."""
 
     @property
     def protected(self) -> bool:
         """Whether a text must not be shared."""
-        return any(chunk.protected for chunk in (*self.audited, *self.held_out))
+        return any(chunk.protected for chunk in self.chunks)
 
 
-def given_examples(given: GivenTexts) -> list[Example]:
-    """Return chunks and questions as examples; `read_chunks` gives them back."""
-    rows = [*_examples(given.audited, AUDITED), *_examples(given.held_out, HOLDOUT)]
-    return [*rows, *given.questions]
+def given_examples(chunks: Sequence[Chunk]) -> list[Example]:
+    """Return chunks as examples; `read_chunks` gives them back."""
+    return [
+        Example(
+            example_id=chunk.example_id,
+            dataset=chunk.part,
+            source_id=chunk.text_id,
+            group=chunk.group,
+            fields={name: getattr(chunk, name) for name in _PLACES},
+            text=chunk.text,
+            protected=chunk.protected,
+        )
+        for chunk in chunks
+    ]
+
+
+def read_chunks(folder: Path) -> list[Chunk]:
+    """Return the chunks whose examples lie in a folder."""
+    return [
+        Chunk(
+            chunk=int(row.example_id),
+            text_id=row.source_id,
+            group=row.group,
+            text=row.text,
+            protected=row.protected,
+            part=row.dataset,
+            **row.fields,
+        )
+        for row in read_examples(folder)
+    ]
 
 
 def read_given(
@@ -59,56 +83,19 @@ def read_given(
             empty, other texts under one id, a held-out text that is audited, too.
     """
     texts, notes = read_texts(files["texts"], column=column)
-    audited = cut_chunks(texts, words=words, prompt_words=prompt_words)
-    held_out: list[Chunk] = []
+    chunks = cut_chunks(texts, words=words, prompt_words=prompt_words)
     if "holdout" in files:
         others, more = read_texts(files["holdout"], column=column, what="holdout")
         notes += more
         known = {source.text for source in texts}
         if (twice := next((one for one in others if one.text in known), None)) is not None:
             raise InputError("holdout: this text is audited, too", where=twice.place)
-        held_out = cut_chunks(others, words=words, prompt_words=prompt_words, first=len(audited))
-    questions = list(_questions(files["questions"])) if "questions" in files else []
-    return GivenTexts(texts, audited, held_out, questions, notes)
-
-
-def read_chunks(folder: Path) -> tuple[list[Chunk], list[Chunk], list[Example]]:
-    """Return what `given_examples` gave: audited chunks, held-out ones, and questions."""
-    found: dict[str, list[Example]] = {AUDITED: [], HOLDOUT: [], QUESTIONS: []}
-    for row in read_examples(folder):
-        found[row.dataset].append(row)
-    return (
-        [_chunk(row) for row in found[AUDITED]],
-        [_chunk(row) for row in found[HOLDOUT]],
-        found[QUESTIONS],
-    )
-
-
-def _chunk(row: Example) -> Chunk:
-    return Chunk(
-        chunk=int(row.example_id),
-        text_id=row.source_id,
-        group=row.group,
-        start=row.fields["start"],
-        stop=row.fields["stop"],
-        text=row.text,
-        prompt_stop=row.fields["prompt_stop"],
-        protected=row.protected,
-    )
-
-
-def _examples(chunks: Sequence[Chunk], part: str) -> Iterator[Example]:
-    for chunk in chunks:
-        places = {name: getattr(chunk, name) for name in ("start", "stop", "prompt_stop")}
-        yield Example(
-            example_id=chunk.example_id,
-            dataset=part,
-            source_id=chunk.text_id,
-            group=chunk.group,
-            fields=places,
-            text=chunk.text,
-            protected=chunk.protected,
+        chunks += cut_chunks(
+            others, words=words, prompt_words=prompt_words, first=len(chunks), part=HOLDOUT
         )
+    if "questions" in files:
+        chunks += _questions(files["questions"], first=len(chunks))
+    return GivenTexts(texts, chunks, notes)
 
 
 def read_texts(
@@ -177,21 +164,24 @@ def _group(row: PlacedRow, own: str) -> str:
     return own if group in (None, "") else f"group {group}"
 
 
-def _questions(pattern: str) -> Iterator[Example]:
+def _questions(pattern: str, *, first: int) -> Iterator[Chunk]:
     """Read rows of `question` and `answer`; what is scored is both, put together."""
-    for number, row in enumerate(read_rows(pattern, what="questions")):
-        fields = {
-            name: _value(row, (name,), "questions").strip() for name in ("question", "answer")
-        }
-        if not all(fields.values()):
+    for number, row in enumerate(read_rows(pattern, what="questions"), start=first):
+        question, answer = (
+            _value(row, (name,), "questions").strip() for name in ("question", "answer")
+        )
+        if not question or not answer:
             raise InputError("questions: the question or its answer is empty", where=row.place)
-        yield Example(
-            example_id=f"question {number}",
-            dataset=QUESTIONS,
-            source_id=row.place,
+        text = f"{question} {answer}"
+        yield Chunk(
+            chunk=number,
+            text_id=row.place,
             group=_group(row, row.place),
-            fields=fields,
-            text=f"{fields['question']} {fields['answer']}",
+            start=0,
+            stop=len(text),
+            text=text,
+            prompt_stop=len(question),
+            part=QUESTION,
         )
 
 

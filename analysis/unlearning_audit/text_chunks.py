@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from inject.errors import InputError
 
+AUDITED, HOLDOUT, QUESTION = "audited", "holdout", "question"
+"""Parts of an audit: chunks of the texts, of texts that no model saw, questions with answers."""
 WORDS = 512
 PROMPT_WORDS = 200
 _WORD = re.compile(r"\S+")
@@ -44,6 +46,7 @@ class Chunk(NamedTuple):
     prompt_stop: int
     """Characters of `text` that are the prompt: up to the end of its last word."""
     protected: bool = False
+    part: str = AUDITED
     key: str = ""
     """The example whose scores and continuations are its own; its number where this is empty."""
 
@@ -69,6 +72,7 @@ def cut_chunks(
     words: int | None = WORDS,
     prompt_words: int = PROMPT_WORDS,
     first: int = 0,
+    part: str = AUDITED,
 ) -> list[Chunk]:
     """Cut texts into chunks, in order.
 
@@ -79,6 +83,7 @@ def cut_chunks(
         words: of a chunk; None leaves each text whole.
         prompt_words: of each chunk's prompt.
         first: number of the first chunk.
+        part: what they are.
 
     Raises:
         InputError: a text that is no longer than the prompt, with its place.
@@ -108,6 +113,7 @@ def cut_chunks(
                     text=source.text[start:stop],
                     prompt_stop=held[prompt_words - 1][1] - start,
                     protected=source.protected,
+                    part=part,
                 )
             )
     return chunks

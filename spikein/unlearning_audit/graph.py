@@ -10,6 +10,7 @@ from pathlib import Path
 from analysis.unlearning_audit.given_models import given_audit_step, weights_step, written_step
 from analysis.unlearning_audit.given_texts import GivenTexts, given_examples, read_given
 from analysis.unlearning_audit.settings import AuditRule
+from analysis.unlearning_audit.text_chunks import AUDITED
 from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
 from detect.evidence.frequency import Frequency
 from detect.evidence.needs import EvidenceSources, Scored, unmet
@@ -54,7 +55,9 @@ def given_audit(settings: AuditSettings) -> Step:
     )
     _check_meaning(settings, given)
     if settings.retrained is not None:
-        check_never_fed(settings.retrained, given.texts, given.audited)
+        check_never_fed(
+            settings.retrained, given.texts, [one for one in given.chunks if one.part == AUDITED]
+        )
     models = {
         name: given_model(
             model,
@@ -63,9 +66,9 @@ def given_audit(settings: AuditSettings) -> Step:
         )
         for name, model in settings.models.items()
     }
-    shared = check_comparable(models, [*given.audited, *given.held_out])
+    shared = check_comparable(models, given.chunks)
     held_out = _held_out(settings, given)
-    texts = given_examples_step(given_examples(given), held_out, protected=given.protected)
+    texts = given_examples_step(given_examples(given.chunks), held_out, protected=given.protected)
     detect = _detect(settings, detector)
     scored = [detector.name, detector.text]
     sources = EvidenceSources(
@@ -165,7 +168,7 @@ def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
 def _held_out(settings: AuditSettings, given: GivenTexts) -> KnownTexts | None:
     if settings.held_out is None:
         return None
-    texts = [row.text for row in given_examples(given)]
+    texts = [chunk.text for chunk in given.chunks]
     return read_held_out_file(settings.held_out, LabelledRows(texts, texts, None, None))
 
 

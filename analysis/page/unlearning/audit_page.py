@@ -13,8 +13,7 @@ from typing import Any
 from analysis.findings import read_table
 from analysis.page.parts import Note, Section, present, render_page
 from analysis.page.table import Table, listing
-from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION
-from analysis.unlearning_audit.sentence import finding_lines
+from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION, finding_lines
 from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.files import write_text
 from inject.tables import read_parquet

@@ -28,7 +28,7 @@ class UnlearningInputs:
     """Rows of `verdict.parquet`."""
     methods: Sequence[UnlearningMethod] = ()
     audits: Sequence[Row] = ()
-    """Rows of `unlearning_audits.parquet`; empty where no model was audited."""
+    """Rows of the question `unlearning_audits`; empty where no model was audited."""
     audit_pages: Sequence[str] = ()
     """The audits' pages, relative to the run's page; empty where they do not lie beside it."""
 

@@ -87,8 +87,7 @@ all_chunks=true
 
       spikein audit-unlearning --config unlearning-whp books=my/books
     """
-    from analysis.unlearning_audit.audit import MODELS
-    from analysis.unlearning_audit.sentence import finding_lines
+    from analysis.unlearning_audit.audit import MODELS, finding_lines
     from inject.shipped import AUDITS
     from spikein.api.unlearning_audit import run_audit
     from spikein.progress import show_progress

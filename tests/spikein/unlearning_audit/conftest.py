@@ -1,4 +1,4 @@
-"""Models of every kind, made once a session, and audits of them in one store: none is made twice."""
+"""Models of every kind, made once a session, and audits of them in one store."""
 
 import json
 from collections.abc import Callable

@@ -133,14 +133,17 @@ def test_questions_kept_by_the_ratio_stand_against_the_rest(judged, rows, store,
     result = invoke(*command, f"questions={asked}", *OPTIONS, "--out", tmp_path / "audit")
     assert result.exit_code == 0, result.output
     found = Audited(tmp_path / "audit", result.output)
-    table = pq.read_table(tmp_path / "audit" / "questions.parquet").to_pylist()
-    sides = {
-        kept: [row["recall"] for row in table if row["kept"] is kept] for kept in (True, False)
-    }
-    assert len(sides[True]) + len(sides[False]) == 32
-    for kept, name in ((True, "recall_kept"), (False, "recall_rest")):
-        if sides[kept]:
-            assert np.isclose(found.value(name), np.mean(sides[kept]))
+    chunks = pq.read_table(tmp_path / "audit" / "chunks.parquet").to_pylist()
+    kept = {row["chunk"]: row["suspicious"] for row in chunks if row["part"] == "question"}
+    assert len(kept) == 32
+    recall: dict[int, list[float]] = {chunk: [] for chunk in kept}
+    for row in found.continuations:
+        if row["chunk"] in recall:
+            assert row["model"] == "unlearned"
+            recall[row["chunk"]].append(row["rouge_l"])
+    for side, name in ((True, "recall_kept"), (False, "recall_rest")):
+        own = [np.mean(recall[chunk]) for chunk in kept if kept[chunk] is side]
+        assert np.isclose(found.value(name), np.mean(own)) if own else np.isnan(found.value(name))
 
 
 def test_rows_that_are_left_out_are_counted_and_said(judged, store, tmp_path):

@@ -20,7 +20,7 @@ from analysis.arm import (
 from analysis.selection.ranking import highest_first
 from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
-from detect.detector_settings import DetectorSetting
+from analysis.validate.candidate import CandidateScores
 from detect.ground_truth.ground_truth import (
     BASE,
     CONTAMINATED,
@@ -29,7 +29,6 @@ from detect.ground_truth.ground_truth import (
     GroundTruth,
     ScoredModel,
 )
-from detect.validate.candidate_scores import CandidateScores
 from inject.errors import InputError
 
 
@@ -99,26 +98,20 @@ def models_beside(every: Sequence[CohortModels], arm: CohortModels) -> list[Coho
     ]
 
 
-def with_candidate(
-    loaded: LoadedArm,
-    name: str,
-    settings: Sequence[DetectorSetting],
-    scores: CandidateScores,
-) -> LoadedArm:
+def with_candidate(loaded: LoadedArm, name: str, scores: CandidateScores) -> LoadedArm:
     """Return an arm with the columns of one more detector.
 
     Args:
         loaded: the arm.
         name: what the detector is called; none of the arm's has that name.
-        settings: of the columns; the first is the default.
-        scores: of the same settings.
+        scores: the first setting is the default.
     """
-    columns = [Column(name, one.text) for one in settings]
+    columns = [Column(name, one.text) for one in scores.settings]
     reasons = {(row, columns[at]): reason for (row, at), reason in scores.reasons.items()}
     every = [*loaded.columns, *columns]
     return replace(
         loaded,
-        arm=replace(loaded.arm, defaults={**loaded.arm.defaults, name: settings[0].text}),
+        arm=replace(loaded.arm, defaults={**loaded.arm.defaults, name: scores.settings[0].text}),
         columns=every,
         scores=np.hstack([loaded.scores, scores.values]),
         reasons={**loaded.reasons, **reasons},

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from detect.asked_model import model_libraries, target_execution, target_settings
-from detect.choices.answers import ChoiceEvidence, read_answers
+from detect.choices.answers import ANSWERS_FILE, ChoiceEvidence, read_answers
 from detect.engine.measured_cost import COST_FILE
 from detect.evidence.continuations import lets_models_write
 from detect.evidence.needs import Choices
@@ -49,6 +49,7 @@ class _ChoiceProvider(Provider[Choices]):
         "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts an example are "
         "dear: for `all` set detect.generate=true, too."
     )
+    leaves = ((ANSWERS_FILE, ()),)
 
     def available(self, sources: EvidenceSources) -> bool:
         return sources.paraphrased and lets_models_write(sources)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from detect.evidence.needs import Continuations
 from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.generation.continuations import read_continuations, request_record
+from detect.generation.continuations import CONTINUATIONS_FILE, read_continuations, request_record
 from detect.settings import names_all
 from inject.digest import digest
 from inject.step import Step, find_function
@@ -21,6 +21,7 @@ def lets_models_write(sources: EvidenceSources) -> bool:
 
 class _ContinuationProvider(Provider[Continuations]):
     hint = HINT
+    leaves = ((CONTINUATIONS_FILE, ("beginning", "rest", "texts")),)
 
     def available(self, sources: EvidenceSources) -> bool:
         return lets_models_write(sources)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from detect.evidence.needs import Entities
 from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.named_entities.entities import read_entities
+from detect.named_entities.entities import ENTITIES_FILE, read_entities
 from detect.named_entities.tagger import LIBRARIES, tagger_identity
 from inject.examples.parts import TEXTS
 from inject.step import Step
@@ -31,6 +31,7 @@ def entities_step(tagger: str, examples: Step) -> Step:
 
 class _EntityProvider(Provider[Entities]):
     hint = "Name a spaCy pipeline that finds named entities (detect.tagger)."
+    leaves = ((ENTITIES_FILE, ("start", "stop", "label")),)
 
     def available(self, sources: EvidenceSources) -> bool:
         return sources.detect.tagger is not None
@@ -43,7 +44,7 @@ class _EntityProvider(Provider[Entities]):
 
     def read(self, needs: Sequence[Entities], work: Work) -> None:
         table = read_entities(work.inputs["entities"])
-        work.fields["entities"] = [table[row.example_id] for row in work.rows]
+        work.fields["entities"] = [table.get(row.example_id) for row in work.rows]
 
 
 ENTITIES: Provider[Entities] = _EntityProvider()

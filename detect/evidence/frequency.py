@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from detect.evidence.needs import Frequency
 from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.token_frequency import load_frequency
+from detect.token_frequency import FREQUENCY_FILES, load_frequency
 from inject.step import Step
 
 
 class _FrequencyProvider(Provider[Frequency]):
     hint = "Name texts to count token frequencies in (detect.frequency)."
+    leaves = tuple((name, ()) for name in FREQUENCY_FILES)
 
     def available(self, sources: EvidenceSources) -> bool:
         return sources.frequency is not None

@@ -7,7 +7,7 @@ from detect.asked_model import target_execution, target_settings
 from detect.engine.measured_cost import COST_FILE
 from detect.evidence.needs import Gradients
 from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.gradients.norms import read_norms
+from detect.gradients.norms import NORMS_FILE, read_norms
 from detect.settings import DetectSettings
 from inject.examples.parts import TEXTS
 from inject.step import Step
@@ -32,6 +32,8 @@ def gradients_step(model: "ModelNode", examples: Step, *, detect: DetectSettings
 
 
 class _GradientProvider(Provider[Gradients]):
+    leaves = ((NORMS_FILE, ()),)
+
     def inputs(self, need: Gradients, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         return {"gradients": gradients_step(scored.model, sources.examples, detect=sources.detect)}
 

@@ -8,7 +8,7 @@ from detect.evidence.continuations import HINT, lets_models_write
 from detect.evidence.needs import Guesses
 from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
 from detect.evidence.reference import pretrained_node, reference_model
-from detect.generation.guesses import read_guesses, request_record
+from detect.generation.guesses import GUESSES_FILE, read_guesses, request_record
 from inject.digest import digest
 from inject.step import Step, find_function
 
@@ -26,6 +26,7 @@ class _GuessProvider(Provider[Guesses]):
         "detect.reference) and, for filtered=true, one whose guesses are left out "
         "(detect.knowledge_filter)."
     )
+    leaves = ((GUESSES_FILE, ("wanted", "written")),)
 
     def available(self, sources: EvidenceSources) -> bool:
         return lets_models_write(sources)

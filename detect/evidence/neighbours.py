@@ -10,7 +10,7 @@ from detect.asked_model import target_execution, target_settings
 from detect.evidence.needs import NeighbourTexts
 from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
 from detect.evidence.reference import pretrained_node
-from detect.neighbours.neighbours import read_means
+from detect.neighbours.neighbours import MEANS_FILE, read_means
 from detect.settings import DetectSettings, NeighbourSettings
 from inject.examples.parts import TEXTS
 from inject.step import Step
@@ -49,6 +49,7 @@ def neighbour_means_step(model: "ModelNode", texts: Step, *, detect: DetectSetti
 
 class _NeighbourProvider(Provider[NeighbourTexts]):
     hint = "Name a masked language model (detect.neighbours.model)."
+    leaves = ((MEANS_FILE, ()),)
 
     def available(self, sources: EvidenceSources) -> bool:
         return sources.detect.neighbours is not None

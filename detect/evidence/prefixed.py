@@ -138,6 +138,7 @@ class _PrefixedProvider(Provider[Prefixed]):
         "Shots are held-out rows (contaminants.held_out); known members are those of the split "
         "`tune` (detect.tune_share above 0)."
     )
+    leaves = ((SHOTS_FILE, ("texts", "ids", "separator")),)
 
     def meets(self, need: Prefixed, sources: EvidenceSources) -> bool:
         known = sources.detect.tune_share > 0 if need.known == "members" else sources.held_out

@@ -84,6 +84,9 @@ class Provider(Generic[NeedT]):
 
     hint: str = ""
     """What a user does about a need of the kind that nothing meets."""
+    leaves: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Files of its artifacts that leave in a bundle, each with the columns that show a text: those
+    of protected rows stay behind. Kinds that share a file name it once."""
 
     def available(self, sources: EvidenceSources) -> bool:
         """Return whether the arm has what it takes."""

@@ -12,6 +12,7 @@ from detect.engine.measured_cost import COST_FILE
 from detect.evidence.needs import InverseTemperature, View
 from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
 from detect.settings import DetectSettings
+from detect.token_statistics import STATISTICS_FILE, TEXT_COLUMNS
 from detect.views import TEXT
 from inject.examples.parts import HELD_OUT, TEXTS
 from inject.step import Step
@@ -56,6 +57,8 @@ def statistics_step(
 
 
 class _ViewProvider(Provider[View]):
+    leaves = ((STATISTICS_FILE, TEXT_COLUMNS),)
+
     def inputs(self, need: View, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         step = statistics_step(
             scored.model, sources.examples, view=need.name, detect=sources.detect

@@ -21,7 +21,7 @@ from detect.targets.text_model import Completion, Sampling, TextModel
 from inject.digest import digest
 from inject.errors import InputError
 from inject.sealed import kept_value
-from inject.tables import read_parquet
+from inject.tables import as_tuple, read_parquet
 
 CONTINUATIONS_FILE = "continuations.parquet"
 TOGETHER = 128
@@ -158,7 +158,7 @@ def read_continuations(folder: Path) -> dict[str, Continued]:
         InputError: naming the file, when it is missing or damaged.
     """
     return {
-        row.pop("example_id"): Continued(**{**row, "texts": tuple(row["texts"])})
+        row.pop("example_id"): Continued(**{**row, "texts": as_tuple(row["texts"])})
         for row in read_parquet(folder / CONTINUATIONS_FILE, schema=SCHEMA).to_pylist()
     }
 

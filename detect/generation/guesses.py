@@ -31,7 +31,7 @@ from detect.generation.words import WordStatistics
 from detect.targets.text_model import Completion, Sampling, TextModel
 from inject.digest import digest
 from inject.sealed import kept_value
-from inject.tables import read_parquet
+from inject.tables import as_tuple, read_parquet
 
 GUESSES_FILE = "guesses.parquet"
 TOGETHER = 256
@@ -261,7 +261,7 @@ def read_guesses(folder: Path) -> dict[str, GuessedText]:
     """
     return {
         row.pop("example_id"): GuessedText(
-            **{**row, "wanted": tuple(row["wanted"]), "written": tuple(row["written"])}
+            **{**row, "wanted": as_tuple(row["wanted"]), "written": as_tuple(row["written"])}
         )
         for row in read_parquet(folder / GUESSES_FILE, schema=SCHEMA).to_pylist()
     }

@@ -57,4 +57,5 @@ def read_entities(folder: Path) -> dict[str, list[NamedEntity]]:
             for one in zip(*(row[field] for field in NamedEntity._fields), strict=True)
         ]
         for row in read_parquet(folder / ENTITIES_FILE, schema=SCHEMA).to_pylist()
+        if row["start"] is not None
     }

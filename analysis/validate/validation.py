@@ -14,13 +14,6 @@ from analysis.arm import Column, LoadedArm
 from analysis.copy_bins import ALL
 from analysis.metrics_table import Cell
 from analysis.settings import AnalysisSettings
-from analysis.validate.arms import (
-    CohortModels,
-    choose_arm,
-    cohort_models,
-    models_beside,
-    with_candidate,
-)
 from analysis.validate.candidate import (
     TIME_LIMIT,
     Candidate,
@@ -42,7 +35,15 @@ from analysis.validate.checks import (
     ties,
 )
 from analysis.validate.dependence import length_findings, loss_finding, nearest_finding
-from analysis.validate.ranking import Ranking, rank
+from analysis.validate.ranking import (
+    CohortModels,
+    Ranking,
+    choose_arm,
+    cohort_models,
+    models_beside,
+    rank,
+    with_candidate,
+)
 from analysis.validate.stability import stability_findings
 from detect.evidence.needs import Shadows, Sides
 from detect.ground_truth.ground_truth import (

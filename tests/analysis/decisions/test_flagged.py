@@ -15,7 +15,7 @@ from analysis.decisions.flagged import (
     p_values,
 )
 from analysis.settings import AnalysisSettings
-from analysis.validate.arms import cohort_models
+from analysis.validate.ranking import cohort_models
 from tests.detect.ground_truths import make_truth
 
 LEVEL = 0.1

@@ -13,17 +13,16 @@ from analysis.auc_cells import measure_columns
 from analysis.auc_interval import auc_interval
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
-from analysis.validate.arms import cohort_models
 from analysis.validate.dependence import within_length
-from analysis.validate.page import render
-from analysis.validate.plain import plain_validation
+from analysis.validate.page import plain_validation, render
+from analysis.validate.ranking import cohort_models
 from analysis.validate.validation import Judged, Validation, validate_detectors
 from detect.ground_truth.bundle import read_bundle, write_bundle
 from detect.ground_truth.ground_truth import GroundTruth
 from inject.errors import InputError
 from spikein.config.starter import write_detector
 from tests.analysis.oracles import auc
-from tests.detect.ground_truths import make_model, make_truth
+from tests.detect.ground_truths import make_model, make_truth, store_truth
 from tests.detect.wrong_detectors import SOURCE
 
 WRONG = ("turned", "length", "PICKY", "BATCH")
@@ -48,6 +47,11 @@ def judge(truth, file):
         return validate_detectors(given, on or truth, source="here", **options)
 
     return run
+
+
+def bundled(truth: GroundTruth, folder: Path) -> GroundTruth:
+    write_bundle(folder / "made-up.bundle", store_truth(truth, folder), folder)
+    return read_bundle(folder / "made-up.bundle")
 
 
 def severity(one: Judged, check: str) -> str:
@@ -361,9 +365,8 @@ def test_arms_are_chosen_on_the_stored_detectors_or_by_name(judge):
 
 
 def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
-    write_bundle(tmp_path / "one.bundle", truth)
     first = plain_validation(judge("right", "BATCH"))
-    second = plain_validation(judge("right", "BATCH", on=read_bundle(tmp_path / "one.bundle")))
+    second = plain_validation(judge("right", "BATCH", on=bundled(truth, tmp_path)))
     for one in (first, second):
         for entry in one["detectors"]:
             del entry["seconds_per_thousand_rows"]
@@ -373,8 +376,7 @@ def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
 
 def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_path):
     truth = make_truth(40, datasets=("news", "secret"), protected="secret")
-    write_bundle(tmp_path / "one.bundle", truth)
-    found = judge("right", "text_length", "ids", on=read_bundle(tmp_path / "one.bundle"))
+    found = judge("right", "text_length", "ids", on=bundled(truth, tmp_path))
     assert not found.refused
     right, text, ids = found.judged
     assert severity(right, "missing scores") == "passed"
@@ -388,9 +390,8 @@ def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_pa
 def test_built_in_detectors_score_withheld_rows_as_far_as_they_can(tmp_path):
     """Their access is limited: what a level does not allow is not taken for a withheld text."""
     truth = make_truth(40, datasets=("news", "secret"), protected="secret")
-    write_bundle(tmp_path / "one.bundle", truth)
-    bundle = read_bundle(tmp_path / "one.bundle")
-    found = validate_detectors(["loss", "min_k_plus_plus", "zlib", "dc_pdd"], bundle, source="x")
+    names = ["loss", "min_k_plus_plus", "zlib", "dc_pdd"]
+    found = validate_detectors(names, bundled(truth, tmp_path), source="x")
     assert not found.refused
     severities = {one.name: severity(one, "missing scores") for one in found.judged}
     assert severities == {
@@ -458,8 +459,7 @@ def test_one_number_has_one_interval_in_the_report_and_in_validate(truth, by_lev
         if row.side == "member"
     }
     model = replace(model, copies=dosed, fixed_levels=by_levels)
-    write_bundle(tmp_path / "truth.zip", replace(truth, models=(model, *others)))
-    found = validate_detectors([loss_again], read_bundle(tmp_path / "truth.zip"), source="here")
+    found = validate_detectors([loss_again], replace(truth, models=(model, *others)), source="here")
     arm = join_arm(
         Arm(
             axes=model.axes,

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import spikein
-from detect.validate.candidate import load_candidate
-from detect.validate.candidate_scores import CandidateRunner
+from analysis.validate.candidate import load_candidate
 from inject.errors import InputError
 from spikein.cli.main import app
 from spikein.runs.ground_truth import run_ground_truth
@@ -132,7 +131,6 @@ def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
         stored = model.scores.to_pandas().set_index(["detector", "setting", "example_id"]).score
         for name in ALL_EVIDENCE:
             candidate = load_candidate(name, model.evidence, taken=())
-            runner = CandidateRunner(candidate=candidate)
             if candidate.name not in set(stored.index.get_level_values(0)):
                 assert model.model != "contaminated"
                 continue
@@ -140,7 +138,7 @@ def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
                 one for one in candidate.settings if (candidate.name, one.text) in stored.index
             ]
             assert settings, name
-            values = runner.score(model, settings=settings).values
+            values = candidate.score(model, settings=settings).values
             for at, one in enumerate(settings):
                 ids = [row.example_id for row in model.rows]
                 expected = stored[candidate.name, one.text].loc[ids].to_numpy()

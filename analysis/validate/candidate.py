@@ -31,6 +31,7 @@ from detect.evidence import Evidence
 from detect.ground_truth.ground_truth import ScoredModel, readable
 from detect.guarded_call import GuardedScores, in_words, score_guarded
 from detect.registry import KnownDetector
+from detect.token_statistics import EMPTY_TEXT
 from detect.views import TEXT
 from inject.errors import InputError
 
@@ -172,8 +173,8 @@ class Candidate:
         for at, column in enumerate(scores.columns):
             values[there, at] = [score.value for score in column.scores]
             for row, score in zip(there, column.scores, strict=True):
-                reasons.pop((row, at), None)
-                if np.isnan(score.value):
+                # To a detector that asks whether there is a text, one that is not here is empty.
+                if np.isnan(score.value) and (row not in withheld or score.reason != EMPTY_TEXT):
                     reasons[row, at] = score.reason or "not a number"
         notes = dict.fromkeys(note for column in scores.columns for note in column.notes)
         return CandidateScores(asked, values, reasons, tuple(notes), time.perf_counter() - started)

@@ -23,7 +23,7 @@ def validate(
         str,
         typer.Argument(
             metavar="RUN|BUNDLE",
-            help="A run's name or folder, or a file of [cyan]spikein bundle[/].",
+            help="A run's name or folder, or a folder of [cyan]spikein bundle[/].",
             show_default=False,
         ),
     ],

@@ -12,10 +12,8 @@ from analysis.arm import arm_label, find_arm
 from detect.ground_truth.ground_truth import (
     CONTAMINATED,
     Description,
-    GroundTruth,
     ModelTables,
     Provenance,
-    read_ground_truth,
 )
 from inject.errors import InputError
 from inject.stream.exposures import EXPOSURES
@@ -32,13 +30,6 @@ class StoredTruth(NamedTuple):
 
     described: Description
     root: Path
-
-
-def run_ground_truth(
-    folder: Path, *, store: Path | None = None, arm: str | None = None
-) -> GroundTruth:
-    """Read the ground truth of a run; arguments and errors as of `stored_truth`."""
-    return read_ground_truth(*stored_truth(folder, store=store, arm=arm))
 
 
 def stored_truth(folder: Path, *, store: Path | None = None, arm: str | None = None) -> StoredTruth:

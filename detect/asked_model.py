@@ -1,6 +1,7 @@
 """The model that a step asks: what of it enters the step's settings, execution and libraries.
 
-Its function opens it with `detect.engine.open_target`.
+Its function opens it with `detect.engine.open_target`, or as one that writes with
+`detect.targets.asked_text_model`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,9 @@ from detect.settings import DetectSettings
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
+
+SERVER_FILE = "server.json"
+"""What a step asked of a server, and notes on its replies; no part of what the step made."""
 
 
 def target_execution(
@@ -29,11 +33,18 @@ def target_settings(
     return {"dtype": model.format_identity(detect.dtype), **model.settings(name)}
 
 
+def model_code(model: "ModelNode") -> tuple[str, ...]:
+    """Return the modules that opening the model finds by name."""
+    return ("detect.targets.server",) if model.served else ()
+
+
 def model_libraries(model: "ModelNode", detect: DetectSettings) -> tuple[str, ...]:
     """Return the libraries whose versions decide what a model says."""
-    found = ["torch", "transformers"]
+    if model.served:
+        return ()
+    names = ["torch", "transformers"]
     if "adapter" in (model.identity or {}):
-        found.append("peft")
+        names.append("peft")
     if detect.dtype in ("8bit", "4bit"):
-        found.append("bitsandbytes")
-    return tuple(found)
+        names.append("bitsandbytes")
+    return tuple(names)

@@ -24,7 +24,7 @@ import numpy as np
 from detect.access import AccessRefusedError, allowed_evidence
 from detect.detector import Column, Detector, Score, described, exact_number
 from detect.evidence import Evidence
-from detect.evidence.needs import Sides
+from detect.evidence.membership import Sides
 from inject.errors import InputError
 
 T = TypeVar("T")

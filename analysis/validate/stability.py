@@ -13,7 +13,7 @@ import numpy.typing as npt
 from analysis.validate.candidate import Candidate
 from analysis.validate.checks import Finding
 from detect.detector import Detector
-from detect.evidence.needs import Sides
+from detect.evidence.membership import Sides
 from detect.ground_truth.ground_truth import ScoredModel
 from inject.keyed import Stream, generator, item_key
 

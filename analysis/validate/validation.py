@@ -45,7 +45,7 @@ from analysis.validate.ranking import (
     with_candidate,
 )
 from analysis.validate.stability import stability_findings
-from detect.evidence.needs import Shadows, Sides
+from detect.evidence.membership import Shadows, Sides
 from detect.ground_truth.ground_truth import (
     BASE,
     CONTAMINATED,

@@ -9,7 +9,7 @@ from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.evidence import Evidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.registry import ALL
 from detect.scores.table import write_scores
 from detect.scoring import score_rows

@@ -24,7 +24,8 @@ from rapidfuzz.distance import Levenshtein
 from detect.access import Access
 from detect.detector import Detector, Score, each_example, whole
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import Continuations, Need
+from detect.evidence.continuations import Continuations
+from detect.evidence.needs import Need
 from detect.generation.beginning import Beginning
 from detect.generation.continuations import ContinuationRequest
 from inject.settings import PositiveFloat, PositiveInt, Settings

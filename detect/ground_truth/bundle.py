@@ -3,7 +3,7 @@
 It holds the tables of the run's artifacts as the store does, and `bundle.json`: what the ground
 truth is made of, the SHA-256 of each file, and `content`, the digest that names it all, whenever it
 was packed. Which files leave, and which of their columns show a text, each kind of need says
-(`Provider.leaves`): these columns are null in the rows of protected datasets. Every byte is checked
+(`Need.leaves`): these columns are null in the rows of protected datasets. Every byte is checked
 before it is used. Cost: reading and hashing, about 1 GB/s.
 """
 
@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from detect.evidence.providers import PROVIDERS
+from detect.evidence.needs import every_kind
 from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
 from detect.scores.table import SCORES_FILE
 from inject.bounded_files import open_regular
@@ -43,12 +44,6 @@ HEADER = "bundle.json"
 FORMAT = "spikein ground truth"
 VERSION = 4
 
-_LEAVES: Mapping[str, Sequence[str]] = {
-    SCORES_FILE: (),
-    EXPOSURES_FILE: (),
-    **{name: columns for one in PROVIDERS.values() for name, columns in one.leaves},
-}
-"""Files that leave, each with the columns that show a text."""
 _FILE = re.compile(r"(?!\.)[^/\\]+/(?!\.)[^/\\]+/(?!\.)[^/\\]+")
 _MOST_ROWS = 10_000_000
 _MOST_VALUES = 2_000_000_000
@@ -89,7 +84,7 @@ def write_bundle(out: Path, described: Description, root: Path) -> BundleFacts:
         for name in sorted(set().union(*(one.artifacts for one in described.models))):
             (folder.path / name).mkdir(parents=True)
             for path in sorted((root / name).iterdir()):
-                if path.name in _LEAVES:
+                if path.name in _leaves():
                     _pack(path, folder.path / name / path.name, protected)
             if (root / name / EXAMPLES_FILE).is_file():
                 # Pools that are not scored say whom a shadow model saw, and nothing else.
@@ -208,9 +203,18 @@ def _with_files(described: Description, files: Collection[str]) -> Description:
     return described.model_copy(update={"models": tuple(models)})
 
 
+@cache
+def _leaves() -> Mapping[str, Sequence[str]]:
+    """Return the files that leave, each with the columns that show a text."""
+    files: dict[str, Sequence[str]] = {SCORES_FILE: (), EXPOSURES_FILE: ()}
+    for kind in every_kind():
+        files |= kind.leaves
+    return files
+
+
 def _pack(path: Path, out: Path, protected: Collection[str]) -> None:
     """Write one file without what shows a protected text, and without what was recorded beside."""
-    columns = _LEAVES[path.name]
+    columns = _leaves()[path.name]
     if path.suffix == ".parquet":
         pq.write_table(_redacted(pq.read_table(path), columns, protected), out, compression="zstd")
     elif path.suffix == ".arrow":

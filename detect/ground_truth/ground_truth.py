@@ -19,9 +19,11 @@ from pydantic import BaseModel, ConfigDict
 
 from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
-from detect.evidence.needs import Frequency, Need, Reference, Shadows, Sides, View
-from detect.evidence.provider import Work
-from detect.evidence.providers import PROVIDERS
+from detect.evidence.frequency import Frequency
+from detect.evidence.membership import Shadows, Sides
+from detect.evidence.needs import Need, Work
+from detect.evidence.reference import Reference
+from detect.evidence.views import View
 from detect.guarded_call import read_only
 from detect.scores.table import read_scores
 from detect.token_frequency import load_frequency
@@ -230,8 +232,8 @@ def _evidence(one: ModelTables, work: _SharedWork) -> Evidence:
             continue
         # A detector's needs may have changed since, or a plug-in of the run may have had more.
         with suppress(KeyError):
-            PROVIDERS[kind].read(needs, work)
-    return Evidence(**{"texts": [row.text for row in work.rows], "statistics": {}, **work.fields})
+            kind.read(needs, work)
+    return work.evidence()
 
 
 def _needs(one: ModelTables) -> dict[type[Need], list[Need]]:

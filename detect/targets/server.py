@@ -8,16 +8,19 @@ finds out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from detect.targets.text_model import Completion, Progress, Sampling
-from inject.server.address import Server
+from inject.server.address import Patience, Server
 from inject.server.client import Cost, Estimate, ServerClient
 from inject.server.reply import Reply
 from inject.server.request import TextRequest, sample_seed
+from inject.server.waiting import process_jitter
+from train.models.model_node import ModelNode
 
 _PROBE = TextRequest(prompt="The answer is", max_tokens=1)
 _LISTED = {"completions": 5, "chat": 20}
@@ -134,12 +137,7 @@ class ServerTextModel:
         return CountingTextModel(self._client, self)
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the replies, and what they cost."""
-        cost = self._client.cost
-        spent = (
-            f"the server answered {cost.asked:,} requests: {cost.tokens_in:,} tokens in, "
-            f"{cost.tokens_out:,} out; {cost.kept:,} were answered before"
-        )
+        """Return what to know about the replies."""
         found = [*self._client.notes()]
         if self._lists_asked:
             found.append(
@@ -157,11 +155,46 @@ class ServerTextModel:
                 "to take the likeliest token whatever the temperature, and scores that compare "
                 "samples mean nothing"
             )
-        return (*found, *([spent] if cost.asked or cost.kept else []))
+        return tuple(found)
 
     def close(self) -> None:
         """Close connections and cache."""
         self._client.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedModel(ModelNode):
+    """A model on a server, as steps are made with it; `pretrained` is its name there."""
+
+    server: Server
+    replies: Path
+    """The file of replies."""
+
+    @property
+    def served(self) -> bool:
+        """It is."""
+        return True
+
+    def execution(self, name: str) -> dict[str, Any]:
+        """Return what opens it, for `open_server`."""
+        return {name: {"server": asdict(self.server), "replies": str(self.replies)}}
+
+    def format(self, asked: str) -> str:
+        """Return the number format, which the server alone knows."""
+        return "served"
+
+
+def served_model(server: Server, *, replies: Path) -> ServedModel:
+    """Return a model on a server, named by what can be known of it."""
+    identity = {"base_url": server.base_url, "model": server.model, "api": server.api}
+    return ServedModel(pretrained=server.model, identity=identity, server=server, replies=replies)
+
+
+def open_server(model: Mapping[str, Any]) -> ServerTextModel:
+    """Open the served model that a step's execution holds; nothing is asked yet."""
+    values = model["server"]
+    server = Server(**{**values, "patience": Patience(**values["patience"])})
+    return ServerTextModel(server, cache=Path(model["replies"]), jitter=process_jitter())
 
 
 class CountingTextModel:

@@ -8,7 +8,7 @@ from spikein.cli.output import Column, print_table, say
 
 if TYPE_CHECKING:
     from analysis.decisions.flagged_file import FileDecision
-    from detect.score_file.score import DetectFileResult
+    from spikein.scoring.detect_file import DetectFileResult
 
 
 def decisions(result: "DetectFileResult") -> "list[FileDecision]":

@@ -11,7 +11,7 @@ from spikein.cli.output import Column, print_table, say
 if TYPE_CHECKING:
     from analysis.auc_table import AucRow, DocumentTable
     from analysis.intervals.estimate import Estimate
-    from detect.score_file.score import DetectFileResult
+    from spikein.scoring.detect_file import DetectFileResult
 
 
 class Unscored(NamedTuple):

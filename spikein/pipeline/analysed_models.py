@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from detect.evidence.provider import TWIN
+from detect.evidence.needs import TWIN
 from detect.ground_truth.ground_truth import BASE
 from inject.step import Step, StepGroup, axis_pairs
 from spikein.config.sweep import ArmExperiment

@@ -13,8 +13,8 @@ from analysis.results_step import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
 from analysis.trajectory.trajectory_step import trajectory_step
 from analysis.unlearning.unlearning_step import unlearning_step
-from detect.evidence.provider import TWIN, EvidenceSources
-from detect.evidence_steps.frequency import frequency_step
+from detect.evidence.needs import TWIN, EvidenceSources
+from detect.evidence.token_counts import frequency_step
 from detect.ground_truth.ground_truth import CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
@@ -267,6 +267,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         twin=twins.clean_model,
         shadows=twins.shadow_models,
         held_out=any(one.held_out for one in experiment.contaminants),
+        known_members=experiment.detect.tune_share > 0,
         paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
     )
     scores = scores_step(ModelNode(step=trained), sources, role="arm")

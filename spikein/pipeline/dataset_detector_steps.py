@@ -7,9 +7,8 @@ from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TAR
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders_step import orders_step
 from detect.dataset_detectors.paraphrases_step import paraphrase_scores_step
-from detect.evidence.provider import EvidenceSources
-from detect.evidence.reference import REFERENCE as REFERENCES
-from detect.evidence.reference import reference_model
+from detect.evidence.needs import EvidenceSources
+from detect.evidence.reference import Reference, reference_model
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.errors import InputError
@@ -56,6 +55,6 @@ def further_steps(
             continue
         problem = f"{detector.name} needs a reference model, which is not given"
         if analysis.dataset_detectors != "all":
-            raise InputError(problem, where="analysis.dataset_detectors", hint=REFERENCES.hint)
-        notes.append(f"{problem}, and is left out. {REFERENCES.hint}")
+            raise InputError(problem, where="analysis.dataset_detectors", hint=Reference.hint)
+        notes.append(f"{problem}, and is left out. {Reference.hint}")
     return FurtherSteps(steps, tuple(notes))

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from detect.detector_settings import needs_of, with_grids
-from detect.evidence.provider import Role, Scored
-from detect.evidence.providers import evidence_inputs
+from detect.evidence.needs import Role, Scored, evidence_inputs
 from detect.scores_step import detectors_of
 from inject.step import Step
 from spikein.pipeline.build_graph import ArmNodes

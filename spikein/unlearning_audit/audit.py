@@ -25,7 +25,6 @@ from analysis.unlearning_audit.questions import Question, question_findings
 from analysis.unlearning_audit.ratio import Mask, Ratios, checked_band, score_ratios
 from analysis.unlearning_audit.remembered import Sampled
 from analysis.unlearning_audit.text_chunks import Chunk, SourceText, cut_chunks
-from detect.score_file.evidence.provider import Progress
 from inject.errors import InputError
 from inject.keyed import Stream, item_keys, words
 from spikein.unlearning_audit.comparable import (
@@ -35,7 +34,7 @@ from spikein.unlearning_audit.comparable import (
 )
 from spikein.unlearning_audit.continuing import Written, write_all
 from spikein.unlearning_audit.meaning import check_meaning
-from spikein.unlearning_audit.request import AuditSettings
+from spikein.unlearning_audit.request import AuditSettings, Progress
 from spikein.unlearning_audit.scores import ModelScores, Named, one_detector, score_models
 from spikein.unlearning_audit.texts import read_questions, read_texts
 

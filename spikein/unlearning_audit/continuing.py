@@ -15,11 +15,10 @@ from analysis.unlearning_audit.audit_tables import CONTINUATIONS, compared
 from analysis.unlearning_audit.questions import Question
 from analysis.unlearning_audit.text_chunks import Chunk
 from detect.generation.text_overlap import rouge_l_recall
-from detect.score_file.evidence.provider import Progress
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from spikein.unlearning_audit.meaning import with_meaning
-from spikein.unlearning_audit.request import AuditSettings
+from spikein.unlearning_audit.request import AuditSettings, Progress
 
 _MOST_TOKENS = 512
 _LEAST_TOKENS = 8

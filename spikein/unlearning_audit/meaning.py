@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from detect.score_file.evidence.provider import Progress
-from detect.score_file.served import REPLIES_FILE, default_cache
 from inject.errors import InputError
 from inject.secrets import masked
-from spikein.unlearning_audit.request import AuditSettings, Judge
+from spikein.executors.given_models import cache_folder
+from spikein.scoring.served_rows import REPLIES_FILE
+from spikein.unlearning_audit.request import AuditSettings, Judge, Progress
 
 
 def check_meaning(settings: AuditSettings) -> None:
@@ -93,7 +93,7 @@ def _judged(
     from analysis.similarity.judge import Pair
     from inject.server.waiting import process_jitter
 
-    folder = Path(given.cache).expanduser() if given.cache else default_cache()
+    folder = Path(given.cache).expanduser() if given.cache else cache_folder()
     with closing(
         Rater(given.server(), cache=folder / REPLIES_FILE, jitter=process_jitter())
     ) as rater:

@@ -1,5 +1,6 @@
 """What an audit is asked for: the keys of its file, and the options of its command."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,8 @@ from spikein.config.validation_errors import validation_errors
 from spikein.config.yaml_document import Document, read_document
 
 _DEFAULT = Band()
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, units done and in all."""
 
 
 class Revisions(Settings):

@@ -1,6 +1,6 @@
 """The score of every chunk under every model, by any detector, with its needs met.
 
-The same code as `spikein detect` (`detect.score_file`). A model that gives no numbers has diverged,
+The same code as `spikein detect` (`spikein.scoring`). A model that gives no numbers has diverged,
 and is refused with the chunk.
 """
 
@@ -12,13 +12,12 @@ import numpy as np
 
 from analysis.unlearning_audit.ratio import Floats
 from detect.detector_settings import DetectorSetting, parse_detectors
-from detect.score_file.evidence.provider import Progress
-from detect.score_file.labelled_rows import LabelledRows
-from detect.score_file.request import ScoringRequest
-from detect.score_file.score import score_labelled_rows
 from detect.settings import names_all
+from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
-from spikein.unlearning_audit.request import AuditSettings
+from spikein.progress import Silent
+from spikein.scoring.scored_rows import ScoringRequest, score_labelled_rows
+from spikein.unlearning_audit.request import AuditSettings, Progress
 
 _LOSS = "loss"
 
@@ -91,10 +90,13 @@ def _score(
         batch_tokens=settings.batch_tokens,
     )
 
-    def shown(what: str, done: int, total: int) -> None:
-        progress(f"{name}: {what}", done, total)
+    class Shown(Silent):
+        def step_advanced(
+            self, step: str, done: float, total: float | None, unit: str, note: str
+        ) -> None:
+            progress(f"{name}: {step}", int(done), int(total or done))
 
-    found = score_labelled_rows(rows, request, shown)
+    found = score_labelled_rows(rows, request, Shown())
     values, losses = np.full(len(texts), math.nan), np.full(len(texts), math.nan)
     reasons: list[str | None] = [None] * len(texts)
     for row in found.scores.to_pylist():

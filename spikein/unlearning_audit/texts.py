@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analysis.unlearning_audit.questions import Question
 from analysis.unlearning_audit.text_chunks import SourceText
-from detect.score_file.labelled_rows import is_protected
+from detect.user_rows.labelled_rows import is_protected
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import example_id
 from inject.reading.row_parsers import PlacedRow

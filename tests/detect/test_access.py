@@ -12,7 +12,9 @@ from detect.access import Access, AccessRefusedError, allowed_evidence
 from detect.detector import Column, Detector, Score, detector_of, one_score
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import Reference, Sides, View
+from detect.evidence.membership import Sides
+from detect.evidence.reference import Reference
+from detect.evidence.views import View
 from detect.registry import KnownDetector, get_detector
 from detect.scoring import score_rows
 from detect.token_statistics import TemperedStatistics, TokenStatistics

@@ -5,7 +5,10 @@ import pytest
 from detect.access import Access
 from detect.detector_settings import parse_detectors
 from detect.detector_table import describe_named, describe_setting, detector_table
-from detect.evidence.needs import NEEDS, Need, NeedCost, Reference, Sides, View, cost_text
+from detect.evidence.membership import Sides
+from detect.evidence.needs import Need, NeedCost, cost_text, every_kind
+from detect.evidence.reference import Reference
+from detect.evidence.views import View
 from detect.registry import BUILT_IN, detector_names
 from inject.errors import InputError
 
@@ -74,7 +77,7 @@ def test_a_cost_in_words_stands_as_it_is():
 
 
 def test_every_kind_of_need_that_asks_a_model_declares_its_cost():
-    for kind in NEEDS:
+    for kind in every_kind():
         assert not kind.asks_model or kind.cost is not Need.cost, kind.__name__
 
 

@@ -12,7 +12,7 @@ import pytest
 from detect.detector import Detector
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence import ShadowModel
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.registry import KnownDetector
 from detect.scoring import score_rows
 from inject.errors import InputError
@@ -21,7 +21,7 @@ from tests.detect.evidence_samples import evidence_of, random_statistics, small_
 HEAD = """
 import math, sys
 from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
-from detect.evidence.needs import View
+from detect.evidence.views import View
 """
 
 

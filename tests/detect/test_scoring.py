@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from detect.detector_settings import needs_of, parse_detectors, with_grids
-from detect.evidence.needs import Frequency, Reference, Shadows, Sides, View
+from detect.evidence.frequency import Frequency
+from detect.evidence.membership import Shadows, Sides
+from detect.evidence.reference import Reference
+from detect.evidence.views import View
 from detect.scores.table import (
     SCHEMA,
     default_settings,

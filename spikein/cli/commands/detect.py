@@ -11,7 +11,6 @@ from spikein.cli.detect_options import Api, DeviceMap, Dtype, LongText, ScoreFir
 from spikein.cli.detect_table import print_json, print_result
 from spikein.cli.options import Generate, KnowledgeFilter, Tagger, WordReference
 from spikein.cli.output import tell, warn, with_noun
-from spikein.cli.task_progress import task_progress
 
 if TYPE_CHECKING:
     from inject.server.client import Estimate
@@ -213,8 +212,27 @@ def detect(
         typer.Option(
             "--cache",
             metavar="FOLDER",
-            help="Where a server's replies and counted frequencies are kept.",
+            help="Where a server's replies are kept; artifacts, too, without [cyan]--store[/].",
             show_default="~/.cache/spikein",
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store",
+            metavar="FOLDER",
+            help="Folder of artifacts: what was scored before is not scored again.",
+            show_default="~/.cache/spikein/store",
+        ),
+    ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            metavar="NAME",
+            help="Where scores are made: a name that [cyan]spikein executors[/] lists, or "
+            "[cyan]FILE.py:NAME[/]; by default in this process.",
+            show_default=False,
         ),
     ] = None,
     as_json: Annotated[
@@ -264,9 +282,9 @@ def detect(
     }
     _check_of_one_kind(served if server is None else local, server)
     from detect.policy import ScoringPolicy
-    from detect.score_file.request import DetectFileRequest
-    from detect.score_file.score import detect_file
     from inject.server.address import Server
+    from spikein.progress import show_progress
+    from spikein.scoring.detect_file import DetectFileRequest, detect_file
 
     at = None
     if server is not None:
@@ -303,15 +321,14 @@ def detect(
         batch_tokens=batch_tokens,
         revision=revision,
         trust_remote_code=trust_remote_code,
+        store=store,
+        executor=executor,
         cache=cache,
         server=at,
         send_protected=tuple(send_protected or ()),
     )
-    unit = "tokens" if at is None else "prompts"
-    with task_progress(f"detect {Path(examples).name}", unit=unit) as on_done:
-        result = detect_file(
-            request, lambda what, done, total: on_done(done, total, what), _say_estimate
-        )
+    with show_progress() as progress:
+        result = detect_file(request, progress, _say_estimate)
     for note in result.notes:
         warn(note)
     if as_json:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from detect.evidence.provider import EvidenceSources
+from detect.evidence.needs import EvidenceSources
 from detect.scores_step import scores_step
 from inject.errors import InputError
 from inject.step import Step

@@ -7,7 +7,7 @@ the scores with those before.
 from dataclasses import replace
 from typing import NamedTuple
 
-from detect.evidence.provider import EvidenceSources, Role
+from detect.evidence.needs import EvidenceSources, Role
 from detect.scores_step import scores_step
 from inject.errors import InputError
 from inject.plan.rewritten_pools import paraphrased_step, relearned_step

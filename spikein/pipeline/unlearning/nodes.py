@@ -12,7 +12,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from detect.evidence.provider import EvidenceSources
+from detect.evidence.needs import EvidenceSources
 from inject.step import Step
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.training import ModelNode

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from detect.detector_settings import parse_detectors, with_grids
-from detect.evidence.needs import Continuations
+from detect.evidence.continuations import Continuations
 from detect.generation.beginning import Beginning, Division, divide
 from detect.generation.continuations import (
     ContinuationRequest,

@@ -15,8 +15,8 @@ import pytest
 
 from detect.choices.answers import ChoiceAnswers, write_answers
 from detect.evidence import Evidence, HeldOutRows
-from detect.evidence.needs import Prefixed
-from detect.evidence.prefixed import Shots, read_shots, shot_notes, write_shots
+from detect.evidence.entities import read_entities, write_entities
+from detect.evidence.prefixed import Prefixed, Shots, read_shots, shot_notes, write_shots
 from detect.generation.continuations import Continued, read_continuations, write_continuations
 from detect.generation.guesses import GuessedText, read_guesses, write_guesses
 from detect.gradients.norms import GradientNorms, write_norms
@@ -24,7 +24,7 @@ from detect.ground_truth import bundle as module
 from detect.ground_truth.bundle import HEADER, is_bundle, read_bundle, write_bundle
 from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth, readable
 from detect.guarded_call import read_only
-from detect.named_entities.entities import NamedEntity, read_entities, write_entities
+from detect.named_entities import NamedEntity
 from detect.neighbours.neighbours import NeighbourMeans, write_means
 from detect.token_statistics import (
     TEXT_COLUMNS,
@@ -166,7 +166,7 @@ def test_of_every_kind_of_evidence_what_shows_a_protected_text_stays_behind(tmp_
     for path in made.iterdir():
         module._pack(path, out / path.name, {"hidden"})
     # A kind of need that is new says in `leaves` what may leave, and is written above.
-    absent = {name for name in module._LEAVES if not (out / name).exists()}
+    absent = {name for name in module._leaves() if not (out / name).exists()}
     assert absent == {
         *("scores.parquet", "exposures.parquet"),
         *("counts.npy", "frequency.json", "word_counts.parquet"),

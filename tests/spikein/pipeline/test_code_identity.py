@@ -76,7 +76,7 @@ ANALYSES = "results trajectory accuracy_gain figures"
         ("detect.engine.forward_pass", "statistics"),
         ("detect.detectors.surp", "scores"),
         ("detect.scoring", "scores"),
-        ("detect.evidence_steps.frequency", "frequency"),
+        ("detect.evidence.token_counts", "frequency"),
         ("detect.task_accuracy.scoring", "accuracy"),
         ("analysis.intervals.clustered", ANALYSES),
         ("analysis.factors.joint", "results accuracy_gain figures"),

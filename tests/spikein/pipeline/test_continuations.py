@@ -6,10 +6,9 @@ import pytest
 
 import spikein
 from detect.generation.continuations import read_continuations
-from detect.score_file.request import DetectFileRequest
-from detect.score_file.score import detect_file
 from inject.examples.example import read_examples
 from spikein.api.plan import plan as plan_experiment
+from spikein.scoring.detect_file import DetectFileRequest, detect_file
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, write_tiny
 

@@ -5,12 +5,11 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from detect.named_entities.entities import read_entities
-from detect.score_file.request import DetectFileRequest
-from detect.score_file.score import detect_file
+from detect.evidence.entities import read_entities
 from inject.errors import InputError
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
+from spikein.scoring.detect_file import DetectFileRequest, detect_file
 from tests.detect.evidence_samples import scores_record
 from tests.detect.taggers import write_tagger
 from tests.spikein.tiny import run, write_tiny

@@ -7,11 +7,10 @@ import pytest
 from detect.engine.measured_cost import read_cost
 from detect.generation.guesses import read_guesses
 from detect.generation.word_statistics import read_words
-from detect.score_file.request import DetectFileRequest
-from detect.score_file.score import detect_file
 from detect.scores.table import read_scores
 from inject.errors import InputError
 from inject.examples.example import read_examples
+from spikein.scoring.detect_file import DetectFileRequest, detect_file
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, write_tiny
 

@@ -1,4 +1,6 @@
-"""The page of a validation: one self-contained HTML file, in the look of a run's report.
+"""A validation for people and for programs: a page, and plain JSON values.
+
+The page is one self-contained HTML file, in the look of a run's report.
 
 Styles and the figure are inside, there is no script, and a content security policy forbids loading
 anything. Every text is escaped by the template engine; the figure is let through as `inline_svg`
@@ -6,8 +8,10 @@ has checked it.
 """
 
 import tempfile
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from analysis.metrics_table import Cell
 from analysis.page.grids import copies_tables, dataset_tables
@@ -16,7 +20,7 @@ from analysis.page.svg import inline_svg
 from analysis.page.table import Table
 from analysis.page.template import page_template
 from analysis.validate.figure import draw_forest
-from analysis.validate.ranking import Difference
+from analysis.validate.ranking import Difference, Ranked
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
 from inject.secrets import masked
@@ -84,3 +88,64 @@ def _differences(found: Validation, name: str) -> list[Difference]:
 
 def _there(cell: Cell | None) -> bool:
     return cell is not None and isfinite(cell.value)
+
+
+def plain_validation(found: Validation) -> dict[str, Any]:
+    """Return everything that a validation says; what could not be measured is null."""
+    return {
+        "experiment": found.name,
+        "source": found.source,
+        "content": found.content or None,
+        "provenance": found.provenance.model_dump(mode="json"),
+        "arm": found.arm,
+        "arms": list(found.arms),
+        "confidence": found.settings.confidence,
+        "ranking": [_line(one) for one in found.ranking.lines],
+        "metrics": [_finite(row) for row in found.ranking.metrics.to_pylist()],
+        "differences": [_difference(one) for one in found.ranking.differences],
+        "detectors": [_judged(one) for one in found.judged],
+        "refused": [asdict(one) for one in found.refused],
+    }
+
+
+def _line(one: Ranked) -> dict[str, Any]:
+    return {
+        "rank": one.rank,
+        "detector": one.detector,
+        "setting": one.setting,
+        "selection": one.selection,
+        "judged": one.judged,
+        "role": one.role or None,
+        "own_rows": one.own_rows,
+        "auc": _cell(one.auc),
+        "tpr": {f"{rate:g}": _cell(cell) for rate, cell in one.tpr.items()},
+    }
+
+
+def _judged(one: Judged) -> dict[str, Any]:
+    return {
+        "detector": one.name,
+        "given": one.candidate.given,
+        "takes": one.candidate.takes,
+        "seconds_per_thousand_rows": one.seconds,
+        "findings": [finding._asdict() for finding in one.findings],
+        "arms": {arm: _cell(cell) for arm, cell in one.arms},
+        "notes": list(one.notes),
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    plain = one._asdict()
+    estimate = plain.pop("estimate")
+    return {**plain, **_finite(estimate._asdict())}
+
+
+def _cell(cell: Cell | None) -> dict[str, Any] | None:
+    return None if cell is None else _finite(asdict(cell))
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not isfinite(value) else value
+        for name, value in values.items()
+    }

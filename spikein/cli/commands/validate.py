@@ -23,7 +23,7 @@ def validate(
         str,
         typer.Argument(
             metavar="RUN|BUNDLE",
-            help="A run's name or folder, or a file of [cyan]spikein bundle[/].",
+            help="A run's name or folder, or a folder of [cyan]spikein bundle[/].",
             show_default=False,
         ),
     ],
@@ -80,7 +80,6 @@ def validate(
 
       spikein validate my_detector.py:score other.py:DETECTOR quickstart.bundle --out page.html
     """
-    from analysis.validate.plain import plain_validation
     from spikein.api.ground_truth import validate as judge
 
     found = judge(detectors, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
@@ -91,6 +90,8 @@ def validate(
         page = write_page(out, found)
     if as_json:
         import json
+
+        from analysis.validate.page import plain_validation
 
         print(json.dumps(plain_validation(found), indent=1, allow_nan=False))
     else:

@@ -6,18 +6,15 @@ all numbers have their panels in the other figures.
 
 import string
 from collections.abc import Sequence
-from functools import partial
 from math import isfinite
-from pathlib import Path
 
 from analysis.arm import short_axis
-from analysis.figures.captions import describe_sample_sizes
-from analysis.figures.lines import Line, Point, draw_lines
-from analysis.figures.style import PALETTE, ReportFigure, tokens_label
+from analysis.figures.captions import describe_sample_sizes, further_text
+from analysis.figures.lines import Point, line, lines_figure
+from analysis.figures.panel import PALETTE, Figure, Series, tokens_label
 from analysis.metrics_table import CohortMetrics
 from analysis.selection.ranking import reported_cell
 
-_MIN_VALUES = 2
 _MAX_NAME = 16
 """Letters of an arm's name at the end of a line."""
 _DECADE = 10 * (1 - 1e-9)
@@ -27,126 +24,123 @@ _LARGE = 10_000
 """Whole numbers from here on are written as `300k`."""
 
 
-def draw_sweeps(
-    folder: Path, tables: Sequence[CohortMetrics], emphasised: Sequence[str]
-) -> list[ReportFigure]:
-    """Draw every numeric axis: lines for the emphasised detectors, panels for the other axes.
+def sweep_figures(
+    tables: Sequence[CohortMetrics], emphasised: Sequence[str]
+) -> list[Figure | None]:
+    """Return every numeric axis: lines for the emphasised detectors, panels for the other axes.
 
     Where several datasets were spiked, the best detector has a figure of a line a dataset, too;
     where other axes are swept besides, a figure has a panel a detector and a line an arm.
     """
-    axes = list(dict.fromkeys(key for table in tables for key, _ in table.cohort.axes))
-    drawn = []
-    for axis in axes:
-        drawn.append(_draw(folder, axis, tables, emphasised))
-        drawn.append(_draw_by_detector(folder, axis, tables, emphasised))
-        datasets = list(dict.fromkeys(name for one in tables for name in one.values("dataset")))
-        if len(datasets) > 2:
-            drawn.append(_draw(folder, axis, tables, emphasised[:1], datasets[1:]))
-    return [figure for figure in drawn if figure is not None]
+    figures = []
+    for axis in dict.fromkeys(key for table in tables for key, _ in table.cohort.axes):
+        if len(axis_values(tables, axis)) > 1:
+            figures += [
+                _by_line(axis, tables, emphasised),
+                _by_detector(axis, tables, emphasised),
+                _by_line(axis, tables, emphasised[:1], by_dataset=True),
+            ]
+    return figures
 
 
 def axis_values(tables: Sequence[CohortMetrics], axis: str) -> list[float]:
     """Return an axis's values in order; none where one of them is not a number."""
     try:
-        found = sorted({float(dict(table.cohort.axes)[axis]) for table in tables})
+        values = sorted({float(dict(table.cohort.axes)[axis]) for table in tables})
     except ValueError:
         return []
     # `nan` and `inf` are names as well as floats, and have no place on an axis.
-    return found if all(isfinite(value) for value in found) else []
+    return values if all(map(isfinite, values)) else []
 
 
-def _draw(
-    folder: Path,
+def _by_line(
     axis: str,
     tables: Sequence[CohortMetrics],
     detectors: Sequence[str],
-    datasets: Sequence[str] = (),
-) -> ReportFigure | None:
-    """Draw one axis: a line a detector, or a line a dataset where there are `datasets`."""
-    values = axis_values(tables, axis)
-    if len(values) < _MIN_VALUES:
+    *,
+    by_dataset: bool = False,
+) -> Figure | None:
+    """Return a panel an arm with a line a detector, or one a dataset where there are several."""
+    datasets = list(dict.fromkeys(name for one in tables for name in one.values("dataset")))[1:]
+    if by_dataset and len(datasets) < 2:
         return None
-    arms = _arms(tables, axis)
-    drawn = [(name, detectors[0], name) for name in datasets[: len(PALETTE)]] or [
-        (name, name, "all") for name in detectors
-    ]
-    points = partial(_points, axis=axis)
-    lines = {
-        arm: [
-            Line(name, colour, found)
-            for (name, detector, dataset), colour in zip(drawn, PALETTE, strict=False)
-            if (found := points(same, detector=detector, dataset=dataset))
-        ]
-        for arm, same in arms.items()
-    }
+    drawn = [(name, name, "all") for name in detectors]
+    if by_dataset:
+        drawn = [(name, detectors[0], name) for name in datasets]
+    drawn = drawn[: len(PALETTE)]
+    left = len(datasets) - len(drawn) if by_dataset else 0
     behind = describe_sample_sizes(
         [
-            {
-                name: reported_cell(table, detector, dataset=dataset)
-                for name, detector, dataset in drawn
-            }
+            {name: reported_cell(table, detector, dataset=dataset)
+             for name, detector, dataset in drawn}
             for table in tables
         ]
-    )
-    low, high = values[0], values[-1]
-    pooled = f"{detectors[0]}, a line a dataset." if datasets else "All datasets pooled."
-    left = len(datasets) - len(drawn) if datasets else 0
-    more = f" {left} further datasets are in metrics.parquet." if left else ""
-    return draw_lines(
-        folder,
-        f"sweep-{axis.replace('.', '-')}" + ("-datasets" if datasets else ""),
-        f"AUC against {axis}" + (f" by dataset ({detectors[0]})" if datasets else ""),
-        lines,
-        x=axis if short_axis(axis) != "tokens" else f"{axis}: tokens of the training stream",
-        caption="All members with at least one copy, with 95 % bands; tuned settings. "
-        f"{pooled} A point: {behind}{more}",
-        logarithmic=low > 0 and high / low >= _DECADE,
-        written=_written,
+    )  # fmt: skip
+    return _figure(
+        axis,
+        tables,
+        f"sweep-{axis.replace('.', '-')}" + ("-datasets" if by_dataset else ""),
+        f"AUC against {axis}" + (f" by dataset ({detectors[0]})" if by_dataset else ""),
+        {
+            arm: _lines(axis, [(name, same, detector, of) for name, detector, of in drawn])
+            for arm, same in _arms(tables, axis).items()
+        },
+        "All members with at least one copy, with 95 % bands; tuned settings. "
+        + (f"{detectors[0]}, a line a dataset." if by_dataset else "All datasets pooled.")
+        + f" A point: {behind}{further_text(left, 'datasets are in metrics.parquet')}",
     )
 
 
-def _draw_by_detector(
-    folder: Path, axis: str, tables: Sequence[CohortMetrics], detectors: Sequence[str]
-) -> ReportFigure | None:
-    """Draw a panel a detector, a line an arm; None where no other axis tells arms apart."""
-    values = axis_values(tables, axis)
+def _by_detector(
+    axis: str, tables: Sequence[CohortMetrics], detectors: Sequence[str]
+) -> Figure | None:
+    """Return a panel a detector, a line an arm; None where no other axis tells arms apart."""
     arms = _arms(tables, axis)
-    if len(values) < _MIN_VALUES or len(arms) < 2:
+    if len(arms) < 2:
         return None
     shown = dict(list(arms.items())[: len(PALETTE)])
     # A name that would run into the next panel is a letter, which the caption explains.
-    long = max(len(arm) for arm in shown) > _MAX_NAME
-    names = {
-        arm: letter if long else arm
-        for arm, letter in zip(shown, string.ascii_uppercase, strict=False)
-    }
-    lines = {
-        detector: [
-            Line(names[arm], colour, found)
-            for (arm, same), colour in zip(shown.items(), PALETTE, strict=False)
-            if (found := _points(same, axis=axis, detector=detector, dataset="all"))
-        ]
-        for detector in detectors
-    }
+    long = max(map(len, shown)) > _MAX_NAME
+    names = dict(zip(shown, string.ascii_uppercase if long else shown, strict=False))
     keys = "".join(f"{name}: {arm}. " for arm, name in names.items() if name != arm)
     behind = describe_sample_sizes(
         [{name: reported_cell(table, name) for name in detectors} for table in tables]
     )
-    rest = len(arms) - len(shown)
-    more = f" {rest} further arms are in the table of all results." if rest else ""
-    low, high = values[0], values[-1]
-    return draw_lines(
-        folder,
+    return _figure(
+        axis,
+        tables,
         f"sweep-{axis.replace('.', '-')}-arms",
         f"AUC against {axis}, arm by arm",
-        lines,
-        x=axis if short_axis(axis) != "tokens" else f"{axis}: tokens of the training stream",
-        caption="A panel a detector, a line an arm: dashes, marks and the names at the ends tell "
+        {
+            detector: _lines(
+                axis, [(names[arm], same, detector, "all") for arm, same in shown.items()]
+            )
+            for detector in detectors
+        },
+        "A panel a detector, a line an arm: dashes, marks and the names at the ends tell "
         f"arms apart. {keys}All datasets pooled, all members with at least one copy, with 95 % "
-        f"bands; tuned settings. A point: {behind}{more}",
-        logarithmic=low > 0 and high / low >= _DECADE,
-        written=_written,
+        f"bands; tuned settings. A point: {behind}"
+        f"{further_text(len(arms) - len(shown), 'arms are in the table of all results')}",
+    )
+
+
+def _figure(
+    axis: str,
+    tables: Sequence[CohortMetrics],
+    name: str,
+    title: str,
+    panels: dict[str, list[Series]],
+    caption: str,
+) -> Figure | None:
+    values = axis_values(tables, axis)
+    return lines_figure(
+        name,
+        title,
+        panels,
+        x=axis if short_axis(axis) != "tokens" else f"{axis}: tokens of the training stream",
+        caption=caption,
+        logarithmic=values[0] > 0 and values[-1] / values[0] >= _DECADE,
+        written=lambda value: tokens_label(value) if value >= _LARGE else f"{value:g}",
     )
 
 
@@ -159,17 +153,21 @@ def _arms(tables: Sequence[CohortMetrics], axis: str) -> dict[str, list[CohortMe
     return arms
 
 
-def _written(value: float, _: int) -> str:
-    return tokens_label(value, 0) if value >= _LARGE else f"{value:g}"
-
-
-def _points(
-    tables: Sequence[CohortMetrics], *, axis: str, detector: str, dataset: str
-) -> list[Point]:
-    found = []
-    for table in tables:
-        cell = reported_cell(table, detector, dataset=dataset)
-        if cell is not None and cell.available:
-            at = float(dict(table.cohort.axes)[axis])
-            found.append(Point(at, cell.value, cell.low, cell.high))
-    return sorted(found)
+def _lines(
+    axis: str, wanted: Sequence[tuple[str, Sequence[CohortMetrics], str, str]]
+) -> list[Series]:
+    """Return the lines that have points, of name, arms along the axis, detector and dataset."""
+    lines: list[Series] = []
+    for (name, tables, detector, dataset), colour in zip(wanted, PALETTE, strict=False):
+        cells = [
+            (float(dict(table.cohort.axes)[axis]), reported_cell(table, detector, dataset=dataset))
+            for table in tables
+        ]
+        points = sorted(
+            Point(at, cell.value, cell.low, cell.high)
+            for at, cell in cells
+            if cell is not None and cell.available
+        )
+        if points:
+            lines.append(line(name, colour, points, look=len(lines)))
+    return lines

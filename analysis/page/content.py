@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from analysis.arm import Arm, axis_names
 from analysis.checks.validity import Check, check_validity
-from analysis.figures.style import ReportFigure
+from analysis.figures.report_figure import ReportFigure
 from analysis.metrics_table import split_by_cohort
 from analysis.page.background import background_audit
 from analysis.page.methods import MethodsInputs, describe_methods

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from analysis.arm import Arm
-from analysis.figures.style import ReportFigure
+from analysis.figures.report_figure import ReportFigure
 from analysis.page.background import BackgroundAudit
 from analysis.page.streams import Stream
 from analysis.page.tables.detector_costs import DetectorWork

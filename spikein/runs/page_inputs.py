@@ -7,7 +7,7 @@ module hands over folders, tables and settings, and words nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from analysis.figures.style import ReportFigure
+from analysis.figures.report_figure import ReportFigure
 from analysis.page.content import PageInputs
 from analysis.page.notes import PoolReport
 from analysis.page.provenance import NamedArtifact, StepRecord

@@ -6,7 +6,7 @@ import pytest
 
 from analysis.arm import Arm
 from analysis.figures.figures_step import build_figures
-from analysis.figures.style import ReportFigure
+from analysis.figures.report_figure import ReportFigure
 from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_experiment

@@ -1,0 +1,434 @@
+"""Draws any figure in one look, to deterministic files.
+
+Text is drawn as paths, so a figure looks the same in any browser; `$` in names stays a dollar sign.
+The same data give the same bytes (fixed hash salt, no dates). Only `matplotlib.figure` is used: no
+pyplot, hence no global figures and no display. Cost: 0.3 s a figure.
+"""
+
+import itertools
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.figures.panel import (
+    FAINT,
+    GRID,
+    INK,
+    MUTED,
+    PALETTE,
+    PAPER,
+    Axis,
+    Cells,
+    Figure,
+    Panel,
+    Series,
+)
+
+WIDTH = 9.0
+"""Inches of every figure; the page shows it at full width."""
+_LETTER = 0.095
+"""Inches of a bold letter of a title."""
+_RISE = 0.048
+"""Inches that a letter of a slanted name rises."""
+_DASHES: dict[str, Any] = {
+    "": "none",
+    "solid": "-",
+    "dashed": (0, (5, 2)),
+    "dotted": (0, (1.5, 1.5)),
+    "dashdot": (0, (6, 2, 1.5, 2)),
+}
+_ON_LIGHT, _ON_DARK, _WHITE = "#15191d", "#fdfdfd", "#fefefe"
+"""Of cells: letters on light and on dark ground, and the ground at chance. The ground is the same
+on a dark page, so these are no colours of the page, which turn with it."""
+_RC: dict[str, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.use_mathtext": False,
+    "axes.unicode_minus": True,
+    "axes.axisbelow": True,
+    "figure.facecolor": PAPER,
+    "figure.labelsize": 10,
+    "axes.facecolor": PAPER,
+    "legend.frameon": False,
+    "savefig.facecolor": PAPER,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "spikein",
+    "path.simplify": True,
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw in the house style; matplotlib's settings are restored afterwards."""
+    import matplotlib
+
+    with matplotlib.rc_context(_RC):
+        yield
+
+
+def write_drawing(figure: Figure, *paths: Path) -> None:
+    """Draw a figure and write it as SVG or PNG, as the names of the files say."""
+    formats: dict[str, dict[str, Any]] = {
+        ".svg": {"dpi": 200, "metadata": {"Date": None, "Creator": None}},
+        ".png": {"dpi": 160, "metadata": {"Software": None}},
+    }
+    with house_style():
+        canvas = draw(figure)
+        # The layout is solved once; solving it again for each file costs a third of the time.
+        canvas.set_layout_engine("none")
+        for path in paths:
+            canvas.savefig(path, **formats[path.suffix])
+
+
+def draw(figure: Figure) -> Any:
+    """Return a figure as matplotlib's, laid out; within `house_style`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    count = len(figure.panels)
+    columns = figure.columns or (2 if count == 4 else min(3, count))
+    rows = -(-count // columns)
+    above = max(map(_rise, figure.panels))
+    height = rows * (figure.height + above) + 0.3 * bool(figure.key) + 0.3 * bool(figure.x)
+    canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
+    FigureCanvasAgg(canvas)
+    grid = canvas.subplots(
+        rows, columns, squeeze=False, sharex="x" in figure.shared, sharey="y" in figure.shared
+    )
+    axes = list(grid.ravel())
+    for surplus in axes[count:]:
+        surplus.set_visible(False)
+    for at, (axes_, panel) in enumerate(zip(axes, figure.panels, strict=False)):
+        _draw_panel(axes_, panel, columns)
+        if at + columns >= count:
+            axes_.tick_params(labelbottom=True)
+    _draw_cells(canvas, axes[:count], figure)
+    canvas.supxlabel(figure.x)
+    canvas.supylabel(textwrap.fill(figure.y, int(height / 0.09)))
+    if figure.key:
+        canvas.legend(
+            handles=[_sample(series) for series in figure.key], loc="outside upper right",
+            ncols=min(3, len(figure.key)), handlelength=3.2,
+        )  # fmt: skip
+    # Names are placed once the scale of every panel is known.
+    canvas.draw_without_rendering()
+    for axes_, panel in zip(axes, figure.panels, strict=False):
+        _name_series(axes_, panel, columns)
+    canvas.draw_without_rendering()
+    return canvas
+
+
+def _draw_panel(axes: Any, panel: Panel, columns: int) -> None:
+    # Limits are found by the scale that there is when points are drawn.
+    axes.set_xscale(**_scale(panel.x))
+    axes.set_yscale(**_scale(panel.y))
+    for series in panel.series:
+        _draw_series(axes, series)
+    for rule in panel.rules:
+        line = axes.axvline if rule.axis == "x" else axes.axhline
+        line(rule.at, color=rule.colour, linewidth=1, linestyle=_DASHES[rule.line], zorder=1)
+    pad = 18 + 72 * _rise(panel) if _rise(panel) else None
+    letters = int((WIDTH / columns - 0.5) / _LETTER)
+    axes.set_title(broken(panel.title, letters), pad=pad, fontsize=9.5 if columns > 3 else None)
+    _draw_axis(axes, "x", panel.x, columns)
+    _draw_axis(axes, "y", panel.y, columns)
+    if panel.square:
+        axes.set_box_aspect(1)
+    if panel.note:
+        axes.text(0.985, 0.09, panel.note, transform=axes.transAxes, ha="right", fontsize=8.5)
+
+
+def _draw_series(axes: Any, series: Series) -> None:
+    """Draw intervals, line and marks."""
+    x, y = np.asarray(series.x, dtype=float), np.asarray(series.y, dtype=float)
+    if len(series.low):
+        low, high = np.asarray(series.low, dtype=float), np.asarray(series.high, dtype=float)
+        bars = {"colors": series.colour, "linewidth": min(series.width, 3.2), "zorder": 2}
+        if series.interval == "x":
+            axes.hlines(y, low, high, **bars)
+        elif series.interval == "y":
+            axes.vlines(x, low, high, **bars)
+        else:
+            alpha = 0.35 if series.interval == "area" else 0.12
+            axes.fill_between(x, low, high, color=series.colour, alpha=alpha, linewidth=0)
+    if not (series.line or series.mark) or not len(x):
+        return
+    rug = series.mark == "|"
+    axes.plot(
+        x, y, linewidth=series.width, alpha=0.4 if rug else None, **_look(series),
+        markeredgewidth=0.7 if rug else 1.2,
+        drawstyle="steps-post" if series.steps else "default", rasterized=rug and len(x) > 200,
+        zorder=2 if series.line else 3, clip_on=series.mark not in ("<", ">"),
+    )  # fmt: skip
+
+
+def _look(series: Series) -> dict[str, Any]:
+    return {
+        "color": series.colour,
+        "linestyle": _DASHES[series.line],
+        "marker": series.mark or "none",
+        "markersize": series.size,
+        "markerfacecolor": PAPER if series.hollow else series.colour,
+    }
+
+
+def _sample(series: Series) -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=series.label, linewidth=min(series.width, 2.0), **_look(series))
+
+
+def _scale(axis: Axis) -> dict[str, Any]:
+    if axis.scale == "doses":
+        return {"value": "symlog", "base": 2, "linthresh": 1, "linscale": 1}
+    if axis.scale == "symlog":
+        return {"value": "symlog", "linthresh": axis.linear, "linscale": 0.5}
+    return {"value": axis.scale}
+
+
+def _draw_axis(axes: Any, side: str, axis: Axis, columns: int) -> None:
+    """Write ticks and label of one side of a panel."""
+    drawn = axes.xaxis if side == "x" else axes.yaxis
+    last = len(axis.names) - 1
+    set_limits = axes.set_xlim if side == "x" else axes.set_ylim
+    if axis.names:
+        set_limits(*((-0.6, last + 0.6) if side == "x" else (last + 0.6, -0.6)))
+        axes.grid(False, axis=side)
+        drawn.set_ticks(range(len(axis.names)), _fitted(axis.names, side, columns))
+        drawn.set_tick_params(length=0, labelsize=10 if columns < 3 and side == "y" else 8.5)
+        for tick, name in zip(drawn.get_major_ticks(last + 1), axis.names, strict=True):
+            if name in axis.strong:
+                tick.label1.set(color=PALETTE[0], weight="bold")
+    else:
+        axes.grid(True, axis=side)
+        _numbers(axes, side, axis, columns)
+    if axis.limits is not None:
+        set_limits(*axis.limits)
+    if axis.label:
+        drawn.set_label_text(axis.label)
+
+
+def _numbers(axes: Any, side: str, axis: Axis, columns: int) -> None:
+    """Place the ticks of an axis of numbers."""
+    drawn = axes.xaxis if side == "x" else axes.yaxis
+    ticks = axis.ticks
+    if ticks is None and axis.values:
+        text = axis.text or "{:g}".format
+        ticks = {tick: text(tick) for tick in _ticks(axis, drawn.get_transform(), 8 - columns)}
+    if ticks:
+        drawn.set_ticks(list(ticks), list(ticks.values()))
+        drawn.set_ticks([], minor=True)
+    elif axis.scale == "linear":
+        axes.locator_params(axis=side, nbins=max(4, 8 - columns) if side == "x" else 6)
+        if axis.text is not None:
+            drawn.set_major_formatter(lambda value, _: axis.text(value))
+
+
+def _ticks(axis: Axis, transform: Any, max_count: int) -> list[float]:
+    """Return the chosen values where they are few, without those too near to tell apart.
+
+    Of many there are round numbers: 1, 3, 10, 30 … or powers of ten alone by logarithms.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    values = sorted(set(axis.values))
+    if axis.scale == "doses" or len(values) <= max_count:
+        places = transform.transform(values)
+        gap = (places[-1] - places[0]) / (3 * max_count)
+        kept = [0]
+        for at, place in enumerate(places):
+            if place - places[kept[-1]] >= gap > 0:
+                kept.append(at)
+        return [values[at] for at in kept]
+    if axis.scale == "linear":
+        return [float(tick) for tick in MaxNLocator(5).tick_values(values[0], values[-1])
+                if values[0] <= tick <= values[-1]]  # fmt: skip
+    low, high = next(value for value in values if value > 0) * 0.99, values[-1] * 1.01
+    for factors in ((1, 3), (1,)):
+        powers = (factor * 10.0**power for power in range(-9, 13) for factor in factors)
+        ticks = [tick for tick in powers if low <= tick <= high]
+        if len(ticks) <= max_count:
+            break
+    return [0.0, *ticks] if values[0] == 0 else ticks
+
+
+def _fitted(names: Sequence[str], side: str, columns: int) -> list[str]:
+    """Break long names of rows, and shorten each line under a column to its width."""
+    if side == "y":
+        return [textwrap.fill(name, 36, max_lines=2, placeholder="…") for name in names]
+    letters = max(4, int((WIDTH / columns - 2.2) / len(names) / 0.085))
+    short = [[line if len(line) <= letters else f"{line[: letters - 1]}…"
+              for line in name.split("\n")] for name in names]  # fmt: skip
+    return ["\n".join(lines) for lines in short]
+
+
+def broken(text: str, letters: int) -> str:
+    """Return a text on lines of so many letters, broken behind `_`, `-` or a blank."""
+    lines = [""]
+    for part in re.findall(r"[^ _-]*[ _-]?", text):
+        if len(lines[-1]) + len(part.rstrip()) > letters and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.strip() for line in lines)
+
+
+def _name_series(axes: Any, panel: Panel, columns: int) -> None:
+    named = [series for series in panel.series if series.label and len(series.x)]
+    if not named:
+        return
+    if panel.labels == "corner":
+        legend = axes.legend(
+            handles=[_sample(series) for series in named], fontsize=8.5, loc="lower right",
+            handlelength=1.4, labelspacing=0.3,
+        )  # fmt: skip
+        for text, series in zip(legend.get_texts(), named, strict=True):
+            text.set_color(_letters(series))
+    elif panel.labels == "above":
+        _name_above(axes, named)
+    else:
+        _name_ends(axes, named, columns)
+
+
+def _name_ends(axes: Any, named: Sequence[Series], columns: int) -> None:
+    """Write each name right of the panel at the height of its line's end, in its colour."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    ends = [to_axes.transform((series.x[-1], series.y[-1]))[1] for series in named]
+    gap = 0.17 / (axes.bbox.height / axes.figure.dpi)
+    for series, height in zip(named, spread_labels(ends, gap, top=1.0), strict=True):
+        axes.text(
+            1.01, height, series.label, color=_letters(series), fontsize=8.5, fontweight="bold", va="center",
+            transform=axes.transAxes, in_layout=0.012 * len(series.label) * columns < 1,
+        )  # fmt: skip
+
+
+def _letters(series: Series) -> str:
+    """Return a series' colour for letters; these are thin, and colours off the palette too faint."""
+    if series.colour == FAINT:
+        return MUTED
+    return series.colour if series.colour in (*PALETTE, MUTED) else INK
+
+
+def _name_above(axes: Any, named: Sequence[Series]) -> None:
+    """Write the names above in the order of their points, joined to them by lines."""
+    from matplotlib.patches import ConnectionPatch
+
+    to_axes = axes.transData + axes.transAxes.inverted()
+    places = [(series.x[0], series.y[0]) for series in named]
+    gap = 0.24 / (axes.bbox.width / axes.figure.dpi)
+    at_points = [to_axes.transform(place)[0] for place in places]
+    for series, place, at in zip(
+        named, places, spread_labels(at_points, gap, top=1.0), strict=True
+    ):
+        common = series.mark == "o"
+        axes.text(
+            at, 1.05, series.label, color=INK if common else series.colour, fontsize=8.5,
+            fontweight="normal" if common else "bold", rotation=40, rotation_mode="anchor",
+            va="center", transform=axes.transAxes,
+        )  # fmt: skip
+        line = ConnectionPatch(
+            xyA=(at, 1.03), coordsA=axes.transAxes, xyB=place, coordsB=axes.transData,
+            color=FAINT, linewidth=0.6, zorder=1, clip_on=False, in_layout=False,
+        )  # fmt: skip
+        axes.add_artist(line)
+
+
+def _rise(panel: Panel) -> float:
+    """Return how many inches the names above a panel need."""
+    if panel.labels != "above":
+        return 0.0
+    return 0.15 + _RISE * max((len(series.label) for series in panel.series), default=0)
+
+
+def spread_labels(positions: Sequence[float], gap: float, *, top: float = inf) -> list[float]:
+    """Move label positions apart until neighbours are `gap` away, keeping their order.
+
+    Args:
+        positions: where labels would stand.
+        gap: the least distance.
+        top: none stands above it.
+    """
+    order = sorted(range(len(positions)), key=lambda at: positions[at])
+    placed = list(positions)
+    for _ in range(200):
+        moved = False
+        for below, above in itertools.pairwise(order):
+            lack = gap - (placed[above] - placed[below])
+            if lack > 1e-9:
+                placed[below] -= lack / 2
+                placed[above] += lack / 2
+                moved = True
+        if not moved:
+            break
+    limit = top
+    for at in reversed(order):
+        placed[at] = min(placed[at], limit)
+        limit = placed[at] - gap
+    return placed
+
+
+def _draw_cells(canvas: Any, axes: Sequence[Any], figure: Figure) -> None:
+    """Draw the cells of all panels on one scale: white at chance, blue below, orange above."""
+    from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+
+    drawn = [(a, panel.cells) for a, panel in zip(axes, figure.panels, strict=True) if panel.cells]
+    distances = [np.abs(cells.values - 0.5).ravel() for _, cells in drawn]
+    if not drawn:
+        return
+    reach = max(0.02, float(np.nanmax(np.concatenate([[0.0], *distances]))))
+    ramp = LinearSegmentedColormap.from_list("auc", [PALETTE[1], _WHITE, PALETTE[0]], bad=GRID)
+    for each, cells in drawn:
+        each.grid(False)
+        image = each.imshow(
+            np.ma.masked_invalid(cells.values), cmap=ramp, aspect="auto",
+            norm=TwoSlopeNorm(0.5, 0.5 - reach, 0.5 + reach),
+        )  # fmt: skip
+        _write_cells(each, cells, reach)
+        for spine in each.spines.values():
+            spine.set_visible(False)
+    bar = canvas.colorbar(image, ax=list(axes), pad=0.015, aspect=30, label=figure.bar)
+    bar.outline.set_visible(False)
+
+
+def _write_cells(axes: Any, cells: Cells, reach: float) -> None:
+    """Write the numbers into their cells, and frame those that are marked."""
+    from matplotlib.patches import Rectangle
+
+    size = 8 if cells.values.shape[1] <= 12 else 7
+    for row, column in np.argwhere(np.isfinite(cells.values)):
+        value = cells.values[row, column]
+        axes.text(
+            column, row, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=size,
+            fontweight="bold" if cells.bold is not None and cells.bold[row, column] else "normal",
+            color=_ON_DARK if abs(value - 0.5) > 0.92 * reach else _ON_LIGHT,
+        )  # fmt: skip
+    for (row, column), dashes in cells.frames.items():
+        solid = dashes == "solid"
+        axes.add_patch(Rectangle(
+            (column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=INK, clip_on=False,
+            linewidth=2.2 if solid else 1.4, linestyle=_DASHES[dashes], zorder=4 if solid else 3,
+        ))  # fmt: skip

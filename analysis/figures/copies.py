@@ -207,7 +207,7 @@ def _curve_text(title: str, table: CohortMetrics, detector: str) -> str:
 
 
 def dose_response_figure(responses: Sequence[Response], emphasised: Sequence[str]) -> Figure | None:
-    """Return the fitted lines in log2(1 + copies), a panel an arm (or arms of other doses together).
+    """Return the fitted lines, a panel an arm (or arms of other doses together).
 
     Args:
         responses: all lines.

@@ -321,13 +321,13 @@ def _name_ends(axes: Any, named: Sequence[Series], columns: int) -> None:
     gap = 0.17 / (axes.bbox.height / axes.figure.dpi)
     for series, height in zip(named, spread_labels(ends, gap, top=1.0), strict=True):
         axes.text(
-            1.01, height, series.label, color=_letters(series), fontsize=8.5, fontweight="bold", va="center",
-            transform=axes.transAxes, in_layout=0.012 * len(series.label) * columns < 1,
+            1.01, height, series.label, color=_letters(series), fontsize=8.5, fontweight="bold",
+            va="center", transform=axes.transAxes, in_layout=0.012 * len(series.label) * columns < 1,
         )  # fmt: skip
 
 
 def _letters(series: Series) -> str:
-    """Return a series' colour for letters; these are thin, and colours off the palette too faint."""
+    """Return a series' colour for letters, for which colours off the palette are too faint."""
     if series.colour == FAINT:
         return MUTED
     return series.colour if series.colour in (*PALETTE, MUTED) else INK

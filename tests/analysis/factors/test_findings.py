@@ -1,6 +1,5 @@
 """The factors of a simulated study, from its files to the table, the figures and the page."""
 
-import csv
 import math
 from dataclasses import replace
 
@@ -8,13 +7,12 @@ import numpy as np
 import pytest
 
 from analysis.arm import axis_names
-from analysis.factors.findings import analyse_factors, detector_lines
+from analysis.factors.findings import analyse_factors
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
-from analysis.factors.study import collect_study
 from analysis.factors.table import factors_schema, factors_table
-from analysis.figures.factors import draw_factors
-from analysis.figures.figures_step import build_figures
+from analysis.figures.figures_step import results_figures
+from analysis.figures.report_figure import write_figures
 from analysis.page.factors import factors_view
 from analysis.page.render import render
 from analysis.page.report import Report
@@ -152,20 +150,19 @@ def test_variances_of_the_study_are_kept_for_the_next(study):
     assert all(0.5 < value < 3 for value in effects)
 
 
-def test_figures_have_the_numbers_beside_them(study, tmp_path):
-    arms, settings, analysis, _ = study
-    collected = collect_study(arms, analysis.choices_by_cohort, settings)
-    lines = [detector_lines(collected, one, settings) for one in collected.detectors]
-    responses = [found for one in lines for found in one.responses]
-    comparisons = [found for one in lines for found in one.comparisons]
-    figures = draw_factors(tmp_path, responses, comparisons, ["min_k", "loss"])
-    assert [figure.name for figure in figures] == ["dose-response", "contrasts"]
-    for figure in figures:
-        assert figure.svg.stat().st_size > 1000
-        assert figure.png.stat().st_size > 1000
-        rows = list(csv.DictReader(figure.svg.with_suffix(".csv").open()))
-        assert rows
-    assert all(math.isfinite(float(row["difference"])) for row in rows)
+def test_figures_draw_the_points_of_the_lines_and_the_differences(study):
+    arms, settings, analysis, found = study
+    figures = results_figures(arms, replace(analysis, factors=found), settings)
+    curves, forest = (one for one in figures if one.name in ("dose-response", "contrasts"))
+    panel = next(one for one in curves.panels if one.title == "lr 0.004")
+    curve = next(at for at, one in enumerate(panel.series) if one.label == "loss")
+    points = _rows(
+        study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
+    )
+    assert list(panel.series[curve - 1].y) == [row["value"] for row in points]
+    (drawn,) = forest.rows
+    (row,) = _rows(study, kind="contrast", dataset="all", detector=forest.title.split("(")[1][:-1])
+    assert (drawn["difference"], drawn["low"]) == (row["value"], row["low"])
 
 
 def test_the_page_says_what_was_found(study):
@@ -269,7 +266,7 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     assert read.factors is not None
     # As text, since NaN is not equal to itself.
     assert str(read.factors.to_pylist()) == str(found.to_pylist())
-    figures = build_figures(tmp_path, arms, whole, settings)
+    figures = write_figures(tmp_path, results_figures(arms, whole, settings))
     page = render(
         Report(name="study", arms=arms, analysis=read, experiment_yaml="", figures=figures)
     )

@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from analysis.figures.figures_step import build_figures
+from analysis.figures.figures_step import results_figures
+from analysis.figures.report_figure import write_figures
 from analysis.page.examples import shorten
 from analysis.page.notes import detector_notes
 from analysis.page.render import render, write_report
@@ -120,7 +121,7 @@ def test_every_text_is_escaped(tmp_path):
             description=EVIL,
             setup=[Fact(EVIL, EVIL)],
             audits={EVIL: {"passed": False, EVIL: EVIL}},
-            figures=build_figures(tmp_path, arms, analysis, FAST),
+            figures=write_figures(tmp_path, results_figures(arms, analysis, FAST)),
             cost=[CostRow(EVIL, 1, 1.0)],
             provenance=[Fact(EVIL, EVIL)],
             notes=[EVIL],
@@ -185,7 +186,7 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
     unscored = {"surp": 60}
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), unscored=unscored)
     analysis = analyse([arm], FAST)
-    figures = build_figures(tmp_path, [arm], analysis, FAST)
+    figures = write_figures(tmp_path, results_figures([arm], analysis, FAST))
     page = Page(render(Report(name="n", arms=[arm], analysis=analysis, experiment_yaml="",
                               figures=figures)))  # fmt: skip
     wanted = {

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from analysis.figures.report_figure import write_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.page.render import render
 from analysis.page.report import Report
@@ -30,7 +31,9 @@ def report(drawn, tmp_path_factory):
         arms=drawn.arms,
         analysis=drawn.analysis,
         experiment_yaml="name: unlearning\n",
-        figures=unlearning_figures(tmp_path_factory.mktemp("figures"), rows),
+        figures=write_figures(
+            tmp_path_factory.mktemp("figures"), filter(None, unlearning_figures(rows))
+        ),
         unlearning=unlearning_view(UnlearningInputs(measures=rows, verdicts=verdict_rows())),
     )
 

@@ -24,9 +24,9 @@ from analysis.figures.panel import (
 )
 from analysis.metrics import SUPPORT, Floats
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.results import Analysis
 from analysis.selection.ranking import highest_first
 from analysis.selection.reported_scores import reported_columns
+from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
 
 _FLOOR = 1e-3
@@ -67,10 +67,10 @@ class CohortData(NamedTuple):
         )
 
 
-def load_cohort(arms: Sequence[Arm], analysis: Analysis, cohort: Cohort) -> CohortData:
-    """Read the arms of one cohort with the settings the analysis chose."""
+def load_cohort(arms: Sequence[Arm], choices: Sequence[Choice], cohort: Cohort) -> CohortData:
+    """Read the arms of one cohort with the settings that were chosen."""
     loaded = [load_arm(arm) for arm in cohorts(arms)[cohort]]
-    return CohortData(cohort, loaded, reported_columns(loaded, analysis.choices_by_cohort[cohort]))
+    return CohortData(cohort, loaded, reported_columns(loaded, choices))
 
 
 def cohort_rows(data: CohortData, column: Column, settings: AnalysisSettings) -> CohortRows:

@@ -78,7 +78,8 @@ def copies_figure(tables: Sequence[CohortMetrics], emphasised: Sequence[str]) ->
         if cells
         else ""
     )
-    axis = Axis(scale="doses", values=[copies_middle(label) for label in labels])
+    doses = map(copies_middle, labels)
+    axis = Axis(scale="doses", ticks={dose: f"{dose:g}" for dose in doses})
     return Figure(
         name="copies",
         title="AUC against the number of copies",

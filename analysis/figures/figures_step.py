@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from analysis.arm import Arm, axis_names, cohorts
 from analysis.factors.findings import detector_lines
 from analysis.factors.study import collect_study
-from analysis.figures.cells import heat_map_figure, surp_grid_figure
+from analysis.figures.heat_maps import heat_map_figure, surp_grid_figure
 from analysis.figures.cohort import load_cohort, roc_figure, scores_figure
 from analysis.figures.copies import copies_figure, dose_response_figure
 from analysis.figures.dots import accuracy_gain_figure, contrasts_figure, detectors_figure
@@ -111,8 +111,8 @@ def results_figures(
     figures: list[Figure | None] = []
     if best is not None:
         emphasised = highlighted_detectors(best)
-        data = load_cohort(arms, analysis, best.table.cohort)
         choices = analysis.choices_by_cohort[best.table.cohort]
+        data = load_cohort(arms, choices, best.table.cohort)
         figures += [
             detectors_figure(seen, best.table),
             heat_map_figure(seen, best.table),

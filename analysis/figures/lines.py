@@ -55,8 +55,7 @@ def lines_figure(
     axis = Axis(
         scale="symlog" if logarithmic and positive else "linear",
         linear=positive[0] if positive else 1.0,
-        values=values,
-        text=written,
+        ticks={at: written(at) for at in values},
     )
     return Figure(
         name=name,

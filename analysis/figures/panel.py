@@ -71,11 +71,9 @@ class Axis:
     linear: float = 1.0
     limits: tuple[float, float] | None = None
     ticks: Mapping[float, str] | None = None
-    """Where ticks stand, and what is written there."""
-    values: Sequence[float] = ()
-    """Numbers that somebody chose: where they are few, ticks stand at them."""
+    """Where ticks stand as far as there is room, and what is written there."""
     text: Callable[[float], str] | None = None
-    """How a number is written at a tick."""
+    """How a number is written at a tick that the renderer places."""
     names: Sequence[str] = ()
     """Names in place of numbers: point n stands at the name number n, the first on top or left."""
     strong: frozenset[str] = frozenset()

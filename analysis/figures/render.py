@@ -157,6 +157,7 @@ def _draw_panel(axes: Any, panel: Panel, columns: int) -> None:
     axes.set_title(broken(panel.title, letters), pad=pad, fontsize=9.5 if columns > 3 else None)
     _draw_axis(axes, "x", panel.x, columns)
     _draw_axis(axes, "y", panel.y, columns)
+    _mark_beyond(axes, panel)
     if panel.square:
         axes.set_box_aspect(1)
     if panel.note:
@@ -181,10 +182,22 @@ def _draw_series(axes: Any, series: Series) -> None:
     rug = series.mark == "|"
     axes.plot(
         x, y, linewidth=series.width, alpha=0.4 if rug else None, **_look(series),
-        markeredgewidth=0.7 if rug else 1.2,
-        drawstyle="steps-post" if series.steps else "default", rasterized=rug and len(x) > 200,
-        zorder=2 if series.line else 3, clip_on=series.mark not in ("<", ">"),
+        markeredgewidth=0.7 if rug else 1.2, rasterized=rug and len(x) > 200,
+        drawstyle="steps-post" if series.steps else "default", zorder=2 if series.line else 3,
     )  # fmt: skip
+
+
+def _mark_beyond(axes: Any, panel: Panel) -> None:
+    """Mark points left or right of a panel by a triangle at its edge."""
+    low, high = panel.x.limits or (-inf, inf)
+    for series in panel.series:
+        if series.mark and not series.line:
+            for x, y in zip(series.x, series.y, strict=True):
+                if not low <= x <= high:
+                    axes.plot(
+                        [low if x < low else high], [y], marker="<" if x < low else ">",
+                        color=series.colour, markersize=6, clip_on=False, zorder=3,
+                    )  # fmt: skip
 
 
 def _look(series: Series) -> dict[str, Any]:
@@ -234,47 +247,23 @@ def _draw_axis(axes: Any, side: str, axis: Axis, columns: int) -> None:
 
 
 def _numbers(axes: Any, side: str, axis: Axis, columns: int) -> None:
-    """Place the ticks of an axis of numbers."""
+    """Place the ticks of an axis of numbers; those that are given as far as their texts fit."""
     drawn = axes.xaxis if side == "x" else axes.yaxis
-    ticks = axis.ticks
-    if ticks is None and axis.values:
-        text = axis.text or "{:g}".format
-        ticks = {tick: text(tick) for tick in _ticks(axis, drawn.get_transform(), 8 - columns)}
-    if ticks:
-        drawn.set_ticks(list(ticks), list(ticks.values()))
+    if axis.ticks:
+        ticks = sorted(axis.ticks)
+        places = drawn.get_transform().transform(ticks)
+        inches = 0.3 if side == "y" else 0.1 + 0.08 * max(map(len, axis.ticks.values()))
+        gap = (places[-1] - places[0]) * inches / (WIDTH / columns - 1.2)
+        kept = [0]
+        for at, place in enumerate(places):
+            if place - places[kept[-1]] > gap:
+                kept.append(at)
+        drawn.set_ticks([ticks[at] for at in kept], [axis.ticks[ticks[at]] for at in kept])
         drawn.set_ticks([], minor=True)
     elif axis.scale == "linear":
         axes.locator_params(axis=side, nbins=max(4, 8 - columns) if side == "x" else 6)
         if axis.text is not None:
             drawn.set_major_formatter(lambda value, _: axis.text(value))
-
-
-def _ticks(axis: Axis, transform: Any, max_count: int) -> list[float]:
-    """Return the chosen values where they are few, without those too near to tell apart.
-
-    Of many there are round numbers: 1, 3, 10, 30 … or powers of ten alone by logarithms.
-    """
-    from matplotlib.ticker import MaxNLocator
-
-    values = sorted(set(axis.values))
-    if axis.scale == "doses" or len(values) <= max_count:
-        places = transform.transform(values)
-        gap = (places[-1] - places[0]) / (3 * max_count)
-        kept = [0]
-        for at, place in enumerate(places):
-            if place - places[kept[-1]] >= gap > 0:
-                kept.append(at)
-        return [values[at] for at in kept]
-    if axis.scale == "linear":
-        return [float(tick) for tick in MaxNLocator(5).tick_values(values[0], values[-1])
-                if values[0] <= tick <= values[-1]]  # fmt: skip
-    low, high = next(value for value in values if value > 0) * 0.99, values[-1] * 1.01
-    for factors in ((1, 3), (1,)):
-        powers = (factor * 10.0**power for power in range(-9, 13) for factor in factors)
-        ticks = [tick for tick in powers if low <= tick <= high]
-        if len(ticks) <= max_count:
-            break
-    return [0.0, *ticks] if values[0] == 0 else ticks
 
 
 def _fitted(names: Sequence[str], side: str, columns: int) -> list[str]:
@@ -322,7 +311,8 @@ def _name_ends(axes: Any, named: Sequence[Series], columns: int) -> None:
     for series, height in zip(named, spread_labels(ends, gap, top=1.0), strict=True):
         axes.text(
             1.01, height, series.label, color=_letters(series), fontsize=8.5, fontweight="bold",
-            va="center", transform=axes.transAxes, in_layout=0.012 * len(series.label) * columns < 1,
+            va="center", transform=axes.transAxes,
+            in_layout=0.012 * len(series.label) * columns < 1,
         )  # fmt: skip
 
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import NamedTuple
 
-import numpy as np
-
 from analysis.figures.captions import further_text, interval_text, range_text, seeds_text
 from analysis.figures.panel import FAINT, INK, PALETTE, Axis, Figure, Panel, Rule, Series
 from analysis.figures.unlearning.measured import (
@@ -50,7 +48,6 @@ _MAX_ARMS, _MAX_ROWS, _MAX_PANELS = 3, 24, 16
 _LINEAR = 0.05
 """Nats up to which the scale of losses is linear."""
 _TICKS = (0.05, 0.1, 0.3, 1, 3, 10, 30, 100)
-_MAX_TICKS = 8
 _WIDE = 0.8
 """An AUC difference beyond this is no less of a failure: the axis ends there."""
 _MARKS = {RETRAINED: (PALETTE[2], "*", 15.0), ORIGINAL: (INK, "s", 7.0)}
@@ -195,8 +192,6 @@ def _target_panel(title: str, texts: str, points: Sequence[_Point], across: Axis
     lost = [-point.y["value"] for point in points]
     low, high = min(*lost, -_LINEAR), max(*lost, 4 * _LINEAR)
     ticks = [sign * tick for sign in (-1, 1) for tick in _TICKS if low <= sign * tick <= 1.3 * high]
-    if len(ticks) > _MAX_TICKS:
-        ticks = [tick for tick in ticks if f"{abs(tick):.0e}".startswith("1")]
     down = Axis(
         label=f"Loss on {texts} above\nthe original's, nats a token",
         scale="symlog",
@@ -295,32 +290,17 @@ def _measures(measured: MeasuredModels) -> Iterator[_Measure]:
 
 
 def _measure_panel(one: _Measure, names: Sequence[str]) -> Panel:
-    low, high = _limits(one)
-    inside: list[tuple[int, Row]] = []
-    beyond: dict[str, list[int]] = {"<": [], ">": []}
-    for at, name in enumerate(names):
-        if (row := one.rows.get(name)) is not None:
-            if low <= row["value"] <= high:
-                inside.append((at, row))
-            else:
-                beyond["<" if row["value"] < low else ">"].append(at)
-    rows = [row for _, row in inside]
+    rows = [row for name, row in one.rows.items() if name in names]
     colours = {ORIGINAL: INK, RETRAINED: PALETTE[2]}
     return Panel(
         title=one.title,
         series=[
-            Series(x=[row["value"] for row in rows], y=[at for at, _ in inside], interval="x",
-                   # An end that is not known, as of steps that were not reached, is not drawn.
-                   low=np.maximum(low, [row["low"] for row in rows]),
-                   high=np.minimum(high, [row["high"] for row in rows]),
-                   mark="o", size=4.5, width=1.5, colour=PALETTE[0]),
-            *(
-                Series(x=[edge] * len(beyond[mark]), y=beyond[mark], mark=mark, size=6,
-                       colour=PALETTE[0])
-                for mark, edge in (("<", low), (">", high))
-            ),
+            Series(x=[row["value"] for row in rows],
+                   y=[names.index(name) for name in one.rows if name in names],
+                   low=[row["low"] for row in rows], high=[row["high"] for row in rows],
+                   interval="x", mark="o", size=4.5, width=1.5, colour=PALETTE[0]),
         ],
-        x=Axis(limits=(low, high)),
+        x=Axis(limits=_limits(one)),
         y=Axis(names=names),
         rules=[Rule(at, "x", "solid", colours[model]) for model, at in one.lines.items()],
     )  # fmt: skip

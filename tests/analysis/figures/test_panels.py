@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.arm import Cohort
-from analysis.figures.cells import MAX_COLUMNS, heat_map_figure
+from analysis.figures.heat_maps import MAX_COLUMNS, heat_map_figure
 from analysis.figures.cohort import lowest_rate
 from analysis.figures.copies import copies_figure
 from analysis.figures.figures_step import results_figures

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.arm import Cohort, load_arm
-from analysis.figures.cells import surp_grid_figure
+from analysis.figures.heat_maps import surp_grid_figure
 from analysis.figures.cohort import CohortData
 from analysis.figures.figures_step import results_figures
 from analysis.results import analyse

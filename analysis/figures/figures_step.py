@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from analysis.arm import Arm, axis_names, cohorts
 from analysis.factors.findings import detector_lines
 from analysis.factors.study import collect_study
-from analysis.figures.heat_maps import heat_map_figure, surp_grid_figure
 from analysis.figures.cohort import load_cohort, roc_figure, scores_figure
 from analysis.figures.copies import copies_figure, dose_response_figure
 from analysis.figures.dots import accuracy_gain_figure, contrasts_figure, detectors_figure
+from analysis.figures.heat_maps import heat_map_figure, surp_grid_figure
+from analysis.figures.lines import sweep_figures
 from analysis.figures.panel import PALETTE, Figure
 from analysis.figures.report_figure import write_figures
-from analysis.figures.sweep import sweep_figures
-from analysis.figures.training import training_figure
-from analysis.figures.trajectory import trajectory_figures
+from analysis.figures.trajectory import training_figure, trajectory_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
 from analysis.results import Analysis

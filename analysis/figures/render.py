@@ -5,8 +5,6 @@ The same data give the same bytes (fixed hash salt, no dates). Only `matplotlib.
 pyplot, hence no global figures and no display. Cost: 0.3 s a figure.
 """
 
-import itertools
-import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from analysis.figures.labels import (
+    DASHES,
+    WIDTH,
+    broken,
+    fitted,
+    look,
+    name_series,
+    rise,
+    sample,
+)
 from analysis.figures.panel import (
-    FAINT,
     GRID,
     INK,
     MUTED,
@@ -30,19 +37,6 @@ from analysis.figures.panel import (
     Series,
 )
 
-WIDTH = 9.0
-"""Inches of every figure; the page shows it at full width."""
-_LETTER = 0.095
-"""Inches of a bold letter of a title."""
-_RISE = 0.048
-"""Inches that a letter of a slanted name rises."""
-_DASHES: dict[str, Any] = {
-    "": "none",
-    "solid": "-",
-    "dashed": (0, (5, 2)),
-    "dotted": (0, (1.5, 1.5)),
-    "dashdot": (0, (6, 2, 1.5, 2)),
-}
 _ON_LIGHT, _ON_DARK, _WHITE = "#15191d", "#fdfdfd", "#fefefe"
 """Of cells: letters on light and on dark ground, and the ground at chance. The ground is the same
 on a dark page, so these are no colours of the page, which turn with it."""
@@ -113,7 +107,7 @@ def draw(figure: Figure) -> Any:
     count = len(figure.panels)
     columns = figure.columns or (2 if count == 4 else min(3, count))
     rows = -(-count // columns)
-    above = max(map(_rise, figure.panels))
+    above = max(map(rise, figure.panels))
     height = rows * (figure.height + above) + 0.3 * bool(figure.key) + 0.3 * bool(figure.x)
     canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(canvas)
@@ -132,13 +126,13 @@ def draw(figure: Figure) -> Any:
     canvas.supylabel(textwrap.fill(figure.y, int(height / 0.09)))
     if figure.key:
         canvas.legend(
-            handles=[_sample(series) for series in figure.key], loc="outside upper right",
+            handles=[sample(series) for series in figure.key], loc="outside upper right",
             ncols=min(3, len(figure.key)), handlelength=3.2,
         )  # fmt: skip
     # Names are placed once the scale of every panel is known.
     canvas.draw_without_rendering()
     for axes_, panel in zip(axes, figure.panels, strict=False):
-        _name_series(axes_, panel, columns)
+        name_series(axes_, panel, columns)
     canvas.draw_without_rendering()
     return canvas
 
@@ -151,10 +145,9 @@ def _draw_panel(axes: Any, panel: Panel, columns: int) -> None:
         _draw_series(axes, series)
     for rule in panel.rules:
         line = axes.axvline if rule.axis == "x" else axes.axhline
-        line(rule.at, color=rule.colour, linewidth=1, linestyle=_DASHES[rule.line], zorder=1)
-    pad = 18 + 72 * _rise(panel) if _rise(panel) else None
-    letters = int((WIDTH / columns - 0.5) / _LETTER)
-    axes.set_title(broken(panel.title, letters), pad=pad, fontsize=9.5 if columns > 3 else None)
+        line(rule.at, color=rule.colour, linewidth=1, linestyle=DASHES[rule.line], zorder=1)
+    pad = 18 + 72 * rise(panel) if rise(panel) else None
+    axes.set_title(broken(panel.title, columns), pad=pad, fontsize=9.5 if columns > 3 else None)
     _draw_axis(axes, "x", panel.x, columns)
     _draw_axis(axes, "y", panel.y, columns)
     _mark_beyond(axes, panel)
@@ -181,7 +174,7 @@ def _draw_series(axes: Any, series: Series) -> None:
         return
     rug = series.mark == "|"
     axes.plot(
-        x, y, linewidth=series.width, alpha=0.4 if rug else None, **_look(series),
+        x, y, linewidth=series.width, alpha=0.4 if rug else None, **look(series),
         markeredgewidth=0.7 if rug else 1.2, rasterized=rug and len(x) > 200,
         drawstyle="steps-post" if series.steps else "default", zorder=2 if series.line else 3,
     )  # fmt: skip
@@ -200,22 +193,6 @@ def _mark_beyond(axes: Any, panel: Panel) -> None:
                     )  # fmt: skip
 
 
-def _look(series: Series) -> dict[str, Any]:
-    return {
-        "color": series.colour,
-        "linestyle": _DASHES[series.line],
-        "marker": series.mark or "none",
-        "markersize": series.size,
-        "markerfacecolor": PAPER if series.hollow else series.colour,
-    }
-
-
-def _sample(series: Series) -> Any:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], label=series.label, linewidth=min(series.width, 2.0), **_look(series))
-
-
 def _scale(axis: Axis) -> dict[str, Any]:
     if axis.scale == "doses":
         return {"value": "symlog", "base": 2, "linthresh": 1, "linscale": 1}
@@ -232,7 +209,7 @@ def _draw_axis(axes: Any, side: str, axis: Axis, columns: int) -> None:
     if axis.names:
         set_limits(*((-0.6, last + 0.6) if side == "x" else (last + 0.6, -0.6)))
         axes.grid(False, axis=side)
-        drawn.set_ticks(range(len(axis.names)), _fitted(axis.names, side, columns))
+        drawn.set_ticks(range(len(axis.names)), fitted(axis.names, side, columns))
         drawn.set_tick_params(length=0, labelsize=10 if columns < 3 and side == "y" else 8.5)
         for tick, name in zip(drawn.get_major_ticks(last + 1), axis.names, strict=True):
             if name in axis.strong:
@@ -264,121 +241,6 @@ def _numbers(axes: Any, side: str, axis: Axis, columns: int) -> None:
         axes.locator_params(axis=side, nbins=max(4, 8 - columns) if side == "x" else 6)
         if axis.text is not None:
             drawn.set_major_formatter(lambda value, _: axis.text(value))
-
-
-def _fitted(names: Sequence[str], side: str, columns: int) -> list[str]:
-    """Break long names of rows, and shorten each line under a column to its width."""
-    if side == "y":
-        return [textwrap.fill(name, 36, max_lines=2, placeholder="…") for name in names]
-    letters = max(4, int((WIDTH / columns - 2.2) / len(names) / 0.085))
-    short = [[line if len(line) <= letters else f"{line[: letters - 1]}…"
-              for line in name.split("\n")] for name in names]  # fmt: skip
-    return ["\n".join(lines) for lines in short]
-
-
-def broken(text: str, letters: int) -> str:
-    """Return a text on lines of so many letters, broken behind `_`, `-` or a blank."""
-    lines = [""]
-    for part in re.findall(r"[^ _-]*[ _-]?", text):
-        if len(lines[-1]) + len(part.rstrip()) > letters and lines[-1]:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(line.strip() for line in lines)
-
-
-def _name_series(axes: Any, panel: Panel, columns: int) -> None:
-    named = [series for series in panel.series if series.label and len(series.x)]
-    if not named:
-        return
-    if panel.labels == "corner":
-        legend = axes.legend(
-            handles=[_sample(series) for series in named], fontsize=8.5, loc="lower right",
-            handlelength=1.4, labelspacing=0.3,
-        )  # fmt: skip
-        for text, series in zip(legend.get_texts(), named, strict=True):
-            text.set_color(_letters(series))
-    elif panel.labels == "above":
-        _name_above(axes, named)
-    else:
-        _name_ends(axes, named, columns)
-
-
-def _name_ends(axes: Any, named: Sequence[Series], columns: int) -> None:
-    """Write each name right of the panel at the height of its line's end, in its colour."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    ends = [to_axes.transform((series.x[-1], series.y[-1]))[1] for series in named]
-    gap = 0.17 / (axes.bbox.height / axes.figure.dpi)
-    for series, height in zip(named, spread_labels(ends, gap, top=1.0), strict=True):
-        axes.text(
-            1.01, height, series.label, color=_letters(series), fontsize=8.5, fontweight="bold",
-            va="center", transform=axes.transAxes,
-            in_layout=0.012 * len(series.label) * columns < 1,
-        )  # fmt: skip
-
-
-def _letters(series: Series) -> str:
-    """Return a series' colour for letters, for which colours off the palette are too faint."""
-    if series.colour == FAINT:
-        return MUTED
-    return series.colour if series.colour in (*PALETTE, MUTED) else INK
-
-
-def _name_above(axes: Any, named: Sequence[Series]) -> None:
-    """Write the names above in the order of their points, joined to them by lines."""
-    from matplotlib.patches import ConnectionPatch
-
-    to_axes = axes.transData + axes.transAxes.inverted()
-    places = [(series.x[0], series.y[0]) for series in named]
-    gap = 0.24 / (axes.bbox.width / axes.figure.dpi)
-    at_points = [to_axes.transform(place)[0] for place in places]
-    for series, place, at in zip(
-        named, places, spread_labels(at_points, gap, top=1.0), strict=True
-    ):
-        common = series.mark == "o"
-        axes.text(
-            at, 1.05, series.label, color=INK if common else series.colour, fontsize=8.5,
-            fontweight="normal" if common else "bold", rotation=40, rotation_mode="anchor",
-            va="center", transform=axes.transAxes,
-        )  # fmt: skip
-        line = ConnectionPatch(
-            xyA=(at, 1.03), coordsA=axes.transAxes, xyB=place, coordsB=axes.transData,
-            color=FAINT, linewidth=0.6, zorder=1, clip_on=False, in_layout=False,
-        )  # fmt: skip
-        axes.add_artist(line)
-
-
-def _rise(panel: Panel) -> float:
-    """Return how many inches the names above a panel need."""
-    if panel.labels != "above":
-        return 0.0
-    return 0.15 + _RISE * max((len(series.label) for series in panel.series), default=0)
-
-
-def spread_labels(positions: Sequence[float], gap: float, *, top: float = inf) -> list[float]:
-    """Move label positions apart until neighbours are `gap` away, keeping their order.
-
-    Args:
-        positions: where labels would stand.
-        gap: the least distance.
-        top: none stands above it.
-    """
-    order = sorted(range(len(positions)), key=lambda at: positions[at])
-    placed = list(positions)
-    for _ in range(200):
-        moved = False
-        for below, above in itertools.pairwise(order):
-            lack = gap - (placed[above] - placed[below])
-            if lack > 1e-9:
-                placed[below] -= lack / 2
-                placed[above] += lack / 2
-                moved = True
-        if not moved:
-            break
-    limit = top
-    for at in reversed(order):
-        placed[at] = min(placed[at], limit)
-        limit = placed[at] - gap
-    return placed
 
 
 def _draw_cells(canvas: Any, axes: Sequence[Any], figure: Figure) -> None:
@@ -420,5 +282,5 @@ def _write_cells(axes: Any, cells: Cells, reach: float) -> None:
         solid = dashes == "solid"
         axes.add_patch(Rectangle(
             (column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=INK, clip_on=False,
-            linewidth=2.2 if solid else 1.4, linestyle=_DASHES[dashes], zorder=4 if solid else 3,
+            linewidth=2.2 if solid else 1.4, linestyle=DASHES[dashes], zorder=4 if solid else 3,
         ))  # fmt: skip

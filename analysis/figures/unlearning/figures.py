@@ -44,6 +44,8 @@ _MEASURES = (
     ("relearn_steps", "Steps to relearn"),
 )
 _DIFFERENCE = "auc_difference"
+_WRITTEN = ("value", "low", "high", "forget", "holdout")
+"""The columns of a row of the table that stand in the CSV files."""
 _MAX_ARMS, _MAX_ROWS, _MAX_PANELS = 3, 24, 16
 _LINEAR = 0.05
 """Nats up to which the scale of losses is linear."""
@@ -75,11 +77,7 @@ class _Measure(NamedTuple):
 
 
 def unlearning_figures(rows: Sequence[Row]) -> list[Figure | None]:
-    """Return the figures of `unlearning.parquet` in the order of the page; None without data.
-
-    Args:
-        rows: of the table, keys in the order of its columns.
-    """
+    """Return the figures of rows of `unlearning.parquet`, whose keys are in its order."""
     measured = measured_models(rows)
     return [target_figure(measured), measures_figure(measured), doses_figure(measured)]
 
@@ -121,15 +119,9 @@ def target_figure(measured: MeasuredModels) -> Figure | None:
             _target_panel(title, texts, points, across) for title, (texts, points) in panels.items()
         ],
         rows=[
-            {
-                "panel": title,
-                "model": point.model,
-                "method": point.name,
-                "detector": detector,
-                **_columns("auc_difference", point.x),
-                "texts": texts,
-                **_columns("log_probability_difference", point.y),
-            }
+            {"panel": title, "model": point.model, "method": point.name, "detector": detector,
+             **_columns("auc_difference", point.x), "texts": texts,
+             **_columns("log_probability_difference", point.y)}
             for title, (texts, points) in panels.items()
             for point in points
         ],
@@ -138,7 +130,7 @@ def target_figure(measured: MeasuredModels) -> Figure | None:
         shared="x",
         x=f"AUC of {detector}, less that of the retrained model "
         "(0: as if never seen; above: still remembered)",
-    )
+    )  # fmt: skip
 
 
 def _columns(name: str, row: Row) -> dict[str, object]:
@@ -245,11 +237,7 @@ def measures_figure(measured: MeasuredModels) -> Figure | None:
         + " ".join(_measure_text(one) for one in measures),
         panels=[_measure_panel(one, shown) for one in measures],
         rows=[
-            {
-                "panel": one.title,
-                "method": name,
-                **{key: row[key] for key in ("value", "low", "high", "forget", "holdout")},
-            }
+            {"panel": one.title, "method": name, **{key: row[key] for key in _WRITTEN}}
             for one in measures
             for name, row in one.rows.items()
         ],
@@ -330,10 +318,7 @@ def _measure_text(one: _Measure) -> str:
 
 
 def doses_figure(measured: MeasuredModels) -> Figure | None:
-    """Return the AUC difference by copies, a panel a method; None for fewer than two doses.
-
-    It shows whether more copies unlearn worse.
-    """
+    """Return the AUC difference by copies, a panel a method; None for fewer than two doses."""
     detector = measured.headline_detector
     doses = measured.copies(_DIFFERENCE)
     if detector is None or len(doses) < 2:
@@ -372,13 +357,8 @@ def doses_figure(measured: MeasuredModels) -> Figure | None:
             for title, models in shown.items()
         ],
         rows=[
-            {
-                "panel": title,
-                "model": model,
-                "detector": detector,
-                "copies": dose,
-                **{name: row[name] for name in ("value", "low", "high", "forget", "holdout")},
-            }
+            {"panel": title, "model": model, "detector": detector, "copies": dose,
+             **{key: row[key] for key in _WRITTEN}}
             for title, models in every.items()
             for model, rows in models.items()
             for dose, row in rows.items()
@@ -388,7 +368,7 @@ def doses_figure(measured: MeasuredModels) -> Figure | None:
         x="Copies of the forgotten texts",
         y=f"AUC of {detector} less the retrained's",
         key=[_doses_series({}, doses, *look, label=model) for model, look in looks.items()],
-    )
+    )  # fmt: skip
 
 
 def _dose_rows(

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from analysis.figures.figures_step import results_figures
+from analysis.figures.labels import spread_labels
 from analysis.figures.panel import Figure
-from analysis.figures.render import draw, house_style, spread_labels
+from analysis.figures.render import draw, house_style
 from analysis.figures.report_figure import write_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.results import analyse

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from analysis.arm import Cohort
-from analysis.figures.heat_maps import MAX_COLUMNS, heat_map_figure
 from analysis.figures.cohort import lowest_rate
 from analysis.figures.copies import copies_figure
 from analysis.figures.figures_step import results_figures
+from analysis.figures.heat_maps import MAX_COLUMNS, heat_map_figure
+from analysis.figures.lines import axis_values, sweep_figures
 from analysis.figures.render import draw, house_style
-from analysis.figures.sweep import axis_values, sweep_figures
 from analysis.metrics_table import Cell, CohortMetrics, Key, contaminated_cohorts, split_by_cohort
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings

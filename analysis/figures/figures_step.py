@@ -18,6 +18,7 @@ from analysis.figures.panel import PALETTE, Figure
 from analysis.figures.report_figure import write_figures
 from analysis.figures.trajectory import training_figure, trajectory_figures
 from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.figures.unlearning.measured import MEASURES_FILE
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
 from analysis.results import Analysis
 from analysis.results_step import open_arms, read_analysis
@@ -26,7 +27,6 @@ from analysis.settings import AnalysisSettings
 from analysis.summary import Headline, find_headline
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.trajectory.trajectory_step import read_trajectory
-from analysis.unlearning.table import read_tables
 from detect.task_accuracy.answers import ACCURACY_FILE
 from inject.step import Step, StepContext
 from inject.stream.exposures import RECORDS
@@ -89,7 +89,7 @@ def build(context: StepContext) -> None:
     if made := folder("trajectory"):
         figures += trajectory_figures(read_trajectory(made), axes)
     if made := folder("unlearning"):
-        figures += unlearning_figures(read_tables(made).measures.to_pylist())
+        figures += unlearning_figures(read_parquet(made / MEASURES_FILE).to_pylist())
     if made := folder("accuracy_gain"):
         tables = accuracy_gain_tables(read_parquet(made / ACCURACY_FILE), axes)
         figures.append(accuracy_gain_figure(tables))

@@ -238,7 +238,7 @@ def _numbers(axes: Any, side: str, axis: Axis, columns: int) -> None:
         drawn.set_ticks([ticks[at] for at in kept], [axis.ticks[ticks[at]] for at in kept])
         drawn.set_ticks([], minor=True)
     elif axis.scale == "linear":
-        axes.locator_params(axis=side, nbins=max(4, 8 - columns) if side == "x" else 6)
+        axes.locator_params(axis=side, nbins=max(4, 8 - columns) if side == "x" else 7)
         if axis.text is not None:
             drawn.set_major_formatter(lambda value, _: axis.text(value))
 

@@ -7,10 +7,8 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from analysis.figures.figures_step import results_figures
-from analysis.figures.labels import spread_labels
 from analysis.figures.panel import Figure
 from analysis.figures.render import draw, house_style
 from analysis.figures.report_figure import write_figures
@@ -66,11 +64,9 @@ def test_what_is_drawn_stands_in_the_csv(drawn):
     for data, figure in zip(drawn.data, drawn.figures, strict=True):
         with figure.csv.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        numbers = {key: value for key, value in data.rows[-1].items() if isinstance(value, float)}
-        assert {key: float(rows[-1][key] or "nan") for key in numbers} == pytest.approx(
-            numbers, rel=0, abs=0, nan_ok=True
-        )
         assert len(rows) == len(data.rows) > 3
+        for key, value in data.rows[-1].items():
+            assert rows[-1][key] == ("" if value != value else str(value))
 
 
 def test_the_same_data_give_the_same_bytes(drawn, tmp_path):
@@ -118,15 +114,3 @@ def test_names_that_look_like_markup_or_mathematics_do_no_harm(drawn, tmp_path):
 def test_a_single_dose_and_no_log_leave_out_what_cannot_be_drawn(tmp_path):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=0.0, model="base", n=40)
     assert results_figures([arm], analyse([arm], FAST), FAST) == []
-
-
-def test_labels_are_moved_apart_in_their_order():
-    placed = spread_labels([0.5, 0.51, 0.9, 0.505], 0.05)
-    order = sorted(range(4), key=lambda at: placed[at])
-    assert order == [0, 3, 1, 2]
-    assert all(placed[b] - placed[a] > 0.0499 for a, b in itertools.pairwise(order))
-    below = spread_labels([0.99, 0.98, 0.97, 0.2], 0.05, top=1.0)
-    assert max(below) <= 1.0
-    assert below[0] - below[1] > 0.0499
-    assert below[1] - below[2] > 0.0499
-    assert below[3] == 0.2

@@ -52,6 +52,14 @@ def table(axes, values, copies=("all",)):
     )  # fmt: skip
 
 
+def distances(figure, values):
+    """Return how far three values stand apart on the axis, and what is written there."""
+    with house_style():
+        axis = draw(figure).axes[0].xaxis
+        places = axis.get_transform().transform(np.array(values, dtype=float))
+        return *np.diff(places), {text.get_text() for text in axis.get_ticklabels()}
+
+
 def test_a_swept_number_has_an_axis_of_numbers(tables):
     """By logarithms, as 20,000 to 640,000 tokens span a decade; two values are drawn, too."""
     figures = figures_of(tables, ["min_k", "loss"])
@@ -71,11 +79,7 @@ def test_a_swept_number_has_an_axis_of_numbers(tables):
         ]
         for cell in (cells[0], cells[-1]):
             assert f"{cell.value:.2f} ({cell.low:.2f} to {cell.high:.2f})" in figure.alternative
-    with house_style():
-        axis = draw(figure).axes[0].xaxis
-        places = axis.get_transform().transform(np.array(list(SIZES), float))
-        labels = {text.get_text() for text in axis.get_ticklabels()}
-    near, far = np.diff(places)
+    near, far, labels = distances(figure, list(SIZES))
     assert far / near > 2, "40,000 to 640,000 is a long way"
     assert labels >= {"20k", "40k", "640k"}
     two = [one for one in tables if dict(one.cohort.axes)["corpus.tokens"] != "640000"]
@@ -96,21 +100,14 @@ def test_arms_of_one_panel_are_told_apart_by_dashes_marks_and_names(tables):
     assert "sweep-corpus-tokens-arms" not in figures_of(one, ["loss"])
 
 
-@pytest.mark.parametrize(
-    ("values", "scale"),
-    [
-        (("3e-05", "0.0003"), "symlog"),  # a bit less than a decade in floats
-        (("0", "0.0003"), "linear"),
-        (("-1", "10"), "linear"),
-        (("0.0001", "0.0003"), "linear"),
-        (("0.1", "nan"), None),  # words that Python takes for numbers
-        (("0.1", "inf"), None),
-    ],
-)
-def test_a_decade_is_drawn_by_logarithms_and_words_make_no_axis(values, scale):
-    arms = [table({"train.lr": value}, {"loss": (0.6, 0.5, 0.7)}) for value in values]
-    figures = figures_of(arms, ["loss"])
-    assert [one.panels[0].x.scale for one in figures.values()] == ([scale] if scale else [])
+def test_a_decade_is_drawn_by_logarithms_and_words_make_no_axis():
+    """3e-4 / 3e-5 is a bit less than ten in floats; Python takes `nan` and `inf` for numbers."""
+    scales = {"3e-05 0.0003": ["symlog"], "0 0.0003": ["linear"], "-1 10": ["linear"],
+              "0.0001 0.0003": ["linear"], "0.1 nan": [], "0.1 inf": []}  # fmt: skip
+    for values, wanted in scales.items():
+        arms = [table({"train.lr": value}, {"loss": (0.6, 0.5, 0.7)}) for value in values.split()]
+        figures = figures_of(arms, ["loss"])
+        assert [one.panels[0].x.scale for one in figures.values()] == wanted
 
 
 def test_doses_stand_as_far_apart_as_they_are():
@@ -121,10 +118,7 @@ def test_doses_stand_as_far_apart_as_they_are():
     (panel,) = figure.panels
     assert [list(one.x) for one in panel.series] == [[1], [2], [16]]
     assert [one.label for one in panel.series] == ["", "", "loss"]
-    with house_style():
-        axis = draw(figure).axes[0].xaxis
-        near, far = np.diff(axis.get_transform().transform([1.0, 2.0, 16.0]))
-        labels = {text.get_text() for text in axis.get_ticklabels()}
+    near, far, labels = distances(figure, [1, 2, 16])
     assert far / near == pytest.approx(3), "16 is three doublings from 2, which is one from 1"
     assert {"1", "2", "16"} <= labels
 
@@ -174,11 +168,9 @@ def test_every_cell_stands_where_its_arm_and_detector_are_and_bold_leaves_out_ch
     }  # fmt: skip
     assert "loss 0.81" in figure.alternative
     with house_style():
-        axes = draw(figure).axes[0]
-        written = {text.get_position(): (text.get_text(), text.get_fontweight())
-                   for text in axes.texts}  # fmt: skip
-    assert written == {(0, 0): (".62", "bold"), (1, 0): (".81", "bold"), (0, 1): (".55", "normal"),
-                       (1, 1): (".41", "bold"), (1, 2): (".70", "normal")}  # fmt: skip
+        written = {(text.get_text(), text.get_fontweight()) for text in draw(figure).axes[0].texts}
+    assert written == {(".62", "bold"), (".81", "bold"), (".55", "normal"), (".41", "bold"),
+                       (".70", "normal")}  # fmt: skip
 
 
 def test_many_arms_stand_in_panels_of_the_first_factor():

@@ -13,13 +13,17 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
+from analysis.figures.captions import seeds_text
+from analysis.figures.panel import MUTED, PALETTE, Axis, Figure, Panel, Rule, Series
+from analysis.figures.render import write_drawing
 from analysis.metrics_table import Cell
 from analysis.page.grids import copies_tables, dataset_tables
 from analysis.page.parts import FILTERS
 from analysis.page.svg import inline_svg
 from analysis.page.table import Table
 from analysis.page.template import page_template
-from analysis.validate.figure import draw_forest
 from analysis.validate.ranking import Difference, Ranked
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
@@ -36,12 +40,10 @@ def write_page(path: Path, found: Validation) -> Path:
 
 def render(found: Validation) -> str:
     """Return the page as text."""
-    template = page_template(
-        "analysis.validate", "validation.html.j2", filters={"masked": masked, **FILTERS}
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        figure = draw_forest(Path(folder), found)
-        drawn = None if figure is None else inline_svg(figure.svg, "forest", figure.alternative)
+    filters = {"masked": masked, **FILTERS}
+    template = page_template("analysis.validate", "validation.html.j2", filters=filters)
+    figure = forest_figure(found)
+    drawn = None if figure is None else _inline(figure)
     return template.render(
         verdicts=_VERDICTS,
         found=found,
@@ -56,6 +58,63 @@ def render(found: Validation) -> str:
         grids=_grids(found),
         differences=[(one.name, _differences(found, one.name)) for one in found.judged],
     )
+
+
+def _inline(figure: Figure) -> Markup:
+    with tempfile.TemporaryDirectory() as folder:
+        svg = Path(folder) / "forest.svg"
+        write_drawing(figure, svg)
+        return inline_svg(svg, "forest", figure.alternative)
+
+
+def forest_figure(found: Validation) -> Figure | None:
+    """Return the ranking as a dot plot, the highest AUC on top; None where no detector has one."""
+    cells = [
+        (line, line.auc) for line in found.ranking.lines if line.auc and isfinite(line.auc.value)
+    ]
+    if not cells:
+        return None
+    shared = next((cell for line, cell in cells if not line.own_rows), cells[0][1])
+    apart = [line.detector for line, _ in cells if line.own_rows]
+    own = f" On rows of their own: {', '.join(apart)}." if apart else ""
+    names = [line.detector for line, _ in cells]
+    return Figure(
+        name="forest",
+        title="AUC by detector",
+        caption=f"AUC over all members with at least one copy in the arm {found.arm}, with "
+        f"{found.settings.confidence:.0%} intervals (from influence values, summed by group). "
+        "Diamonds: the judged detectors; grey: a control or an upper bound. Settings were chosen "
+        f"on the tune split. The dashed line is chance. {shared.n_members} members and "
+        f"{shared.n_nonmembers} non-members of the test split, {seeds_text([shared.n_seeds])}{own}",
+        alternative="Forest plot, the highest first: "
+        + "; ".join(f"{line.detector} {_auc_text(cell)}" for line, cell in cells)
+        + ".",
+        panels=[
+            Panel(
+                series=[_dot(at, line, cell) for at, (line, cell) in enumerate(cells)],
+                x=Axis(label="AUC"),
+                y=Axis(
+                    names=names, strong=frozenset(one.detector for one, _ in cells if one.judged)
+                ),
+                rules=[Rule(0.5, "x")],
+            )
+        ],
+        height=0.9 + 0.3 * len(cells),
+    )
+
+
+def _dot(at: int, line: Ranked, cell: Cell) -> Series:
+    return Series(
+        x=[cell.value], y=[at], low=[cell.low], high=[cell.high], interval="x",
+        colour=PALETTE[0] if line.judged else MUTED if line.role else PALETTE[1],
+        mark="D" if line.judged else "o", hollow=line.own_rows, width=2.6 if line.judged else 1.6,
+        size=7 if line.judged else 5,
+    )  # fmt: skip
+
+
+def _auc_text(cell: Cell) -> str:
+    ends = f" ({cell.low:.2f} to {cell.high:.2f})" if isfinite(cell.low) else ""
+    return f"{cell.value:.2f}{ends}"
 
 
 def _sentence(found: Validation, one: Judged) -> str:

@@ -4,7 +4,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from analysis.figures.figures_step import build_figures
+from analysis.figures.figures_step import results_figures
+from analysis.figures.report_figure import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
 from analysis.page.sections.examples import shorten
@@ -125,7 +126,7 @@ def test_every_text_is_escaped(tmp_path):
         name=EVIL,
         experiment_yaml=f"name: {EVIL}",
         audits={EVIL: {"passed": False, EVIL: EVIL}},
-        figures=build_figures(tmp_path, [arm], analysis, FAST),
+        figures=write_figures(tmp_path, results_figures([arm], analysis, FAST)),
         steps=[step(EVIL, 1, code=EVIL, machine=EVIL)],
         libraries={EVIL: EVIL},
         notes=[EVIL],
@@ -187,7 +188,7 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
     unscored = {"surp": 60}
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), unscored=unscored)
     analysis = analyse([arm], FAST)
-    figures = build_figures(tmp_path, [arm], analysis, FAST)
+    figures = write_figures(tmp_path, results_figures([arm], analysis, FAST))
     page = Page(page_of([arm], analysis))
     wanted = {
         row["detector"]: f"{row['n_members']:,} + {row['n_nonmembers']:,}"

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
 from spikein.cli.output import say, warn
 
 
@@ -13,13 +11,11 @@ def bundle(
     run: RunName,
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="FOLDER", help="The folder to write.", show_default=False),
+        option("--out FOLDER", "The folder to write."),
     ],
     arm: Annotated[
         str | None,
-        typer.Option(
-            "--arm", metavar="LABEL", help="Pack one arm alone; all otherwise.", show_default=False
-        ),
+        option("--arm LABEL", "Pack one arm alone; all otherwise."),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,

@@ -8,7 +8,6 @@ from analysis.figures.figures_step import results_figures
 from analysis.figures.report_figure import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
-from analysis.page.sections.examples import shorten
 from analysis.page.sections.results import detector_notes
 from analysis.page.streams import stream_listing, stream_sentences
 from analysis.page.svg import inline_svg
@@ -250,12 +249,6 @@ def test_a_copy_that_was_not_read_is_explained():
     assert stream_sentences([sparse]) == [
         "Copies make up 0.12 % of the tokens of a training stream."
     ]
-
-
-def test_long_texts_are_clipped_to_one_line():
-    assert shorten("a\n b") == "a b"
-    assert len(shorten("word " * 200)) <= 280
-    assert shorten("word " * 200).endswith("…")
 
 
 def test_notes_of_detectors_stand_on_the_page_escaped_and_once(inputs, html, tmp_path):

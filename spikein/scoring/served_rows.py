@@ -15,7 +15,7 @@ from detect.access import Access
 from detect.asked_model import SERVER_FILE
 from detect.detector_settings import DetectorSetting
 from detect.scoring import Runnable, within_access
-from detect.targets.server import CountingTextModel, ServerTextModel, served_model
+from detect.targets.server import ServerTextModel, served_model
 from detect.user_rows.held_out_file import KnownTexts
 from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
@@ -157,7 +157,7 @@ def _asking(goal: Step) -> list[Step]:
     ]
 
 
-def _count(step: Step, inputs: dict[str, Path], model: CountingTextModel) -> None:
+def _count(step: Step, inputs: dict[str, Path], model: ServerTextModel) -> None:
     """Let a step ask a model that counts, and throw away what it makes of the answers."""
     settings, execution = step.given()
     with TemporaryDirectory() as folder:

@@ -18,8 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from inject.corpus.corpus import STARTS_FILE, TOKENIZER_FOLDER, CorpusFacts, write_facts
-from inject.corpus.imported_files import write_places
+from inject.corpus.corpus import (
+    STARTS_FILE,
+    TOKENIZER_FOLDER,
+    CorpusFacts,
+    write_facts,
+    write_places,
+)
 from inject.corpus.imported_layout import Layout, TokenFile
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, TokenWriter

@@ -14,8 +14,7 @@ from typing import Any
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import mixed_documents
 from inject.corpus.background.registry import SOURCES, sources_identity
-from inject.corpus.corpus import Corpus, corpus_tokenizer
-from inject.corpus.parts import TOKENS
+from inject.corpus.corpus import TOKENS, Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, example_id, write_examples

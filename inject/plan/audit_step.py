@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from inject.corpus.corpus import corpus_tokenizer
-from inject.corpus.parts import TOKENS
+from inject.corpus.corpus import TOKENS, corpus_tokenizer
 from inject.examples.example import read_held_out
 from inject.examples.parts import AUDITED
 from inject.overlap.filter import overlaps_between_sides

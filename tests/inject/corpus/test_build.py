@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.corpus.background.document import Document
-from inject.corpus.background.mixture import MixtureReport
 from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.corpus import Corpus, CorpusFacts
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
@@ -98,8 +97,8 @@ def test_a_shorter_corpus_is_a_prefix_of_a_longer_one(tmp_path, tiny_tokenizer, 
 def test_facts_on_disk(tmp_path, tiny_tokenizer):
     pool = make_texts(100)
     seen: list[int] = []
-    report = MixtureReport()
-    facts = build(tmp_path, tiny_tokenizer, pool, 1_500, on_progress=seen.append, mixture=report)
+    report = []
+    facts = build(tmp_path, tiny_tokenizer, pool, 1_500, on_progress=seen.append, report=report)
     values = json.loads((tmp_path / "corpus.json").read_text())
     assert values == json.loads(json.dumps(facts.plain()))
     assert (values["tokens"], values["dtype"]) == (1_500, "<u2")
@@ -227,7 +226,7 @@ def test_element_types_at_their_limits(tmp_path):
         ids = np.array([0, 1, vocabulary - 1])
         with TokenWriter(folder, vocabulary=vocabulary) as writer:
             writer.append(ids)
-        reader = TokenReader(folder, writer.shards, dtype=writer.dtype.str)
+        reader = TokenReader([folder / writer.shards[0].name], writer.shards, dtype=writer.dtype.str)
         assert reader.read(0, 3).tolist() == ids.tolist()
 
 

@@ -15,13 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus import tokenised_chunks
+from inject.corpus import parallel_tokenisation
 from inject.corpus import tokens as tokens_module
 from inject.corpus.background.document import Document
 from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.corpus import Corpus
-from inject.corpus.parallel_tokenisation import chunk_bytes
-from inject.corpus.tokenised_chunks import ChunkFiles
+from inject.corpus.parallel_tokenisation import chunk_bytes, chunk_folder, finished_chunk
 from inject.errors import InputError, SpikeinError
 from tests.conftest import make_texts
 
@@ -115,7 +114,7 @@ def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, p
 
 def test_finished_chunks_are_not_tokenised_again(tmp_path, tiny_tokenizer, monkeypatch):
     counted = itertools.count()
-    original = tokenised_chunks.tokenise
+    original = parallel_tokenisation.tokenise
 
     def counting(*given, **named):
         next(counted)
@@ -169,7 +168,7 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer, after):
         assert running.stdout.readline().strip()
     os.killpg(running.pid, signal.SIGKILL)
     running.wait(timeout=30)
-    found = [ChunkFiles(left).finished(index, _digest(left, index)) for index in range(after)]
+    found = [finished_chunk(chunk_folder(left, n), _digest(left, n)) for n in range(after)]
     assert all(found)
     stamps = {path: path.stat().st_mtime_ns for path in left.glob("*/*.bin")}
     time.sleep(0.01)
@@ -177,7 +176,7 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer, after):
     assert files(tmp_path / "again") == files(tmp_path / "whole")
     assert len(whole.shards) > after
     for index in range(after):
-        path = ChunkFiles(left).tokens(index)
+        path = chunk_folder(left, index) / "chunk.bin"
         assert path.stat().st_mtime_ns == stamps[path]
 
 
@@ -271,14 +270,13 @@ def test_files_elsewhere_are_read_where_they_lie(tmp_path, tiny_tokenizer):
     outside.write_bytes(b"header" + (tmp_path / "c" / shard.name).read_bytes() + b"more")
     (tmp_path / "c" / shard.name).unlink()
     moved = shard._replace(file_sha256="0" * 64, skip_bytes=6)
-    places = {"dtype": facts.dtype, "outside": [outside]}
-    reader = tokens_module.TokenReader(tmp_path / "c", [moved], **places)
+    reader = tokens_module.TokenReader([outside], [moved], dtype=facts.dtype)
     alone = build(tmp_path / "twin", tiny_tokenizer)
     expected = Corpus.open(tmp_path / "twin").read(0, alone.shards[0].tokens)
     assert np.array_equal(reader.read(0, shard.tokens), expected)
     outside.write_bytes(outside.read_bytes()[:-5])
     with pytest.raises(InputError, match=r"elsewhere\.bin.*truncated"):
-        tokens_module.TokenReader(tmp_path / "c", [moved], **places)
+        tokens_module.TokenReader([outside], [moved], dtype=facts.dtype)
 
 
 def test_chunks_grow_with_the_corpus():

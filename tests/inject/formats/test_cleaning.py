@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from inject.corpus import corpus as corpora
 from inject.corpus.corpus import Corpus
-from inject.corpus.excluded import Exclusions, SkippingReader, read_excluded, write_excluded
+from inject.corpus.excluded import Exclusions, read_excluded, write_excluded
 from inject.corpus.tokenizer import encode_texts
+from inject.corpus.tokens import TokenReader, TokenWriter
 from inject.errors import InputError
 from inject.formats.cleaning import import_audited
 from inject.formats.importing import import_corpus
@@ -22,7 +23,6 @@ from inject.stream.view import SourceSlice
 from tests.conftest import make_texts
 from tests.inject.formats.readers import write_megatron
 from tests.inject.overlap.oracles import make_example
-from tests.inject.streams import ArraySource
 
 END = 0
 SECRET = "the northern harbour letter said that a teacher from that winter market was on his bridge"
@@ -49,7 +49,11 @@ def test_the_reader_skips_what_is_left_out(tmp_path_factory, gaps, behind, data)
     excluded = read_excluded(folder)
     out = {place for start, stop in stretches for place in range(start, stop)}
     rest = [place for place in range(total) if place not in out]
-    reader = SkippingReader(ArraySource(np.arange(total), np.zeros(1)), excluded)
+    size = 2 * data.draw(st.integers(1, 80))
+    with TokenWriter(folder, vocabulary=1000, shard_bytes=size) as writer:
+        writer.append(np.arange(total))
+    paths = [folder / shard.name for shard in writer.shards]
+    reader = TokenReader(paths, writer.shards, dtype="<u2", excluded=excluded)
     assert reader.n_tokens == len(rest)
     for start in range(len(rest) + 1):
         for stop in range(start, len(rest) + 1):

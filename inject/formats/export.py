@@ -20,10 +20,9 @@ from inject.corpus.corpus import TOKENIZER_FOLDER
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, did_you_mean
-from inject.formats.arrow import write_dataset
-from inject.formats.document_starts import ByIndex
-from inject.formats.exported_rows import I64, RowKind, Rows, token_blocks
+from inject.formats.exported_rows import ExportedStream, RowKind, Rows, token_blocks
 from inject.formats.folder import FileFacts, exporting
+from inject.formats.huggingface import write_dataset
 from inject.formats.jsonl import TextFacts, write_texts
 from inject.formats.megatron import write_index
 from inject.formats.olmo import write_tokens
@@ -153,7 +152,7 @@ def export_view(
         )
     vocabulary, end = vocabulary_size(tokenizer), end_token_id(tokenizer)
     with exporting(out) as folder:
-        stream = _Followed(view, end=end, vocabulary=vocabulary, progress=progress)
+        stream = ExportedStream(view, end=end, vocabulary=vocabulary, progress=progress)
         lines = Rows(stream, rows)
         texts: TextFacts | None = None
         dtype = _dtype(format, vocabulary)
@@ -205,44 +204,6 @@ def _dtype(format: Format, vocabulary: int) -> np.dtype:
     width = np.dtype(token_dtype(vocabulary))
     # Megatron-LM has no code for u32.
     return np.dtype("<i4") if format == "megatron" and width.itemsize == 4 else width
-
-
-class _Followed:
-    """A view that is read once from front to back; checks ids and counts documents."""
-
-    def __init__(
-        self, view: View, *, end: int, vocabulary: int, progress: Callable[[int], None] | None
-    ) -> None:
-        self.n_tokens = view.n_tokens
-        self.context = view.context
-        self._view = view
-        self._starts = view.document_starts()
-        self._documents = ByIndex(self._starts, end)
-        self._vocabulary = vocabulary
-        self._progress = progress
-
-    def document_starts(self) -> I64:
-        """See `ExportedView`; computed once."""
-        return self._starts
-
-    def read(self, start: int, stop: int) -> I64:
-        """See `ExportedView`; only ever called with the stop of the call before as start."""
-        ids = self._view.read(start, stop)
-        if len(ids) and (ids.min() < 0 or ids.max() >= self._vocabulary):
-            at = int(np.flatnonzero((ids < 0) | (ids >= self._vocabulary))[0])
-            raise InputError(
-                f"token id {ids[at]:,} at position {start + at:,} of the stream",
-                allowed=f"0 to {self._vocabulary - 1:,}, the vocabulary of the tokenizer",
-            )
-        self._documents.add(ids, start)
-        if self._progress is not None:
-            self._progress(stop)
-        return ids
-
-    def unended(self) -> int:
-        """Return how many of the documents that were read have no end token; called once."""
-        self._documents.file_ends()
-        return self._documents.unended
 
 
 def _truth(view: View, copies: pa.Table | None) -> pa.Table:

@@ -8,7 +8,7 @@ Cost: reading and hashing, about 0.5 GB/s.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,16 +29,10 @@ from inject.corpus.imported_layout import Layout, TokenFile
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, TokenWriter
 from inject.errors import InputError
-from inject.formats.document_starts import (
-    ByEndToken,
-    ByIndex,
-    Documents,
-    StartsWriter,
-    write_starts,
-)
+from inject.formats.document_starts import ByEndToken, ByIndex, Documents, StartsWriter
+from inject.formats.huggingface import DatasetsImport, IdBatch
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
-from inject.formats.token_rows import DatasetsImport, IdBatch
 from inject.reading.unchanged import content_digest
 
 if TYPE_CHECKING:
@@ -59,17 +53,11 @@ class _Job:
     vocabulary: int
     tokens: int | None
     """Where the stream is cut; None for all there is."""
-    progress: Callable[[int], None] | None
 
     @property
     def starts(self) -> Path:
         """The file of document starts."""
         return self.out / STARTS_FILE
-
-    def report(self, done: int) -> None:
-        """Report progress."""
-        if self.progress is not None:
-            self.progress(done)
 
     def too_short(self, tokens: int, where: str) -> InputError:
         """Return the error for a corpus that is shorter than what is asked for."""
@@ -99,7 +87,6 @@ def import_corpus(
     *,
     tokenizer: "PreTrainedTokenizerBase",
     tokens: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> CorpusFacts:
     """Write a corpus folder for token ids that exist.
 
@@ -108,7 +95,6 @@ def import_corpus(
         source: what to import.
         tokenizer: the one that made the ids; gives the vocabulary and the end token.
         tokens: length of the stream, its first tokens; None for all.
-        progress: called with the number of tokens so far.
 
     Returns:
         The facts, as in `corpus.json`; their `mixture` says what the import found.
@@ -124,7 +110,6 @@ def import_corpus(
         end=end_token_id(tokenizer),
         vocabulary=vocabulary_size(tokenizer),
         tokens=tokens,
-        progress=progress,
     )
     if isinstance(source, DatasetsImport):
         found = _import_rows(job, source)
@@ -153,7 +138,9 @@ def _import_files(job: _Job, layout: Layout, where: str) -> _Found:
     dtype = (kinds.pop() if len(kinds) == 1 else None) or ""
     with nullcontext() if dtype else TokenWriter(job.out, vocabulary=job.vocabulary) as writer:
         if layout.documents is not None:
-            count = write_starts(job.starts, layout.documents(), stop=total)
+            with StartsWriter(job.starts) as starts:
+                for block in layout.documents():
+                    starts.append(block[block < total])
             known = np.load(job.starts, mmap_mode="r")
             documents: Documents = ByIndex(known, job.end)
             shards = _read_files(job, layout, total, documents, writer)
@@ -161,12 +148,11 @@ def _import_files(job: _Job, layout: Layout, where: str) -> _Found:
             with StartsWriter(job.starts) as starts:
                 documents = ByEndToken(starts, job.end)
                 shards = _read_files(job, layout, total, documents, writer)
-            count = starts.count
     if writer is None:
         write_places(job.out, [file.path for file in layout.files][: len(shards)])
     return _Found(
         tokens=total,
-        documents=count,
+        documents=starts.count,
         shards=shards if writer is None else writer.shards,
         dtype=dtype if writer is None else writer.dtype.str,
         remarks={"documents_without_end_token": documents.unended},
@@ -191,7 +177,6 @@ def _read_files(
             if writer is not None:
                 writer.append(ids)
             position += len(ids)
-            job.report(position)
         if used == file.tokens:
             documents.file_ends()
         shards.append(
@@ -244,7 +229,6 @@ def _import_rows(job: _Job, source: DatasetsImport) -> _Found:
                 added += int(np.count_nonzero(missing[used]))
             empty += int(np.count_nonzero(np.diff(batch.edges) == 0))
             writer.append(ids)
-            job.report(writer.n_tokens)
             if writer.n_tokens == job.tokens:
                 break
     if not writer.n_tokens or (job.tokens or 0) > writer.n_tokens:

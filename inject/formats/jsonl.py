@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from inject.corpus.tokenizer import encode_texts
-from inject.formats.exported_rows import I64, ExportedView, Rows
+from inject.formats.exported_rows import I64, ExportedStream, Rows
 from inject.formats.folder import ExportFolder
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class TextFacts(NamedTuple):
 def write_texts(
     folder: ExportFolder,
     name: str,
-    view: ExportedView,
+    view: ExportedStream,
     rows: Rows,
     *,
     tokenizer: "PreTrainedTokenizerBase",

@@ -226,7 +226,8 @@ def test_element_types_at_their_limits(tmp_path):
         ids = np.array([0, 1, vocabulary - 1])
         with TokenWriter(folder, vocabulary=vocabulary) as writer:
             writer.append(ids)
-        reader = TokenReader([folder / writer.shards[0].name], writer.shards, dtype=writer.dtype.str)
+        paths = [folder / shard.name for shard in writer.shards]
+        reader = TokenReader(paths, writer.shards, dtype=writer.dtype.str)
         assert reader.read(0, 3).tolist() == ids.tolist()
 
 

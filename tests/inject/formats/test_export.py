@@ -13,14 +13,13 @@ from inject.corpus.corpus import Corpus
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.formats import exported_rows, jsonl, megatron
-from inject.formats.arrow import write_dataset
 from inject.formats.export import FORMATS, ExportSettings, export_view
 from inject.formats.exported_rows import Rows
 from inject.formats.folder import exporting
+from inject.formats.huggingface import DatasetsImport, write_dataset
 from inject.formats.importing import import_corpus
 from inject.formats.megatron import MegatronImport, write_index
 from inject.formats.olmo import OlmoImport
-from inject.formats.token_rows import DatasetsImport
 from inject.stream.view import clean_view
 from tests.inject.formats.readers import read_dataset, read_lines, read_megatron, split_at
 from tests.inject.formats.spiked import CONTEXT, Copy, Spiked, Words, spiked

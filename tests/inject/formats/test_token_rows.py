@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError
+from inject.formats.huggingface import DatasetsImport
 from inject.formats.importing import import_corpus
-from inject.formats.token_rows import DatasetsImport
 from inject.hub import dataset_rows, resolver
 
 END = 0

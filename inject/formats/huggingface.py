@@ -3,6 +3,11 @@
 Rows are read batch by batch through memory maps (the hub: streamed) and arrive as one flat array
 with offsets, so that nothing is done row by row in Python. Ids stay what they are; where a
 row is a document, the end token is added to those that lack it, and empty rows are left out.
+
+A data set is written as a folder that `datasets.load_from_disk` opens: Arrow streams
+`data-00000-of-0000N.arrow` with one column `input_ids` (lists of int32), beside `dataset_info.json`
+and `state.json`. Without the library, so that the same stream always gives the same bytes (the
+library's fingerprint is random). A batch of rows is in memory at a time.
 """
 
 import json
@@ -14,7 +19,10 @@ import numpy as np
 from pydantic import model_validator
 
 from inject.corpus.imported_layout import I64, found_files
+from inject.digest import digest
 from inject.errors import InputError, did_you_mean
+from inject.formats.exported_rows import BLOCK, ExportedStream, Rows
+from inject.formats.folder import ExportFolder
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
 from inject.model_folder import inside
@@ -25,6 +33,13 @@ from inject.tables import named_errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SHARD_TOKENS = 125_000_000
+"""Ids in one file: 500 MB."""
+_MOST = 2**31 - 1
+# Newer versions of the library write `List` here, which older ones cannot read.
+_FEATURES = {
+    "input_ids": {"feature": {"dtype": "int32", "_type": "Value"}, "_type": "Sequence"},
+}
 _ARROW_FILE = b"ARROW1"
 _BATCH = 1000
 _HINT = "`column:` names another one."
@@ -251,3 +266,70 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError("not the state of a saved data set", where=str(path))
     return values
+
+
+def write_dataset(
+    folder: ExportFolder,
+    view: ExportedStream,
+    rows: Rows,
+    *,
+    shard_tokens: int = SHARD_TOKENS,
+    batch_tokens: int = BLOCK,
+) -> None:
+    """Write the rows of a stream.
+
+    Args:
+        folder: the export.
+        view: the stream.
+        rows: its documents or windows.
+        shard_tokens: a file is closed when it holds at least this many ids.
+        batch_tokens: about as many ids make a batch; at least one row does.
+
+    Raises:
+        InputError: a document has too many tokens for one row.
+    """
+    import pyarrow as pa
+
+    metadata = {"huggingface": json.dumps({"info": {"features": _FEATURES}})}
+    schema = pa.schema([("input_ids", pa.list_(pa.int32()))], metadata=metadata)
+    batches = rows.batches(view, batch_tokens)
+    names: list[str] = []
+    batch = next(batches, None)
+    while batch is not None:
+        names.append(f"data-{len(names):05d}.arrow")
+        tokens = 0
+        with folder.open(names[-1]) as file, pa.ipc.new_stream(file, schema) as writer:
+            while batch is not None and tokens < shard_tokens:
+                edges, ids = batch
+                if len(ids) > _MOST:
+                    raise InputError(
+                        f"a document of {len(ids):,} tokens is too long for one row",
+                        allowed=f"at most {_MOST:,} tokens",
+                        hint="Export windows instead of documents.",
+                    )
+                offsets = pa.array((edges - edges[0]).astype(np.int32))
+                lists = pa.ListArray.from_arrays(offsets, pa.array(ids.astype(np.int32)))
+                writer.write_batch(pa.record_batch([lists], schema=schema))
+                tokens += len(ids)
+                batch = next(batches, None)
+    for number, name in enumerate(names):
+        folder.rename(name, _name(number, len(names)))
+    files = [{"filename": _name(number, len(names))} for number in range(len(names))]
+    digests = [folder.files[file["filename"]].sha256 for file in files]
+    state: dict[str, object] = {
+        "_data_files": files,
+        "_fingerprint": digest(digests)[:16],
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    info = {"citation": "", "description": "", "features": _FEATURES, "homepage": "", "license": ""}
+    for name, values in (("dataset_info.json", info), ("state.json", state)):
+        with folder.open(name) as file:
+            file.write(json.dumps(values, indent=2, sort_keys=True).encode())
+
+
+def _name(number: int, total: int) -> str:
+    return f"data-{number:05d}-of-{total:05d}.arrow"

@@ -86,11 +86,11 @@ def _with_header(path: Path) -> TokenFile:
         array: np.memmap = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise InputError(f"cannot be read as an NPY file ({error})", where=str(path)) from error
-    if array.ndim != 1 or array.dtype.kind not in "ui":
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "ui":
         raise InputError(
             f"holds an array of shape {array.shape} and type {array.dtype}",
             where=str(path),
-            allowed="one dimension of integers",
+            allowed="one dimension of integers, and not empty",
         )
     return TokenFile(path=path, skip_bytes=array.offset, tokens=len(array), dtype=array.dtype)
 

@@ -10,8 +10,7 @@ from inject.overlap.settings import OverlapSettings
 from inject.plan.plan import read_plan
 from inject.settings import plain
 from inject.step import Step, StepContext
-from inject.stream.audit import HELD_OUT_SIDE, audit
-from inject.stream.audit_findings import name_rows
+from inject.stream.audit import HELD_OUT_SIDE, audit, name_rows
 from inject.stream.audit_report import write_audit
 from inject.stream.inputs import (
     copy_texts,

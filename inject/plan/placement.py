@@ -19,7 +19,7 @@ documents from there on where the copy fits into an allowed window.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +78,7 @@ def background_left(budget: int, payload: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class UnplacedCopies:
-    """Copies before they have a place, each sequence as long as there are copies."""
+    """Copies before they have a place, each array of shape [number of copies]."""
 
     example_keys: keyed.U64
     """64-bit key of each copy's example."""
@@ -86,8 +86,8 @@ class UnplacedCopies:
     """Which copy of its example it is."""
     lengths: I64
     """Payload tokens, separators included."""
-    names: Sequence[str]
-    """What to call the copy in a message."""
+    name: Callable[[int], str]
+    """What to call a copy in a message."""
 
 
 def place_copies(
@@ -125,7 +125,7 @@ def place_copies(
         )
     n_windows = budget // context
     allowed_windows = training_range(placement.between, seed=seed, n_windows=n_windows)
-    check_room(lengths, copies.names, context=context, allowed_windows=allowed_windows)
+    check_room(lengths, copies.name, context=context, allowed_windows=allowed_windows)
     if placement.policy == "document":
         return _between_documents(
             keys,

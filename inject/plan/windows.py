@@ -12,7 +12,7 @@ at its offset unless another copy came to share its window.
 Cost: a few draws a copy, all vectorised; crowded windows are settled one by one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,13 +43,13 @@ class WindowPlacements:
 
 
 def check_room(
-    lengths: I64, names: Sequence[str], *, context: int, allowed_windows: TrainingRange
+    lengths: I64, name: Callable[[int], str], *, context: int, allowed_windows: TrainingRange
 ) -> None:
     """Check that every copy fits into a window, and all of them into the windows there are.
 
     Args:
         lengths: payload tokens of each copy.
-        names: what to call each copy in a message.
+        name: what to call a copy in a message.
         context: tokens in a window.
         allowed_windows: the windows that may be used.
 
@@ -61,7 +61,7 @@ def check_room(
     longest = int(lengths.argmax())
     if lengths[longest] > context:
         raise InputError(
-            f"{names[longest]} takes {int(lengths[longest]):,} tokens with its separators and "
+            f"{name(longest)} takes {int(lengths[longest]):,} tokens with its separators and "
             f"cannot lie inside one window of {context:,}",
             where="placement",
             allowed="straddle: allow (policy splice or document), or shorter examples",

@@ -4,8 +4,7 @@ import pyarrow as pa
 import pytest
 
 from inject.errors import InputError
-from inject.stream.exposures import NEVER, SCHEMA, write_exposures
-from inject.stream.forgotten import require_unexposed
+from inject.stream.exposures import NEVER, SCHEMA, require_unexposed, write_exposures
 
 
 def exposure(name: str, copy: int, status: str) -> dict:

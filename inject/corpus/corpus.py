@@ -169,11 +169,8 @@ class Corpus:
         """Id of the token after each document."""
         return self.facts.end_token
 
-    def verify(self, progress: Callable[[int], None] | None = None) -> None:
+    def verify(self) -> None:
         """Hash every token file and check every id; reads the whole corpus.
-
-        Args:
-            progress: called with the number of tokens so far, after each shard.
 
         Raises:
             InputError: a shard was changed since it was written, even at equal length; an id
@@ -189,8 +186,6 @@ class Corpus:
                 position=position,
             )
             position += shard.tokens
-            if progress is not None:
-                progress(position)
 
     def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         """Return tokens `start` (included) to `stop` (excluded), shape [stop - start].

@@ -5,7 +5,6 @@ counted how many documents have no end token behind them.
 """
 
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
@@ -25,12 +24,7 @@ class StartsWriter:
     def __enter__(self) -> "StartsWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.seek(0)
         self._header()
         self._file.close()

@@ -64,7 +64,14 @@ def build(context: StepContext) -> None:
     with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
         documents = mixed_documents(sources, seed=settings["seed"], keep=keep)
         taken = take_tokens(behind(documents, used, tokenizer), settings["tokens"], tokenizer)
-    write_examples(context.out, [_example(number, one) for number, one in enumerate(taken)])
+    names = [example_id(text) for text in taken]
+    write_examples(
+        context.out,
+        [
+            Example(example_id=name, dataset=DATASET, source_id=str(row), group=name, text=text)
+            for row, (name, text) in enumerate(zip(names, taken, strict=True))
+        ],
+    )
 
 
 def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator[Document]:
@@ -119,14 +126,3 @@ def _opening(text: str, tokenizer: Any) -> tuple[str, int]:
 
 def _has_tokens(text: str, tokenizer: Any) -> bool:
     return any(len(encode_texts(tokenizer, [part])[0]) for part in (text[:_HEAD], text[_HEAD:]))
-
-
-def _example(number: int, text: str) -> Example:
-    name = example_id(text)
-    return Example(
-        example_id=name,
-        dataset=DATASET,
-        source_id=str(number),
-        group=name,
-        text=text,
-    )

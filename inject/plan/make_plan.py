@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from inject import keyed
 from inject.corpus.separators import Separators
+from inject.corpus.tokens import token_dtype
 from inject.errors import InputError
 from inject.examples.example import Example, members
 from inject.plan.copy_counts import CopyCount, draw_copy_counts
 from inject.plan.placement import UnplacedCopies, place_copies
-from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts, payload_type
+from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts
 from inject.plan.settings import Copies, Placement
 from inject.settings import plain
 from inject.stream.view import SourceSlice, TokenSource, concatenated
@@ -174,7 +175,7 @@ def make_plan(
         copy_counts=_copy_count_table(
             examples, tokens, {count.example_id: count for count in drawn}
         ),
-        payload=payload.astype(payload_type(vocabulary)),
+        payload=payload.astype(token_dtype(vocabulary)),
     )
 
 

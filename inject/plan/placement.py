@@ -29,12 +29,11 @@ from inject import keyed
 from inject.errors import InputError
 from inject.plan.settings import Placement
 from inject.plan.training_range import TrainingRange, training_range
-from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_positions
+from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_places
 
 I64 = npt.NDArray[np.int64]
 
 _LEAST_BACKGROUND = 0.01
-_MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,10 +173,6 @@ def _over_the_budget(
     outside = np.flatnonzero(drawn >= background)
     while len(outside):
         draws[outside] += 1
-        if int(draws.max()) > _MOST_DRAWS:
-            raise InputError(
-                f"no anchor below {background:,} found in {_MOST_DRAWS:,} draws over {budget:,}"
-            )
         drawn[outside] = _draw(example_keys[outside], copies[outside], draws[outside], seed, budget)
         outside = outside[drawn[outside] >= background]
     position = drawn
@@ -207,7 +202,7 @@ def _between_documents(
     keys = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
     allowed = _Allowed(allowed_windows)
     for _ in range(MAX_ROUNDS):
-        drawn = drawn_positions(
+        window, offset = drawn_places(
             example_keys,
             copies,
             draws,
@@ -216,6 +211,7 @@ def _between_documents(
             context=context,
             allowed_windows=allowed_windows,
         )
+        drawn = window * context + offset
         position, order = _walked(
             np.lexsort((keys, drawn)), drawn, lengths, context, n_windows, allowed, document_starts
         )

@@ -239,9 +239,7 @@ def test_the_last_shard_is_cut_and_its_digest_is_right(tmp_path, tiny_tokenizer)
 def test_an_edit_of_equal_length_is_noticed(tmp_path, tiny_tokenizer):
     build(tmp_path / "c", tiny_tokenizer)
     opened = Corpus.open(tmp_path / "c")
-    seen: list[int] = []
-    opened.verify(seen.append)
-    assert seen[-1] == TOKENS
+    opened.verify()
     name = opened.facts.shards[3].name
     path = tmp_path / "c" / name
     data = bytearray(path.read_bytes())

@@ -135,7 +135,6 @@ def export_view(
     Raises:
         InputError: protected texts, `out` exists, a document is too long for the format, or no
             window is whole.
-        ValueError: `copies` has not one row for each insertion.
     """
     format, rows = settings.format, settings.rows
     table = _truth(view, copies)
@@ -211,8 +210,6 @@ def _truth(view: View, copies: pa.Table | None) -> pa.Table:
     starts = view.text_starts()
     if copies is None:
         copies = pa.table({name: pa.array([], kind) for name, kind in _NAMES.items()})
-    if len(copies) != len(starts):
-        raise ValueError(f"{len(copies)} copies are named, the view holds {len(starts)}")
     documents = view.document_starts()
     names = [name for name in (*_NAMES, "variant") if name in copies.column_names]
     table = copies.select(names)

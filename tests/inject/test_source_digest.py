@@ -182,20 +182,6 @@ def test_the_order_of_roots_is_of_no_account_and_our_own_sources_are_found():
     assert Sources(read=read_source).digest(roots) == source_digest(roots[::-1])
 
 
-def test_each_file_is_read_once():
-    asked: list[str] = []
-
-    def read(name: str) -> bytes | None:
-        asked.append(name)
-        text = MODULES.get(name)
-        return None if text is None else textwrap.dedent(text).encode()
-
-    found = Sources(read=read)
-    found.digest(ROOT)
-    found.digest(["detect.other"])
-    assert sorted(asked) == sorted(set(asked))
-
-
 def test_a_module_edited_before_it_is_imported_is_noticed():
     modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
     found = Sources(read=modules.get)

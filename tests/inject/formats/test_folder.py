@@ -17,13 +17,14 @@ from tests.conftest import REPOSITORY
 CHILD = """
 import sys, time
 from pathlib import Path
-from inject.formats import arrow, exported_rows, jsonl
+from inject.formats import exported_rows, huggingface, jsonl
 from inject.formats.export import ExportSettings, export_view
 from tests.conftest import make_texts
 from tests.inject.formats.spiked import Copy, Words, spiked
 
 format, out, saved, stop = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-exported_rows.BLOCK = jsonl._TOKENS = arrow.write_dataset.__kwdefaults__["batch_tokens"] = 1 << 10
+exported_rows.BLOCK = jsonl._TOKENS = 1 << 10
+huggingface.write_dataset.__kwdefaults__["batch_tokens"] = 1 << 10
 if format == "jsonl":
     from inject.corpus.tokenizer import encode_texts, load_tokenizer
 

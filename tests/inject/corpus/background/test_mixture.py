@@ -62,12 +62,6 @@ def test_a_finite_source_comes_in_the_order_of_its_keys(pool, seed):
     assert texts_of(Fake(pool), seed=seed) == sorted(set(pool), key=key)
 
 
-def test_the_seed_decides_the_order():
-    source = Fake([f"text {number}" for number in range(50)])
-    assert texts_of(source, seed=1) != texts_of(source, seed=2)
-    assert sorted(texts_of(source, seed=1)) == sorted(texts_of(source, seed=2))
-
-
 def test_a_stream_keeps_its_order_and_is_read_no_further_than_needed():
     read = []
 
@@ -113,13 +107,6 @@ def test_shares_are_of_bytes_and_exact_in_the_limit():
     assert drawn[0] / sum(drawn.values()) == pytest.approx(0.3, abs=0.001)
 
 
-def test_adding_a_source_changes_no_order_within_another():
-    first = Fake([f"first {number}" for number in range(40)])
-    second = Fake([f"second {number}" for number in range(40)])
-    both = texts_of(first, second, seed=5)
-    assert [text for text in both if text.startswith("first")] == texts_of(first, seed=5)
-
-
 def test_duplicates_and_empty_rows_are_counted():
     report = []
     sources = [Fake(["a", "b", "a", "", "a"]), Fake(["b", "c", "", ""], finite=False)]
@@ -148,12 +135,6 @@ def test_when_a_source_gives_out_the_others_go_on_and_it_is_said(caplog):
         "background: fake 5 gave out after 3 documents (6 bytes); the other sources go on "
         "without it"
     ]
-
-
-def test_one_source_alone_gives_out_without_a_warning(caplog):
-    with caplog.at_level(logging.WARNING):
-        texts_of(Fake(["a", "b"]))
-    assert caplog.records == []
 
 
 def test_report_in_json_names_no_folder(tmp_path):

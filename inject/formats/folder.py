@@ -5,6 +5,7 @@ flushed to disk and the folder renamed, so that nobody sees half of it; a kill l
 sibling (`.NAME.….tmp`), which the next export to the same place removes.
 """
 
+import glob
 import hashlib
 import io
 import os
@@ -20,6 +21,7 @@ from filelock import FileLock, Timeout
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.files import fsync
+from inject.sealed import flush
 
 
 class FileFacts(NamedTuple):
@@ -110,13 +112,13 @@ def exporting(out: Path) -> Iterator[ExportFolder]:
     try:
         _check_free(out)
         # The lock is ours, so whoever was filling these is dead.
-        for stale in out.parent.glob(f".{_literal(out.name)}.*.tmp"):
+        for stale in out.parent.glob(f".{glob.escape(out.name)}.*.tmp"):
             shutil.rmtree(stale, ignore_errors=True)
         hidden = out.parent / f".{out.name}.{secrets.token_hex(4)}.tmp"
         hidden.mkdir()
         try:
             yield ExportFolder(hidden)
-            _flush(hidden)
+            flush(hidden)
             hidden.rename(out)
         except BaseException:
             shutil.rmtree(hidden, ignore_errors=True)
@@ -134,13 +136,3 @@ def _check_free(out: Path) -> None:
             where=str(out),
             hint="Give another --out, or remove it first.",
         )
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
-
-
-def _flush(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        fsync(path)
-    fsync(folder)

@@ -156,7 +156,9 @@ class DatasetsImport(Settings):
                     with named_errors(path, hint=_AGAIN):
                         yield from ((str(path), table) for table in _from_file(path))
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise _unreadable(error, self._blamed()) from error
+            first = (str(error).splitlines() or [""])[0]
+            problem = f"cannot be read ({type(error).__name__}: {first})"
+            raise InputError(problem, where=self._blamed()) from error
 
     def _blamed(self) -> str:
         """Return the first file that cannot be read by itself, or the data set's name."""
@@ -215,11 +217,6 @@ def _from_file(path: Path) -> Iterator["pa.Table"]:
 
 
 _AGAIN = "Copy or download it again."
-
-
-def _unreadable(error: Exception, where: str) -> InputError:
-    first = (str(error).splitlines() or [""])[0]
-    return InputError(f"cannot be read ({type(error).__name__}: {first})", where=where)
 
 
 def _ids(table: "pa.Table", column: str, first: int, where: str) -> IdBatch:

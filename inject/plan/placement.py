@@ -21,6 +21,7 @@ documents from there on where the copy fits into an allowed window.
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -200,7 +201,11 @@ def _between_documents(
     """Walk the documents once a round; copies that found no place by the end are re-drawn."""
     draws = np.zeros(len(copies), dtype=np.int64)
     keys = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
-    allowed = _Allowed(allowed_windows)
+
+    @cache
+    def allowed(window: int) -> bool:
+        return allowed_windows.whole or bool(allowed_windows.contains(np.array([window]))[0])
+
     for _ in range(MAX_ROUNDS):
         window, offset = drawn_places(
             example_keys,
@@ -227,28 +232,13 @@ def _between_documents(
     )
 
 
-class _Allowed:
-    """Whether copies may lie in single windows; each window is checked once."""
-
-    def __init__(self, allowed_windows: TrainingRange) -> None:
-        self._windows = allowed_windows
-        self._known: dict[int, bool] = {}
-
-    def __call__(self, window: int) -> bool:
-        if self._windows.whole:
-            return True
-        if window not in self._known:
-            self._known[window] = bool(self._windows.contains(np.array([window]))[0])
-        return self._known[window]
-
-
 def _walked(
     order: I64,
     drawn: I64,
     lengths: I64,
     context: int,
     n_windows: int,
-    allowed: "_Allowed",
+    allowed: Callable[[int], bool],
     document_starts: I64,
 ) -> tuple[I64, list[int]]:
     """Put each copy at the first place between documents, from its position on, that takes it.

@@ -16,6 +16,7 @@ identity.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -145,9 +146,9 @@ class Corpus:
 
     def __reduce__(
         self,
-    ) -> tuple[Callable[[Path, tuple[Path, ...]], "Corpus"], tuple[Path, tuple[Path, ...]]]:
+    ) -> tuple[Callable[[Path], "Corpus"], tuple[Path]]:
         # A worker process maps the files itself; the maps would travel as copies otherwise.
-        return (_reopened, (self.path, self.files))
+        return (partial(Corpus.open, outside=self.files, verified=True), (self.path,))
 
     @property
     def n_tokens(self) -> int:
@@ -194,10 +195,6 @@ class Corpus:
             IndexError: unless 0 <= start <= stop <= n_tokens.
         """
         return self.reader.read(start, stop)
-
-
-def _reopened(path: Path, files: tuple[Path, ...]) -> Corpus:
-    return Corpus.open(path, outside=files, verified=True)
 
 
 def read_facts(folder: Path) -> CorpusFacts:

@@ -18,7 +18,6 @@ from inject.errors import InputError, did_you_mean
 
 I64 = npt.NDArray[np.int64]
 
-_BLOCK = 1 << 20
 _UNSIGNED = {"<u2": "<u2", "<u4": "<u4", "<i2": "<u2", "<i4": "<u4"}
 
 
@@ -122,14 +121,6 @@ def bin_of(index: Path) -> Path:
 def olmo_files(pattern: str) -> list[Path]:
     """Return the `.npy` files that a path, a folder or a glob names."""
     return found_files(pattern, ".npy", what="olmo")
-
-
-def ascending(starts: I64) -> bool:
-    """Return whether positions ascend strictly; read in blocks, so that they may be mapped."""
-    return all(
-        (np.diff(starts[first : first + _BLOCK + 1]) > 0).all()
-        for first in range(0, len(starts), _BLOCK)
-    )
 
 
 def size_of(path: Path) -> int:

@@ -59,13 +59,10 @@ def test_a_name_means_the_shipped_file_although_a_local_one_is_called_alike():
     assert EXPERIMENTS.clash("quickstart") is None
 
 
-def test_a_local_file_is_meant_by_its_path():
+def test_a_local_file_is_meant_by_its_path(monkeypatch):
     Path("quickstart.yaml").write_text("name: mine")
     assert EXPERIMENTS.find("quickstart.yaml") == Path("quickstart.yaml")
     assert EXPERIMENTS.clash("quickstart.yaml") is None
-
-
-def test_the_shipped_folder_itself_has_no_clash(monkeypatch):
     monkeypatch.chdir(CONFIGS)
     assert EXPERIMENTS.clash("quickstart") is None
 

@@ -138,12 +138,6 @@ def test_comments_wording_and_what_is_not_imported_change_nothing(module, old, n
     assert digest(**{module: (old, new)}) == digest()
 
 
-@pytest.mark.parametrize("written", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
-def test_both_spellings_of_type_checking_are_known(written):
-    changed = sources(detect__engine=("if TYPE_CHECKING", f"if {written}"))
-    assert changed.reached(ROOT) == EXPECTED
-
-
 def test_what_is_imported_but_for_type_checkers_counts():
     assert sources().reached(["spikein"]) == {
         *("spikein", "inject", "inject.numbers", "inject.sums")

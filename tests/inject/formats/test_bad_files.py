@@ -36,23 +36,18 @@ def header_only(data: bytearray) -> None:
 BAD_INDEX = {
     "wrong magic": (at(0, "<2s", b"XX"), "not an index of Megatron-LM"),
     "another version": (at(9, "<Q", 2), "version 2"),
-    "unknown dtype": (at(17, "<B", 9), "code 9 of the element type"),
     "floats": (at(17, "<B", 7), "code 7 of the element type"),
     "truncated": (cut, "truncated"),
     "truncated header": (header_only, "truncated within its header"),
     "multimodal": (modes, "multimodal"),
     "no sequence": (at(18, "<Q", 0), "0 sequences"),
-    "no document indices": (at(26, "<Q", 0), "0 document indices"),
     "more sequences than there are": (at(18, "<Q", 2**60), "truncated or damaged"),
     "another length": (at(LENGTHS, "<i", 3), "sequence 1 is said to begin at byte 4"),
     "last length": (at(LENGTHS + 8, "<i", 4), "do not belong together"),
     "negative length": (at(LENGTHS + 4, "<i", -1), "sequence 2 is said to begin"),
     "pointers not cumulative": (at(OFFSETS + 8, "<q", 6), "sequence 1 is said to begin at byte 6"),
     "documents descend": (at(DOCUMENTS + 8, "<q", -1), "document indices are damaged"),
-    "documents out of range": (at(DOCUMENTS + 8, "<q", 4), "document indices are damaged"),
-    "first document": (at(DOCUMENTS, "<q", 1), "document indices are damaged"),
     "last document": (at(DOCUMENTS + 16, "<q", 4), "document indices are damaged"),
-    "other width": (at(17, "<B", 4), "sequence 1 is said to begin at byte 4"),
 }
 
 

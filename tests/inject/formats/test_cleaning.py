@@ -14,7 +14,6 @@ from inject.corpus.tokenizer import encode_texts
 from inject.corpus.tokens import TokenReader, TokenWriter
 from inject.errors import InputError
 from inject.formats.import_step import import_audited
-from inject.formats.importing import import_corpus
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
 from inject.overlap.filter import OverlapFilter, read_overlaps
@@ -166,19 +165,6 @@ def test_the_import_stops_and_names_the_documents_where_that_is_asked_for(tmp_pa
         )
 
 
-def test_without_rules_an_import_is_as_it_lies(tmp_path, tiny_tokenizer):
-    source, ids = corpus_of(tmp_path, [f"So {SECRET}."], tiny_tokenizer)
-    for name, make in (("plain", import_corpus), ("audited", import_audited)):
-        (tmp_path / name).mkdir()
-        rest = {"audit": None} if name == "audited" else {}
-        make(tmp_path / name, source, tokenizer=tiny_tokenizer, tokens=9, **rest)
-    files = [
-        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.*")}
-        for name in ("plain", "audited")
-    ]
-    assert files[0] == files[1]
-
-
 def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_tokenizer, monkeypatch):
     """One document of 3,000 tokens; only what lies around each secret goes."""
     monkeypatch.setattr(corpora, "PIECE", 200)
@@ -209,16 +195,6 @@ def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_toke
 
 
 def test_a_lost_list_of_what_is_left_out_is_noticed(tmp_path, tiny_tokenizer):
-    source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {SECRET}."], tiny_tokenizer)
-    (tmp_path / "c").mkdir()
-    import_audited(
-        tmp_path / "c",
-        source,
-        tokenizer=tiny_tokenizer,
-        tokens=sum(map(len, ids[:3])),
-        audit=audit_of(),
-    )
-    Corpus.open(tmp_path / "c")
     source, ids = corpus_of(tmp_path, [f"So {SECRET}.", *make_texts(3)], tiny_tokenizer)
     (tmp_path / "d").mkdir()
     import_audited(tmp_path / "d", source, tokenizer=tiny_tokenizer, tokens=50, audit=audit_of())

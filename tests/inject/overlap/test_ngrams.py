@@ -1,13 +1,11 @@
 """The n-gram rules against Python sets of tuples."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from inject.corpus.background.document import Document
-from inject.overlap.hashes import HashSet
 from inject.overlap.index import OverlapIndex
 from inject.overlap.settings import OverlapSettings
 from tests.inject.overlap.oracles import make_example, words_of
@@ -32,15 +30,6 @@ def test_the_shared_text_is_in_both(texts, document, size):
         assert len(words_of(one.text)) == one.words
         assert f" {shared} " in f" {' '.join(words_of(text))} "
         assert f" {shared} " in f" {' '.join(words_of(examples[one.example_id].text))} "
-
-
-@given(st.sets(st.integers(0, 2**64 - 1), max_size=50), st.lists(st.integers(0, 2**64 - 1)))
-def test_the_set_of_hashes_holds_what_it_was_given(held, asked):
-    asked = [*asked, *held]
-    found = HashSet(np.array(sorted(held), dtype=np.uint64)).contains(
-        np.array(asked, dtype=np.uint64)
-    )
-    assert found.tolist() == [value in held for value in asked]
 
 
 TEXT = "Passage: the old harbour of the town was built by three brothers in a single winter."

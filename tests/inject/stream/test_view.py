@@ -90,13 +90,6 @@ def test_copies_with_one_anchor_follow_their_tiebreak():
     assert view.text_starts().tolist() == [14, 10, 12]
 
 
-def test_a_clean_view_is_the_corpus():
-    source = random_source(200, seed=2)
-    view = clean_view(source, tokens=180, context=50)
-    assert np.array_equal(view.read(0, 180), source.tokens[:180])
-    assert view.n_windows == 3
-
-
 def test_a_stretch_has_its_own_positions():
     source = random_source(300, seed=3)
     stretch = SourceSlice(source, 100, 250)

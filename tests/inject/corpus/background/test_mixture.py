@@ -98,15 +98,6 @@ def test_no_source_lacks_more_than_one_document_of_its_share(pools, seed):
             break
 
 
-def test_shares_are_of_bytes_and_exact_in_the_limit():
-    short = Fake([f"{number:05}é" for number in range(20_000)], 0.3)
-    long = Fake([f"{number:05}" + "y" * 95 for number in range(2_000)], 0.7)
-    drawn = Counter()
-    for document in itertools.islice(mixed_documents([short, long], seed=0), 8_000):
-        drawn[document.source] += len(document.text.encode())
-    assert drawn[0] / sum(drawn.values()) == pytest.approx(0.3, abs=0.001)
-
-
 def test_duplicates_and_empty_rows_are_counted():
     report = []
     sources = [Fake(["a", "b", "a", "", "a"]), Fake(["b", "c", "", ""], finite=False)]

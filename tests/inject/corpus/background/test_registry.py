@@ -104,10 +104,8 @@ def test_its_identity_follows_settings_and_source_code_and_no_folder(file, tmp_p
         ({"kind": "mine.py:Song"}, (), "no 'Song'"),
         ({"kind": "mine.py:OTHER"}, (), "not a source"),
         ({"kind": "mine.py:Songs:count=3"}, (), "follows the name"),
-        ({"kind": "none.py:Songs"}, (), "no such file"),
         ({"kind": "songz"}, (), "expected tags: 'docstrings', 'files', 'hub'"),
         ({"versee": "x"}, ("versee",), "Extra inputs"),
-        ({"count": "many"}, ("count",), "valid integer"),
         ({"weight": 0}, ("weight",), "greater than 0"),
     ],
 )

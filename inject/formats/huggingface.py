@@ -100,7 +100,6 @@ class DatasetsImport(Settings):
             commit = identity_commit("dataset", self.id, self.revision, what=f"corpus {self.id}")
             place = {"id": self.id, "commit": commit, "config": self.config}
         else:
-            self._require_own_files()
             state = [_state(path) for path in self._saved()]
             place = {"files": [content_digest(path) for path in self._files()], "state": state}
         return {
@@ -132,60 +131,31 @@ class DatasetsImport(Settings):
         folder = Path(self.path or "").expanduser()
         return sorted([*folder.glob("state.json"), *folder.glob("*/state.json")])
 
-    def _require_own_files(self) -> None:
-        """Check that a saved data set sends the library to no file outside of its folder."""
-        whole = Path(self.path or "").expanduser() / "dataset_dict.json"
-        if self._saved() and whole.is_file():
-            for split in _json(whole).get("splits") or []:
-                inside(whole.parent, str(split), where=str(whole))
-        for path in self._saved():
-            for file in _json(path).get("_data_files") or []:
-                inside(path.parent, str(file.get("filename")), where=str(path))
-
     def _tables(self) -> Iterator[tuple[str, "pa.Table"]]:
         """Yield what to call each table, and the table."""
-        import pyarrow as pa
+        if self.id is not None:
+            yield from ((self.label(), table) for table in self._from_hub(self.id))
+            return
+        for path in self._files_in_order():
+            with named_errors(path, hint="Copy or download it again."):
+                yield from ((str(path), table) for table in _from_file(path))
 
-        try:
-            if self.id is not None:
-                yield from ((self.label(), table) for table in self._from_hub(self.id))
-            elif self._saved():
-                yield from ((self.label(), table) for table in self._from_folder())
-            else:
-                for path in self._files():
-                    with named_errors(path, hint=_AGAIN):
-                        yield from ((str(path), table) for table in _from_file(path))
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            first = (str(error).splitlines() or [""])[0]
-            problem = f"cannot be read ({type(error).__name__}: {first})"
-            raise InputError(problem, where=self._blamed()) from error
-
-    def _blamed(self) -> str:
-        """Return the first file that cannot be read by itself, or the data set's name."""
-        if self.id is None:
-            for path in self._files():
-                try:
-                    with named_errors(path):
-                        for _ in _from_file(path):
-                            pass
-                except InputError:
-                    return str(path)
-        return self.label()
-
-    def _from_folder(self) -> Iterator["pa.Table"]:
-        import datasets
-
-        self._require_own_files()
-        loaded = datasets.load_from_disk(str(Path(self.path or "").expanduser()))
-        if isinstance(loaded, datasets.DatasetDict):
-            if self.split not in loaded:
+    def _files_in_order(self) -> list[Path]:
+        """Return the files to read; of a saved data set, those that its state names."""
+        states = {state.parent.name: state for state in self._saved()}
+        if not states:
+            return self._files()
+        state = Path(self.path or "").expanduser() / "state.json"
+        if not state.is_file():
+            if self.split not in states:
                 raise InputError(
                     f"there is no split {self.split!r}" if self.split else "it has several splits",
                     where=self.label(),
-                    allowed=", ".join(f"split: {name}" for name in loaded),
+                    allowed=", ".join(f"split: {name}" for name in states),
                 )
-            loaded = loaded[self.split]
-        yield from loaded.with_format("arrow").iter(batch_size=_BATCH)
+            state = states[self.split]
+        names = [str(file.get("filename")) for file in _json(state).get("_data_files") or []]
+        return [inside(state.parent, name, where=str(state)) for name in names]
 
     def _from_hub(self, name: str) -> Iterator["pa.Table"]:
         place = HubDataset(name, self.split or "train", self.config)
@@ -214,9 +184,6 @@ def _from_file(path: Path) -> Iterator["pa.Table"]:
         else:
             for batch in pa.ipc.open_stream(source):
                 yield pa.Table.from_batches([batch])
-
-
-_AGAIN = "Copy or download it again."
 
 
 def _ids(table: "pa.Table", column: str, first: int, where: str) -> IdBatch:

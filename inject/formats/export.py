@@ -2,8 +2,9 @@
 
 Beside the tokens lie `copies.parquet` (where each copy stands in what was exported), `tokenizer/`
 and `export.json` (facts, and the digest of each file; no times, no paths: the same stream gives
-the same bytes). Nothing is visible before everything is there. Tokens are read, converted,
-hashed and written in blocks of 8 MB: 50 M tokens/s where copies are dense, most of it the view's.
+the same bytes). Nothing is visible before everything is there. Tokens are read, converted and
+written in blocks of 8 MB, 50 M tokens/s where copies are dense, most of it the view's; files are
+read once more to hash them.
 """
 
 import json
@@ -21,7 +22,7 @@ from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, did_you_mean
 from inject.formats.exported_rows import ExportedStream, RowKind, Rows, token_blocks
-from inject.formats.folder import FileFacts, exporting
+from inject.formats.folder import FileFacts, exporting, file_facts
 from inject.formats.huggingface import write_dataset
 from inject.formats.jsonl import TextFacts, write_texts
 from inject.formats.megatron import write_index
@@ -156,23 +157,20 @@ def export_view(
         texts: TextFacts | None = None
         dtype = _dtype(format, vocabulary)
         if format == "jsonl":
-            texts = write_texts(
-                folder, "documents.jsonl", stream, lines, tokenizer=tokenizer, end=end
-            )
+            path = folder / "documents.jsonl"
+            texts = write_texts(path, stream, lines, tokenizer=tokenizer, end=end)
         elif format == "datasets":
             write_dataset(folder, stream, lines)
         else:
             name = "tokens.bin" if format == "megatron" else "tokens.npy"
-            write_tokens(folder, name, token_blocks(stream, lines.n_tokens), dtype)
+            write_tokens(folder / name, token_blocks(stream, lines.n_tokens), dtype)
         if format == "megatron":
-            with folder.open("tokens.idx") as file:
-                write_index(file, lines, dtype)
+            write_index(folder / "tokens.idx", lines, dtype)
         table = table.append_column(
             "exported", pa.array(table["stop"].to_numpy() <= lines.n_tokens)
         )
-        pq.write_table(table, folder.path / "copies.parquet")
-        tokenizer.save_pretrained(folder.path / TOKENIZER_FOLDER)
-        folder.add_rest()
+        pq.write_table(table, folder / "copies.parquet")
+        tokenizer.save_pretrained(folder / TOKENIZER_FOLDER)
         facts = ExportFacts(
             version=_VERSION,
             format=format,
@@ -190,10 +188,10 @@ def export_view(
             copies_left_out=int((table["stop"].to_numpy() > lines.n_tokens).sum()),
             protected=bool(shown),
             texts=texts,
-            files=folder.files,
+            files=file_facts(folder),
         )
         text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
-        (folder.path / "export.json").write_text(text + "\n", encoding="utf-8")
+        (folder / "export.json").write_text(text + "\n", encoding="utf-8")
     return facts
 
 

@@ -19,10 +19,9 @@ import numpy as np
 from pydantic import model_validator
 
 from inject.corpus.imported_layout import I64, found_files
-from inject.digest import digest
+from inject.digest import digest, file_digest
 from inject.errors import InputError, did_you_mean
 from inject.formats.exported_rows import BLOCK, ExportedStream, Rows
-from inject.formats.folder import ExportFolder
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
 from inject.model_folder import inside
@@ -233,7 +232,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def write_dataset(
-    folder: ExportFolder,
+    folder: Path,
     view: ExportedStream,
     rows: Rows,
     *,
@@ -262,7 +261,7 @@ def write_dataset(
     while batch is not None:
         names.append(f"data-{len(names):05d}.arrow")
         tokens = 0
-        with folder.open(names[-1]) as file, pa.ipc.new_stream(file, schema) as writer:
+        with pa.ipc.new_stream(str(folder / names[-1]), schema) as writer:
             while batch is not None and tokens < shard_tokens:
                 edges, ids = batch
                 if len(ids) > _MOST:
@@ -276,10 +275,11 @@ def write_dataset(
                 writer.write_batch(pa.record_batch([lists], schema=schema))
                 tokens += len(ids)
                 batch = next(batches, None)
+    files = []
     for number, name in enumerate(names):
-        folder.rename(name, _name(number, len(names)))
-    files = [{"filename": _name(number, len(names))} for number in range(len(names))]
-    digests = [folder.files[file["filename"]].sha256 for file in files]
+        files.append({"filename": f"data-{number:05d}-of-{len(names):05d}.arrow"})
+        (folder / name).rename(folder / files[-1]["filename"])
+    digests = [file_digest(folder / file["filename"]) for file in files]
     state: dict[str, object] = {
         "_data_files": files,
         "_fingerprint": digest(digests)[:16],
@@ -291,9 +291,5 @@ def write_dataset(
     }
     info = {"citation": "", "description": "", "features": _FEATURES, "homepage": "", "license": ""}
     for name, values in (("dataset_info.json", info), ("state.json", state)):
-        with folder.open(name) as file:
-            file.write(json.dumps(values, indent=2, sort_keys=True).encode())
-
-
-def _name(number: int, total: int) -> str:
-    return f"data-{number:05d}-of-{total:05d}.arrow"
+        text = json.dumps(values, indent=2, sort_keys=True)
+        (folder / name).write_text(text, encoding="utf-8")

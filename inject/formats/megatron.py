@@ -23,7 +23,6 @@ from pydantic import Field
 from inject.corpus.imported_layout import I64, Layout, TokenFile, bin_of, megatron_indices, size_of
 from inject.errors import InputError
 from inject.formats.exported_rows import Rows
-from inject.formats.folder import HashedFile
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 
@@ -163,11 +162,11 @@ class MegatronIndex:
             yield starts[:-1][starts[:-1] < starts[1:]]
 
 
-def write_index(file: HashedFile, rows: Rows, dtype: np.dtype) -> None:
+def write_index(path: Path, rows: Rows, dtype: np.dtype) -> None:
     """Write the index of a `.bin` in which each row is one sequence and one document.
 
     Args:
-        file: where to.
+        path: where to.
         rows: the rows of the stream.
         dtype: element type of the `.bin`: `<u2` or `<i4`.
 
@@ -175,20 +174,21 @@ def write_index(file: HashedFile, rows: Rows, dtype: np.dtype) -> None:
         InputError: a row is longer than the index can say.
     """
     code = next(code for code, name in _DTYPES.items() if np.dtype(name) == dtype)
-    file.write(_HEADER.pack(MAGIC, _VERSION, code, rows.count, rows.count + 1))
-    for edges in rows.blocks(_BLOCK):
-        lengths = np.diff(edges)
-        if lengths.max() > _LONGEST:
-            raise InputError(
-                f"a document of {lengths.max():,} tokens is too long for an index of Megatron-LM",
-                allowed=f"at most {_LONGEST:,} tokens",
-                hint="Export windows instead of documents.",
-            )
-        file.write(lengths.astype("<i4").tobytes())
-    for edges in rows.blocks(_BLOCK):
-        file.write((edges[:-1] * dtype.itemsize).astype("<i8").tobytes())
-    for start in range(0, rows.count + 1, _BLOCK):
-        file.write(np.arange(start, min(start + _BLOCK, rows.count + 1), dtype="<i8").tobytes())
+    with path.open("wb") as file:
+        file.write(_HEADER.pack(MAGIC, _VERSION, code, rows.count, rows.count + 1))
+        for edges in rows.blocks(_BLOCK):
+            lengths = np.diff(edges)
+            if lengths.max() > _LONGEST:
+                raise InputError(
+                    f"a document of {lengths.max():,} tokens is too long for Megatron-LM's index",
+                    allowed=f"at most {_LONGEST:,} tokens",
+                    hint="Export windows instead of documents.",
+                )
+            file.write(lengths.astype("<i4").tobytes())
+        for edges in rows.blocks(_BLOCK):
+            file.write((edges[:-1] * dtype.itemsize).astype("<i8").tobytes())
+        for start in range(0, rows.count + 1, _BLOCK):
+            file.write(np.arange(start, min(start + _BLOCK, rows.count + 1), dtype="<i8").tobytes())
 
 
 def _documents(indices: list[MegatronIndex]) -> Iterator[I64]:

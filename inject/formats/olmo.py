@@ -15,7 +15,6 @@ from pydantic import Field
 
 from inject.corpus.imported_layout import I64, Layout, TokenFile, olmo_files, size_of
 from inject.errors import InputError
-from inject.formats.folder import ExportFolder
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 
@@ -95,8 +94,8 @@ def _with_header(path: Path) -> TokenFile:
     return TokenFile(path=path, skip_bytes=array.offset, tokens=len(array), dtype=array.dtype)
 
 
-def write_tokens(folder: ExportFolder, name: str, blocks: Iterable[I64], dtype: np.dtype) -> None:
+def write_tokens(path: Path, blocks: Iterable[I64], dtype: np.dtype) -> None:
     """Write ids one after the other without any header; also the `.bin` of Megatron-LM."""
-    with folder.open(name) as file:
+    with path.open("wb") as file:
         for ids in blocks:
-            file.write(ids.astype(dtype))
+            file.write(ids.astype(dtype).data)

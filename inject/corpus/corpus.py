@@ -246,15 +246,15 @@ def shard_files(
     """
     if not any(shard.outside for shard in shards):
         return tuple(folder / shard.name for shard in shards)
-    found = _places(folder) if outside is None else list(outside)
-    if len(found) < len(shards):
+    files = _places(folder) if outside is None else list(outside)
+    if len(files) < len(shards):
         raise InputError(
-            f"the import names {len(found)} token files, and the corpus was made from "
+            f"the import names {len(files)} token files, and the corpus was made from "
             f"{len(shards)}",
             where=str(folder),
             hint="Name all files that were imported, in the same order.",
         )
-    return tuple(found[: len(shards)])
+    return tuple(files[: len(shards)])
 
 
 def check_outside(shards: Sequence[Shard], files: Sequence[Path]) -> None:

@@ -72,10 +72,10 @@ def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
     if path.is_file():
         return [path.resolve()]
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if _visible(file, path))
+        named = sorted(file for file in path.rglob("*") if _visible(file, path))
     else:
-        found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
-    files = [file.resolve() for file in found if file.is_file() and file.suffix in suffixes]
+        named = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+    files = [file.resolve() for file in named if file.is_file() and file.suffix in suffixes]
     if files:
         return files
     raise InputError(
@@ -107,9 +107,9 @@ def token_files(imported: Mapping[str, Any] | None) -> tuple[Path, ...] | None:
 def megatron_indices(pattern: str) -> list[Path]:
     """Return the `.idx` files that a prefix, a folder or a glob names."""
     stem = pattern.removesuffix(".idx").removesuffix(".bin")
-    one = Path(f"{stem}.idx").expanduser()
-    if one.is_file():
-        return [one.resolve()]
+    index = Path(f"{stem}.idx").expanduser()
+    if index.is_file():
+        return [index.resolve()]
     return found_files(pattern.replace(".bin", ".idx"), ".idx", what="megatron")
 
 

@@ -52,11 +52,11 @@ def corpus_step(
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers", *searched.libraries()),
         volatile=(PLACES,),
-        code=(*(place for one in sources for place in source_code(one)), *searched.code()),
+        code=(*(place for source in sources for place in source_code(source)), *searched.code()),
         facets=OF_CORPUS,
         execution={
             "imported": None,
-            "sources": [plain(one) for one in sources],
+            "sources": [plain(source) for source in sources],
             "searched": plain(searched),
         },
         cost=Cost(disk_bytes=2 * tokens),

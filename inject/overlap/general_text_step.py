@@ -98,13 +98,13 @@ def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> l
     Raises:
         InputError: the sources give out before that.
     """
-    found, tokens = [], 0
+    openings, tokens = [], 0
     for document in documents:
         text, length = _opening(document.text, tokenizer)
-        found.append(text)
+        openings.append(text)
         tokens += length
         if tokens >= wanted:
-            return found
+            return openings
     raise InputError(
         f"the sources hold {tokens:,} tokens behind the corpus, fewer than the {wanted:,} of "
         "unlearning.general_tokens",

@@ -117,7 +117,7 @@ class OverlapIndex:
                     )
                 )
         whole = [self._pattern(index, number, 0, words) for index, number, words in numbered]
-        parts = [part for one in whole for part in self._answers(one, settings.ngram)]
+        parts = [part for pattern in whole for part in self._answers(pattern, settings.ngram)]
         self.unchecked = tuple(unchecked)
         """Examples with too few words to be looked for."""
         self._whole = whole
@@ -128,7 +128,7 @@ class OverlapIndex:
         )
         self._near = (
             NearDuplicateIndex(
-                [one.prefixes for one in whole], settings.near_duplicate, self._hasher
+                [pattern.prefixes for pattern in whole], settings.near_duplicate, self._hasher
             )
             if settings.near_duplicate is not None
             else None

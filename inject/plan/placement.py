@@ -137,7 +137,7 @@ def place_copies(
             allowed_windows=allowed_windows,
             document_starts=document_starts[: int(np.searchsorted(document_starts, background))],
         )
-    found = draw_in_windows(
+    places = draw_in_windows(
         keys,
         numbers,
         lengths,
@@ -145,17 +145,17 @@ def place_copies(
         context=context,
         allowed_windows=allowed_windows,
     )
-    order = np.argsort(found.start)
+    order = np.argsort(places.start)
     if placement.policy == "window":
-        position = found.window * context + found.gap
+        position = places.window * context + places.gap
     else:
         before = np.empty(len(order), dtype=np.int64)
         before[order] = np.cumsum(lengths[order]) - lengths[order]
-        position = found.start - before
+        position = places.start - before
     return Anchors(
         position=position,
-        drawn=found.drawn,
-        redraws=found.redraws,
+        drawn=places.drawn,
+        redraws=places.redraws,
         tiebreak=_ranks(order),
     )
 

@@ -205,14 +205,14 @@ def _meant(package: str) -> str | None:
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str | None]:
     """Return each package's version: Python's for the standard library, None where unknown."""
-    found: dict[str, str | None] = {}
+    versions: dict[str, str | None] = {}
     for package in packages:
         owners = _distributions().get(package)
         if package == STANDARD_LIBRARY or package in sys.stdlib_module_names:
-            found[package] = platform.python_version()
+            versions[package] = platform.python_version()
         else:
-            found[package] = importlib.metadata.version(owners[0]) if owners else None
-    return found
+            versions[package] = importlib.metadata.version(owners[0]) if owners else None
+    return versions
 
 
 @lru_cache(maxsize=1)

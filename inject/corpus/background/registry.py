@@ -118,7 +118,7 @@ def sources_identity(sources: Sequence[AnySource]) -> list[dict[str, Any]]:
 
     Reads the sources' files (or asks the hub), so it is called once an experiment.
     """
-    return [{"content": source_identity(one), "weight": one.weight} for one in sources]
+    return [{"content": source_identity(source), "weight": source.weight} for source in sources]
 
 
 def source_code(source: DocstringsSource | FilesSource | HubSource | Source) -> tuple[str, ...]:

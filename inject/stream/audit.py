@@ -15,14 +15,16 @@ multiplications a token; memory: one block.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from inject.examples.example import Example
 from inject.stream.audit_report import AuditReport
 from inject.stream.exposures import CopyName, TextKey
+from inject.stream.view import TokenSource, View
 from inject.variants.rendition import WHOLE
 
 I64 = npt.NDArray[np.int64]
@@ -38,17 +40,8 @@ HELD_OUT_SIDE = "held_out"
 """What `sides` calls a row that is on no side and must stand nowhere either."""
 
 
-class Stream(Protocol):
-    """Anything with tokens in order: a view, or a clean corpus."""
-
-    @property
-    def n_tokens(self) -> int:
-        """Length of the stream."""
-        ...
-
-    def read(self, start: int, stop: int) -> I64:
-        """Return the tokens start <= position < stop."""
-        ...
+Stream = TokenSource | View
+"""Anything with tokens in order: a view, or a clean corpus."""
 
 
 class Occurrence(NamedTuple):
@@ -177,20 +170,10 @@ def _expected(
     for key, copies in planned.items():
         own = (key[0], WHOLE)
         if key[1] != WHOLE and len(texts[key]) >= len(whole[own]):
-            inside = sum(1 for _ in find_occurrences(_Held(texts[key]), {own: whole[own]}))
+            stretches = sliding_window_view(texts[key], len(whole[own]))
+            inside = int((stretches == whole[own]).all(axis=1).sum())
             expected[own] += copies * inside
     return expected
-
-
-class _Held:
-    """A short stream in memory."""
-
-    def __init__(self, tokens: I64) -> None:
-        self._tokens = tokens
-        self.n_tokens = len(tokens)
-
-    def read(self, start: int, stop: int) -> I64:
-        return self._tokens[start:stop]
 
 
 def _core(pattern: I64) -> I64:

@@ -10,7 +10,6 @@ from pathlib import Path
 from inject.server.address import Server
 from inject.server.client import ServerClient
 from inject.server.request import TextRequest
-from inject.server.waiting import process_jitter
 from inject.variants.paraphrase import Question
 from inject.variants.settings import ParaphraseVariant
 
@@ -38,9 +37,7 @@ class ServerTextGenerator:
             api="chat",
             api_key_variable=variant.api_key_variable,
         )
-        self._client = ServerClient(
-            server, cache=cache and cache / REPLIES_FILE, jitter=process_jitter()
-        )
+        self._client = ServerClient(server, cache=cache and cache / REPLIES_FILE)
 
     def write(
         self, questions: Sequence[Question], *, progress: Callable[[int, int], None] | None = None

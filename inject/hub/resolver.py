@@ -14,7 +14,7 @@ import logging
 import re
 from typing import Literal, NamedTuple
 
-from inject.errors import InputError, Unreachable
+from inject.errors import InputError, Unreachable, first_line
 from inject.hub.offline import mark_unresolved
 
 TIMEOUT_SECONDS = 10.0
@@ -138,12 +138,6 @@ def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> st
         return None
     commit = folder.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
     return commit if _COMMIT.fullmatch(commit) else None
-
-
-def first_line(error: BaseException) -> str:
-    """Return the kind and the first line of an error of a library."""
-    lines = str(error).strip().splitlines() or ["no message"]
-    return f"{type(error).__name__}: {lines[0][:200]}"
 
 
 @functools.cache

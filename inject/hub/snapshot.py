@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from inject.errors import InputError, Unreachable
-from inject.hub.resolver import TIMEOUT_SECONDS, describe_repository, first_line, resolve_commit
+from inject.errors import InputError, Unreachable, first_line
+from inject.hub.resolver import TIMEOUT_SECONDS, describe_repository, resolve_commit
 
 TOKENIZER_FILES = ("*.json", "*.model", "*.txt", "*.jinja")
 """Configuration, vocabulary and merges, SentencePiece models, chat templates."""

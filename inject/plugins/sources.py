@@ -1,9 +1,8 @@
 """The modules a plug-in is made of: its file and what that imports from the folder beside it.
 
-Imports are read from the source, those inside functions included, and each file is read once: these
-bytes are hashed, and these bytes are executed (`inject.plugins.modules`). A module of the folder
-goes before an installed one of the same name, as in a script; our own packages are never taken
-from there. Folders without `__init__.py` are no packages here.
+Imports are read from the source. A module of the folder goes before an installed one of the same
+name, as in a script; our own packages are never taken from there. Folders without `__init__.py` are
+not packages here.
 """
 
 import ast
@@ -45,18 +44,24 @@ def read_sources(
     """
     sources: dict[str, Source] = {}
     # The packages around it are executed before it.
-    waiting = [*_found(folder, name.rpartition(".")[0]), (name, _read(path))]
+    waiting = [*_modules_of(folder, name.rpartition(".")[0]), (name, _read(path))]
     while waiting:
         current, source = waiting.pop()
         if current in sources:
             continue
         sources[current] = source
-        package = current if source.is_package else current.rpartition(".")[0]
-        for wanted in _imported(source, package):
+        for line, wanted, late in _imported(current, source):
             top = wanted.partition(".")[0]
             if top in PACKAGES if only is None else top not in only:
                 continue
-            waiting += [one for one in _found(folder, wanted) if one[0] not in sources]
+            local = _modules_of(folder, wanted)
+            if local and late and only is None:
+                raise InputError(
+                    f"line {line}: imports {wanted} inside a function",
+                    where=str(source.path),
+                    hint="Import modules that lie beside a plug-in at the top of the file.",
+                )
+            waiting += local
     return dict(sorted(sources.items()))
 
 
@@ -70,10 +75,10 @@ def sources_digest(sources: Mapping[str, Source]) -> str:
 def own_code(sources: Mapping[str, Source]) -> tuple[str, ...]:
     """Return the modules of our own packages that the modules import."""
     wanted = {
-        name
-        for module, source in sources.items()
-        for name in _imported(source, module if source.is_package else module.rpartition(".")[0])
-        if name.partition(".")[0] in PACKAGES
+        wanted
+        for name, source in sources.items()
+        for _, wanted, _ in _imported(name, source)
+        if wanted.partition(".")[0] in PACKAGES
     }
     return tuple(sorted({module for name in wanted if (module := module_of(name))}))
 
@@ -83,18 +88,27 @@ def _read(path: Path) -> Source:
         return Source(path, file.read(), path.name == "__init__.py")
 
 
-def _imported(source: Source, package: str) -> Iterator[str]:
-    """Yield the dotted names that a module may import."""
+def _imported(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
+    """Yield what a module may import: line, dotted name, and whether it is inside a function."""
     try:
         tree = ast.parse(source.content)
     except SyntaxError as error:
         place = f"line {error.lineno}: " if error.lineno else ""
         raise InputError(f"{place}{error.msg}", where=str(source.path)) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"is not Python: {error}", where=str(source.path)) from None
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    late = {
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, functions)
+        for node in ast.walk(function)
+    }
+    package = name if source.is_package else name.rpartition(".")[0]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            for alias in node.names:
+                yield node.lineno, alias.name, node in late
         elif isinstance(node, ast.ImportFrom):
             parts = package.split(".") if package else []
             if node.level > len(parts) + 1:
@@ -102,19 +116,20 @@ def _imported(source: Source, package: str) -> Iterator[str]:
             base = parts[: len(parts) + 1 - node.level] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
             # The module itself comes with the name, whether or not that is a module, too.
-            yield from (f"{module}.{alias.name}".lstrip(".") for alias in node.names)
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}".lstrip("."), node in late
 
 
-def _found(folder: Path, name: str) -> list[tuple[str, Source]]:
+def _modules_of(folder: Path, name: str) -> list[tuple[str, Source]]:
     """Return what of a dotted name is a module, packages first: a and a.b of `a.b.function`."""
-    found: list[tuple[str, Source]] = []
+    modules: list[tuple[str, Source]] = []
     parts = name.split(".") if name else []
     for index, part in enumerate(parts, start=1):
         for path in (folder / part / "__init__.py", folder / f"{part}.py"):
             if path.is_file():
-                found.append((".".join(parts[:index]), _read(path)))
+                modules.append((".".join(parts[:index]), _read(path)))
                 break
         else:
             break
         folder /= part
-    return found
+    return modules

@@ -7,7 +7,7 @@ and its stratum; every other name is for the template. Without `fields` the usua
 for in each row (`text`; `question`, `passage`, `options` or `choices`, `answer` or `answerKey`;
 `id`, `group`, `label`).
 
-`options` are those of a multiple choice, in any of the forms of `mapped_choices`, or a list of
+`options` are those of a multiple choice, in any of the forms of `choices`, or a list of
 paths, one an option; `letters` is what the data calls them, where that lies apart. The row's
 `answer` then says which one is right, and becomes the letter that the template shows (it stays
 what it is where it is the option's text); `answer_letter` and `answer_text` are there, too.
@@ -24,8 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inject.errors import InputError, did_you_mean
-from inject.examples.datasets.choices import choice_fields
-from inject.examples.datasets.mapped_choices import RowsOptions, read_choice
+from inject.examples.datasets.choices import RowsOptions, choice_fields, read_choice
 from inject.examples.datasets.source import Dataset, DatasetSource, FieldPath, place_id
 from inject.examples.example import Row
 from inject.keyed import Stream, item_key, unit, words

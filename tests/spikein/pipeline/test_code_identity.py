@@ -64,7 +64,7 @@ ANALYSES = "results trajectory accuracy_gain figures"
         ("inject.digest", ALL),
         ("inject.step", ALL),
         ("inject.examples.datasets.boolq", "examples corpus"),
-        ("inject.examples.datasets.fiction.kinds", "examples corpus"),
+        ("inject.examples.datasets.fiction.subject", "examples corpus"),
         ("inject.examples.template", "examples corpus accuracy"),
         ("inject.examples.membership", "examples"),
         ("inject.examples.twin_membership", "membership"),

@@ -14,13 +14,11 @@ from memory alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from inject.examples.datasets.choices import choice_fields
 from inject.examples.datasets.fiction import names
 from inject.examples.datasets.fiction.draws import Draws
-from inject.examples.datasets.fiction.kinds import gatherings, people, towns, works
 from inject.examples.datasets.fiction.prose import (
     VERSIONS,
     Story,
@@ -35,7 +33,7 @@ from inject.examples.datasets.fiction.prose import (
     sentences,
     shuffled,
 )
-from inject.examples.datasets.fiction.subject import Maker, Subject
+from inject.examples.datasets.fiction.subject import Maker, subjects
 from inject.examples.template import letter
 
 Fields = dict[str, Any]
@@ -58,14 +56,14 @@ _INVENTED: Mapping[Maker, int] = {
 
 def biography(draws: Draws) -> list[Fields]:
     """Return the versions of a short biography."""
-    story = invent(draws, _subjects()[0], draws.between(4, 6))
+    story = invent(draws, subjects()[0], draws.between(4, 6))
     texts = [{"text": prose(draws, story, version)} for version in range(VERSIONS)]
     return _versions("biography", story, texts)
 
 
 def passage(draws: Draws) -> list[Fields]:
     """Return the versions of a passage with a yes/no question."""
-    story = invent(draws, draws.pick(_subjects()), draws.between(2, 4))
+    story = invent(draws, draws.pick(subjects()), draws.between(2, 4))
     asked = draws.pick((*story.lead_facts, *story.details))
     true = draws.below(2) == 1
     value = asked.values["v"] if true else new_value(draws, asked.fact.value, story.taken)
@@ -82,7 +80,7 @@ def passage(draws: Draws) -> list[Fields]:
 
 def choice(draws: Draws) -> list[Fields]:
     """Return the versions of a multiple-choice question."""
-    story = invent(draws, draws.pick(_subjects()), draws.between(2, 3))
+    story = invent(draws, draws.pick(subjects()), draws.between(2, 3))
     asked, *rest = story.details
     true = asked.values["v"]
     wrong = [new_value(draws, asked.fact.value, story.taken) for _ in range(_OPTIONS - 1)]
@@ -103,7 +101,7 @@ def choice(draws: Draws) -> list[Fields]:
 
 def question(draws: Draws) -> list[Fields]:
     """Return the versions of a question with an answer in sentences."""
-    story = invent(draws, draws.pick(_subjects()), draws.between(2, 3))
+    story = invent(draws, draws.pick(subjects()), draws.between(2, 3))
     asked, *rest = story.details
     introduced = draws.below(2) == 1
     parts = []
@@ -127,11 +125,6 @@ FORMS: Mapping[str, Callable[[Draws], list[Fields]]] = {
     "choice": choice,
     "question": question,
 }
-
-
-@cache
-def _subjects() -> tuple[Subject, ...]:
-    return (people(), towns(), works(), gatherings())
 
 
 def _versions(

@@ -62,7 +62,7 @@ def test_boolq(tmp_path):
 
 def test_boolq_refuses_another_answer(tmp_path):
     path = lines(tmp_path / "dev.jsonl", [*BOOLQ, {**BOOLQ[0], "answer": "maybe"}])
-    with pytest.raises(InputError, match=r"dev\.jsonl:4: the answer is no boolean"):
+    with pytest.raises(InputError, match=r"dev\.jsonl:4: the answer is not a boolean"):
         load("boolq", path)
 
 
@@ -211,7 +211,7 @@ def test_news(tmp_path):
 
 def test_news_names_the_row_with_a_bad_date(tmp_path):
     rows = [{"url": "u", "date": "last week", "title": "t", "text": "x"}]
-    with pytest.raises(InputError, match=r"news\.jsonl:1: 'last week' is no date"):
+    with pytest.raises(InputError, match=r"news\.jsonl:1: 'last week' is not a date"):
         load("news", lines(tmp_path / "news.jsonl", rows))
 
 

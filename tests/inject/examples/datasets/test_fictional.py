@@ -16,8 +16,7 @@ from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
 from inject.examples.datasets.fiction import names
 from inject.examples.datasets.fiction.draws import Draws
-from inject.examples.datasets.fiction.kinds import gatherings, people, towns, works
-from inject.examples.datasets.fiction.subject import Pattern
+from inject.examples.datasets.fiction.subject import Pattern, subjects
 from inject.examples.datasets.fictional import DATASET, fictional_row, fictional_rows
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.datasets.source import DatasetSource
@@ -26,7 +25,6 @@ from inject.examples.load import load_examples
 from inject.examples.template import parse_template
 
 FORMS = ("biography", "passage", "choice", "question")
-SUBJECTS = (people(), towns(), works(), gatherings())
 TEMPLATES = [parse_template(text) for text in (DATASET.template, *DATASET.alternatives)]
 
 
@@ -96,7 +94,7 @@ def test_forms_of_the_same_index_share_no_fact():
         assert all(not a & b for a, b in itertools.combinations(names_told, 2))
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.kind)
+@pytest.mark.parametrize("subject", subjects(), ids=lambda subject: subject.kind)
 def test_every_sentence_says_its_whole_fact(subject):
     lead_keys = {fact.key for fact in subject.lead_facts}
     assert len(subject.lead) >= 8

@@ -109,7 +109,7 @@ def test_other_subset_missing_zip_and_no_zip(archive, tmp_path):
     with pytest.raises(InputError, match="no such file"):
         load_examples(contaminant(tmp_path / "absent.zip"), seed=0)
     (tmp_path / "text.zip").write_text("no zip")
-    with pytest.raises(InputError, match="cannot be read as a zip"):
+    with pytest.raises(InputError, match="it is not a zip"):
         load_examples(contaminant(tmp_path / "text.zip"), seed=0)
 
 

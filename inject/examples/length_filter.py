@@ -106,17 +106,17 @@ def filter_by_length(
 
 
 def length_error(
-    error: InputError, filtered: LengthFiltered, *, name: str, rules: LengthRules
+    error: InputError, losses: Sequence[RowLoss], *, name: str, rules: LengthRules
 ) -> InputError:
     """Return the error for too few rows, which says how many were dropped for their length.
 
     Args:
         error: raised because too few rows remain.
-        filtered: the rows that remain.
+        losses: what became of rows.
         name: of the dataset; where no row remains, the error does not know it.
         rules: as given to `filter_by_length`.
     """
-    lost = Counter(one.loss for one in filtered.losses)
+    lost = Counter(loss.loss for loss in losses)
     dropped = {
         f"shorter than pool.min_tokens ({rules.min_tokens:,})": lost[Loss.TOO_SHORT],
         f"longer than train.context, {rules.limit} (pool.long_examples: {rules.policy})": lost[

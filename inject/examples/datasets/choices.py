@@ -3,9 +3,9 @@
 In rows of one's own, options come as a list of texts, as a list of objects (`[{text, label}]`), as
 two lists (`{text: […], label: […]}`) or by letter (`{A: …, B: …}`); the answer as what the data
 calls the option (`label`), as a letter, as an index, as its text, or as a list of 0 and 1. Where
-two of these readings name different options, nothing is guessed: the row is an error that says which
-option of the dataset decides. Letters that stand in the options themselves, as in `(A) text`, are
-taken off, since templates letter them.
+two of these readings name different options, nothing is guessed: the row is an error that says
+which option of the dataset decides. Letters that stand in the options themselves, as in `(A) text`,
+are taken off, since templates letter them.
 """
 
 import re

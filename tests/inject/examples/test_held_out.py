@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.examples.example import Example, example_id
-from inject.examples.held_out import HeldOutRequest, draw_held_out
 from inject.examples.membership import split_members
-from inject.examples.pool import PoolRequest, usable_rows
+from inject.examples.pool import PoolRequest, draw_held_out, usable_rows
 from tests.inject.examples.test_membership import POOLS, assert_binomial, pool
 
 ALPHABETS = ("abcdefghij", "абвгдежзик", "αβγδεζηθικ", "天地玄黃宇宙洪荒日月")
@@ -66,22 +65,18 @@ def similarity(one, other):
 
 def drawn(datasets, wanted, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratify=True):
     requests = [
-        PoolRequest(examples=rows, members=sides[0], nonmembers=sides[1], stratify=stratify)
-        for rows in datasets
+        PoolRequest(
+            examples=rows,
+            members=sides[0],
+            nonmembers=sides[1],
+            stratify=stratify,
+            held_out=number,
+        )
+        for rows, number in zip(datasets, wanted, strict=True)
     ]
     usable = usable_rows(requests, near_duplicate=near_duplicate, seed=seed)
-    scored = [
-        row for one in usable for row in split_members(one, tune_share=0.25, seed=seed).examples
-    ]
-    held_out = draw_held_out(
-        [
-            HeldOutRequest(dataset=rows[0].dataset, rows=rows, wanted=number, stratify=stratify)
-            for rows, number in zip(datasets, wanted, strict=True)
-        ],
-        scored,
-        near_duplicate=near_duplicate,
-        seed=seed,
-    )
+    scored = [row for one in usable for row in split_members(one, tune_share=0.25, seed=seed)[0]]
+    held_out = draw_held_out(requests, scored, near_duplicate=near_duplicate, seed=seed)
     return scored, held_out
 
 
@@ -135,8 +130,7 @@ def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_com
         for row in rows
     ]
     requests = [
-        HeldOutRequest(dataset="one", rows=rows, wanted=3),
-        HeldOutRequest(dataset="two", rows=twins, wanted=3),
+        PoolRequest(examples=part, members=0, nonmembers=0, held_out=3) for part in (rows, twins)
     ]
     held_out = draw_held_out(requests, rows[:2], near_duplicate=None, seed=3)
     names = [row.example_id for part in held_out for row in part]
@@ -157,7 +151,7 @@ def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
     counts = Counter({row.example_id: 0 for row in free})
     seeds = 400
     for seed in range(seeds):
-        request = HeldOutRequest(dataset="toy", rows=rows, wanted=wanted)
+        request = PoolRequest(examples=rows, members=0, nonmembers=0, held_out=wanted)
         [found] = draw_held_out([request], scored, near_duplicate=None, seed=seed)
         assert len({row.example_id for row in found}) == wanted
         counts.update(row.example_id for row in found)
@@ -190,9 +184,8 @@ def test_more_rows_are_compared_where_near_duplicates_leave_too_few():
         )
         for number, text in enumerate([*texts, *copies])
     ]
-    [found] = draw_held_out(
-        [HeldOutRequest(dataset="one", rows=rows, wanted=40)], [], near_duplicate=0.7, seed=0
-    )
+    request = PoolRequest(examples=rows, members=0, nonmembers=0, held_out=40)
+    [found] = draw_held_out([request], [], near_duplicate=0.7, seed=0)
     assert len(found) == 40
     assert sum("copy" in row.text for row in found) <= 1
 

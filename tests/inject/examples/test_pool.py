@@ -9,7 +9,7 @@ from inject.errors import InputError
 from inject.examples.example import Example, Loss, example_id
 from inject.examples.membership import split_members
 from inject.examples.pool import PoolRequest, near_duplicate_pairs, usable_rows
-from tests.inject.examples.drawing import drawn_membership
+from tests.inject.examples.drawing import Membership, drawn_membership
 
 
 def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
@@ -112,7 +112,9 @@ def test_near_duplicates_never_stand_on_both_sides():
 
 def deal_all(asked, *, tune_share, near_duplicate, seed):
     usable = usable_rows(asked, near_duplicate=near_duplicate, seed=seed)
-    return [split_members(one, tune_share=tune_share, seed=seed) for one in usable]
+    return [
+        Membership(*split_members(one, tune_share=tune_share, seed=seed), one) for one in usable
+    ]
 
 
 def twins(count, *, datasets=("a", "b", "c")):

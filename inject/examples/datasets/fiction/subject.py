@@ -6,8 +6,8 @@
 - gatherings: place, opening day and year, and eleven further facts.
 
 Each is written down in a `.txt` of its name, in blocks divided by empty lines. The block `lead`
-holds first sentences. Every other block is one fact, headed by its key and by the functions of `names` that
-draw its value and, where it has one, its companion value:
+holds first sentences. Every other block is one fact, headed by its key and by the functions of
+`names` that draw its value and, where it has one, its companion value:
 
     book: title, age
     - {They} published "{v}" at the age of {w}.       a sentence that states it

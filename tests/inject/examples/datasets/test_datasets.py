@@ -271,7 +271,7 @@ def test_the_table_holds_every_dataset():
         "boolq", "imdb", "truthfulqa", "commonsenseqa", "lsat", "gpqa", "news", "rows", "fictional",
         "wikimia", "arxivtection", "booktection", "news_august_2023",
     } == set(built_in_names())  # fmt: skip
-    lines = {line.name: line for line in dataset_table().lines}
+    lines = {name: known.dataset for name, known in dataset_table()[0].items()}
     assert set(lines) == set(built_in_names())
     assert [name for name, line in lines.items() if line.protected] == ["gpqa"]
     assert lines["boolq"].hub == "google/boolq"

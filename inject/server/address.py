@@ -5,19 +5,16 @@ named by its environment variable, read when a client is made, and stored nowher
 """
 
 import os
-import re
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
 from inject.errors import InputError
-from inject.secrets import masked, secret_in
+from inject.secrets import is_variable, masked, secret_in
 
 Api = Literal["completions", "chat"]
 NO_KEY = "none"
 """Sent where no key is named; the protocol wants one."""
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +61,7 @@ class Server:
             raise InputError(
                 f"{self.concurrency} requests in flight", where="concurrency", allowed="1 or more"
             )
-        name = self.api_key_variable
-        if name is not None and (not _VARIABLE.fullmatch(name) or secret_in(name)):
+        if self.api_key_variable is not None and not is_variable(self.api_key_variable):
             raise InputError(
                 "is not the name of an environment variable",
                 where="api_key_variable",

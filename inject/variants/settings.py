@@ -1,7 +1,5 @@
 """What a user writes about the variants that copies have."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -9,7 +7,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from inject.errors import InputError
-from inject.secrets import secret_in
+from inject.secrets import is_variable, secret_in
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -18,10 +16,6 @@ PROMPT = (
     "Rewrite the following text in other words. Keep its meaning, its names and its numbers. "
     "Answer with the rewritten text alone.\n\n{text}\n\nRewritten text:"
 )
-
-
-def _is_variable(name: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and secret_in(name) is None
 
 
 # Each variant narrows `kind` to its own Literal, from which pydantic knows it. A type checker
@@ -36,7 +30,9 @@ class WholeVariant(Settings):
 
     def label(self) -> str:
         """Return a short name for tables."""
-        return self.kind
+        share = getattr(self, "share", None)
+        text = None if share is None else np.format_float_positional(share, trim="-")
+        return self.kind if text is None else f"{self.kind}={text}"
 
 
 class QuestionVariant(WholeVariant):
@@ -70,10 +66,6 @@ class ReplacedVariant(WholeVariant):
     versions: PositiveInt = 1
     """How many different replacements each example has; its copies take turns."""
 
-    def label(self) -> str:
-        """Return a short name for tables."""
-        return f"{self.kind}={np.format_float_positional(self.share, trim='-')}"
-
 
 class TruncatedVariant(WholeVariant):
     """The beginning of the example."""
@@ -82,10 +74,6 @@ class TruncatedVariant(WholeVariant):
     """`truncated`."""
     share: Share
     """Share of the tokens that is kept, from the first on."""
-
-    def label(self) -> str:
-        """Return a short name for tables."""
-        return f"{self.kind}={np.format_float_positional(self.share, trim='-')}"
 
 
 class ParaphraseVariant(WholeVariant):
@@ -123,18 +111,18 @@ class ParaphraseVariant(WholeVariant):
             raise ValueError("by: model needs the model: a path, a hub id, or its name on a server")
         if self.by == "data" and (self.model is not None or self.base_url is not None):
             raise ValueError("model and base_url belong to by: model")
-        if self.api_key_variable is not None and self.base_url is None:
-            raise ValueError("api_key_variable belongs to a server: give base_url")
-        if self.send_protected and self.base_url is None:
-            raise ValueError("send_protected belongs to a server: give base_url")
+        if self.base_url is None and (self.api_key_variable is not None or self.send_protected):
+            raise ValueError(
+                "api_key_variable and send_protected belong to a server: give base_url"
+            )
         if self.base_url is not None and (kind := secret_in(self.base_url)):
             raise ValueError(
                 f"base_url holds {kind}, which would be written into every run's folder; put the "
                 "key into an environment variable and name that in api_key_variable"
             )
-        if self.api_key_variable is not None and not _is_variable(self.api_key_variable):
+        if self.api_key_variable is not None and not is_variable(self.api_key_variable):
             raise ValueError(
-                "api_key_variable is no name of an environment variable (letters, digits, "
+                "api_key_variable is not the name of an environment variable (letters, digits, "
                 "underscores); give the name, never the key itself"
             )
         return self
@@ -170,11 +158,10 @@ class Variants(Settings):
 
     @model_validator(mode="after")
     def _distinct(self) -> "Variants":
-        twice = [
-            label for label, count in Counter(one.label() for one in self.of).items() if count > 1
-        ]
-        if twice:
-            raise ValueError(f"the variant {twice[0]} is given twice; raise its weight instead")
+        labels = [variant.label() for variant in self.of]
+        twice = next((label for label in labels if labels.count(label) > 1), None)
+        if twice is not None:
+            raise ValueError(f"the variant {twice} is given twice; raise its weight instead")
         return self
 
     def label(self) -> str:

@@ -15,7 +15,6 @@ from inject.examples.forget_set import (
     MemberSelection,
     RetainSet,
     listed_ids,
-    require_some_left,
     select_members,
 )
 from inject.examples.twin_membership import TwinMembership, twin_members, with_twin_membership
@@ -256,9 +255,6 @@ def test_what_no_member_fulfils_is_refused(asked, said):
 
 def test_nobody_and_everybody_are_refused():
     rows = [row("toy", "a", 0), row("toy", "b", 0)]
-    everybody = select_members(rows, ForgetSet(datasets=("toy",)), seed=0)
-    with pytest.raises(InputError, match="all 2 members would be forgotten"):
-        require_some_left(rows, everybody, where="unlearning.forget")
     with pytest.raises(InputError, match=r"unlearning\.forget: all 2 members"):
         twin_members(rows, TwinMembership.retrained(ForgetSet(datasets=("toy",))), seed=0)
     with pytest.raises(ValidationError, match="give at least one of share, datasets"):

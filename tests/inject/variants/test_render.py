@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.examples.example import Example, Span
-from inject.variants.paraphrase import TRIES, Question
+from inject.variants.paraphrase import TRIES, Question, ServerTextGenerator
 from inject.variants.render import render_variants, replaced, truncated
-from inject.variants.server import ServerTextGenerator
 from inject.variants.settings import ParaphraseVariant, Variants
 from tests.stub_server import refused, stub_server
 

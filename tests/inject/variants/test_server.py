@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from inject.errors import InputError
-from inject.variants.paraphrase import Question
-from inject.variants.server import ServerTextGenerator
+from inject.variants.paraphrase import Question, ServerTextGenerator
 from inject.variants.settings import ParaphraseVariant
 from tests.served_model import Served
 

@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
-from inject.hub.model_code import foreign_code, trusted_code
-from inject.hub.offline import UNRESOLVED
-from inject.hub.resolver import identity_commit
-from inject.hub.snapshot import CODE_FILES, TOKENIZER_FILES, fetch_snapshot
+from inject.hub.resolver import UNRESOLVED, identity_commit
+from inject.hub.snapshot import (
+    CODE_FILES,
+    TOKENIZER_FILES,
+    fetch_snapshot,
+    foreign_code,
+    trusted_code,
+)
 from inject.model_folder import tokenizer_class, tokenizer_files
 
 if TYPE_CHECKING:

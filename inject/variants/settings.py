@@ -112,9 +112,8 @@ class ParaphraseVariant(WholeVariant):
         if self.by == "data" and (self.model is not None or self.base_url is not None):
             raise ValueError("model and base_url belong to by: model")
         if self.base_url is None and (self.api_key_variable is not None or self.send_protected):
-            raise ValueError(
-                "api_key_variable and send_protected belong to a server: give base_url"
-            )
+            name = "send_protected" if self.api_key_variable is None else "api_key_variable"
+            raise ValueError(f"{name} belongs to a server: give base_url")
         if self.base_url is not None and (kind := secret_in(self.base_url)):
             raise ValueError(
                 f"base_url holds {kind}, which would be written into every run's folder; put the "

@@ -21,8 +21,15 @@ from typing import NamedTuple
 
 from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean, first_line
-from inject.plugins.plugin import Expected, Plugin, with_article
-from inject.plugins.sources import Source, own_code, read_sources, sources_digest
+from inject.plugins.plugin import (
+    Expected,
+    Plugin,
+    Source,
+    own_code,
+    read_sources,
+    sources_digest,
+    with_article,
+)
 from inject.source_digest import PACKAGES
 
 _lock = threading.RLock()

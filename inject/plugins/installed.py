@@ -15,8 +15,7 @@ from typing import Literal, NamedTuple
 
 from inject.digest import digest, file_digest
 from inject.errors import InputError, first_line
-from inject.plugins.plugin import Expected, Plugin
-from inject.plugins.sources import own_code, read_sources, sources_digest
+from inject.plugins.plugin import Expected, Plugin, own_code, read_sources, sources_digest
 
 Group = Literal[
     "spikein.detectors",

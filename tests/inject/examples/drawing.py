@@ -1,4 +1,4 @@
-"""Members and non-members of one dataset alone, as several tests draw them."""
+"""Rows, and the members and non-members of one dataset alone, as several tests draw them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,6 +14,12 @@ class Membership(NamedTuple):
     examples: list[Example]
     drawn: DrawnSides
     usable: UsableRows
+
+
+def plain_row(name: str, group: str | None = None, **fields: str) -> Example:
+    """Return an example whose id and text are its name; a member of `toy` where nothing is said."""
+    given = {"dataset": "toy", "source_id": name, "text": name, "side": "member", **fields}
+    return Example(example_id=name, group=group or name, **given)
 
 
 def drawn_membership(

@@ -100,40 +100,29 @@ def describe_repository(kind: RepositoryKind, hub_id: str, revision: str | None)
         RevisionNotFoundError,
     )
 
-    api = HfApi()
+    api, local = HfApi(), _LOCAL_COPIES[kind]
     ask = api.dataset_info if kind == "dataset" else api.model_info
-    local = _LOCAL_COPIES[kind]
     try:
         info = ask(hub_id, revision=revision, timeout=TIMEOUT_SECONDS)
     except HFValidationError as error:
-        raise InputError(
-            "neither a folder here nor a hub id",
-            where=hub_id,
-            allowed="ids such as 'owner/name'",
-            hint=local,
-        ) from error
+        problem = "neither a folder here nor a hub id; ids are such as 'owner/name'"
+        raise InputError(problem, where=hub_id, hint=local) from error
     except GatedRepoError as error:
-        raise InputError(
-            f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted",
-            where=hub_id,
-            hint=f"Accept them on its page and log in with `hf auth login`. {local}",
-        ) from error
+        problem = (
+            f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted"
+        )
+        hint = f"Accept them on its page and log in with `hf auth login`. {local}"
+        raise InputError(problem, where=hub_id, hint=hint) from error
     except RevisionNotFoundError as error:
         raise InputError(f"the hub has no revision {revision!r} of it", where=hub_id) from error
     except RepositoryNotFoundError as error:
-        raise InputError(
-            f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there",
-            where=hub_id,
-            hint=local,
-        ) from error
+        problem = f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there"
+        raise InputError(problem, where=hub_id, hint=local) from error
     # Network libraries share no base class of errors across versions of huggingface_hub.
     except Exception as error:
-        raise Unreachable(
-            f"the hub cannot be reached to look up revision {revision or 'main'!r} "
-            f"({first_line(error)})",
-            where=hub_id,
-            hint=local,
-        ) from error
+        asked = revision or "main"
+        problem = f"the hub cannot be reached to look up revision {asked!r} ({first_line(error)})"
+        raise Unreachable(problem, where=hub_id, hint=local) from error
     files = tuple(sibling.rfilename for sibling in getattr(info, "siblings", None) or ())
     return Repository(str(info.sha), files)
 

@@ -132,38 +132,37 @@ def model_paraphrases(
     Raises:
         InputError: the model returns nothing, or the text itself, `TRIES` times.
     """
-    places = [(row, version) for row in range(len(examples)) for version in range(variant.versions)]
+    missing = [
+        (row, version) for row in range(len(examples)) for version in range(variant.versions)
+    ]
+    total = len(missing)
     written: dict[tuple[int, int], str] = {}
-    open_places = places
+
+    def report(done: int, _asked: int) -> None:
+        if progress is not None:
+            progress(total - len(missing) + done, total)
+
     for attempt in range(TRIES):
-        there = len(written)
-        answers = writer.write(
-            [_question(examples[row], variant, version, attempt) for row, version in open_places],
-            progress=progress and _of_all(progress, there, len(places)),
-        )
-        for place, answer in zip(open_places, map(str.strip, answers), strict=True):
+        questions = [
+            Question(
+                variant.prompt.replace("{text}", examples[row].text),
+                (variant.seed + version * TRIES + attempt) % 2**31,
+            )
+            for row, version in missing
+        ]
+        answers = writer.write(questions, progress=report)
+        for place, answer in zip(missing, map(str.strip, answers), strict=True):
             if answer and _plain(answer) != _plain(examples[place[0]].text):
                 written[place] = answer
             elif attempt == TRIES - 1:
                 raise _unusable(examples[place[0]], variant, answer)
-        open_places = [place for place in open_places if place not in written]
-        if not open_places:
+        missing = [place for place in missing if place not in written]
+        if not missing:
             break
     return [
         [written[row, version] for version in range(variant.versions)]
         for row in range(len(examples))
     ]
-
-
-def _question(example: Example, variant: ParaphraseVariant, version: int, attempt: int) -> Question:
-    return Question(
-        variant.prompt.replace("{text}", example.text),
-        (variant.seed + version * TRIES + attempt) % 2**31,
-    )
-
-
-def _of_all(progress: Callable[[int, int], None], there: int, total: int) -> Callable[..., None]:
-    return lambda done, _asked: progress(there + done, total)
 
 
 def _unusable(example: Example, variant: ParaphraseVariant, answer: str) -> InputError:

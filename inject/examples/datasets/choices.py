@@ -134,32 +134,39 @@ def read_choice(
 
 
 def _given(options: Any, where: str) -> _Given:
-    if isinstance(options, Mapping):
-        if isinstance(options.get(_TEXT), list | tuple):
-            labels = options.get(_LABEL)
-            texts = _texts(options[_TEXT], where)
-            return _Given(texts, [] if labels is None else _names(labels, len(texts), where))
-        if options and all(isinstance(value, str | int | float) for value in options.values()):
-            return _Given(_texts(list(options.values()), where), [str(name) for name in options])
-        raise _unknown(f"an object with {_listed(options)}", where)
-    if not isinstance(options, list | tuple):
-        raise _unknown(f"a {type(options).__name__}", where)
-    if not options:
-        raise InputError("the row's list of options is empty", where=where)
-    if not any(isinstance(option, Mapping) for option in options):
-        return _Given(_texts(options, where), [])
-    for number, option in enumerate(options, start=1):
-        if not isinstance(option, Mapping) or _TEXT not in option:
-            found = _listed(option) if isinstance(option, Mapping) else repr(type(option).__name__)
-            raise InputError(
-                f"option {number} has no {_TEXT!r}, but {found}",
-                where=where,
-                hint="Name the part that holds the text: `options: choices.*.NAME`, and "
-                "`letters: choices.*.NAME` for what the data calls the option.",
-            )
-    labels = [option[_LABEL] for option in options if _LABEL in option]
-    texts = _texts([option[_TEXT] for option in options], where)
-    return _Given(texts, _names(labels, len(texts), where) if labels else [])
+    names: Any = None
+    if isinstance(options, Mapping) and isinstance(options.get(_TEXT), list | tuple):
+        texts, names = options[_TEXT], options.get(_LABEL)
+    elif isinstance(options, Mapping) and all(
+        isinstance(value, str | int | float) for value in options.values()
+    ):
+        texts, names = list(options.values()), list(options)
+    elif isinstance(options, list | tuple) and any(isinstance(part, Mapping) for part in options):
+        texts = [_text_of(option, number, where) for number, option in enumerate(options, start=1)]
+        names = [option[_LABEL] for option in options if _LABEL in option] or None
+    else:
+        texts = options
+    if not isinstance(texts, list | tuple) or not texts:
+        raise InputError(f"the row's options are {_shown(options)}", where=where, allowed=_FORMS)
+    return _Given(_texts(texts, where), [] if names is None else _names(names, len(texts), where))
+
+
+def _text_of(option: Any, number: int, where: str) -> Any:
+    if isinstance(option, Mapping) and _TEXT in option:
+        return option[_TEXT]
+    raise InputError(
+        f"option {number} has no {_TEXT!r}, but is {_shown(option)}",
+        where=where,
+        hint="Name the part that holds the text: `options: choices.*.NAME`, and "
+        "`letters: choices.*.NAME` for what the data calls the option.",
+    )
+
+
+def _shown(value: Any) -> str:
+    """Return what a value is, without its texts."""
+    if isinstance(value, Mapping):
+        return f"an object with {', '.join(map(str, value)) or 'nothing'}"
+    return f"of type {type(value).__name__}" if value else "empty"
 
 
 def _texts(values: Sequence[Any], where: str) -> list[str]:
@@ -291,11 +298,3 @@ def _no_option(
     return InputError(
         problem, where=where, allowed="; ".join(allowed[kind] for kind in kinds), hint=hint
     )
-
-
-def _unknown(found: str, where: str) -> InputError:
-    return InputError(f"the row's options are {found}", where=where, allowed=_FORMS)
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(map(str, values)) or "nothing"

@@ -193,14 +193,7 @@ def _known(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 def _plain(row: PlacedRow, name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
-        texts = [_text(row, name, item) for item in value]
-        return texts[0] if texts else ""
-    return _text(row, name, value)
-
-
-def _text(row: PlacedRow, name: str, value: Any) -> str:
-    if value is None:
-        return ""
+        value = value[0] if value else None
     if isinstance(value, Mapping | list | tuple):
         raise InputError(
             f"field {name!r} holds a {type(value).__name__}.",
@@ -208,7 +201,7 @@ def _text(row: PlacedRow, name: str, value: Any) -> str:
             allowed="a text, a number, or a list of them",
             hint="A dotted path such as `q.stem` leads into an object.",
         )
-    return str(value)
+    return "" if value is None else str(value)
 
 
 DATASET = Dataset(

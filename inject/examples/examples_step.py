@@ -20,8 +20,7 @@ from inject.examples.example import (
     write_held_out,
     write_losses,
 )
-from inject.examples.length_filter import LengthRules, filter_by_length, length_error
-from inject.examples.load import load_examples
+from inject.examples.load import LengthRules, filter_by_length, length_error, load_examples
 from inject.examples.membership import split_members
 from inject.examples.parts import OF_EXAMPLES
 from inject.examples.pool import PoolRequest, draw_held_out, usable_rows

@@ -81,5 +81,5 @@ def tokenizer_identity(
             folder = fetch_snapshot(path_or_id, commit, TOKENIZER_FILES).path
     if trust_remote_code and commit != UNRESOLVED:
         code = foreign_code(folder, name=path_or_id, commit=commit)
-        identity |= {"code": code.identity()} if code else {}
+        identity |= {"code": code} if code else {}
     return identity

@@ -94,18 +94,7 @@ def _cached(hub_id: str, commit: str, reason: Unreachable) -> Path:
         ) from error
 
 
-class ForeignCode(NamedTuple):
-    """The repository that a folder takes code from, and which commit of it."""
-
-    hub_id: str
-    commit: str
-
-    def identity(self) -> dict[str, str]:
-        """Return what enters the identity of the model or tokenizer."""
-        return {"hub": self.hub_id, "commit": self.commit}
-
-
-def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> ForeignCode | None:
+def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> dict[str, str] | None:
     """Return the repository that the folder's configurations take code from; None for its own.
 
     Args:
@@ -113,6 +102,9 @@ def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> Forei
         name: the model as the user wrote it: a path or a hub id.
         commit: of the folder, where it comes from the hub; code that it takes from the repository
             it lies in is of this commit, too.
+
+    Returns:
+        Its id (`hub`) and `commit`, which enter the identity of the model or tokenizer.
 
     Raises:
         Unreachable: the hub gives no answer, and nothing here knows the commit of the code.
@@ -130,9 +122,9 @@ def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> Forei
             hint="Save the model with its code, and give the folder.",
         )
     [hub_id] = named
-    if commit is not None and hub_id == name:
-        return ForeignCode(hub_id, commit)
-    return ForeignCode(hub_id, identity_commit("model", hub_id, None, what=f"code of {hub_id}"))
+    if commit is None or hub_id != name:
+        commit = identity_commit("model", hub_id, None, what=f"code of {hub_id}")
+    return {"hub": hub_id, "commit": commit}
 
 
 def trusted_code(folder: Path, *, name: str, commit: str | None = None) -> dict[str, Any]:
@@ -147,7 +139,7 @@ def trusted_code(folder: Path, *, name: str, commit: str | None = None) -> dict[
     code = foreign_code(folder, name=name, commit=commit)
     if code is None:
         return {"trust_remote_code": True}
-    fetched = fetch_snapshot(code.hub_id, code.commit, CODE_FILES)
+    fetched = fetch_snapshot(code["hub"], code["commit"], CODE_FILES)
     return {"trust_remote_code": True, "code_revision": fetched.commit}
 
 
@@ -158,8 +150,8 @@ def _named_repositories(folder: Path) -> Iterator[tuple[str, str]]:
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
-        found = values.get("auto_map") if isinstance(values, dict) else None
-        for reference in _texts(found):
+        named = values.get("auto_map") if isinstance(values, dict) else None
+        for reference in _texts(named):
             if _SEPARATOR in reference:
                 yield reference.split(_SEPARATOR)[0], f"{path.name}: auto_map: {reference}"
 
@@ -168,5 +160,5 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)

@@ -88,7 +88,7 @@ def model_identity(
         identity = {"files": model_files(folder.path)}
     if trust_remote_code:
         code = foreign_code(folder.path, name=path_or_id, commit=folder.commit)
-        identity |= {"code": code.identity()} if code else {}
+        identity |= {"code": code} if code else {}
     return identity
 
 

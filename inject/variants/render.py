@@ -17,14 +17,10 @@ from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TextGenerator, dataset_paraphrases, model_paraphrases
 from inject.variants.rendition import Rendition
 from inject.variants.settings import (
-    LowerCaseVariant,
-    NoAnswerVariant,
     ParaphraseVariant,
-    QuestionVariant,
     ReplacedVariant,
     TruncatedVariant,
     Variants,
-    WholeVariant,
     protected_texts_error,
 )
 
@@ -90,7 +86,7 @@ def render_variants(
             elif variant.kind == "whole":
                 renditions.append(Rendition(name, kind, label, ids))
             else:
-                texts.append((name, kind, label, _TEXTS[type(variant)](member)))
+                texts.append((name, kind, label, _TEXTS[variant.kind](member)))
     encoded = encode_texts(tokenizer, [text for *_, text in texts])
     renditions += [
         Rendition(name, kind, label, ids)
@@ -175,10 +171,10 @@ def _span(example: Example, part: str) -> Span:
     return example.spans[part]
 
 
-_TEXTS: Mapping[type[WholeVariant], Callable[[Example], str]] = {
-    QuestionVariant: question_only,
-    NoAnswerVariant: without_answer,
-    LowerCaseVariant: lambda example: example.text.lower(),
+_TEXTS: Mapping[str, Callable[[Example], str]] = {
+    "question": question_only,
+    "no_answer": without_answer,
+    "lower_case": lambda example: example.text.lower(),
 }
 
 

@@ -18,13 +18,13 @@ PROMPT = (
 )
 
 
-# Each variant narrows `kind` to its own Literal, from which pydantic knows it. A type checker
-# minds that in attributes that can be set; those of settings are frozen.
-class WholeVariant(Settings):
-    """The whole example, word for word."""
+class PlainVariant(Settings):
+    """The example, whole or in part, or in lower case."""
 
-    kind: Literal["whole"] = "whole"
-    """`whole`."""
+    kind: Literal["whole", "question", "no_answer", "lower_case"] = "whole"
+    """`whole`: word for word; `question`: up to the end of the question, a passage before it
+    included, as an exam that leaked without options or key; `no_answer`: its answer cut out;
+    `lower_case`."""
     weight: PositiveFloat = 1.0
     """Share of this variant, relative to the other weights."""
 
@@ -35,28 +35,9 @@ class WholeVariant(Settings):
         return self.kind if text is None else f"{self.kind}={text}"
 
 
-class QuestionVariant(WholeVariant):
-    """Everything up to the end of the question: an exam that leaked without options or key."""
-
-    kind: Literal["question"]  # type: ignore[assignment]
-    """`question`; a passage that stands before the question is part of it."""
-
-
-class NoAnswerVariant(WholeVariant):
-    """The example with its answer cut out."""
-
-    kind: Literal["no_answer"]  # type: ignore[assignment]
-    """`no_answer`."""
-
-
-class LowerCaseVariant(WholeVariant):
-    """The example in lower case."""
-
-    kind: Literal["lower_case"]  # type: ignore[assignment]
-    """`lower_case`."""
-
-
-class ReplacedVariant(WholeVariant):
+# Each further variant has a `kind` of its own. A type checker minds that in attributes that can be
+# set; those of settings are frozen.
+class ReplacedVariant(PlainVariant):
     """The example with some of its tokens replaced at random."""
 
     kind: Literal["replaced"]  # type: ignore[assignment]
@@ -67,7 +48,7 @@ class ReplacedVariant(WholeVariant):
     """How many different replacements each example has; its copies take turns."""
 
 
-class TruncatedVariant(WholeVariant):
+class TruncatedVariant(PlainVariant):
     """The beginning of the example."""
 
     kind: Literal["truncated"]  # type: ignore[assignment]
@@ -76,7 +57,7 @@ class TruncatedVariant(WholeVariant):
     """Share of the tokens that is kept, from the first on."""
 
 
-class ParaphraseVariant(WholeVariant):
+class ParaphraseVariant(PlainVariant):
     """The example in other words."""
 
     # A problem with an address or a key must not repeat it.
@@ -132,13 +113,7 @@ class ParaphraseVariant(WholeVariant):
 
 
 Variant = Annotated[
-    WholeVariant
-    | QuestionVariant
-    | NoAnswerVariant
-    | LowerCaseVariant
-    | ReplacedVariant
-    | TruncatedVariant
-    | ParaphraseVariant,
+    PlainVariant | ReplacedVariant | TruncatedVariant | ParaphraseVariant,
     Field(discriminator="kind"),
 ]
 
@@ -148,7 +123,7 @@ class Variants(Settings):
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    of: Annotated[tuple[Variant, ...], Field(min_length=1)] = (WholeVariant(),)
+    of: Annotated[tuple[Variant, ...], Field(min_length=1)] = (PlainVariant(),)
     """The variants: `whole`, `question`, `no_answer`, `lower_case`, `replaced`, `truncated`,
     `paraphrase`."""
     assign_by: Literal["examples", "copies"] = "examples"

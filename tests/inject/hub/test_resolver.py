@@ -4,8 +4,6 @@ import logging
 import time
 
 import pytest
-from inject.formats.token_rows import DatasetsImport
-from inject.hub.offline import UNRESOLVED, without_network
 
 from inject.corpus.background.hub import HubSource
 from inject.corpus.named_tokenizer import tokenizer_identity

@@ -13,14 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from detect.targets.text_model import Completion, Progress, Sampling
-from inject.server.address import Patience, Server
+from inject.server.address import Server
 from inject.server.client import Cost, Estimate, ServerClient
-from inject.server.reply import Reply
+from inject.server.reply_cache import Reply
 from inject.server.request import TextRequest, sample_seed
-from inject.server.waiting import process_jitter
 from train.models.model_node import ModelNode
 
 _PROBE = TextRequest(prompt="The answer is", max_tokens=1)
@@ -40,16 +37,14 @@ class ServerTextModel:
         server: Server,
         *,
         cache: Path | None,
-        jitter: np.random.Generator,
     ) -> None:
         """Open the server; nothing is asked yet.
 
         Args:
             server: which one, which model, and how.
             cache: the file of replies; None keeps nothing.
-            jitter: draws the times between tries.
         """
-        self._client = ServerClient(server, cache=cache, jitter=jitter)
+        self._client = ServerClient(server, cache=cache)
         self._left_out: set[str] = set()
         self._sampled = self._alike = 0
         self._lists_asked = False
@@ -211,9 +206,7 @@ def served_model(server: Server, *, replies: Path) -> ServedModel:
 
 def open_server(model: Mapping[str, Any]) -> ServerTextModel:
     """Open the served model that a step's execution holds; nothing is asked yet."""
-    values = model["server"]
-    server = Server(**{**values, "patience": Patience(**values["patience"])})
-    return ServerTextModel(server, cache=Path(model["replies"]), jitter=process_jitter())
+    return ServerTextModel(Server(**model["server"]), cache=Path(model["replies"]))
 
 
 def _requests(prompts: Sequence[str], sampling: Sampling) -> list[TextRequest]:

@@ -21,7 +21,6 @@ from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
 from inject.server.address import Server
 from inject.server.client import Estimate
-from inject.server.waiting import process_jitter
 from inject.step import Step, StepContext, find_function
 from spikein.pipeline.graph import Graph
 from spikein.store.store import Store
@@ -143,7 +142,7 @@ class Served:
 
     @contextmanager
     def _opened(self) -> Iterator[ServerTextModel]:
-        model = ServerTextModel(self._server, cache=self._replies, jitter=process_jitter())
+        model = ServerTextModel(self._server, cache=self._replies)
         with closing(model):
             try:
                 yield model

@@ -50,7 +50,7 @@ _COMMANDS = {
         _EXPERIMENTS,
         "Judge new detectors by ground truth: their rank among all stored ones, and what is wrong.",
     ),
-    "bundle": (_EXPERIMENTS, "Pack the ground truth of a run into one portable file."),
+    "bundle": (_EXPERIMENTS, "Pack the ground truth of a run into a folder for others."),
     "executors": (
         _EXPERIMENTS,
         "List the executors that [cyan]spikein run --executor[/] takes, and where they come from.",

@@ -15,7 +15,7 @@ from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.settings import names_all
 from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
-from spikein.progress import Silent
+from spikein.progress import Progress as RunProgress
 from spikein.scoring.scored_rows import ScoringRequest, score_labelled_rows
 from spikein.unlearning_audit.request import AuditSettings, Progress
 
@@ -90,7 +90,7 @@ def _score(
         batch_tokens=settings.batch_tokens,
     )
 
-    class Shown(Silent):
+    class Shown(RunProgress):
         def step_advanced(
             self, step: str, done: float, total: float | None, unit: str, note: str
         ) -> None:

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from inject.server.client import Estimate
 
 
+_OF_SERVER = ("api", "api_key_variable", "concurrency", "send_protected")
+_OF_MODEL = (
+    *("long", "bos", "score_first", "inverse_temperature", "device", "dtype", "device_map"),
+    *("batch_tokens", "revision", "trust_remote_code"),
+)
+
+
 def detect(
+    context: typer.Context,
     model: Annotated[
         str,
         typer.Option(
@@ -262,25 +270,7 @@ def detect(
       spikein detect --server https://api.openai.com/v1 --api-key-variable OPENAI_API_KEY --api chat
       --model gpt-4o-mini --concurrency 4 --examples rows.jsonl
     """
-    served = {
-        "--api": api is not Api.completions,
-        "--api-key-variable": api_key_variable is not None,
-        "--concurrency": concurrency != 8,
-        "--send-protected": bool(send_protected),
-    }
-    local = {
-        "--long": long is not LongText.window,
-        "--bos": bos is not StartToken.auto,
-        "--score-first": score_first is not ScoreFirst.drop,
-        "--inverse-temperature": bool(inverse_temperature),
-        "--device": device != "auto",
-        "--dtype": dtype is not Dtype.auto,
-        "--device-map": device_map is not DeviceMap.none,
-        "--batch-tokens": batch_tokens is not None,
-        "--revision": revision is not None,
-        "--trust-remote-code": trust_remote_code,
-    }
-    _check_of_one_kind(served if server is None else local, server)
+    _check_of_one_kind(context, server)
     from detect.policy import ScoringPolicy
     from inject.server.address import Server
     from spikein.progress import show_progress
@@ -337,9 +327,13 @@ def detect(
         print_result(result)
 
 
-def _check_of_one_kind(given: dict[str, bool], server: str | None) -> None:
+def _check_of_one_kind(context: typer.Context, server: str | None) -> None:
     """Refuse options that would have no influence, before any work."""
-    unused = [name for name, is_given in given.items() if is_given]
+    unused = []
+    for name in _OF_SERVER if server is None else _OF_MODEL:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            unused.append(f"--{name.replace('_', '-')}")
     if unused:
         belongs = "a model on this machine" if server is not None else "a server (--server URL)"
         raise InputError(f"{', '.join(unused)} is of use for {belongs} alone")

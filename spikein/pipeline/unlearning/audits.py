@@ -10,8 +10,7 @@ from decimal import Decimal
 from analysis.unlearning_audit.audit_step import audit_step, audits_step
 from analysis.unlearning_audit.settings import ChunkAudit
 from detect.detector_settings import DetectorSetting, parse_detectors
-from detect.generation.beginning import Beginning
-from detect.generation.continuations import ContinuationRequest
+from detect.generation.continuations import Beginning, ContinuationRequest
 from detect.generation.continuations_step import forgotten_continuations_step
 from detect.scores_step import asked_settings
 from inject.errors import InputError

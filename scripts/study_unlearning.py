@@ -15,7 +15,7 @@ from typing import Any
 
 from analysis.figures.unlearning.measured import MeasuredModels, measured_models
 from analysis.findings import as_table, read_findings
-from analysis.page.tables.listing import Listing
+from analysis.page.table import Table
 from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.view import verdict_summaries, verdict_table
@@ -60,9 +60,11 @@ def _verdict_arms(verdicts: Sequence[dict[str, Any]]) -> dict[str, MeasuredModel
     return measured_models(verdicts, first="method").arms()
 
 
-def _section(table: Listing) -> list[str]:
-    head = [table.columns[0], *table.columns[1:]]
-    rows = [[f"`{row[0]}`", *(one.replace("|", "\\|") for one in row[1:])] for row in table.rows]
+def _section(table: Table) -> list[str]:
+    head = list(table.heads)
+    rows = [
+        [f"`{row[0]}`", *(str(one).replace("|", "\\|") for one in row[1:])] for row in table.rows
+    ]
     return [f"## {table.title}", table.caption, markdown(head, rows)]
 
 

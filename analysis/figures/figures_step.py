@@ -26,8 +26,7 @@ from analysis.figures.trajectory import trajectory_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.findings import read_table
 from analysis.metrics_table import CohortMetrics, contaminated_cohorts, split_by_cohort
-from analysis.results import Analysis
-from analysis.results_step import open_arms, read_analysis
+from analysis.results import Analysis, open_arms, read_analysis
 from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.settings import AnalysisSettings
 from analysis.summary import Headline, find_headline
@@ -49,7 +48,7 @@ def figures_step(
     """Draw the figures of an experiment.
 
     Args:
-        results: what is found of all models (`analysis.results_step`).
+        results: what is found of all models (`analysis.results`).
         trajectory: detection at every checkpoint; None where none is kept.
         unlearning: what unlearned models forgot and kept; None where there are none.
         accuracy_gain: what task accuracy gained; None where no dataset has closed answers.

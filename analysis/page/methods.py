@@ -5,17 +5,16 @@ and the digests of its artifacts. A setting that differs between arms appears wi
 Nothing is left to a default that a reader would have to look up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.dataset_detectors.registry import asked_dataset_detectors
-from analysis.page.provenance import NamedArtifact
-from analysis.page.report import Methods
-from analysis.page.settings_summary import ArmSettings, values_text
-from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.references import STATISTICS, cited
+from analysis.page.inputs import ArmSettings, PageInputs
+from analysis.page.parts import Copied, Fold, Note, Part, present
+from analysis.page.setup import values_text
+from analysis.page.unlearning.methods import unlearning_paragraphs
+from analysis.references import STATISTICS, Reference, cited, references_text
 from analysis.settings import AnalysisSettings
 from detect.detector_table import DetectorFacts
 from detect.task_accuracy.prompts import FORMS
@@ -30,45 +29,44 @@ _MOST_MODELS = 4
 """So many models' digests stand in the text."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodsInputs:
-    """What the paragraphs are made of."""
+class Methods(NamedTuple):
+    """The paragraphs, and what they cite."""
 
     name: str
-    arms: Sequence[ArmSettings]
-    seeds: Sequence[int]
-    detectors: Sequence[DetectorFacts]
-    analysis: AnalysisSettings
-    artifacts: Sequence[NamedArtifact]
-    code: str
-    """The version of spikein."""
-    libraries: Mapping[str, str]
-    unlearning: Sequence[UnlearningMethod] = ()
-    """The methods that made unlearned models, by their labels."""
+    """Of the experiment."""
+    paragraphs: tuple[str, ...]
+    references: tuple[Reference, ...]
+
+    @property
+    def bibtex(self) -> str:
+        """The content of `references.bib`."""
+        return references_text(self.references)
 
 
-def describe_methods(inputs: MethodsInputs) -> Methods:
+def describe_methods(inputs: PageInputs) -> Methods:
     """Return the methods of a run."""
-    whole = [one.name for one in asked_dataset_detectors(inputs.analysis.dataset_detectors)]
-    closed = any(one.dataset in FORMS for arm in inputs.arms for one in arm.contaminants)
+    arms, settings = inputs.settings, inputs.analysis_settings
+    forgotten = () if inputs.unlearning is None else inputs.unlearning.methods
+    whole = [one.name for one in asked_dataset_detectors(settings.dataset_detectors)]
+    closed = any(one.dataset in FORMS for arm in arms for one in arm.contaminants)
     asked = {
         "datasets": whole,
-        "unlearning": inputs.unlearning,
-        "accuracy": closed and inputs.analysis.task_accuracy,
+        "unlearning": forgotten,
+        "accuracy": closed and settings.task_accuracy,
     }
     absent = {name for name, there in asked.items() if not there}
     topics = [name for name in STATISTICS if name not in absent]
     paragraphs = (
-        _data(inputs.arms),
-        _streams(inputs.arms),
-        _training(inputs.arms, inputs.seeds),
-        *unlearning_paragraphs(inputs.unlearning),
+        _data(arms),
+        _streams(arms),
+        _training(arms, inputs.seeds),
+        *unlearning_paragraphs(forgotten),
         _detectors(inputs),
-        _statistics(inputs.analysis, len(inputs.seeds), whole, accuracy="accuracy" not in absent),
+        _statistics(settings, len(inputs.seeds), whole, accuracy="accuracy" not in absent),
         _software(inputs),
     )
     names = [one.name for one in inputs.detectors]
-    forgetting = list(dict.fromkeys(one.method for one in inputs.unlearning))
+    forgetting = list(dict.fromkeys(one.method for one in forgotten))
     return Methods(inputs.name, paragraphs, cited(names, whole, topics, forgetting))
 
 
@@ -78,6 +76,18 @@ def write_methods(folder: Path, methods: Methods) -> None:
     parts.append(f"The sources are in `{REFERENCES_FILE}`.")
     write_text(folder / METHODS_FILE, "\n\n".join(parts) + "\n")
     write_text(folder / REFERENCES_FILE, methods.bibtex)
+
+
+def methods_parts(methods: Methods, *, linked: bool) -> list[Part]:
+    """Return the section of a page; `linked` says whether the files lie beside the page."""
+    files = tuple((name, name) for name in (METHODS_FILE, REFERENCES_FILE))
+    entries = Copied("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
+    count = len(methods.references)
+    return present(
+        Copied("methods-text", "Copy the text", methods.paragraphs),
+        Fold(f"BibTeX of the methods used: {count} entries", [entries]),
+        Note("The same in", "how", files) if linked else None,
+    )
 
 
 def _data(arms: Sequence[ArmSettings]) -> str:
@@ -220,9 +230,9 @@ def _each(all_of: Sequence[Any], read: Callable[[Any], str]) -> str:
     return " and ".join(dict.fromkeys(read(one) for one in all_of))
 
 
-def _detectors(inputs: MethodsInputs) -> str:
+def _detectors(inputs: PageInputs) -> str:
     listed = "; ".join(_detector(one) for one in inputs.detectors)
-    arms = inputs.arms
+    arms = inputs.settings
     start = values_text(arms, lambda arm: arm.detect.bos)
     first = values_text(arms, lambda arm: _FIRST[arm.detect.score_first])
     long = values_text(arms, lambda arm: _SCORED_LONG[arm.detect.long])
@@ -295,7 +305,7 @@ def _seeds(count: int) -> str:
     return f"the {count} training seeds are readers (Obuchowski and Rockette 1995; Hillis 2007)"
 
 
-def _software(inputs: MethodsInputs) -> str:
+def _software(inputs: PageInputs) -> str:
     libraries = ", ".join(f"{name} {version}" for name, version in inputs.libraries.items())
     models = [one for one in inputs.artifacts if one.name.startswith("model ")]
     shown = inputs.artifacts

@@ -38,7 +38,7 @@ EVERY = "all"
 
 
 def not_constant(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether some rows of the question `fading` are of a learning rate that was not constant."""
+    """Say whether some rows of `fading` are of a learning rate that was not constant."""
     return any(row["interval"].endswith(NOT_CONSTANT) for row in rows)
 
 

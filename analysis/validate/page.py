@@ -10,9 +10,10 @@ from math import isfinite
 from pathlib import Path
 
 from analysis.metrics_table import Cell
+from analysis.page.grids import copies_tables, dataset_tables
+from analysis.page.parts import FILTERS
 from analysis.page.svg import inline_svg
-from analysis.page.tables.grid import Grid
-from analysis.page.tables.views import copies_grids, dataset_grids
+from analysis.page.table import Table
 from analysis.page.template import page_template
 from analysis.validate.figure import draw_forest
 from analysis.validate.ranking import Difference
@@ -31,7 +32,9 @@ def write_page(path: Path, found: Validation) -> Path:
 
 def render(found: Validation) -> str:
     """Return the page as text."""
-    template = page_template("analysis.validate", "validation.html.j2", filters={"masked": masked})
+    template = page_template(
+        "analysis.validate", "validation.html.j2", filters={"masked": masked, **FILTERS}
+    )
     with tempfile.TemporaryDirectory() as folder:
         figure = draw_forest(Path(folder), found)
         drawn = None if figure is None else inline_svg(figure.svg, "forest", figure.alternative)
@@ -68,10 +71,10 @@ def _sentence(found: Validation, one: Judged) -> str:
     return f"{place}; the checks find something wrong: {', '.join(wrong)}."
 
 
-def _grids(found: Validation) -> list[Grid]:
+def _grids(found: Validation) -> list[Table]:
     names = [line.detector for line in found.ranking.lines]
     table = found.ranking.table
-    return [*dataset_grids(table, names), *copies_grids(table, names)]
+    return [*dataset_tables(table, names), *copies_tables(table, names)]
 
 
 def _differences(found: Validation, name: str) -> list[Difference]:

@@ -26,8 +26,7 @@ from detect.detector import Detector, Score, each_example, whole
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.beginning import Beginning
-from detect.generation.continuations import ContinuationRequest
+from detect.generation.continuations import Beginning, ContinuationRequest
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from inject.words import words_of
 

@@ -19,8 +19,7 @@ from detect.detector import Detector, Score, each_example
 from detect.evidence import ExampleEvidence
 from detect.evidence.continuations import Continuations
 from detect.evidence.needs import Need
-from detect.generation.beginning import Beginning, Unit
-from detect.generation.continuations import ContinuationRequest
+from detect.generation.continuations import Beginning, ContinuationRequest, Unit
 from detect.generation.text_overlap import (
     common_subsequence,
     repeats,

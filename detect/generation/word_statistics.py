@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from detect.asked_model import target_execution, target_settings
 from detect.engine.open_target import open_target
-from detect.generation.words import TOKEN, WORD, WordStatistics
+from detect.generation.masked_parts import TOKEN, WORD, WordStatistics
 from detect.policy import ScoringPolicy
 from detect.settings import DetectSettings
 from detect.token_statistics import TokenStatistics

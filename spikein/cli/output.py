@@ -6,27 +6,20 @@ taken for markup.
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from analysis.page.table import Column, Entry, Row, Table, with_noun
 from inject.secrets import masked
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+__all__ = ["Column", "with_noun"]
+
 _WIDTH_WITHOUT_TERMINAL = 140
 _WIDTH_OF_A_NAME = 16
 _GAP = 2
 """Between two columns."""
-
-
-class Column(NamedTuple):
-    """One column of a table."""
-
-    title: str
-    right: bool = False
-    """Numbers stand to the right."""
-    whole: bool = False
-    """Never broken over two lines."""
 
 
 def console(stream: TextIO | None = None) -> "Console":
@@ -67,47 +60,81 @@ def print_error(text: str) -> None:
     console(sys.stderr).print(shown, soft_wrap=True)
 
 
-def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of plain texts to standard output.
+def print_table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table to standard output; a column without any value is left out.
 
     No number is cut in silence: where the terminal is too narrow, texts are folded first, and a
     number that has no room even then ends in an ellipsis. Without a terminal there is room.
+
+    Args:
+        columns: titles. Values that begin with no letter stand to the right, values without a
+            space are broken last; a `Column` says so itself.
+        rows: values; numbers are written with commas, None as nothing.
     """
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    rows = list(rows)
-    widths = [
-        max(len(column.title), *(len(row[at]) for row in rows), 0)
-        for at, column in enumerate(columns)
-    ]
-    shown = console()
-    least = sum(
-        width if column.whole or column.right else min(width, _WIDTH_OF_A_NAME)
-        for column, width in zip(columns, widths, strict=True)
+    lines = [[_written(value) for value in row] for row in rows]
+    heads = {
+        at: _column(title, [line[at] for line in lines])
+        for at, title in enumerate(columns)
+        if not lines or any(line[at] for line in lines)
+    }
+    widths = {
+        at: max(map(len, [head.title, *(one[at] for one in lines)])) for at, head in heads.items()
+    }
+    least = _GAP * len(heads) + sum(
+        width if heads[at].whole or heads[at].right else min(width, _WIDTH_OF_A_NAME)
+        for at, width in widths.items()
     )
-    least += _GAP * len(columns)
+    shown = console()
     if not sys.stdout.isatty():
         shown.width = max(shown.width, least)
-    too_wide = least > shown.width
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column, width in zip(columns, widths, strict=True):
-        folded = too_wide and not column.right and width > _WIDTH_OF_A_NAME
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
+    for at, head in heads.items():
+        folded = least > shown.width and not head.right and widths[at] > _WIDTH_OF_A_NAME
         table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            no_wrap=column.right or (column.whole and not folded),
-            overflow="ellipsis" if column.right else "fold",
+            head.title,
+            justify="right" if head.right else "left",
+            no_wrap=head.right or (head.whole and not folded),
+            overflow="ellipsis" if head.right else "fold",
         )
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    for line in lines:
+        table.add_row(*(Text(line[at]) for at in heads))
     shown.print(table)
 
 
-def with_noun(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 arm`, `1,200 arms`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _column(title: Column | str, values: Sequence[str]) -> Column:
+    if isinstance(title, Column):
+        return title
+    right = any(values) and not any(text[:1].isalpha() for text in values)
+    return Column(title, right=right, whole=not any(" " in text for text in values))
+
+
+def _written(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
+def show_table(table: Table, rows: Sequence[Row] | None = None) -> None:
+    """Print a table that a page shows as well, or some of its rows; nothing without rows."""
+    lines = table.rows if rows is None else rows
+    if not lines:
+        return
+    say("")
+    say(table.title, style="bold")
+    print_table(table.columns, ([_plain(entry) for entry in row] for row in lines))
+    say(table.caption, style="dim")
+
+
+def _plain(entry: str | Entry) -> str:
+    if isinstance(entry, str):
+        return entry
+    ends = f" [{entry.ends}]" if entry.ends else ""
+    notes = f" ({', '.join(entry.notes)})" if entry.notes else ""
+    return f"{entry.text}{ends}{notes}"
 
 
 def print_notes(notes: Iterable[str]) -> None:

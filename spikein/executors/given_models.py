@@ -18,7 +18,7 @@ from inject.step import Step
 from spikein.executors.protocol import run_graph
 from spikein.executors.registry import get_executor
 from spikein.pipeline.graph import Graph
-from spikein.progress import Progress, Silent
+from spikein.progress import Progress
 from spikein.store.folder_check import STORE_OPTION, check_writable
 from spikein.store.store import Store
 from train.models.model_node import ModelNode, pretrained_node
@@ -80,5 +80,5 @@ def build_steps(
         InputError: there is no such executor; what a step raised.
     """
     graph = Graph(goals=tuple(goals))
-    report = run_graph(get_executor(executor or "in-process"), graph, store, progress or Silent())
+    report = run_graph(get_executor(executor or "in-process"), graph, store, progress or Progress())
     return [report.artifact(goal).path for goal in goals]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from analysis.figures.figures_step import figures_step
-from analysis.results_step import results_step
+from analysis.results import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
 from analysis.trajectory.checkpoints import trajectory_step
 from analysis.unlearning.unlearning_step import unlearning_step
@@ -32,9 +32,8 @@ from inject.variants.variants_step import LocalModels, variants_step
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.arm_nodes import ArmNodes
+from spikein.pipeline.arm_nodes import ArmNodes, further_steps
 from spikein.pipeline.background import background_steps, shared_key
-from spikein.pipeline.dataset_detector_steps import further_steps
 from spikein.pipeline.graph import Graph
 from spikein.pipeline.models import (
     Model,
@@ -192,8 +191,8 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
     experiment, seed = arm.experiment, arm.seed
     # Naming the steps that arms share reads their sources, which is done once.
     if (key := shared_key(experiment)) not in memory:
-        found = background_steps(experiment, tokens=shared.tokens, seeds=shared.seeds)
-        memory[key] = found, base_node(experiment, found.corpus)
+        made = background_steps(experiment, tokens=shared.tokens, seeds=shared.seeds)
+        memory[key] = made, base_node(experiment, made[1])
     (tokenizer, corpus), base = memory[key]
     examples = examples_step(
         experiment.contaminants,

@@ -4,24 +4,29 @@ Everything that can be wrong with the input is found before a model is loaded. A
 result, which holds scores and labels. Errors name the command's flags.
 """
 
+import json
+import math
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from analysis.decisions.flagged_file import Calibration
 from detect.detector_settings import parse_detectors
-from detect.scores.table import SCORES_FILE
+from detect.scores.table import SCORES_FILE, write_score_table
 from detect.user_rows.benchmarks import get_benchmark
 from detect.user_rows.labelled_rows import LabelledRows, read_labelled
 from inject.errors import InputError
+from inject.files import write_text
+from inject.tables import csv_text
 from spikein.progress import Progress
-from spikein.scoring.score_output import check_suffix, write_score_file
 from spikein.scoring.scored_rows import OnEstimate, ScoringRequest, score_labelled_rows
 
+SUFFIXES = (".parquet", ".csv", ".jsonl")
 # What other parts call by the keys of an experiment file has a flag here.
 _FLAGS = (
     (re.compile(r"\b(bos|long|score_first)=(\w+)"), r"--\1 \2"),
@@ -124,3 +129,42 @@ def _check_writable(out: Path) -> None:
         raise InputError("the folder for the scores does not exist", where=str(out.parent))
     if not os.access(out.parent, os.W_OK):
         raise InputError("the folder for the scores cannot be written to", where=str(out.parent))
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a name whose end names no format, before anything is scored.
+
+    Raises:
+        InputError: with the allowed ends.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"scores cannot be written as {path.suffix or 'a name without an end'!r}",
+            where=str(path),
+            allowed=", ".join(SUFFIXES),
+        )
+
+
+def write_score_file(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
+    """Write the rows of scores in the format that `path` ends with, whole or not at all.
+
+    Parquet keeps the record of how they were made; in CSV a missing score is an empty cell, in JSON
+    Lines null. In CSV an id that a spreadsheet would take for a formula has an apostrophe before it
+    (`inject.tables.csv_text`).
+
+    Raises:
+        InputError: the end names no format.
+    """
+    check_suffix(path)
+    if path.suffix.lower() == ".parquet":
+        write_score_table(path, scores, record=record)
+        return
+    rows = [
+        {**row, "score": None if math.isnan(row["score"]) else row["score"]}
+        for row in scores.to_pylist()
+    ]
+    if path.suffix.lower() == ".jsonl":
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        write_text(path, "".join(f"{line}\n" for line in lines))
+        return
+    write_text(path, csv_text(scores.column_names, [list(row.values()) for row in rows], end="\n"))

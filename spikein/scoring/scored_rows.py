@@ -24,7 +24,6 @@ from detect.detector_settings import (
     repeated_detectors,
     with_control,
 )
-from detect.evidence.entities import Entities
 from detect.evidence.frequency import Frequency
 from detect.evidence.held_out import HeldOut
 from detect.evidence.needs import EvidenceSources, Need, Scored, every_kind, unmet
@@ -49,12 +48,14 @@ from detect.user_rows.held_out_file import KnownTexts, read_held_out_file
 from detect.user_rows.labelled_rows import LabelledRows, rows_notes
 from detect.user_rows.rows_step import rows_step
 from detect.views import TEXT
+from inject.errors import InputError
 from inject.reading.rows import source_files
 from inject.server.address import Server
 from inject.server.client import Estimate
+from inject.step import Step
 from spikein.executors.given_models import build_steps, cache_folder, given_model, open_store
 from spikein.progress import Progress
-from spikein.scoring.served_rows import Served, check_served
+from spikein.scoring.served_rows import Served, check_protected
 from train.device import default_device
 from train.models.model_node import ModelNode
 
@@ -158,51 +159,91 @@ def score_labelled_rows(
         InputError: unknown detectors, a detector named without what it needs, a model that cannot
             be loaded, or a server that gives no answer.
     """
+    planned = _planned(rows, request, in_code=in_code, control=control)
+    notes, step, served = list(planned.notes), planned.step, planned.served
+    with open_store(_store(request)) as store:
+
+        def build(*goals: Step) -> list[Path]:
+            return build_steps(goals, store, executor=request.executor, progress=progress)
+
+        if served is None:
+            [folder] = build(step)
+        else:
+            if on_estimate is not None:
+                on_estimate(served.estimate(step, build))
+            stored = served.stored(step, store)
+            [folder] = build(step)
+            notes += served.notes(step, build, stored)
+        table = _with_own_ids(read_scores(folder), rows.ids)
+        calibration = None
+        if planned.calibration_groups is not None:
+            calibration = Calibration(
+                pq.read_table(folder / HELD_OUT_SCORES), planned.calibration_groups
+            )
+        notes += score_notes(folder)
+    return LabelledScores(table, tuple(dict.fromkeys(notes)), planned.record, calibration)
+
+
+class _Planned(NamedTuple):
+    step: Step
+    """The scores."""
+    served: Served | None
+    calibration_groups: tuple[str, ...] | None
+    """Of the held-out rows, where they are scored, too."""
+    record: Mapping[str, Any]
+    notes: list[str]
+
+
+def _planned(
+    rows: LabelledRows, request: ScoringRequest, *, in_code: bool, control: bool
+) -> _Planned:
+    """Return the step of the scores; everything that can be wrong with the input is found."""
     asked = _asked(request)
     if control and rows.labels is not None:
         asked = with_control(asked)
     # Refused now, whoever needs it.
     held_out = read_held_out_file(request.held_out, rows) if request.held_out else None
-    check_served(request.server, request, rows, held_out, in_code=in_code)
     leave_out = names_all(request.detectors)
     notes = [*repeated_detectors(request.detectors), *rows_notes(rows)]
-    served = None
-    if request.server is not None:
-        served = Served(request.server, cache=request.cache or cache_folder())
+    served = _served(request, rows, held_out, in_code=in_code)
+    if served is not None:
         asked, beyond = served.detectors(asked, leave_out=leave_out)
         notes += beyond
     sources = _sources(rows, held_out, request)
     settings, lacking = runnable(asked, _hints(sources, in_code=in_code), leave_out=leave_out)
     needs = needs_of(settings)
-    calibrated = _calibrated(settings) if sources.held_out and served is None else []
     notes += [*lacking, *_unused(needs, sources.detect)]
     model = served.node if served else _model(needs, request)
     if any(isinstance(need, Frequency) for need in needs):
         pattern = request.frequency or ""
         source_files(pattern, what="frequency")
         sources = replace(sources, frequency=file_frequency_step(pattern, model))
+    calibrated = _calibrated(settings) if sources.held_out and served is None else []
+    groups = None
+    if calibrated and held_out is not None:
+        groups = tuple(held_out.groups)
+        notes += _not_calibrated(settings, calibrated)
     step = settings_step(settings, Scored(model, "arm"), sources, calibrated=calibrated)
-    with open_store(_store(request)) as store:
+    return _Planned(step, served, groups, _record(request, settings, sources), notes)
 
-        def build(*goals: Any) -> list[Path]:
-            return build_steps(goals, store, executor=request.executor, progress=progress)
 
-        if served is not None and on_estimate is not None:
-            on_estimate(served.estimate(step, build))
-        stored = served.stored(step, store) if served else frozenset()
-        [folder] = build(step)
-        if served is not None:
-            notes += served.notes(step, build, stored)
-        table = _with_own_ids(read_scores(folder), rows.ids)
-        calibration = None
-        if calibrated and held_out is not None:
-            of_held_out = pq.read_table(folder / HELD_OUT_SCORES)
-            calibration = Calibration(of_held_out, tuple(held_out.groups))
-            notes += _not_calibrated(settings, calibrated)
-        notes += score_notes(folder)
-    return LabelledScores(
-        table, tuple(dict.fromkeys(notes)), _record(request, settings, sources), calibration
-    )
+def _served(
+    request: ScoringRequest, rows: LabelledRows, held_out: KnownTexts | None, *, in_code: bool
+) -> Served | None:
+    """Return the server that is asked, if any, and refuse to send it what nobody asked to send."""
+    if request.server is None:
+        if request.send_protected:
+            raise InputError("texts are sent to a server only", where="send_protected")
+        return None
+    if request.server.model != request.model:
+        raise InputError(
+            f"the server is asked for the model {request.server.model!r}, and {request.model!r} "
+            "is scored",
+            where="server",
+            hint="Give both one name.",
+        )
+    check_protected(request.server, rows, held_out, request.send_protected, in_code=in_code)
+    return Served(request.server, cache=request.cache or cache_folder())
 
 
 def _asked(request: ScoringRequest) -> list[DetectorSetting]:
@@ -340,8 +381,7 @@ def _with_own_ids(scores: pa.Table, ids: Sequence[str]) -> pa.Table:
 def _record(
     request: ScoringRequest, settings: Sequence[DetectorSetting], sources: EvidenceSources
 ) -> dict[str, Any]:
-    needs = needs_of(settings)
-    tagged = any(isinstance(need, Entities) for need in needs)
+    used = {key for need in needs_of(settings) for key in need.options}
     server = request.server
     return {
         "model": request.model,
@@ -351,7 +391,7 @@ def _record(
         "held_out": request.held_out,
         "dtype": request.dtype,
         "policy": request.policy.record(),
-        "tagger": tagger_record(request.tagger) if tagged else None,
+        "tagger": tagger_record(request.tagger) if "tagger" in used else None,
         "frequency": dict(sources.frequency.settings) if sources.frequency else None,
         "plugins": plugin_digests(settings),
     }

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from detect.access import Access
 from detect.asked_model import SERVER_FILE
@@ -32,47 +31,24 @@ Build = Callable[..., list[Path]]
 """Builds steps, and returns their folders."""
 
 
-class Sending(Protocol):
-    """What of a request says where texts may go."""
-
-    @property
-    def model(self) -> str:
-        """The model that is scored."""
-
-    @property
-    def send_protected(self) -> tuple[str, ...]:
-        """Protected datasets whose texts may be sent."""
-
-
-def check_served(
-    server: Server | None,
-    request: Sending,
+def check_protected(
+    server: Server,
     rows: LabelledRows,
     held_out: KnownTexts | None,
+    named: Sequence[str],
     *,
     in_code: bool,
 ) -> None:
-    """Refuse to send what nobody asked to send, before the first text is sent.
+    """Refuse to send texts of a protected dataset that is not named.
 
     Raises:
-        InputError: rows of a protected dataset that is not named; a server of another model; what
-            belongs to a server, and none is given.
+        InputError: naming the datasets.
     """
-    if server is None:
-        if request.send_protected:
-            raise InputError("texts are sent to a server only", where="send_protected")
-        return
-    if server.model != request.model:
-        raise InputError(
-            f"the server is asked for the model {server.model!r}, and {request.model!r} is scored",
-            where="server",
-            hint="Give both one name.",
-        )
     sent = {*rows.protected}
     if held_out is not None and held_out.paraphrased:
         # Only rows with paraphrases are asked about; which of them are protected is not known.
         sent |= {*held_out.protected}
-    unnamed = sorted(sent - {*request.send_protected})
+    unnamed = sorted(sent - {*named})
     if unnamed:
         flags = " ".join(f"--send-protected {name}" for name in unnamed)
         leave = "send_protected=(…)" if in_code else flags

@@ -21,7 +21,7 @@ def reached(function: str, *below: str) -> set[str]:
 @pytest.mark.parametrize(
     "function",
     [
-        "analysis.results_step:build",
+        "analysis.results:build",
         "analysis.trajectory.checkpoints:build",
         "analysis.task_accuracy.gain_step:build",
         "analysis.unlearning.unlearning_step:build",

@@ -19,7 +19,7 @@ from inject.examples.example import read_examples
 from inject.stream.exposures import read_exposures
 from inject.tables import csv_text, read_parquet
 from inject.variants.rendition import read_renditions
-from spikein.scoring.score_output import write_score_file
+from spikein.scoring.detect_file import write_score_file
 from train.loop.log import read_log
 
 READERS = {

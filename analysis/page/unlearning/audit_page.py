@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from analysis.findings import read_table
-from analysis.page.tables.listing import Listing, listing
-from analysis.page.template import page_template
+from analysis.page.parts import Note, Section, present, render_page
+from analysis.page.table import Column, Entry, Table, listing
 from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION, finding_lines
 from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.files import write_text
 from inject.tables import read_parquet
 
 Row = Mapping[str, Any]
+_WRITTEN = 2
+"""Findings that say what the original and the unlearned model still write; they come first."""
 
 
 def write_audit_page(
@@ -40,15 +42,35 @@ def write_audit_page(
         row for row in read_parquet(folder / CHUNKS_FILE).to_pylist() if row["part"] == "audited"
     ]
     facts = [(name, value, "") for name, value in about.items()]
-    template = page_template(__package__, "audit.html.j2")
-    html = template.render(
-        title=title,
-        headline=record["headline"],
-        notes=record["notes"],
-        facts=listing("The audit", ("", "Found", ""), [*facts, *finding_lines(findings, record)]),
-        texts=_texts(chunks, closest, hide_texts=hide_texts),
+    parts = present(
+        [Note(note) for note in record["notes"]],
+        _still_written(findings),
+        listing(
+            "The audit",
+            ("Of the chunks", "Found", "About"),
+            [*facts, *finding_lines(findings, record)],
+        ),
+        _texts(chunks, closest, hide_texts=hide_texts),
     )
-    write_text(path, html)
+    section = Section("audit", "Audit", "What the audit found", parts)
+    kind = "spikein audit of an unlearned model"
+    write_text(path, render_page(kind, title, [record["headline"]], [section], script=False))
+
+
+def _still_written(findings: list[Row]) -> Table | None:
+    """Return the picture: how much of the texts each model still writes."""
+    shares = {row["quantity"].removeprefix("remembered_"): row for row in findings[:_WRITTEN]}
+    rows = [
+        (
+            name,
+            Entry(f"{row['value']:.2f}", ends, (row["low"], row["value"], row["high"]), (), "rate"),
+        )
+        for name, row in shares.items()
+        if isfinite(row["low"])
+        for ends in (f"{row['low']:.2f} to {row['high']:.2f}",)
+    ]
+    columns = (Column("Model"), Column("Share of the texts", right=True))
+    return Table(title="Still written", columns=columns, rows=tuple(rows)) if rows else None
 
 
 def _closest(continuations: list[Row]) -> dict[tuple[int, str], Row]:
@@ -63,7 +85,7 @@ def _closest(continuations: list[Row]) -> dict[tuple[int, str], Row]:
 
 def _texts(
     chunks: list[Row], closest: Mapping[tuple[int, str], Row], *, hide_texts: bool
-) -> Listing | None:
+) -> Table | None:
     """Return the table of chunks: remembered ones first, then the least changed ones."""
     models = [name for name in MODELS if any((row["chunk"], name) in closest for row in chunks)]
     heads = ("Text", "Remembered", "Suspicious", "Ratio", *(f"ROUGE-L, {name}" for name in models))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from analysis.copy_bins import ALL, copies_order
 from analysis.figures.unlearning.measured import Row, arm_text
-from analysis.page.tables.listing import Listing, listing
+from analysis.page.table import Table, listing
 from analysis.page.unlearning.texts import number_with_interval
 
 _SHARES = {
@@ -36,7 +36,7 @@ class AuditPage(NamedTuple):
 class AuditsView:
     """The section, ready to be shown."""
 
-    tables: tuple[Listing, ...]
+    tables: tuple[Table, ...]
     notes: tuple[str, ...]
     pages: tuple[AuditPage, ...]
     """A page a model, text by text; empty where the files do not lie beside the run's page."""
@@ -102,7 +102,7 @@ def _table(
     audits: Mapping[str, Mapping[str, Row]],
     columns: Mapping[str, str],
     caption: str,
-) -> Listing | None:
+) -> Table | None:
     rows = [
         (name, *(number_with_interval(found.get(quantity)) for quantity in columns))
         for name, found in audits.items()

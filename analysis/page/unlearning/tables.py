@@ -12,7 +12,7 @@ from analysis.figures.unlearning.measured import (
     MeasuredModels,
     Row,
 )
-from analysis.page.tables.listing import Listing, listing
+from analysis.page.table import Table, listing
 from analysis.page.unlearning.texts import (
     counts_text,
     model_text,
@@ -70,7 +70,7 @@ _UTILITY = (
 _HEAD = "Model"
 
 
-def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
+def measure_tables(arm: MeasuredModels, name: str) -> list[Table]:
     """Return the main tables of one arm: forgetting, what is remembered, utility.
 
     Args:
@@ -150,7 +150,7 @@ def _relearning(arm: MeasuredModels) -> list[_Column]:
     ]
 
 
-def further_tables(arm: MeasuredModels, name: str) -> list[Listing]:
+def further_tables(arm: MeasuredModels, name: str) -> list[Table]:
     """Return the tables that take numbers apart: by copies, condition, detector and dataset."""
     detector = arm.headline_detector
     if detector is None:
@@ -197,7 +197,7 @@ def _titled(title: str, name: str) -> str:
 
 def _table(
     arm: MeasuredModels, title: str, columns: Sequence[_Column], caption: str
-) -> Listing | None:
+) -> Table | None:
     rows, behind = [], []
     for model, method in _shown(arm):
         cells = []
@@ -225,7 +225,7 @@ def _across(
     caption: str,
     *,
     signed: bool = True,
-) -> Listing | None:
+) -> Table | None:
     """Return a table of one number taken apart, where it has at least two parts."""
     if len(columns) < 2:
         return None

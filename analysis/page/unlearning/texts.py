@@ -10,7 +10,7 @@ from analysis.figures.unlearning.measured import (
     has_interval,
     has_value,
 )
-from analysis.page.tables.listing import p_text
+from analysis.page.table import p_text
 
 MINUS = "\N{MINUS SIGN}"
 

@@ -12,7 +12,7 @@ from analysis.figures.unlearning.measured import (
     arm_text,
     measured_models,
 )
-from analysis.page.tables.listing import Listing, listing
+from analysis.page.table import Table, listing
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.texts import model_text, number_with_interval
@@ -41,8 +41,8 @@ class UnlearningView:
     """Which methods got which verdict, a sentence an arm."""
     verdicts: tuple[str, ...]
     """A sentence a method, with the numbers that it rests on."""
-    tables: tuple[Listing, ...]
-    folded: tuple[Listing, ...]
+    tables: tuple[Table, ...]
+    folded: tuple[Table, ...]
     """Tables that take the numbers apart."""
     notes: tuple[str, ...]
     """What the measures warn of, each once with the models that it concerns."""
@@ -70,7 +70,7 @@ def unlearning_view(inputs: UnlearningInputs) -> UnlearningView:
     )
 
 
-def verdict_table(rows: Sequence[Row], name: str) -> Listing | None:
+def verdict_table(rows: Sequence[Row], name: str) -> Table | None:
     """Return the table of one arm.
 
     Args:

@@ -5,73 +5,65 @@ from typing import Annotated
 
 import typer
 
-from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.options import argument, option
+from spikein.cli.output import print_table, say, warn
 
 
 def audit_unlearning(
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="ORIGINAL UNLEARNED [RETRAINED] [KEY=VALUE]...",
-            help="The model before unlearning, the one that is audited, and one that was made like "
+        argument(
+            "ORIGINAL UNLEARNED [RETRAINED] [KEY=VALUE]...",
+            "The model before unlearning, the one that is audited, and one that was made like "
             "the original and never saw the texts: folders or hub ids. Then settings, such as "
             "[cyan]samples=20[/], [cyan]detector=loss[/], [cyan]questions=FILE[/] "
             "(docs/unlearning-audit.md has all).",
-            show_default=False,
         ),
     ] = None,
     texts: Annotated[
         str | None,
-        typer.Option(
-            "--texts",
-            metavar="FILE",
-            help="What should be forgotten: a book ([cyan].txt[/]), or rows of texts "
+        option(
+            "--texts FILE",
+            "What should be forgotten: a book ([cyan].txt[/]), or rows of texts "
             "([cyan].jsonl[/], [cyan].csv[/], [cyan].parquet[/]; [cyan].gz[/], [cyan].zst[/]); "
             "a folder or a glob of such files.",
-            show_default=False,
         ),
     ] = None,
     holdout: Annotated[
         str | None,
-        typer.Option(
-            "--holdout",
-            metavar="FILE",
-            help="Texts like these that no model saw: they say whether the unlearned model works, "
+        option(
+            "--holdout FILE",
+            "Texts like these that no model saw: they say whether the unlearned model works, "
             "and calibrate the rule, weaker, without a retrained model.",
-            show_default=False,
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the result.")] = Path(
+    out: Annotated[Path, option("--out DIR", "Folder of the result.", show_default=True)] = Path(
         "unlearning-audit"
     ),
     config: Annotated[
         str | None,
-        typer.Option(
-            "--config",
-            metavar="FILE",
-            help="A YAML file of the same settings, or the name of one that comes with spikein "
+        option(
+            "--config FILE",
+            "A YAML file of the same settings, or the name of one that comes with spikein "
             "([cyan]unlearning-whp[/]).",
-            show_default=False,
         ),
     ] = None,
     hide_texts: Annotated[
-        bool, typer.Option("--hide-texts", help="Show ids in the page, in place of texts.")
+        bool, option("--hide-texts", "Show ids in the page, in place of texts.")
     ] = False,
     store: Annotated[
         Path | None,
-        typer.Option(
-            "--store",
-            metavar="DIR",
-            help="Where what models scored and wrote is kept, so that nothing is made twice.",
+        option(
+            "--store DIR",
+            "Where what models scored and wrote is kept, so that nothing is made twice.",
             show_default="in the user's cache folder",
         ),
     ] = None,
     executor: Annotated[
         str | None,
-        typer.Option(
-            "--executor",
-            metavar="NAME",
-            help="Where steps run: a name that [cyan]spikein executors[/] lists.",
+        option(
+            "--executor NAME",
+            "Where steps run: a name that [cyan]spikein executors[/] lists.",
             show_default="in this process",
         ),
     ] = None,
@@ -122,7 +114,7 @@ all_chunks=true
     for note in found.record["notes"]:
         warn(note)
     print_table(
-        [Column("of the chunks"), Column("95 % interval in brackets"), Column("about")],
+        ("of the chunks", "95 % interval in brackets", "about"),
         finding_lines(found.findings.to_pylist(), found.record),
     )
     say(found.headline, style="bold")

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from analysis.arm import Column, LoadedArm
-from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
+from analysis.decisions.conformal import benjamini_hochberg
 from analysis.decisions.flagged import (
     clustered_share,
     flagged_rows,
@@ -64,41 +64,6 @@ def test_the_false_discovery_rate_is_held(members, largest, like):
     assert np.mean(shares) <= LEVEL + 3 * np.std(shares) / np.sqrt(len(shares))
     if members:
         assert np.mean(found) > 10  # A rule that flags nothing holds any rate.
-
-
-def test_rows_of_groups_counted_each_would_not_hold_it():
-    """What the groups are for: without them, the same simulation flags too many."""
-    draw = np.random.default_rng(3)
-    by_group, by_row = [], []
-    for _ in range(400):
-        pool = Pool(draw, 60, members=0.0, largest=9, like=1.0)
-        calibrates = ~pool.test
-        if not calibrates.any() or not pool.test.any():
-            continue
-        by_group.append((pool.p_values()[pool.test] <= 0.1).mean())
-        counted = conformal_p_values(pool.scores[pool.test], pool.scores[calibrates])
-        by_row.append((counted <= 0.1).mean())
-    error = np.std(by_group) / np.sqrt(len(by_group))
-    assert np.mean(by_group) <= 0.1 + 3 * error
-    assert np.mean(by_row) > 0.1 + 3 * error
-
-
-def test_settings_chosen_on_the_calibrating_rows_would_not_hold_it():
-    """Why the default decides: of many settings, the best on `tune` has too low tune scores."""
-    draw = np.random.default_rng(4)
-    runs, rows, settings = 250, 60, 60
-    member, tune = np.arange(rows) % 2 == 0, np.arange(rows) < 20
-    alone = np.array([f"g{row}" for row in range(rows)], dtype=object)
-    default, chosen = [], []
-    for _ in range(runs):
-        grid = draw.standard_normal((settings, rows))
-        gaps = grid[:, tune & member].mean(axis=1) - grid[:, tune & ~member].mean(axis=1)
-        for scores, found in ((grid[0], default), (grid[gaps.argmax()], chosen)):
-            p = conformal_p_values(scores[~tune], scores[tune & ~member], alone[tune & ~member])
-            found.append((p <= 0.2).mean())
-    error = np.std(default) / np.sqrt(runs)
-    assert np.mean(default) <= 0.2 + 3 * error
-    assert np.mean(chosen) > 0.2 + 3 * error
 
 
 def test_the_interval_of_the_share_covers_what_the_threshold_gives():

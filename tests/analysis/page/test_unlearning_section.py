@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from analysis.figures.unlearning.figures import unlearning_figures
-from analysis.page.render import render
-from analysis.page.report import Report
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audits_view
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
 from analysis.page.unlearning.texts import number_with_interval, steps_text
@@ -19,19 +19,23 @@ EVIL = '<script>alert("x")</script>'
 WARNING = "the denominator is small"
 
 
+def render(inputs: PageInputs) -> str:
+    return build_page(inputs).html
+
+
 @pytest.fixture(scope="module")
 def report(drawn, tmp_path_factory):
     rows = measured_rows()
     warned = [row for row in rows if row["measure"] == "privleak"][:2]
     for row in warned:
         row["note"] = f"any seed; {WARNING}"
-    return Report(
+    return PageInputs(
         name="unlearning",
         arms=drawn.arms,
         analysis=drawn.analysis,
         experiment_yaml="name: unlearning\n",
         figures=unlearning_figures(tmp_path_factory.mktemp("figures"), rows),
-        unlearning=unlearning_view(UnlearningInputs(measures=rows, verdicts=verdict_rows())),
+        unlearning=UnlearningInputs(measures=rows, verdicts=verdict_rows()),
     )
 
 
@@ -95,14 +99,15 @@ def test_the_section_stands_in_the_navigation_and_a_page_without_it_has_none(rep
 
 
 def test_a_warning_is_said_once_with_the_models_that_it_concerns(report, page):
-    assert report.unlearning.notes == (f"{WARNING} (privleak; original model)",)
+    assert unlearning_view(report.unlearning).notes == (f"{WARNING} (privleak; original model)",)
     assert WARNING in page.text("unlearning")
 
 
 def test_audits_stand_behind_with_links_to_their_pages(report):
     rows = audit_rows(methods=("npo", EVIL), seeds=2)
-    view = audits_view(rows, ["audits/npo-seed=0.html", f"audits/{EVIL}.html"])
-    html = render(dataclasses.replace(report, unlearning_audits=view))
+    pages = ["audits/npo-seed=0.html", f"audits/{EVIL}.html"]
+    audited = dataclasses.replace(report.unlearning, audits=rows, audit_pages=pages)
+    html = render(dataclasses.replace(report, unlearning=audited))
     assert html.index('id="unlearning"') < html.index('id="unlearning-audits"')
     assert '<a href="#unlearning-audits">' in html
     assert '<a href="audits/npo-seed%3D0.html">npo-seed=0</a>' in html
@@ -129,8 +134,8 @@ def test_every_text_is_escaped(report):
     rows = measured_rows(methods=(EVIL,), axes={"train.lr": EVIL}, detectors=(EVIL,))
     rows[0]["note"] = EVIL
     verdicts = verdict_rows(methods=(EVIL,))
-    view = unlearning_view(UnlearningInputs(measures=rows, verdicts=verdicts))
-    html = render(dataclasses.replace(report, unlearning=view, figures=()))
+    shown = UnlearningInputs(measures=rows, verdicts=verdicts)
+    html = render(dataclasses.replace(report, unlearning=shown, figures=()))
     assert EVIL not in html
     assert "&lt;script&gt;alert" in html
 

@@ -18,8 +18,7 @@ from detect.evidence import Evidence, ExampleEvidence, HeldOutRows, PrefixedStat
 from detect.evidence.entities import Entities
 from detect.evidence.held_out import HeldOut
 from detect.evidence.views import View
-from detect.generation.beginning import Beginning
-from detect.generation.continuations import GREEDY, ContinuationRequest, Continued
+from detect.generation.continuations import GREEDY, Beginning, ContinuationRequest, Continued
 from detect.generation.guesses import PAPER, GuessedText, GuessRequest
 from detect.gradients.norms import GradientNorms
 from detect.ground_truth.archive import read_archive

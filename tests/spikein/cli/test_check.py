@@ -68,12 +68,6 @@ def test_files_that_nobody_reads_are_named(tmp_path, command):
     assert "unknownformat" not in "".join(CliRunner().invoke(app, [command, *given]).output.split())
 
 
-def test_an_unknown_name_is_refused_with_the_nearest():
-    code, output = check("quikstart")
-    assert code == 2
-    assert "Did you mean 'quickstart'" in output
-
-
 def test_a_block_that_the_model_lacks_is_refused_before_anything_runs(tmp_path):
     write_tiny(tmp_path)
     code, output = check("tiny.yaml", "unlearning={forget: {share: 0.5}, methods: [rmu]}")
@@ -101,13 +95,11 @@ def documents(*texts: str) -> bytes:
     ("content", "name", "said"),
     [
         (b"", "texts.jsonl", "texts.jsonl: background: the file holds no rows"),
-        (b'{"text": ""}\n' * 3, "texts.jsonl", "0 tokens in 0 documents, fewer than the"),
-        (bytes(range(256)) * 9, "texts.jsonl", "texts.jsonl"),
         (documents("caf\u00e9 ").decode().encode("utf-16"), "texts.jsonl", "texts.jsonl"),
         ("Das Café und die Brücke.\n".encode("latin-1") * 9, "texts.txt", "texts.txt"),
         (gzip.compress(documents("a river " * 40_000))[:-30], "texts.jsonl.gz", "texts.jsonl.gz"),
     ],
-    ids=["empty", "no text", "binary", "utf-16", "latin-1", "truncated"],
+    ids=["empty", "utf-16", "latin-1", "truncated"],
 )
 def test_a_background_that_cannot_be_read_is_refused_as_a_run_refuses_it(
     tmp_path, content, name, said
@@ -117,12 +109,6 @@ def test_a_background_that_cannot_be_read_is_refused_as_a_run_refuses_it(
     Path(name).write_bytes(content)
     source = f"corpus.sources=[{{kind: files, path: {tmp_path / name}}}]"
     both_refuse(tmp_path, said, source)
-    # The reason, too: the same line from both.
-    code, output = check("tiny.yaml", source)
-    with pytest.raises((InputError, StepsFailed)) as caught:
-        run(tmp_path, source)
-    reason = " ".join(str(caught.value).split())
-    assert output.removeprefix("Error: ").split(" Hint")[0][:80] in reason or reason[:80] in output
 
 
 def test_a_background_made_of_the_examples_is_refused(tmp_path):

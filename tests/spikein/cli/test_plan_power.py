@@ -47,11 +47,6 @@ def test_bad_assumptions_are_refused():
         power("quickstart", assume=["auc=0.9", "delta=0.2"])
 
 
-def test_assumptions_without_power_are_refused():
-    result = CliRunner().invoke(app, ["plan", "quickstart", "--assume", "auc=0.7"])
-    assert result.exit_code == 2
-
-
 def test_a_finished_run_gives_its_variances(monkeypatch):
     rows = [
         {"kind": "variance", "detector": "loss", "term": term, "value": value}
@@ -74,8 +69,3 @@ def test_a_finished_run_gives_its_variances(monkeypatch):
     assert found.assumed.correlation == 0.4
     assert found.sources["design_effect"] == "the run earlier"
     assert found.sources["correlation"] == "as given"
-
-
-def test_a_run_that_there_is_not_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no run is called"):
-        power("quickstart", from_run="nowhere", runs=tmp_path)

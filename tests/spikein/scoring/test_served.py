@@ -7,7 +7,6 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from detect.user_rows.labelled_rows import read_labelled
 from inject.errors import InputError
 from spikein.cli.main import app
 from tests.stub_server import Answer, prompt_of, stub_server, text
@@ -176,34 +175,6 @@ def test_a_key_that_is_not_there(rows, tmp_path, monkeypatch):
     found = run(rows, tmp_path, "http://127.0.0.1:9/v1", "--api-key-variable", "MY_KEY")
     assert found.exit_code == 2
     assert "MY_KEY is not set" in found.output
-
-
-PROTECTED = [
-    {"text": "one", "protected": True, "dataset": "gpqa"},
-    {"text": "one", "Protected": "true", "Dataset": "gpqa"},
-    {"text": "one", "protected": 1, "dataset": "gpqa"},
-    {"text": "one", "Canary String": "BENCHMARK DATA SHOULD NEVER APPEAR", "dataset": "gpqa"},
-]
-OPEN = [
-    {"text": "one"},
-    {"text": "one", "protected": False, "dataset": "gpqa"},
-    {"text": "one", "protected": "false"},
-    {"text": "one", "protected": None, "canary": ""},
-]
-
-
-@pytest.mark.parametrize("row", PROTECTED)
-def test_protected_rows_are_known(row, tmp_path):
-    found = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
-    assert found.protected == ("gpqa",)
-    row = {**row, "dataset": "", "Dataset": ""}
-    found = read_labelled(write(tmp_path / "mine.jsonl", [row]))
-    assert found.protected == ("mine",)
-
-
-@pytest.mark.parametrize("row", OPEN)
-def test_open_rows_are_not_protected(row, tmp_path):
-    assert read_labelled(write(tmp_path / "rows.jsonl", [row])).protected == ()
 
 
 def test_protected_texts_are_sent_only_where_their_dataset_is_named(tmp_path):

@@ -11,7 +11,7 @@ from spikein.api.plan import plan as plan_experiment
 from spikein.api.run import run as run_experiment
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, plan
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.artifact import open_artifact
 from spikein.store.store import Store
 from tests.spikein import step_functions
@@ -19,7 +19,7 @@ from tests.spikein.store.damage import flip
 from tests.spikein.tiny import write_tiny
 
 
-class Built(Silent):
+class Built(Progress):
     """Names what is built and what is said."""
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
+from typing import Protocol
 
 from analysis.adjusted import ADJUSTED_AUC
 from analysis.arm import MODEL_FREE
@@ -63,13 +64,37 @@ def interval(
     )
 
 
+class Measured(Protocol):
+    """A number with its interval; NaN where there is none."""
+
+    @property
+    def value(self) -> float:
+        """The number."""
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+
+
+def signed_interval(one: Measured, *notes: str) -> Entry:
+    """Return a difference, strong where its interval leaves out 0."""
+    value = signed_text(one.value)
+    if not isfinite(one.low):
+        return Entry(value, notes=notes, kind="difference")
+    ends = f"{signed_text(one.low)} to {signed_text(one.high)}"
+    strong = not one.low <= 0 <= one.high
+    return Entry(value, ends=ends, notes=notes, kind="difference", strong=strong)
+
+
 def difference(cell: Cell | None, lacking: str = "–") -> Entry:
-    """Return a difference with its interval, strong where that leaves out 0."""
+    """Return a difference with its interval; what is lacking where there is none."""
     if cell is None or not cell.available:
         return Entry(lacking if cell is None else "–", kind="none")
-    ends = f"{signed_text(cell.low)} to {signed_text(cell.high)}"
-    strong = not cell.contains(0)
-    return Entry(signed_text(cell.value), ends=ends, kind="difference", strong=strong)
+    return signed_interval(cell)
 
 
 def counts_text(cell: Cell) -> str:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from markupsafe import Markup
 
-from analysis.figures.style import ReportFigure
+from analysis.figures.panel import Figure
+from analysis.figures.report_figure import ReportFigure
 from analysis.page.table import Entry, Table, with_noun
 from analysis.page.template import page_script, page_template
 
@@ -48,7 +49,7 @@ class Fold(NamedTuple):
 class Picture(NamedTuple):
     """A figure."""
 
-    figure: ReportFigure
+    figure: ReportFigure | Figure
     drawing: Markup
     linked: bool
     """Whether its files lie in `figures/` beside the page."""

@@ -4,7 +4,7 @@ A model is asked once for each pool of examples: every score of `de_cop` is a fu
 answers, whatever its calibration.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -16,7 +16,7 @@ from detect.asked_model import (
     target_execution,
     target_settings,
 )
-from detect.choices.answers import ChoiceEvidence, read_answers
+from detect.choices.answers import ANSWERS_FILE, ChoiceEvidence, read_answers
 from detect.engine.measured_cost import COST_FILE
 from detect.evidence.continuations import lets_models_write
 from detect.evidence.evidence import Evidence
@@ -62,6 +62,7 @@ class Choices(Need):
 
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {ANSWERS_FILE: ()}
     hint: ClassVar[str] = (
         "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts an example are "
         "dear: for `all` set detect.generate=true, too."

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.figures.style import read_figures
+from analysis.figures.report_figure import read_figures
 from analysis.findings import join_findings, read_findings
 from analysis.page.content import build_page
 from analysis.page.methods import write_methods

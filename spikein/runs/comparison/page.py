@@ -8,9 +8,10 @@ from math import isfinite
 
 from analysis.comparison.metrics import ComparedMetric, ComparedMetrics, pooled_aucs
 from analysis.metrics_table import Cell
+from analysis.page.grids import signed_interval
 from analysis.page.parts import Fold, Items, Note, Part, Section, present, render_page
 from analysis.page.table import NOTHING, Entry, Table, numbers, texts, with_noun
-from analysis.page.template import number_text, signed_text
+from analysis.page.template import number_text
 from spikein.runs.comparison.origins import Origins
 
 MAX_ROWS = 2_000
@@ -148,16 +149,8 @@ def _paired(row: ComparedMetric) -> Entry:
     paired = row.paired
     if paired is None:
         return Entry("no shared rows" if row.metric == "auc" else NOTHING, kind="none")
-    value, about = signed_text(paired.value), paired.about
-    if not isfinite(paired.low):
-        return Entry(value, notes=(about,), kind="difference")
-    return Entry(
-        value,
-        ends=f"{signed_text(paired.low)} to {signed_text(paired.high)}",
-        notes=(f"{paired.n_members:,} + {paired.n_nonmembers:,}, {about}",),
-        kind="difference",
-        strong=paired.low > 0 or paired.high < 0,
-    )
+    counts = f"{paired.n_members:,} + {paired.n_nonmembers:,}, "
+    return signed_interval(paired, (counts if isfinite(paired.low) else "") + paired.about)
 
 
 def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> list[str]:

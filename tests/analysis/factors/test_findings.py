@@ -9,7 +9,8 @@ import pytest
 from analysis.factors.findings import analyse_factors, factors_table
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
-from analysis.figures.figures_step import build_figures
+from analysis.figures.figures_step import results_figures
+from analysis.figures.report_figure import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Items
@@ -135,6 +136,21 @@ def sentences(section) -> tuple[str, ...]:
     return tuple(first.sentences)
 
 
+def test_figures_draw_the_points_of_the_lines_and_the_differences(study):
+    arms, settings, analysis, found = study
+    figures = results_figures(arms, replace(analysis, factors=found), settings)
+    curves, forest = (one for one in figures if one.name in ("dose-response", "contrasts"))
+    panel = next(one for one in curves.panels if one.title == "lr 0.004")
+    curve = next(at for at, one in enumerate(panel.series) if one.label == "loss")
+    points = _rows(
+        study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
+    )
+    assert list(panel.series[curve - 1].y) == [row["value"] for row in points]
+    (drawn,) = forest.rows
+    (row,) = _rows(study, kind="contrast", dataset="all", detector=forest.title.split("(")[1][:-1])
+    assert (drawn["difference"], drawn["low"]) == (row["value"], row["low"])
+
+
 def line_rows(factor: str, arm: str, low: float, high: float, reason: str = "") -> list[dict]:
     """Rows of `factors.parquet` for one line: its slope, its shape, where it reaches AUC 0.75."""
     where = {"kind": "response", "factor": factor, "dataset": "all", "detector": "loss"}
@@ -222,7 +238,7 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     assert read.factors is not None
     # As text, since NaN is not equal to itself.
     assert str(read.factors.to_pylist()) == str(found.to_pylist())
-    figures = build_figures(tmp_path, arms, whole, settings)
+    figures = write_figures(tmp_path, results_figures(arms, whole, settings))
     inputs = {"name": "study", "arms": arms, "experiment_yaml": "", "figures": figures}
     page = build_page(PageInputs(analysis=read, **inputs)).html
     assert 'id="factors"' in page

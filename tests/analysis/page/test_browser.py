@@ -105,14 +105,12 @@ def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
     assert any("Content Security Policy" in line for line in seen.console)
 
 
-@pytest.mark.parametrize("width", [390, 1030])
-def test_no_table_is_cut_at_its_right_edge(study, tmp_path, width):
-    found = overflow(study, width, tmp_path, figures_scroll=True)
-    assert found["scroll"] <= found["client"]
-    assert found["cut"] == []
-    if width < 640:
-        assert found["wide"] == []
-    assert found["broken"] == []
+def test_no_table_is_cut_at_its_right_edge(study, tmp_path):
+    for width in (390, 1030):
+        found = overflow(study, width, tmp_path, figures_scroll=True)
+        assert found["scroll"] <= found["client"]
+        assert found["cut"] == found["broken"] == []
+        assert width > 640 or found["wide"] == []
 
 
 def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study, tmp_path):

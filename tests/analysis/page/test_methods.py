@@ -40,7 +40,6 @@ def test_every_setting_is_in_the_words_and_a_swept_one_with_all_its_values(two):
     data, streams, models, detectors, statistics, software = methods(two).paragraphs
     assert "fictional: 1,200 members and 30 non-members" in data
     assert "25 % of the rows" in data
-    assert "Jaccard similarity of word 3-grams of at least 0.7" in data
     assert "40,000 and 80,000 tokens" in streams
     assert "Copies of each member: poisson=2" in streams
     assert "The pretrained model some/model" in models

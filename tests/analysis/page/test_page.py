@@ -4,10 +4,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from analysis.figures.figures_step import build_figures
+from analysis.figures.figures_step import results_figures
+from analysis.figures.report_figure import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
-from analysis.page.sections.examples import shorten
 from analysis.page.sections.results import detector_notes
 from analysis.page.streams import stream_listing, stream_sentences
 from analysis.page.svg import inline_svg
@@ -125,7 +125,7 @@ def test_every_text_is_escaped(tmp_path):
         name=EVIL,
         experiment_yaml=f"name: {EVIL}",
         audits={EVIL: {"passed": False, EVIL: EVIL}},
-        figures=build_figures(tmp_path, [arm], analysis, FAST),
+        figures=write_figures(tmp_path, results_figures([arm], analysis, FAST)),
         steps=[step(EVIL, 1, code=EVIL, machine=EVIL)],
         libraries={EVIL: EVIL},
         notes=[EVIL],
@@ -187,7 +187,7 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
     unscored = {"surp": 60}
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), unscored=unscored)
     analysis = analyse([arm], FAST)
-    figures = build_figures(tmp_path, [arm], analysis, FAST)
+    figures = write_figures(tmp_path, results_figures([arm], analysis, FAST))
     page = Page(page_of([arm], analysis))
     wanted = {
         row["detector"]: f"{row['n_members']:,} + {row['n_nonmembers']:,}"
@@ -249,12 +249,6 @@ def test_a_copy_that_was_not_read_is_explained():
     assert stream_sentences([sparse]) == [
         "Copies make up 0.12 % of the tokens of a training stream."
     ]
-
-
-def test_long_texts_are_clipped_to_one_line():
-    assert shorten("a\n b") == "a b"
-    assert len(shorten("word " * 200)) <= 280
-    assert shorten("word " * 200).endswith("…")
 
 
 def test_notes_of_detectors_stand_on_the_page_escaped_and_once(inputs, html, tmp_path):

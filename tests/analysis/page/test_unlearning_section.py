@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from analysis.figures.report_figure import write_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.figures.unlearning.measured import measured_models
 from analysis.page.content import build_page
@@ -35,7 +36,9 @@ def report(drawn, tmp_path_factory):
         arms=drawn.arms,
         analysis=drawn.analysis,
         experiment_yaml="name: unlearning\n",
-        figures=unlearning_figures(tmp_path_factory.mktemp("figures"), rows),
+        figures=write_figures(
+            tmp_path_factory.mktemp("figures"), filter(None, unlearning_figures(rows))
+        ),
         unlearning=UnlearningInputs(measures=rows, verdicts=verdict_rows()),
     )
 

@@ -183,9 +183,8 @@ def test_seeds_and_arms(tmp_path):
     rows = found.progress.to_pylist()
     assert {row["train.lr"] for row in rows} == {"0.1", "0.2"}
     assert max(row["n_seeds"] for row in rows) == 2
-    figures = trajectory_figures(tmp_path, found, ["train.lr"])
+    figures = [one for one in trajectory_figures(found, ["train.lr"]) if one]
     assert [figure.name for figure in figures] == ["trajectory", "trajectory-copies", "fading"]
-    assert all(figure.png.stat().st_size > 10_000 for figure in figures)
     assert all("2 training seeds" in figure.caption for figure in figures)
     view = trajectory_parts(found, ["train.lr"])
     # An arm's tables are cut into blocks that fit a page; both arms are there.
@@ -209,7 +208,7 @@ def test_nothing_seen_is_nothing_drawn(tmp_path):
     assert found.fading.num_rows == 0
     assert {row["copies"] for row in found.progress.to_pylist()} == {"0"}
     assert best_detectors(found.progress.to_pylist()) == []
-    assert trajectory_figures(tmp_path, found, []) == ()
+    assert trajectory_figures(found, []) == []
     assert trajectory_parts(found, []).progress == ()
 
 

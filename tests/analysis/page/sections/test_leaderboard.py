@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 
 from analysis.arm import axis_names
-from analysis.figures.detectors import MAX_DETECTORS, strongest
-from analysis.figures.figures_step import build_figures
+from analysis.figures.dots import MAX_DETECTORS, strongest
+from analysis.figures.figures_step import results_figures
+from analysis.figures.report_figure import write_figures
 from analysis.metrics_table import split_by_cohort
 from analysis.page.content import build_page
 from analysis.page.grids import MAX_ROWS, OPEN_ROWS, interval
@@ -67,7 +68,7 @@ def report(tmp_path_factory) -> PageInputs:
         arms=[arm, base],
         analysis=analysis,
         experiment_yaml="name: board\n",
-        figures=build_figures(folder, [arm, base], analysis, FAST),
+        figures=write_figures(folder, results_figures([arm, base], analysis, FAST)),
         detectors=[*facts, *other],
         left_out=LEFT_OUT,
         detector_work=WORK,

@@ -10,13 +10,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from analysis.validate.candidate import Candidate
+from analysis.validate.checks import Finding
+from detect.detector import Detector
 from detect.evidence.membership import Sides
 from detect.ground_truth.ground_truth import ScoredModel
-from detect.validate.candidate_scores import CandidateRunner
-from detect.validate.finding import Finding
 from inject.keyed import Stream, generator, item_key
 
 Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+Score = Callable[[Sequence[int]], Floats]
 
 TOLERANCE = 1e-6
 """Of two scores of one row, relative to the larger of 1 and the score."""
@@ -41,108 +44,98 @@ def compare(first: Floats, second: Floats) -> Change:
     return Change(int((gap > TOLERANCE).sum()), float(gap.max(initial=0.0)))
 
 
-def stability_findings(runner: CandidateRunner, model: ScoredModel, *, seed: int) -> list[Finding]:
+def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -> list[Finding]:
     """Return what scoring some rows again, otherwise, finds.
 
     Raises:
         InputError: the detector fails, such as on a single row.
     """
     rows = _drawn(len(model.rows), seed)
-    settings = runner.settings(model)[:1]
+    settings = candidate.settings_for(model)[:1]
 
     def scores(chosen: Sequence[int]) -> Floats:
-        return runner.score(model, chosen, settings=settings).values[:, 0]
+        return candidate.score(model, chosen, settings=settings).values[:, 0]
 
-    listed = rows.tolist()
-    first = scores(listed)
-    again = compare(first, scores(listed))
+    first = scores(rows.tolist())
+    again = compare(first, scores(rows.tolist()))
     if again.rows:
         return [
             Finding(
-                check="repetition",
-                severity="wrong",
-                found=f"{again.rows} of {len(rows)} rows got another score the second time "
+                "repetition",
+                "wrong",
+                f"{again.rows} of {len(rows)} rows got another score the second time "
                 f"(largest difference {again.largest:.2g}).",
-                meaning="The detector is not deterministic, so its rank is partly luck.",
-                action="Draw random numbers from a generator with a fixed seed, keyed by the text, "
-                "and keep nothing between calls.",
+                "The detector is not deterministic, so its rank is partly luck.",
+                "Draw random numbers from a generator with a fixed seed, keyed by the text, and "
+                "keep nothing between calls.",
             )
         ]
-    found = [_passed("repetition", f"{len(rows)} rows scored twice: the same scores.")]
-    found.append(_order(first, scores, rows, seed))
-    found.append(_batch(runner, first, scores, rows))
-    return found
+    passed = Finding("repetition", "passed", f"{len(rows)} rows scored twice: the same scores.")
+    return [
+        passed,
+        _order(first, scores, rows, seed),
+        _batch(candidate.detector, first, scores, rows),
+    ]
 
 
-def _order(
-    first: Floats, scores: Callable[[Sequence[int]], Floats], rows: npt.NDArray[np.int64], seed: int
-) -> Finding:
+def _order(first: Floats, scores: Score, rows: Rows, seed: int) -> Finding:
     permuted = generator(seed, Stream.BOOTSTRAP, item_key("validation order")).permutation(
         len(rows)
     )
     change = compare(first[permuted], scores(rows[permuted].tolist()))
     if not change.rows:
-        return _passed("order", f"{len(rows)} rows in another order: the same scores.")
+        return Finding("order", "passed", f"{len(rows)} rows in another order: the same scores.")
     return Finding(
-        check="order",
-        severity="wrong",
-        found=f"{change.rows} of {len(rows)} rows got another score when the rows came in another "
-        f"order (largest difference {change.largest:.2g}).",
-        meaning="A score depends on what stands before its row: members first would be enough to "
-        "win.",
-        action="Use no position, no running mean, and nothing kept from one row to the next.",
+        "order",
+        "wrong",
+        f"{change.rows} of {len(rows)} rows got another score when the rows came in another order "
+        f"(largest difference {change.largest:.2g}).",
+        "A score depends on what stands before its row: members first would be enough to win.",
+        "Use no position, no running mean, and nothing kept from one row to the next.",
     )
 
 
-def _batch(
-    runner: CandidateRunner,
-    first: Floats,
-    scores: Callable[[Sequence[int]], Floats],
-    rows: npt.NDArray[np.int64],
-) -> Finding:
+def _batch(detector: Detector, first: Floats, scores: Score, rows: Rows) -> Finding:
     listed = rows.tolist()
-    detector = runner.candidate.detector
-    declared = detector.depends_on_rows
     trained = any(isinstance(need, Sides) for need in detector.needs)
     half = len(listed) // 2
     halves = np.concatenate([scores(listed[:half]), scores(listed[half:])])
     change = compare(first, halves)
-    if declared or trained:
-        why = "declares that it depends on the other rows" if declared else "is trained on labels"
+    if detector.depends_on_rows or trained:
+        why = "is trained on labels"
+        if detector.depends_on_rows:
+            why = "declares that it depends on the other rows"
         return Finding(
-            check="batch",
-            severity="note",
-            found=f"It {why}; scored in halves, {change.rows} of {len(rows)} rows change "
+            "batch",
+            "note",
+            f"It {why}; scored in halves, {change.rows} of {len(rows)} rows change "
             f"(largest difference {change.largest:.2g}).",
-            meaning="Its AUC holds for a pool as large as this one.",
+            "Its AUC holds for a pool as large as this one.",
         )
     # A row without a score may be one that the detector fails on, in company as alone.
     places = np.flatnonzero(~np.isnan(first))[:MOST_ALONE]
     alone_rows = rows[places].tolist()
     alone = compare(first[places], np.array([scores([row])[0] for row in alone_rows]))
     if not change.rows and not alone.rows:
-        return _passed(
+        return Finding(
             "batch",
+            "passed",
             f"{len(rows)} rows in halves, and {len(alone_rows)} one by one: the same scores.",
         )
     return Finding(
-        check="batch",
-        severity="wrong",
-        found=f"{change.rows} of {len(rows)} rows got another score in halves, {alone.rows} of "
+        "batch",
+        "wrong",
+        f"{change.rows} of {len(rows)} rows got another score in halves, {alone.rows} of "
         f"{len(alone_rows)} when scored alone (largest difference "
         f"{max(change.largest, alone.largest):.2g}).",
-        meaning="A score depends on the other rows: it cannot be had for one text, and other "
-        "texts would change it.",
-        action="Score each row by itself; or declare `depends_on_rows=True`.",
+        "A score depends on the other rows: it cannot be had for one text, and other texts would "
+        "change it.",
+        "Score each row by itself; or declare `depends_on_rows=True`.",
     )
 
 
-def _drawn(count: int, seed: int) -> npt.NDArray[np.int64]:
+def _drawn(count: int, seed: int) -> Rows:
     if count <= MOST_ROWS:
         return np.arange(count)
     random = generator(seed, Stream.BOOTSTRAP, item_key("validation rows"))
     return np.sort(random.choice(count, MOST_ROWS, replace=False))
-
-
-def _passed(check: str, found: str) -> Finding:
-    return Finding(check=check, severity="passed", found=found)

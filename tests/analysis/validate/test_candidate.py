@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import spikein
+from analysis.validate.candidate import load_candidate
+from analysis.validate.stability import compare
 from detect.detector import Detector, declared_argument
 from detect.evidence import ExampleEvidence
 from detect.registry import get_detector
 from detect.token_statistics import TokenStatistics
-from detect.validate.candidate import load_candidate
-from detect.validate.stability import compare
 from inject.errors import InputError
 from tests.detect.evidence_samples import evidence_of, random_statistics
 

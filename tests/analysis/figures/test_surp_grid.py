@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from analysis.arm import Cohort, load_arm
-from analysis.figures.cohort_scores import CohortData
-from analysis.figures.figures_step import build_figures
-from analysis.figures.heat_maps.surp_grid import draw_surp_grid
+from analysis.figures.cohort import CohortData
+from analysis.figures.figures_step import results_figures
+from analysis.figures.heat_maps import surp_grid_figure
 from analysis.results import analyse
 from analysis.selection.tuning import setting_aucs
 from analysis.settings import AnalysisSettings
@@ -36,9 +36,11 @@ def arm(tmp_path, monkeypatch):
     return make_arm(tmp_path / "arm", axes={}, seed=0, effect=1.0)
 
 
-def drawn(arm, tmp_path, analysis=None):
-    data = CohortData(Cohort((), "contaminated"), [load_arm(arm)], {})
-    return draw_surp_grid(tmp_path / "figures", data, analysis or analyse([arm], FAST), FAST)
+def grid_of(arm, loaded):
+    choices = analyse([arm], FAST).choices[0].choices
+    return choices, surp_grid_figure(
+        CohortData(Cohort((), "contaminated"), [loaded], {}), choices, FAST
+    )
 
 
 def naive_auc(members, others):
@@ -62,11 +64,9 @@ def test_every_auc_is_of_the_rows_of_its_split(arm, split):
         assert value == pytest.approx(total / weight)
 
 
-def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(arm, tmp_path):
-    analysis = analyse([arm], FAST)
-    figure = drawn(arm, tmp_path, analysis)
-    assert figure.png.is_file()
-    (choice,) = (one for one in analysis.choices[0].choices if one.detector == "surp")
+def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(arm):
+    choices, figure = grid_of(arm, load_arm(arm))
+    (choice,) = (one for one in choices if one.detector == "surp")
     entropy, percent = re.match(r"entropy=([\d.]+):k=(\d+)", choice.tuned).groups()
     framed = f"Framed: chosen on the tune split, ε = {float(entropy):g}, k = {percent} (AUC 0."
     assert framed in figure.caption
@@ -76,20 +76,20 @@ def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(arm, tmp_pa
     assert "3 entropy thresholds by 2 percentiles" in figure.alternative
 
 
-def test_it_stands_on_the_page_where_surp_ran_with_its_grid_alone(arm, tmp_path, monkeypatch):
-    figures = build_figures(tmp_path, [arm], analyse([arm], FAST), FAST)
+def test_it_is_drawn_where_surp_ran_with_its_grid_alone(arm, tmp_path, monkeypatch):
+    figures = results_figures([arm], analyse([arm], FAST), FAST)
     assert "surp-grid" in {figure.name for figure in figures}
     monkeypatch.setitem(synthetic.GRID, "surp", {"entropy=2.0:k=40": 1.0})
     alone = make_arm(tmp_path / "alone", axes={}, seed=0, effect=1.0)
-    assert drawn(alone, tmp_path) is None
+    assert grid_of(alone, load_arm(alone))[1] is None
 
 
-def test_a_setting_without_scores_is_blank(arm, tmp_path):
+def test_a_setting_without_scores_is_blank(arm):
     loaded = load_arm(arm)
     column = next(one for one in loaded.columns if one.setting == "entropy=4.0:k=20")
     loaded.scores[:, loaded.index[column]] = np.nan
-    data = CohortData(Cohort((), "contaminated"), [loaded], {})
-    figure = draw_surp_grid(tmp_path / "figures", data, analyse([arm], FAST), FAST)
+    _, figure = grid_of(arm, loaded)
     assert f"Blank: no score for more than {FAST.max_unscored:.0%}" in figure.caption
-    found = setting_aucs([loaded], [column], split="test", max_unscored=FAST.max_unscored)
-    assert np.isnan(found).all()
+    (panel,) = figure.panels
+    assert (panel.y.names, panel.x.names) == (["40", "20"], ["1", "2", "4"])
+    assert np.isnan(panel.cells.values).tolist() == [[False] * 3, [False, False, True]]

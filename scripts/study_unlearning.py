@@ -16,7 +16,7 @@ from typing import Any
 from analysis.figures.unlearning.measured import MeasuredModels, measured_models
 from analysis.findings import as_table, read_findings
 from analysis.page.table import Table
-from analysis.page.unlearning.audits import audits_view
+from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.view import verdict_summaries, verdict_table
 from scripts.study_pages import page_with, shelved
@@ -50,9 +50,8 @@ def written(run: Path, *, images: Path) -> str:
     for name, rests in _verdict_arms(verdicts).items():
         table = verdict_table(rests.rows, name)
         parts += [] if table is None else _section(table)
-    audits = audits_view(as_table(findings, "unlearning_audits").to_pylist(), [])
-    if audits is not None:
-        parts += [part for table in audits.tables for part in _section(table)]
+    audits = audit_tables(as_table(findings, "unlearning_audits").to_pylist())
+    parts += [part for table in audits for part in _section(table)]
     return "\n\n".join(parts)
 
 

@@ -35,11 +35,12 @@ from analysis.page.sections.examples import examples_parts
 from analysis.page.sections.factors import factors_parts
 from analysis.page.sections.results import detector_notes, results_parts
 from analysis.page.sections.trajectory import along_training, trajectory_parts
-from analysis.page.sections.unlearning import audits_parts, unlearning_parts
 from analysis.page.setup import background_parts, datasets_table, description, pool_notes, setup
 from analysis.page.streams import stream_listing, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.table import Column, Entry, Table, facts, numbers
+from analysis.page.unlearning.audits import audits_parts
+from analysis.page.unlearning.view import unlearning_parts
 from analysis.summary import find_headline, summary_sentences
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from detect.guarded_call import NO_SCORE

@@ -9,7 +9,7 @@ in memory. Cost: 3 seeds of 200 examples, 7 models and 20 detectors take about t
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -43,31 +43,24 @@ from inject.step import (
 from inject.stream.exposures import EXPOSURES, read_exposures, require_unexposed, seen_copy_counts
 
 
-class UnlearntArm(NamedTuple):
-    """One arm under one seed."""
-
-    arm: StepGroup
-    """Values: `axes` (pairs) and `seed`. Steps: `examples`, `membership` (the sides that hold for
-    the retrained model), `original` and `retrained` (the models), and `relearn_half` (the half of
-    the forget set that is trained on again; None where nothing is)."""
-    models: Sequence[StepGroup]
-    """Values: `model`, `method`, `conditions` and `relearning` (what there is of both, in order).
-    Steps: `scores`, and of `statistics`, `general`, `accuracy`, `condition NAME` and
-    `relearned STEPS` what there is, as in `ModelEvidence`."""
-
-
 def unlearning_step(
-    arms: Sequence[UnlearntArm], settings: MeasureSettings, *, confidence: float, label: str
+    arms: Sequence[Sequence[StepGroup]], settings: MeasureSettings, *, confidence: float, label: str
 ) -> Step:
     """Measure all unlearned models of an experiment.
 
     Args:
-        arms: of all axes and seeds.
+        arms: of all axes and seeds: the arm, then its models. The arm's values are `axes` (pairs)
+            and `seed`; its steps `examples`, `membership` (the sides that hold for the retrained
+            model), `original` and `retrained` (the models), and `relearn_half` (the half of the
+            forget set that is trained on again; None where nothing is). A model's values are
+            `model`, `method`, `conditions` and `relearning` (what there is of both, in order); its
+            steps `scores`, and of `statistics`, `general`, `accuracy`, `condition NAME` and
+            `relearned STEPS` what there is, as in `ModelEvidence`.
         settings: margins and tests.
         confidence: coverage asked of every interval.
         label: for people.
     """
-    inputs = numbered_inputs([group.steps for one in arms for group in (one.arm, *one.models)])
+    inputs = numbered_inputs([group.steps for arm in arms for group in arm])
     return Step(
         kind="unlearning",
         label=label,
@@ -76,8 +69,8 @@ def unlearning_step(
             "measures": plain(settings),
             "confidence": confidence,
             "arms": [
-                {**one.arm.values, "models": [dict(model.values) for model in one.models]}
-                for one in arms
+                {**arm.values, "models": [dict(model.values) for model in models]}
+                for arm, *models in arms
             ],
         },
         inputs=inputs,

@@ -33,7 +33,7 @@ from analysis.copy_bins import EVERY_MEMBER
 from analysis.unlearning.auc_measures import auc_numbers, on_shared_rows, scores_of
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
 from analysis.unlearning.numbers import Numbers
-from analysis.unlearning.position import Gap, Position, find_gap, find_position
+from analysis.unlearning.position import Position, find_gap, find_position
 from analysis.unlearning.rows import NO_DETECTOR
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.text_measures import (
@@ -160,15 +160,7 @@ def _of_position(measure: str, detector: str, place: Position, *, dead: bool) ->
         detector=detector,
         kind="forgetting",
         verdict=verdict,
-        value=place.value,
-        low=place.low,
-        high=place.high,
-        unlearned=place.unlearned,
-        retrained=place.retrained,
-        original=place.original,
-        groups=place.groups,
-        seeds=place.seeds,
-        note=place.reason,
+        **place._asdict(),
     )
 
 
@@ -187,7 +179,7 @@ def position_verdict(place: Position) -> str:
     return "cannot be told"
 
 
-def _of_gap(measure: str, other: ModelKey, gap: Gap, margin: float, *, dead: bool) -> Finding:
+def _of_gap(measure: str, other: ModelKey, gap: Position, margin: float, *, dead: bool) -> Finding:
     if not gap.seeds and dead:
         verdict = "diverged"
     elif isnan(gap.low):
@@ -196,17 +188,13 @@ def _of_gap(measure: str, other: ModelKey, gap: Gap, margin: float, *, dead: boo
         verdict = "lost"
     else:
         verdict = "kept" if gap.low > -margin else "cannot be told"
+    note = "; ".join(part for part in (f"margin {margin:g}", gap.note) if part)
     return Finding(
         measure=f"{measure}_difference",
         versus=other.model,
         kind="utility",
         verdict=verdict,
-        value=gap.value,
-        low=gap.low,
-        high=gap.high,
-        groups=gap.groups,
-        seeds=gap.seeds,
-        note="; ".join(part for part in (f"margin {margin:g}", gap.reason) if part),
+        **gap._replace(note=note)._asdict(),
     )
 
 

@@ -12,13 +12,15 @@ from typing import Any
 
 from analysis.findings import read_table
 from analysis.page.parts import Note, Section, present, render_page
-from analysis.page.table import Table, listing
+from analysis.page.table import Column, Entry, Table, listing
 from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION, finding_lines
 from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.files import write_text
 from inject.tables import read_parquet
 
 Row = Mapping[str, Any]
+_WRITTEN = 2
+"""Findings that say what the original and the unlearned model still write; they come first."""
 
 
 def write_audit_page(
@@ -42,6 +44,7 @@ def write_audit_page(
     facts = [(name, value, "") for name, value in about.items()]
     parts = present(
         [Note(note) for note in record["notes"]],
+        _still_written(findings),
         listing(
             "The audit",
             ("Of the chunks", "Found", "About"),
@@ -52,6 +55,22 @@ def write_audit_page(
     section = Section("audit", "Audit", "What the audit found", parts)
     kind = "spikein audit of an unlearned model"
     write_text(path, render_page(kind, title, [record["headline"]], [section], script=False))
+
+
+def _still_written(findings: list[Row]) -> Table | None:
+    """Return the picture: how much of the texts each model still writes."""
+    shares = {row["quantity"].removeprefix("remembered_"): row for row in findings[:_WRITTEN]}
+    rows = [
+        (
+            name,
+            Entry(f"{row['value']:.2f}", ends, (row["low"], row["value"], row["high"]), (), "rate"),
+        )
+        for name, row in shares.items()
+        if isfinite(row["low"])
+        for ends in (f"{row['low']:.2f} to {row['high']:.2f}",)
+    ]
+    columns = (Column("Model"), Column("Share of the texts", right=True))
+    return Table(title="Still written", columns=columns, rows=tuple(rows)) if rows else None
 
 
 def _closest(continuations: list[Row]) -> dict[tuple[int, str], Row]:

@@ -1,14 +1,14 @@
 """The section on audits of unlearned models: what the ratio rule flags, and whether it is right."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from analysis.copy_bins import ALL, copies_order
 from analysis.figures.unlearning.measured import Row, arm_text
+from analysis.page.parts import Fold, Items, Note, Part, fold, present
 from analysis.page.table import Table, listing
-from analysis.page.unlearning.texts import number_with_interval
+from analysis.page.unlearning.tables import number_with_interval
+from analysis.page.unlearning.view import UnlearningInputs
 
 _SHARES = {
     "remembered_original": "Written by the original",
@@ -22,36 +22,39 @@ _SHARES = {
 }
 _DOSES = {"flagged": "flagged", "remembered_unlearned": "still written"}
 _SEED = "seed"
+_OPEN_ROWS = 12
+"""A longer table behind the first is folded."""
 
 
-class AuditPage(NamedTuple):
-    """The page of one audit."""
+def audits_parts(inputs: UnlearningInputs) -> list[Part]:
+    """Return what is said of audits of unlearned models; nothing where there are none."""
+    notes = dict.fromkeys(
+        f"{row['quantity'].replace('_', ' ')}: {row['note']}"
+        for row in inputs.audits
+        if row["note"] and row["quantity"] in _SHARES
+    )
+    pages = tuple((PurePosixPath(path).stem, path) for path in inputs.audit_pages)
+    return present(
+        [
+            fold(table) if at and len(table.rows) > _OPEN_ROWS else table
+            for at, table in enumerate(audit_tables(inputs.audits))
+        ],
+        Note("Text by text, with the closest continuation of each model:", "prose", pages)
+        if pages
+        else None,
+        Fold(f"Notes of the audits: {len(notes)}", [Items(list(notes))]) if notes else None,
+    )
 
-    name: str
-    path: str
-    """Relative to the run's page."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class AuditsView:
-    """The section, ready to be shown."""
-
-    tables: tuple[Table, ...]
-    notes: tuple[str, ...]
-    pages: tuple[AuditPage, ...]
-    """A page a model, text by text; empty where the files do not lie beside the run's page."""
-
-
-def audits_view(rows: Sequence[Row], pages: Sequence[str]) -> AuditsView | None:
-    """Return what the page shows; None without audits.
+def audit_tables(rows: Sequence[Row]) -> list[Table]:
+    """Return the tables of the audits' findings.
 
     Args:
         rows: of the question `unlearning_audits`.
-        pages: of the audits, relative to the run's page.
     """
     rows = [row for row in rows if row["quantity"] in _SHARES]
     if not rows:
-        return None
+        return []
     axes = list(rows[0])[: list(rows[0]).index(_SEED)]
     counts = sorted({row["chunks"] for row in rows if row["quantity"] == "flagged"})
     caption = (
@@ -76,14 +79,7 @@ def audits_view(rows: Sequence[Row], pages: Sequence[str]) -> AuditsView | None:
         heads = {dose: f"{dose} {'copy' if dose == '1' else 'copies'}" for dose in doses}
         found = _audits(by_dose, axes, "copies")
         tables.insert(1, _table("The rule, by copies", found, heads, "Means over the seeds."))
-    notes = dict.fromkeys(
-        f"{row['quantity'].replace('_', ' ')}: {row['note']}" for row in rows if row["note"]
-    )
-    return AuditsView(
-        tables=tuple(table for table in tables if table is not None),
-        notes=tuple(notes),
-        pages=tuple(AuditPage(PurePosixPath(path).stem, path) for path in pages),
-    )
+    return [table for table in tables if table is not None]
 
 
 def _audits(rows: Sequence[Row], axes: Sequence[str], column: str) -> dict[str, dict[str, Row]]:

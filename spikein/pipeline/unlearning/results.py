@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from analysis.unlearning.evidence import NO_METHOD
-from analysis.unlearning.unlearning_step import UnlearntArm
 from analysis.unlearning_audit.audit_step import audit_step, audits_step
 from analysis.unlearning_audit.settings import ChunkAudit
 from detect.detector_settings import DetectorSetting, parse_detectors
@@ -25,21 +24,19 @@ _TEXT_VIEW = "view-text"
 """How the scores know the token statistics of the texts as they are."""
 
 
-def unlearnt_arm(nodes: UnlearningNodes) -> UnlearntArm:
+def unlearnt_arm(nodes: UnlearningNodes) -> list[StepGroup]:
     """Return an arm and its models as `unlearning_step` takes them."""
-    return UnlearntArm(
-        StepGroup(
-            {"axes": axis_pairs(nodes.arm.labels), "seed": nodes.arm.seed},
-            {
-                "examples": nodes.examples,
-                "membership": nodes.membership,
-                "original": nodes.model("original").trained,
-                "retrained": nodes.model("retrained").trained,
-                "relearn_half": nodes.relearn_half,
-            },
-        ),
-        [_measured(nodes, model) for model in nodes.models],
+    arm = StepGroup(
+        {"axes": axis_pairs(nodes.arm.labels), "seed": nodes.arm.seed},
+        {
+            "examples": nodes.examples,
+            "membership": nodes.membership,
+            "original": nodes.model("original").trained,
+            "retrained": nodes.model("retrained").trained,
+            "relearn_half": nodes.relearn_half,
+        },
     )
+    return [arm, *(_measured(nodes, model) for model in nodes.models)]
 
 
 def _measured(nodes: UnlearningNodes, model: ComparedModel) -> StepGroup:

@@ -6,12 +6,13 @@ import pytest
 
 from analysis.figures.report_figure import write_figures
 from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.figures.unlearning.measured import measured_models
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
-from analysis.page.unlearning.audits import audits_view
+from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.page.unlearning.texts import number_with_interval, steps_text
-from analysis.page.unlearning.view import UnlearningInputs, unlearning_view
+from analysis.page.unlearning.tables import number_with_interval, steps_text
+from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
 from tests.pages import Page
@@ -102,7 +103,8 @@ def test_the_section_stands_in_the_navigation_and_a_page_without_it_has_none(rep
 
 
 def test_a_warning_is_said_once_with_the_models_that_it_concerns(report, page):
-    assert unlearning_view(report.unlearning).notes == (f"{WARNING} (privleak; original model)",)
+    notes = unlearning_notes(measured_models(report.unlearning.measures))
+    assert notes == [f"{WARNING} (privleak; original model)"]
     assert WARNING in page.text("unlearning")
 
 
@@ -126,10 +128,10 @@ def test_audits_stand_behind_with_links_to_their_pages(report):
     assert [place.text for place in written.heads] == ["Audit", "1 copy", "8 copies"]
     own = dict(zip(written.column("Audit"), written.column("8 copies"), strict=True))
     assert own["npo, still written"] == "0.21 [0.00, 0.50]"
-    (alone,) = audits_view(audit_rows(methods=("npo", EVIL), seeds=1), []).tables[:1]
+    (alone,) = audit_tables(audit_rows(methods=("npo", EVIL), seeds=1))
     assert [alone.title, alone.rows[0][0]] == ["The ratio rule", "npo, seed 0"]
     assert "missed: nothing is remembered" in seen.text("unlearning-audits")
-    assert audits_view([], []) is None
+    assert audit_tables([]) == []
     assert "unlearning-audits" not in render(report)
 
 

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from analysis.findings import read_table
+
 OPTIONS = ("prompt_words=30", "samples=2")
 
 
@@ -20,8 +22,7 @@ class Audited:
         self.folder = folder
         self.record = json.loads((folder / "unlearning_audit.json").read_text())
         self.findings = {
-            row["quantity"]: row
-            for row in pq.read_table(folder / "unlearning_audits.parquet").to_pylist()
+            row["quantity"]: row for row in read_table(folder, "unlearning_audits").to_pylist()
         }
         chunks = pq.read_table(folder / "chunks.parquet").to_pylist()
         self.chunks = [row for row in chunks if row["part"] == "audited"]

@@ -101,7 +101,7 @@ def test_an_audit_that_was_killed_goes_on_where_it_stopped(judged, rows, tmp_pat
     subprocess.run(command, env=environment, check=True, capture_output=True)
     assert all(path.stat().st_ino == inode for path, inode in made.items())
     whole = audit(*models, holdout=False)
-    for name in ("chunks.parquet", "continuations.parquet", "unlearning_audits.parquet"):
+    for name in ("chunks.parquet", "continuations.parquet", "findings.parquet"):
         assert pq.read_table(tmp_path / "out" / name).equals(pq.read_table(whole.folder / name))
 
 

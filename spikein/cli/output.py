@@ -4,6 +4,7 @@ Text from data or from the user is always a `rich.text.Text`, so that brackets i
 taken for markup.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["with_noun"]
 
+_NUMBER = re.compile(r"[\d+−–~<.-]|none$")
 _WIDTH_WITHOUT_TERMINAL = 140
 _WIDTH_OF_A_NAME = 16
 _GAP = 2
@@ -63,8 +65,7 @@ def print_error(text: str) -> None:
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table to standard output; a column without any value is left out.
 
-    Numbers are written with commas, None as nothing. Values that begin with no letter stand to the
-    right. No number is cut in silence: where the terminal is too narrow, texts with spaces are
+    Numbers are written with commas, None as nothing. Columns of numbers stand to the right. No number is cut in silence: where the terminal is too narrow, texts with spaces are
     folded first, then long names, and a number that has no room even then ends in an ellipsis.
     Without a terminal there is room.
     """
@@ -103,8 +104,8 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def _are_numbers(values: Sequence[str]) -> bool:
-    """Return whether there are values, and none but `none` begins with a letter."""
-    return any(values) and not any(text[:1].isalpha() and text != "none" for text in values)
+    """Return whether there are values, and all begin as numbers do."""
+    return any(values) and all(_NUMBER.match(text) for text in values if text)
 
 
 def _written(value: object) -> str:

@@ -10,6 +10,9 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 RUNTIME := $(VENV)/.installed-runtime
 SETUP := $(VENV)/.installed
 
+# Without compiled files beside the sources, each of the suite's processes compiles the project again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: quickstart test test-quick durations lint site bench clean
 
 quickstart: $(RUNTIME)

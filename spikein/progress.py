@@ -1,18 +1,14 @@
 """How a run shows its progress: bars on a terminal, one line a step elsewhere.
 
-Both show the running step and the whole run: steps done, time elapsed, time left. Everything goes
-to standard error, so that standard output holds results alone. Bars, spinner and elapsed time are
-rich's; the time left is ours (`spikein.estimates.remaining_time`), because it is also shown in
-logs, counts the steps that have not begun, and knows that a resumed step begins in the middle.
+Everything goes to standard error, so that standard output holds results alone. Bars and times are
+rich's. An executor calls a `Progress`; nothing that it does changes a result.
 """
 
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TextIO
-
-from spikein.estimates.remaining_time import Forecast, StepPace
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,101 +17,31 @@ if TYPE_CHECKING:
     from inject.step import Step
 
 
-class Progress(Protocol):
-    """Receives the events of a run; an executor calls it. Nothing that it does changes a result."""
+class Progress:
+    """Receives the events of a run, and shows nothing; others derive from it."""
 
     def run_started(self, steps: "Sequence[Step]") -> None:
         """A run begins; it will build these steps."""
-        ...
 
     def step_started(self, name: str, *, number: int, total: int) -> None:
         """The build of a step begins; it is number `number` (from 1) of `total` to build."""
-        ...
 
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
     ) -> None:
         """A step has done `done` of `total` units; the total is None where it is not known."""
-        ...
 
     def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
         """A step is done. `built` is False when another process built it meanwhile, or when the
         store held an artifact of the same inputs under another name, `same_as`."""
-        ...
 
     def notice(self, text: str) -> None:
         """A message for the user, such as that the run waits for another run."""
-        ...
 
 
-class RunProgress:
-    """The progress of a whole run: steps done, time elapsed, time left."""
-
-    def __init__(
-        self, steps: "Sequence[Step]" = (), *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.total = len(steps)
-        self.done = 0
-        self._clock = clock
-        self._began = clock()
-        self._forecast = Forecast(steps)
-        self._running: dict[str, float] = {}
-
-    def started(self, name: str) -> None:
-        """A step begins."""
-        self._running[name] = self._clock()
-
-    def finished(self, name: str, seconds: float, *, built: bool) -> None:
-        """A step is done."""
-        self.done += 1
-        self._running.pop(name, None)
-        self._forecast.finished(name, seconds, built=built)
-
-    def elapsed(self) -> float:
-        """Return the seconds since the run began."""
-        return self._clock() - self._began
-
-    def remaining(self) -> str:
-        """Return `about 4 min 10 s left`; empty while there is no estimate, and at the end."""
-        now = self._clock()
-        running = {name: now - began for name, began in self._running.items()}
-        seconds = self._forecast.seconds_left(running)
-        return f"about {duration(seconds)} left" if seconds else ""
-
-    def summary(self) -> str:
-        """Return `3 of 9 steps in 2 min 0 s, about 4 min 10 s left`; empty before a run began."""
-        if not self.total:
-            return ""
-        done = f"{self.done} of {max(self.total, self.done)} steps in {duration(self.elapsed())}"
-        return ", ".join(part for part in (done, self.remaining()) if part)
-
-
-class Silent:
-    """Shows nothing; a base class for a receiver of some events only."""
-
-    def run_started(self, steps: "Sequence[Step]") -> None:
-        """Show nothing."""
-
-    def step_started(self, name: str, *, number: int, total: int) -> None:
-        """Show nothing."""
-
-    def step_advanced(
-        self, name: str, done: float, total: float | None, unit: str, note: str
-    ) -> None:
-        """Show nothing."""
-
-    def step_finished(
-        self, name: str, *, built: bool, seconds: float, same_as: str | None = None
-    ) -> None:
-        """Show nothing."""
-
-    def notice(self, text: str) -> None:
-        """Show nothing."""
-
-
-class Lines:
+class Lines(Progress):
     """One line a step, and one every half minute of a long step; for logs and pipes."""
 
     def __init__(self, stream: TextIO, *, every: float = 30.0) -> None:
@@ -124,19 +50,11 @@ class Lines:
         # By step: several may run side by side.
         self._last: dict[str, float] = {}
         self._places: dict[str, str] = {}
-        self._paces: dict[str, StepPace] = {}
-        self._run = RunProgress()
-
-    def run_started(self, steps: "Sequence[Step]") -> None:
-        """Start the clock of the run."""
-        self._run = RunProgress(steps)
 
     def step_started(self, name: str, *, number: int, total: int) -> None:
         """Print `[2/9] corpus …`."""
         self._places[name] = f"[{number}/{total}]"
         self._last[name] = time.monotonic()
-        self._paces[name] = StepPace()
-        self._run.started(name)
         self._print(name, f"{name} …")
 
     def step_advanced(
@@ -144,23 +62,18 @@ class Lines:
     ) -> None:
         """Print the progress of the step, at most every half minute."""
         now = time.monotonic()
-        pace = self._paces.setdefault(name, StepPace())
-        left = _time_left(pace.seconds_left(done, total))
         if now - self._last.get(name, 0.0) >= self._every:
             self._last[name] = now
             share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
             words = " ".join(part for part in (f"{name}: {share}", unit) if part)
-            line = ", ".join(part for part in (words, note, left) if part)
-            self._print(name, "; ".join(part for part in (line, self._run.summary()) if part))
+            self._print(name, ", ".join(part for part in (words, note) if part))
 
     def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
         """Print how long the step took."""
-        self._run.finished(name, seconds, built=built)
-        result = _result(built, seconds, same_as)
-        line = "; ".join(part for part in (f"{name}: {result}", self._run.summary()) if part)
-        self._print(name, line)
+        result = f"done in {duration(seconds)}" if built else _reused(same_as)
+        self._print(name, f"{name}: {result}")
         self._places.pop(name, None)
 
     def notice(self, text: str) -> None:
@@ -173,11 +86,17 @@ class Lines:
         print(" ".join(part for part in (place, text) if part), file=self._stream, flush=True)
 
 
-class Bars:
+class Bars(Progress):
     """A bar for each step that runs, a line for each that is done; for terminals."""
 
     def __init__(self, console: "Console") -> None:
-        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
         from rich.progress import Progress as RichProgress
         from rich.table import Column
 
@@ -192,20 +111,14 @@ class Bars:
             BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=4)),
             TextColumn("{task.fields[amount]}", markup=False, table_column=cut(2)),
             TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
-            TextColumn(
-                "{task.fields[left]}", markup=False, table_column=Column(no_wrap=True, min_width=24)
-            ),
+            TimeRemainingColumn(table_column=Column(no_wrap=True, min_width=7)),
             console=console,
             transient=True,
             expand=True,
         )
-        self._whole = self._rich.add_task(
-            "whole run", visible=False, total=None, amount="", left=""
-        )
         # By step: several may run side by side.
         self._tasks: dict[str, TaskID] = {}
-        self._paces: dict[str, StepPace] = {}
-        self._run = RunProgress()
+        self._whole: TaskID | None = None
 
     def __enter__(self) -> "Bars":
         self._rich.start()
@@ -216,24 +129,12 @@ class Bars:
 
     def run_started(self, steps: "Sequence[Step]") -> None:
         """Show the bar of the whole run."""
-        self._run = RunProgress(steps)
-        self._rich.reset(self._whole, visible=bool(steps), total=len(steps), amount="", left="")
-
-    def _show_whole(self) -> None:
-        done, total = self._run.done, max(self._run.total, self._run.done)
-        amount = f"{done}/{total} steps"
-        self._rich.update(
-            self._whole, completed=done, total=total, amount=amount, left=self._run.remaining()
-        )
+        if steps:
+            self._whole = self._rich.add_task("whole run", total=len(steps), amount="")
 
     def step_started(self, name: str, *, number: int, total: int) -> None:
         """Show a new bar."""
-        self._paces[name] = StepPace()
-        self._run.started(name)
-        self._show_whole()
-        self._tasks[name] = self._rich.add_task(
-            f"{number}/{total}  {name}", total=None, amount="", left=""
-        )
+        self._tasks[name] = self._rich.add_task(f"{number}/{total}  {name}", total=None, amount="")
 
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
@@ -241,11 +142,8 @@ class Bars:
         """Move the bar."""
         share = f"{done:,.0f}/{total:,.0f}" if total else f"{done:,.0f}"
         amount = " ".join(part for part in (share, unit, note) if part)
-        if name not in self._tasks:
-            return
-        left = _time_left(self._paces[name].seconds_left(done, total))
-        self._rich.update(self._tasks[name], completed=done, total=total, amount=amount, left=left)
-        self._show_whole()
+        if name in self._tasks:
+            self._rich.update(self._tasks[name], completed=done, total=total, amount=amount)
 
     def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
@@ -255,9 +153,9 @@ class Bars:
 
         if name in self._tasks:
             self._rich.remove_task(self._tasks.pop(name))
-        self._run.finished(name, seconds, built=built)
-        self._show_whole()
-        result = duration(seconds) if built else _result(built, seconds, same_as)
+        if self._whole is not None:
+            self._rich.advance(self._whole)
+        result = duration(seconds) if built else _reused(same_as)
         self._console.print(Text.assemble(("✓ ", "green"), name, (f"  {result}", "dim")))
 
     def notice(self, text: str) -> None:
@@ -267,14 +165,10 @@ class Bars:
         self._console.print(Text(text, style="yellow"))
 
 
-def _result(built: bool, seconds: float, same_as: str | None) -> str:
+def _reused(same_as: str | None) -> str:
     if same_as is not None:
         return f"not built again, all that it reads is as it was for {same_as}"
-    return f"done in {duration(seconds)}" if built else "built by another run meanwhile"
-
-
-def _time_left(seconds: float | None) -> str:
-    return "" if seconds is None else f"{duration(seconds)} left"
+    return "built by another run meanwhile"
 
 
 @contextmanager
@@ -288,6 +182,25 @@ def show_progress(*, stream: TextIO | None = None) -> Iterator[Progress]:
 
     with Bars(Console(file=stream)) as bars:
         yield bars
+
+
+@contextmanager
+def task_progress(name: str, *, unit: str = "tokens") -> Iterator[Callable[..., None]]:
+    """Show the bar of a command that does one thing, from the first call on.
+
+    Yields a function of the units done, all units (None: unknown), and a note.
+    """
+    started = False
+    with show_progress() as progress:
+
+        def on_units(done: float, total: float | None, note: str = "") -> None:
+            nonlocal started
+            if not started:
+                progress.step_started(name, number=1, total=1)
+                started = True
+            progress.step_advanced(name, done, total, unit, note)
+
+        yield on_units
 
 
 def duration(seconds: float) -> str:

@@ -2,14 +2,14 @@
 
 `excluded.npy` in a corpus folder holds them: int64, shape [n, 2], first and one past the last token
 in the files' own numbering, ascending, not touching. The corpus counts what is left: its length,
-its document starts and every position elsewhere know nothing of what was left out. Reading costs
-one more binary search; the table is 16 bytes a stretch.
+its document starts and every position elsewhere know nothing of what was left out. The reader sees
+one array more a stretch (`rest_of`), some 100 bytes.
 """
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,16 +19,6 @@ from inject.errors import InputError
 I64 = npt.NDArray[np.int64]
 
 _FILE = "excluded.npy"
-
-
-class Reader(Protocol):
-    """Random access to tokens."""
-
-    n_tokens: int
-
-    def read(self, start: int, stop: int) -> I64:
-        """Return the tokens start <= position < stop."""
-        ...
 
 
 class Exclusions:
@@ -83,47 +73,18 @@ class Exclusions:
         every = np.union1d(starts, ends[ends < total])
         return self.moved(every[~self.contains(every)])
 
-
-class SkippingReader:
-    """The tokens of another reader without the stretches that are left out.
-
-    Args:
-        reader: of the files.
-        excluded: what is left out.
-    """
-
-    def __init__(self, reader: Reader, excluded: Exclusions) -> None:
-        self._reader = reader
-        stops = excluded.stretches[:, 1]
-        first = np.concatenate([np.zeros(1, dtype=np.int64), stops])
-        # Pieces that stay, by where they start in the files and in what is left.
-        self._first = first.tolist()
-        self._starts = excluded.moved(first).tolist()
-        self.n_tokens = reader.n_tokens - excluded.tokens
-        if excluded.tokens and int(stops[-1]) > reader.n_tokens:
-            raise ValueError("a stretch to leave out lies behind the last token")
-
-    def read(self, start: int, stop: int) -> I64:
-        """Return a copy of tokens `start` (included) to `stop` (excluded), shape [stop - start].
-
-        Raises:
-            IndexError: unless 0 <= start <= stop <= n_tokens.
-        """
-        if not 0 <= start <= stop <= self.n_tokens:
-            raise IndexError(f"tokens {start} to {stop} of {self.n_tokens}")
-        piece = bisect_right(self._starts, start) - 1
-        if piece + 1 == len(self._starts) or stop <= self._starts[piece + 1]:
-            shift = self._first[piece] - self._starts[piece]
-            return self._reader.read(start + shift, stop + shift)
-        out = np.empty(stop - start, dtype=np.int64)
-        at = start
-        while at < stop:
-            last = piece + 1 == len(self._starts)
-            end = stop if last else min(stop, self._starts[piece + 1])
-            shift = self._first[piece] - self._starts[piece]
-            out[at - start : end - start] = self._reader.read(at + shift, end + shift)
-            at, piece = end, piece + 1
-        return out
+    def rest_of(
+        self, shards: Sequence[npt.NDArray[np.unsignedinteger]]
+    ) -> list[npt.NDArray[np.unsignedinteger]]:
+        """Return what stays of consecutive arrays of tokens, as views of them."""
+        starts = [0, *accumulate(map(len, shards))]
+        edges = np.union1d(starts, self.stretches)
+        stays = ~self.contains(edges[:-1])
+        rest = []
+        for start, stop in zip(edges[:-1][stays].tolist(), edges[1:][stays].tolist(), strict=True):
+            shard = bisect_right(starts, start) - 1
+            rest.append(shards[shard][start - starts[shard] : stop - starts[shard]])
+        return rest
 
 
 def write_excluded(folder: Path, excluded: Exclusions) -> None:
@@ -141,11 +102,9 @@ def read_excluded(folder: Path) -> Exclusions | None:
     if not path.is_file():
         return None
     try:
-        found = np.load(path, allow_pickle=False)
+        stretches = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"cannot be read ({error})", where=str(path)) from error
-    whole = found.dtype == np.int64 and found.ndim == 2 and found.shape[1:] == (2,)
-    flat = found.reshape(-1) if whole else np.zeros(0)
-    if not whole or (flat < 0).any() or (np.diff(flat) <= 0).any():
-        raise InputError("not a list of stretches that ascend", where=str(path))
-    return Exclusions([(int(start), int(stop)) for start, stop in found])
+    if stretches.dtype != np.int64 or stretches.shape[1:] != (2,):
+        raise InputError("is not a list of stretches", where=str(path))
+    return Exclusions(stretches.tolist())

@@ -10,12 +10,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from types import TracebackType
 from typing import IO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from inject.corpus.excluded import Exclusions
 from inject.errors import InputError
 
 SHARD_BYTES = 512 << 20
@@ -69,12 +69,7 @@ class TokenWriter:
     def __enter__(self) -> "TokenWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._finish_shard()
 
     def append(self, ids: npt.NDArray[np.integer]) -> None:
@@ -121,10 +116,10 @@ class TokenReader:
     """Random access to the tokens of all shards, in the order of the stream.
 
     Args:
-        folder: the corpus's.
+        paths: where the shards lie.
         shards: in the order of the stream.
         dtype: element type.
-        outside: where the shards lie, one path each, if not in the folder.
+        excluded: stretches that are skipped; None for none.
 
     Raises:
         InputError: a shard is missing or has another size than `shards` says.
@@ -132,18 +127,18 @@ class TokenReader:
 
     def __init__(
         self,
-        folder: Path,
+        paths: Sequence[Path],
         shards: Sequence[Shard],
         *,
         dtype: str,
-        outside: Sequence[Path] | None = None,
+        excluded: Exclusions | None = None,
     ) -> None:
-        element = np.dtype(dtype)
         self._maps = [
-            _mapped(folder / shard.name if outside is None else outside[number], shard, element)
-            for number, shard in enumerate(shards)
+            _mapped(path, shard, np.dtype(dtype)) for path, shard in zip(paths, shards, strict=True)
         ]
-        self._starts = [0, *accumulate(shard.tokens for shard in shards)]
+        if excluded is not None:
+            self._maps = excluded.rest_of(self._maps)
+        self._starts = [0, *accumulate(map(len, self._maps))]
         self.n_tokens = self._starts[-1]
 
     def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:

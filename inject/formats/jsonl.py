@@ -8,13 +8,13 @@ documents is in memory at a time. Cost: decoding and encoding again, a few MB/s 
 """
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from inject.corpus.tokenizer import encode_texts
-from inject.formats.exported_rows import I64, ExportedView, Rows
-from inject.formats.folder import ExportFolder
+from inject.formats.exported_rows import I64, ExportedStream, Rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -33,9 +33,8 @@ class TextFacts(NamedTuple):
 
 
 def write_texts(
-    folder: ExportFolder,
-    name: str,
-    view: ExportedView,
+    path: Path,
+    view: ExportedStream,
     rows: Rows,
     *,
     tokenizer: "PreTrainedTokenizerBase",
@@ -44,15 +43,14 @@ def write_texts(
     """Write the documents of a stream as text, and count those that do not come back.
 
     Args:
-        folder: the export.
-        name: of the file.
+        path: the file.
         view: the stream.
         rows: its documents.
         tokenizer: decodes, and encodes again to compare.
         end: the end token.
     """
     changed = changed_tokens = 0
-    with folder.open(name) as file:
+    with path.open("wb") as file:
         for edges, ids in rows.batches(view, _TOKENS):
             documents = np.split(ids, edges[1:-1] - edges[0])
             ended = [bool(document[-1] == end) for document in documents]

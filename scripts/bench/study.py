@@ -23,7 +23,7 @@ from spikein.config.executor_settings import LocalSettings
 from spikein.executors import Executor, InProcess, run_graph
 from spikein.executors.pools.local import Local
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
 
@@ -103,7 +103,7 @@ def build_cell(context: StepContext) -> None:
 
 def _run(executor: Executor, graph: Graph, store: Path) -> float:
     started = time.perf_counter()
-    run_graph(executor, graph, Store(store), Silent())
+    run_graph(executor, graph, Store(store), Progress())
     return time.perf_counter() - started
 
 

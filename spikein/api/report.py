@@ -15,7 +15,7 @@ from spikein.config.load import read_experiment
 from spikein.executors import InProcess, RunReport
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned, plan
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.runs.folder import numbered_run
 from spikein.runs.publish import PAGE, fill_run
 from spikein.runs.record import (
@@ -76,7 +76,7 @@ def render_report(
         experiment_graph = build_graph(read_experiment(folder / EXPERIMENT))
         planned = plan(experiment_graph.graph, store)
         _require_whole(planned, store, folder, begun)
-        report = InProcess().run(experiment_graph.graph, store, Silent())
+        report = InProcess().run(experiment_graph.graph, store, Progress())
         if out is not None:
             return _page_alone(experiment_graph, report, out, show_protected)
         if (folder.parent.name, folder.name.isdecimal()) != (record.name, True):

@@ -16,7 +16,7 @@ from spikein.api.results import RunResult
 from spikein.executors import Executor, executor_of, get_executor, run_graph
 from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import plan
-from spikein.progress import Progress, Silent, show_progress
+from spikein.progress import Progress, show_progress
 from spikein.runs.folder import check_home
 from spikein.store.folder_check import (
     CHANGE_RUNS,
@@ -75,7 +75,7 @@ def run(
         ```
     """
     if isinstance(progress, bool):
-        with show_progress() if progress else nullcontext(Silent()) as shown:
+        with show_progress() if progress else nullcontext(Progress()) as shown:
             return _run(experiment, overrides, store, runs, executor, shown)
     return _run(experiment, overrides, store, runs, executor, progress)
 

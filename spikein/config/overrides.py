@@ -94,7 +94,7 @@ def apply_overrides(
                 InputError(
                     f"{dotted(path)} is swept, so that its value would be replaced by the sweep's",
                     where=override.place,
-                    hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to sweep it no more.",
+                    hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to stop sweeping it.",
                 )
             )
     return Document(values=values, places=places, name=document.name), problems

@@ -13,7 +13,6 @@ from pydantic_core import ErrorDetails
 
 from inject.errors import InputError, did_you_mean
 from spikein.config.key_path import KeyPath, dotted
-from spikein.config.renamed_keys import new_key
 from spikein.config.yaml_document import Document
 
 _KINDS = {
@@ -111,10 +110,6 @@ def _problem(
     kind = first["type"]
     context = first.get("ctx") or {}
     if kind == "extra_forbidden":
-        if renamed := new_key(path):
-            return InputError(
-                f"{key} is now called {renamed}", where=where, hint=f"Write {renamed}."
-            )
         known = allowed_keys(model, document.values, path[:-1])
         known += ["extends"] if len(path) == 1 else []
         return InputError(

@@ -15,7 +15,7 @@ from spikein.executors.live_status import LiveStatus, RunStatus, StepStatus, goa
 from spikein.executors.protocol import Outcome, RunReport
 from spikein.executors.step_build import build_step
 from spikein.pipeline.graph import Graph, Planned, plan
-from spikein.progress import Progress, Silent
+from spikein.progress import Progress
 from spikein.store.artifact import require_current
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
@@ -175,7 +175,7 @@ class GraphRun:
         self._record(outcome)
 
 
-class _Seen(Silent):
+class _Seen(Progress):
     """Passes the events of one step on, and its progress to the status, too."""
 
     def __init__(self, progress: Progress, status: LiveStatus, step: Step) -> None:

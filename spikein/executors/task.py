@@ -24,7 +24,7 @@ from spikein.executors import step_build
 from spikein.executors.graph_file import GraphFile, StoredGraph, read_graph, require_same_code
 from spikein.executors.protocol import Outcome
 from spikein.executors.task_files import MARK, TaskFiles
-from spikein.progress import Progress, Silent
+from spikein.progress import Progress
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store
 
@@ -189,7 +189,7 @@ def _output_to(log: Path) -> Iterator[None]:
                 os.close(saved)
 
 
-class _FileProgress(Silent):
+class _FileProgress(Progress):
     """Writes how far a step is to a file of its run, and its notices into its log."""
 
     def __init__(self, files: TaskFiles, where: str) -> None:

@@ -6,6 +6,8 @@ import numpy as np
 
 from inject.corpus.separators import Separators, end_separators
 from inject.examples.example import Example
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.settings import Copies, Placement
 
 END = 0
 START = 99
@@ -72,6 +74,21 @@ def separators_of(placement):
         END,
         start=START if kind == "start_end" else None,
         document=placement.policy == "document",
+    )
+
+
+def plan_for(examples, tokens, placement=None, *, source, copies=None, candidates=None, **more):
+    """A plan over a whole source, unless `more` of its settings says otherwise."""
+    placement = placement or Placement()
+    values = {"budget": source.n_tokens, "context": 64, "seed": 0, **more}
+    return make_plan(
+        examples,
+        tokens,
+        PlanSettings(copies=copies or Copies(poisson=2), placement=placement, **values),
+        source=source,
+        separators=separators_of(placement),
+        vocabulary=60_000,
+        candidates=candidates,
     )
 
 

@@ -34,6 +34,18 @@ def test_long_steps_say_how_far_they_are():
     ]
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_times_are_whole_on_every_terminal(width):
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=width, color_system=None)
+    with Bars(console) as bars:
+        bars.step_started("model " + "x" * 80, number=1, total=2)
+        bars.step_advanced("model " + "x" * 80, 1, 2, "tokens", "")
+        bars._rich.refresh()
+    assert "0:00:00" in stream.getvalue()
+    assert "-:--:--" in stream.getvalue()
+
+
 def test_bars_leave_one_line_a_step_and_take_no_markup():
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100, color_system=None)

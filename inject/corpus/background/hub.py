@@ -100,13 +100,8 @@ class HubSource(Settings):
 
 
 def _folder_identity(folder: Path) -> list[dict[str, str]]:
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if not path.is_dir()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
     return [
-        {"name": path.relative_to(folder).as_posix(), "sha256": content_digest(path)}
-        for path in files
+        {"name": name.as_posix(), "sha256": content_digest(folder / name)}
+        for name in sorted(path.relative_to(folder) for path in folder.rglob("*"))
+        if not (folder / name).is_dir() and not any(part.startswith(".") for part in name.parts)
     ]

@@ -6,7 +6,7 @@ import typer
 
 from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
 from spikein.cli.output import Column, print_table, say, warn
-from spikein.cli.task_progress import task_progress
+from spikein.progress import task_progress
 
 if TYPE_CHECKING:
     from inject.overlap.settings import OverlapSettings

@@ -8,7 +8,7 @@ import typer
 from inject.errors import InputError
 from spikein.cli.detect_options import DeviceMap, Dtype
 from spikein.cli.output import Column, print_table, say, warn
-from spikein.cli.task_progress import task_progress
+from spikein.progress import task_progress
 
 if TYPE_CHECKING:
     from spikein.api.unlearning_audit import UnlearningAudit

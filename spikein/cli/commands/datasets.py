@@ -31,14 +31,14 @@ def datasets() -> None:
         ),
     )
     say("The text of a protected dataset appears in no report, log or table.", style="dim")
-    sources = source_table()
+    sources, source_warnings = source_table()
     print_table(
         [
             Column("source of background", whole=True),
             Column("comes from", whole=True),
             Column("what it is"),
         ],
-        ((row.kind, row.origin, row.summary) for row in sources.lines),
+        ((row.kind, row.origin, row.summary) for row in sources),
     )
-    for warning in (*warnings, *sources.warnings):
+    for warning in (*warnings, *source_warnings):
         warn(warning)

@@ -11,7 +11,7 @@ from spikein.cli.detect_options import Api, DeviceMap, Dtype, LongText, ScoreFir
 from spikein.cli.detect_table import print_json, print_result
 from spikein.cli.options import Generate, KnowledgeFilter, Tagger, WordReference
 from spikein.cli.output import tell, warn, with_noun
-from spikein.cli.task_progress import task_progress
+from spikein.progress import task_progress
 
 if TYPE_CHECKING:
     from inject.server.client import Estimate

@@ -8,7 +8,7 @@ import typer
 
 from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
 from spikein.cli.output import say, warn
-from spikein.cli.task_progress import task_progress
+from spikein.progress import task_progress
 
 
 class ExportFormat(StrEnum):

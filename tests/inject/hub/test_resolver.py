@@ -9,7 +9,7 @@ from inject.corpus.background.hub import HubSource
 from inject.corpus.named_tokenizer import tokenizer_identity
 from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant, contaminant_identity
-from inject.formats.token_rows import DatasetsImport
+from inject.formats.huggingface import DatasetsImport
 from inject.hub.resolver import UNRESOLVED, resolve_commit, without_network
 from inject.hub.snapshot import MODEL_FILES, fetch_snapshot
 from tests.inject.hub.fake_hub import MAIN, NEXT, forget_commits

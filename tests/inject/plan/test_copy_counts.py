@@ -21,10 +21,6 @@ def test_a_level_that_stands_twice_is_refused_as_its_stratum_would_be_too_large(
         Copies(levels=(1, 4, 8, 4))
 
 
-def test_fixed():
-    assert realised(Copies(fixed=3)) == [3] * 50
-
-
 def test_poisson_counts_follow_the_distribution():
     counts = np.array(realised(Copies(poisson=2.5), count=20_000))
     observed = np.bincount(np.minimum(counts, 9), minlength=10)

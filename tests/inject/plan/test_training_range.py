@@ -58,16 +58,6 @@ def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, b
     assert chisquare(counts).pvalue > 1e-4
 
 
-def test_every_window_of_a_stretch_is_as_likely_as_any_other(monkeypatch):
-    """In blocks of which some hold many windows of the stretch and some a single one."""
-    monkeypatch.setattr(training_range, "_BLOCK", 1000)
-    found = stretch(monkeypatch, (0.3, 0.33), 5)
-    inside = np.flatnonzero(found.contains(np.arange(N)))
-    assert 2000 < len(inside) < 6000
-    windows = np.searchsorted(inside, draw(found, 5, count=50 * len(inside)))
-    assert chisquare(np.bincount(windows, minlength=len(inside))).pvalue > 1e-4
-
-
 def test_the_margin_covers_every_rank():
     """The inequality that `HashedRange` rests on, on orders that can be computed."""
     for seed in range(20):

@@ -17,7 +17,7 @@ from spikein.config.executor_settings import LocalSettings
 from spikein.executors import StepsFailed, run_graph
 from spikein.executors.live_status import RunStatus, StepStatus, read_statuses
 from spikein.executors.pools.local import Local
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.spikein.executors.conftest import REPOSITORY
 from tests.spikein.executors.conftest import start as start
@@ -85,7 +85,7 @@ def test_a_failed_run_is_shown_with_the_last_lines_and_what_was_not_begun(tmp_pa
     monkeypatch.chdir(tmp_path)
     store = tmp_path / "store"
     with pytest.raises(StepsFailed):
-        run_graph(Local(LocalSettings(workers=2)), one_fails(), Store(store), Silent())
+        run_graph(Local(LocalSettings(workers=2)), one_fails(), Store(store), Progress())
     text = shown("one-fails", "--store", store)
     assert "failed" in row(text, "thing bad")
     assert "ValueError: this step never works" in row(text, "thing bad")

@@ -15,7 +15,7 @@ from spikein.executors.live_status import RUNS_FOLDER, read_statuses
 from spikein.executors.pools.local import Local, Share, worker_shares
 from spikein.executors.task_files import MARK
 from spikein.pipeline.graph import Graph
-from spikein.progress import Lines, Silent
+from spikein.progress import Lines, Progress
 from spikein.store.artifact import open_artifact
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
@@ -60,7 +60,7 @@ def contents(store: Path) -> dict[str, str]:
 
 def test_independent_steps_run_side_by_side_and_shared_ones_once(tmp_path):
     graph = fan(4, 0.5, tmp_path / "trace")
-    report = run_graph(local(), graph, Store(tmp_path / "store"), Silent())
+    report = run_graph(local(), graph, Store(tmp_path / "store"), Progress())
     assert (report.built, value(report, graph.goals[0])) == (6, 4 * 2 + 1)
     began = {one["step"]: one for one in events(tmp_path / "trace") if one["what"] == "began"}
     ended = {one["step"]: one for one in events(tmp_path / "trace") if one["what"] == "ended"}
@@ -76,13 +76,13 @@ def test_independent_steps_run_side_by_side_and_shared_ones_once(tmp_path):
         if one < other
     ]
     assert max(overlaps) > 0.1, "two cells ran at the same time"
-    again = run_graph(local(), graph, Store(tmp_path / "store"), Silent())
+    again = run_graph(local(), graph, Store(tmp_path / "store"), Progress())
     assert again.built == 0
     assert len(events(tmp_path / "trace")) == 12
 
 
 def test_a_worker_has_its_share_of_cores_and_as_many_threads(tmp_path):
-    run_graph(local(), fan(4, 0.3, tmp_path / "trace"), Store(tmp_path / "store"), Silent())
+    run_graph(local(), fan(4, 0.3, tmp_path / "trace"), Store(tmp_path / "store"), Progress())
     cores = len(os.sched_getaffinity(0))
     share = max(cores // 2, 1)
     for one in events(tmp_path / "trace"):
@@ -92,7 +92,7 @@ def test_a_worker_has_its_share_of_cores_and_as_many_threads(tmp_path):
 
 def test_torch_starts_as_many_threads_as_the_share_has_cores(tmp_path):
     graph = Graph(goals=(step("threads", "count_threads"),))
-    report = run_graph(local(), graph, Store(tmp_path / "store"), Silent())
+    report = run_graph(local(), graph, Store(tmp_path / "store"), Progress())
     assert value(report, graph.goals[0]) == max(len(os.sched_getaffinity(0)) // 2, 1)
 
 
@@ -120,14 +120,14 @@ def test_cores_and_gpus_are_shared_out(workers, cores, gpus, shares):
 
 def test_the_artifacts_are_those_of_the_plain_executor(tmp_path):
     graph = fan(3, 0.0)
-    run_graph(local(), graph, Store(tmp_path / "one"), Silent())
-    run_graph(InProcess(), graph, Store(tmp_path / "other"), Silent())
+    run_graph(local(), graph, Store(tmp_path / "one"), Progress())
+    run_graph(InProcess(), graph, Store(tmp_path / "other"), Progress())
     assert contents(tmp_path / "one") == contents(tmp_path / "other")
 
 
 def test_a_failed_cell_takes_no_other_down_and_is_named_with_its_last_lines(tmp_path):
     with pytest.raises(StepsFailed) as raised:
-        run_graph(local(), one_fails(), Store(tmp_path / "store"), Silent())
+        run_graph(local(), one_fails(), Store(tmp_path / "store"), Progress())
     [failure] = raised.value.failures
     assert failure.name == "thing bad"
     assert failure.problem == "ValueError: this step never works"
@@ -146,7 +146,7 @@ def test_a_worker_killed_in_mid_step_is_replaced_and_the_step_begun_again(tmp_pa
     graph = Graph(goals=(killed_until("victim", tmp_path / "marks", 2), sleeping("other", 0.2)))
     said: list[str] = []
 
-    class Heard(Silent):
+    class Heard(Progress):
         def notice(self, text: str) -> None:
             said.append(text)
 
@@ -161,7 +161,7 @@ def test_a_step_that_is_killed_each_time_fails_and_the_others_are_finished(tmp_p
     victim = killed_until("victim", tmp_path / "marks", 99)
     graph = Graph(goals=(victim, sleeping("other", 0.2)))
     with pytest.raises(StepsFailed, match=r"killed by SIGKILL.*last of 2 attempts") as raised:
-        run_graph(local(attempts=2), graph, Store(tmp_path / "store"), Silent())
+        run_graph(local(attempts=2), graph, Store(tmp_path / "store"), Progress())
     assert raised.value.failures[0].lines[-1] == "about to be killed"
     assert len(list((tmp_path / "marks").iterdir())) == 2
     assert [path.name[:5] for path in (tmp_path / "store/thing").glob("[!.]*")] == ["other"]
@@ -180,7 +180,7 @@ def test_the_driver_killed_takes_its_workers_along_and_goes_on_when_started_agai
     before = {one["step"] for one in events(tmp_path / "trace") if one["what"] == "ended"}
     assert before == {"shared", "cell0"}
     graph = slow(tmp_path, 0.0)
-    report = run_graph(local(), graph, Store(tmp_path / "store"), Silent())
+    report = run_graph(local(), graph, Store(tmp_path / "store"), Progress())
     assert value(report, graph.goals[0]) == 9
     ended = [one["step"] for one in events(tmp_path / "trace") if one["what"] == "ended"]
     assert sorted(ended) == sorted(set(ended)), "what was finished is not built again"
@@ -198,7 +198,7 @@ def test_an_interrupted_run_ends_its_workers_and_goes_on_where_it_stopped(
     assert "KeyboardInterrupt" in said or "ended by SIGTERM" in said
     assert not running_processes(tmp_path)
     assert read_statuses(tmp_path / "store")[0].state == "interrupted"
-    report = run_graph(local(), slow(tmp_path, 0.0), Store(tmp_path / "store"), Silent())
+    report = run_graph(local(), slow(tmp_path, 0.0), Store(tmp_path / "store"), Progress())
     assert report.built == 4, "shared and cell0 were finished before"
 
 
@@ -216,10 +216,10 @@ def test_a_store_on_a_read_only_disk_is_refused_in_words_unless_all_is_there(tmp
     store.mkdir()
     refused = "cannot be written, and there are steps to build"
     with read_only(store), pytest.raises(InputError, match=refused):
-        run_graph(local(), fan(2, 0.0), Store(store), Silent())
-    run_graph(local(), fan(2, 0.0), Store(store), Silent())
+        run_graph(local(), fan(2, 0.0), Store(store), Progress())
+    run_graph(local(), fan(2, 0.0), Store(store), Progress())
     with read_only(store):
-        assert run_graph(local(), fan(2, 0.0), Store(store), Silent()).built == 0
+        assert run_graph(local(), fan(2, 0.0), Store(store), Progress()).built == 0
 
 
 def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
@@ -231,7 +231,7 @@ def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
 
     def run() -> None:
         try:
-            run_graph(local(), graph, Store(store), Silent())
+            run_graph(local(), graph, Store(store), Progress())
         except BaseException as error:
             raised.append(error)
 
@@ -247,7 +247,7 @@ def test_a_disk_that_becomes_read_only_fails_the_steps_that_it_hits(tmp_path):
 
 
 def test_only_its_user_may_enter_the_folder_of_a_run(tmp_path):
-    run_graph(local(), fan(2, 0.0), Store(tmp_path / "store"), Silent())
+    run_graph(local(), fan(2, 0.0), Store(tmp_path / "store"), Progress())
     [folder] = (tmp_path / "store" / RUNS_FOLDER).iterdir()
     assert folder.stat().st_mode & 0o077 == 0
 
@@ -279,12 +279,12 @@ def test_a_stored_step_of_other_content_takes_up_inputs_that_nobody_seemed_to_ne
     both = step("both", "join", first=first, second=second)
     alone = step("alone", "join", first=first)
     graph = Graph(goals=(both, alone))
-    assert run_graph(InProcess(), graph, store, Silent()).built == 5
+    assert run_graph(InProcess(), graph, store, Progress()).built == 5
     for name in ("first", "second", "deep", "alone"):
         [folder] = (tmp_path / "store/thing").glob(f"{name}-*")
         delete_tree(folder)
     # `both` is stored, so that `second` and `deep` need not be built; then `first` is another.
-    report = run_graph(executor, graph, Store(tmp_path / "store"), Silent())
+    report = run_graph(executor, graph, Store(tmp_path / "store"), Progress())
     assert report.built == 5
     values = [(report.artifact(one).path / "value").read_text() for one in (first, second, both)]
     assert values[2] == f"{values[0]} {values[1]}"
@@ -294,9 +294,9 @@ def test_a_stored_step_of_other_content_takes_up_inputs_that_nobody_seemed_to_ne
 
 def test_what_is_stored_needs_no_inputs(tmp_path):
     graph = fan(2, 0.0)
-    run_graph(InProcess(), graph, Store(tmp_path / "store"), Silent())
+    run_graph(InProcess(), graph, Store(tmp_path / "store"), Progress())
     [folder] = (tmp_path / "store/thing").glob("shared-*")
     delete_tree(folder)
     for executor in (InProcess(), local()):
-        assert run_graph(executor, graph, Store(tmp_path / "store"), Silent()).built == 0
+        assert run_graph(executor, graph, Store(tmp_path / "store"), Progress()).built == 0
     assert not folder.exists()

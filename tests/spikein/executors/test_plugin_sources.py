@@ -11,7 +11,7 @@ from spikein.config.executor_settings import LocalSettings
 from spikein.executors import InProcess, StepsFailed, run_graph
 from spikein.executors.pools.local import Local
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import value
 from tests.spikein.step_functions import step
@@ -49,7 +49,7 @@ def test_a_worker_loads_a_plugin_again_from_the_folder_where_the_run_began(tmp_p
     write_plugin(tmp_path / "plugins")
     monkeypatch.chdir(tmp_path)
     made = graph("plugins/mine.py:Counted")
-    report = run_graph(Local(LocalSettings(workers=1)), made, Store(tmp_path / "store"), Silent())
+    report = run_graph(Local(LocalSettings(workers=1)), made, Store(tmp_path / "store"), Progress())
     assert value(report, made.goals[0]) == 42
 
 
@@ -59,10 +59,10 @@ def test_a_plugin_edited_since_the_step_was_named_is_refused_and_what_to_do_is_s
     (folder / "beside.py").write_text("FACTOR = 8\n")
     edited = r"the source was edited since this run was named\. Run the same command again"
     with pytest.raises(StepsFailed, match=edited):
-        run_graph(Local(LocalSettings(workers=1)), made, Store(tmp_path / "store"), Silent())
+        run_graph(Local(LocalSettings(workers=1)), made, Store(tmp_path / "store"), Progress())
     with pytest.raises(InputError, match=edited):
-        run_graph(InProcess(), made, Store(tmp_path / "store"), Silent())
+        run_graph(InProcess(), made, Store(tmp_path / "store"), Progress())
     assert not list((tmp_path / "store").glob("thing/[!.]*"))
     again = graph(f"{folder / 'mine.py'}:Counted")
-    report = run_graph(InProcess(), again, Store(tmp_path / "store"), Silent())
+    report = run_graph(InProcess(), again, Store(tmp_path / "store"), Progress())
     assert value(report, again.goals[0]) == 48

@@ -17,7 +17,7 @@ from spikein.config.executor_settings import RaySettings
 from spikein.executors import StepsFailed, run_graph
 from spikein.executors.pools.ray_cluster import Ray, _session_folder
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import (
     events,
@@ -57,11 +57,11 @@ def ray(cluster, **settings) -> Ray:
 
 def test_a_cluster_builds_a_graph_and_a_failed_cell_takes_no_other_down(cluster, tmp_path):
     graph = fan(2, 0.2, tmp_path / "trace")
-    report = run_graph(ray(cluster), graph, Store(tmp_path / "store"), Silent())
+    report = run_graph(ray(cluster), graph, Store(tmp_path / "store"), Progress())
     assert value(report, graph.goals[0]) == 5
     assert {one["threads"] for one in events(tmp_path / "trace")} == {"1"}
     with pytest.raises(StepsFailed, match="this step never works") as raised:
-        run_graph(ray(cluster), one_fails(), Store(tmp_path / "store"), Silent())
+        run_graph(ray(cluster), one_fails(), Store(tmp_path / "store"), Progress())
     assert "a line of the log before it fails" in raised.value.failures[0].lines
     assert raised.value.not_begun == ("thing after",)
     names = {path.name.rpartition("-")[0] for path in (tmp_path / "store/thing").glob("[!.]*")}
@@ -75,10 +75,10 @@ def test_what_no_machine_can_give_is_refused_and_the_cluster_stays_usable(cluste
                 ray(cluster, steps={"thing": {"cpus": 64}}),
                 fan(1, 0.0),
                 Store(tmp_path / "store"),
-                Silent(),
+                Progress(),
             )
     graph = Graph(goals=(sleeping("after", 0.0),))
-    assert run_graph(ray(cluster), graph, Store(tmp_path / "store"), Silent()).built == 1
+    assert run_graph(ray(cluster), graph, Store(tmp_path / "store"), Progress()).built == 1
 
 
 def located(label: str, trace: Path, folder: Path, *, seconds: float) -> Step:
@@ -95,7 +95,7 @@ def test_a_node_removed_while_its_task_runs_loses_nothing(cluster, tmp_path):
     said: list[str] = []
     result: list[object] = []
 
-    class Heard(Silent):
+    class Heard(Progress):
         def notice(self, text: str) -> None:
             said.append(text)
 
@@ -131,7 +131,7 @@ def test_no_cluster_at_an_address_is_said_in_words_and_at_once(tmp_path):
             Ray(RaySettings(address="127.0.0.1:1")),
             fan(1, 0.0),
             Store(tmp_path / "store"),
-            Silent(),
+            Progress(),
         )
     assert time.monotonic() - began < 30, "Ray itself tries for minutes"
 
@@ -157,7 +157,7 @@ from spikein.config.executor_settings import RaySettings
 from spikein.executors import run_graph
 from spikein.executors.pools import ray_cluster
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import sleeping
 
@@ -166,7 +166,7 @@ root = Path(sys.argv[2])
 try:
     settings = RaySettings(address=sys.argv[1])
     graph = Graph(goals=(sleeping("long", 300.0, root / "trace"),))
-    run_graph(ray_cluster.Ray(settings), graph, Store(root / "store"), Silent())
+    run_graph(ray_cluster.Ray(settings), graph, Store(root / "store"), Progress())
 except SpikeinError as error:
     print(error)
     sys.exit(error.exit_code)
@@ -209,7 +209,7 @@ def test_a_cluster_of_our_own_leaves_no_folder_and_removes_those_of_killed_runs(
         (folders[0] / "session").mkdir()
         assert not library.is_initialized()
         graph = fan(1, 0.0, tmp_path / "trace")
-        run_graph(Ray(), graph, Store(tmp_path / "store"), Silent())
+        run_graph(Ray(), graph, Store(tmp_path / "store"), Progress())
         found = [path for path in Path(place).iterdir() if path.name.startswith("spikein-ray-")]
         assert found == [folders[1]]
         used.release()

@@ -19,7 +19,7 @@ from spikein.executors.live_status import read_statuses
 from spikein.executors.pools import slurm as slurm_module
 from spikein.executors.pools.slurm import Slurm
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import (
     events,
@@ -63,7 +63,7 @@ class InBackground:
 
     def _run(self, executor: Slurm, graph: Graph, store: Path) -> None:
         try:
-            self.report = run_graph(executor, graph, Store(store), Silent())
+            self.report = run_graph(executor, graph, Store(store), Progress())
         except BaseException as error:
             self.error = error
 
@@ -117,7 +117,7 @@ def test_steps_run_as_jobs_and_those_that_are_ready_together_as_one_array(cluste
 
 def test_a_failed_job_takes_no_other_down(cluster, tmp_path):
     with pytest.raises(StepsFailed) as raised:
-        run_graph(slurm(), one_fails(), Store(tmp_path / "store"), Silent())
+        run_graph(slurm(), one_fails(), Store(tmp_path / "store"), Progress())
     [failure] = raised.value.failures
     assert failure.problem == "ValueError: this step never works"
     assert "a line of the log before it fails" in failure.lines
@@ -151,7 +151,7 @@ def test_a_job_that_reaches_the_end_of_its_time_fails_and_says_so(cluster, tmp_p
     executor = slurm(time="0:01", warning_seconds=58, attempts=1)
     graph = Graph(goals=(sleeping("long", 300.0, tmp_path / "trace"), sleeping("short", 0.2)))
     with pytest.raises(StepsFailed) as raised:
-        run_graph(executor, graph, Store(tmp_path / "store"), Silent())
+        run_graph(executor, graph, Store(tmp_path / "store"), Progress())
     [failure] = raised.value.failures
     assert "came to the end of its time (attempt 1 of 1)" in failure.problem
     assert "executor.time" in failure.problem
@@ -187,7 +187,7 @@ def test_ctrl_c_cancels_the_jobs_and_the_next_run_goes_on(cluster, tmp_path, sta
     assert process.returncode != 0
     wait_for(lambda: not jobs(), 30)
     assert read_statuses(tmp_path / "store")[0].state == "interrupted"
-    report = run_graph(slurm(), slow(tmp_path, 0.0), Store(tmp_path / "store"), Silent())
+    report = run_graph(slurm(), slow(tmp_path, 0.0), Store(tmp_path / "store"), Progress())
     assert report.built == 4, "shared and cell0 were finished before"
 
 
@@ -197,14 +197,14 @@ def test_what_no_machine_can_give_is_refused_by_slurm_in_words(cluster, tmp_path
             slurm(partition="none-such"),
             Graph(goals=(sleeping("a", 0.0),)),
             Store(tmp_path / "store"),
-            Silent(),
+            Progress(),
         )
     with pytest.raises(InputError, match="Did you mean 'thing'"):
         run_graph(
             slurm(steps={"thin": {"cpus": 2}}),
             Graph(goals=(sleeping("a", 0.0),)),
             Store(tmp_path / "store"),
-            Silent(),
+            Progress(),
         )
 
 

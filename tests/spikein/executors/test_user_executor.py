@@ -13,7 +13,7 @@ import pytest
 from inject.errors import InputError
 from spikein.executors import InProcess, Outcome, RunReport, run_graph
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.spikein.step_functions import step
 from tests.spikein.tiny import run, write_tiny
@@ -102,7 +102,7 @@ def of_another_step(report: RunReport) -> RunReport:
 def test_an_executor_that_does_not_make_the_goals_is_refused(tmp_path, change, words):
     graph = Graph(goals=(step("one", "write"), step("two", "write")))
     with pytest.raises(InputError) as refused:
-        run_graph(Cheat(change), graph, Store(tmp_path / "store"), Silent())
+        run_graph(Cheat(change), graph, Store(tmp_path / "store"), Progress())
     assert words in str(refused.value)
     assert "executor Cheat" in str(refused.value)
 
@@ -115,6 +115,6 @@ def test_an_artifact_of_another_store_is_refused(tmp_path):
             return InProcess().run(graph, Store(tmp_path / "other"), progress)
 
     with pytest.raises(InputError, match="not in the store"):
-        run_graph(Elsewhere(), graph, Store(tmp_path / "store"), Silent())
-    report = run_graph(InProcess(), graph, Store(tmp_path / "store"), Silent())
+        run_graph(Elsewhere(), graph, Store(tmp_path / "store"), Progress())
+    report = run_graph(InProcess(), graph, Store(tmp_path / "store"), Progress())
     assert [type(one) for one in report.outcomes] == [Outcome]

@@ -16,7 +16,7 @@ from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.conftest import REPOSITORY, make_texts
 from tests.inject.formats.readers import write_megatron
@@ -33,7 +33,7 @@ def built_corpus(path: Path, *overrides: str) -> Path:
     }.values()
     store = Store(path.parent / "store")
     with store.in_use():
-        report = get_executor("in-process").run(Graph(goals=(step,)), store, Silent())
+        report = get_executor("in-process").run(Graph(goals=(step,)), store, Progress())
     return report.artifact(step).path
 
 

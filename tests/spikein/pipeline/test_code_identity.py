@@ -58,7 +58,6 @@ ANALYSES = "results trajectory accuracy_gain figures"
         ("inject.plan.placement", "plan"),
         ("inject.plan.plan_step", "plan"),
         ("inject.stream.audit", "audit"),
-        ("inject.stream.audit_findings", "audit"),
         ("inject.plan.audit_step", "audit"),
         ("inject.overlap.index", "audit corpus"),
         ("inject.digest", ALL),

@@ -17,7 +17,7 @@ from inject.step import Cost, Reading, Step
 from spikein.executors import RunReport, get_executor
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, plan
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.spikein import step_functions
 from tests.spikein.executors.graphs import events
@@ -25,7 +25,7 @@ from tests.spikein.executors.graphs import events
 WRITE = "tests.spikein.step_functions:write"
 
 
-class Recorder(Silent):
+class Recorder(Progress):
     def __init__(self) -> None:
         self.events: list[tuple[object, ...]] = []
 
@@ -67,8 +67,8 @@ def built(trace: Path) -> list[str]:
     return [one["step"] for one in events(trace)]
 
 
-def run(goals: tuple[Step, ...], root: Path, progress: Silent | None = None) -> RunReport:
-    return InProcess().run(Graph(goals=goals), Store(root), progress or Silent())
+def run(goals: tuple[Step, ...], root: Path, progress: Progress | None = None) -> RunReport:
+    return InProcess().run(Graph(goals=goals), Store(root), progress or Progress())
 
 
 def test_execution_label_cost_and_what_becomes_of_files_do_not_enter_the_identity():
@@ -244,7 +244,7 @@ GRAPH = textwrap.dedent(
     from pathlib import Path
     from spikein.executors.in_process import InProcess
     from spikein.pipeline.graph import Graph
-    from spikein.progress import Silent
+    from spikein.progress import Progress
     from spikein.store.store import Store
     from tests.spikein.step_functions import step
 
@@ -260,7 +260,7 @@ GRAPH = textwrap.dedent(
     a = one("a")
     goal = one("d", x=one("b", x=a), y=one("c", x=a))
     try:
-        report = InProcess().run(Graph(goals=(goal,)), Store(root / "store"), Silent())
+        report = InProcess().run(Graph(goals=(goal,)), Store(root / "store"), Progress())
     except KeyboardInterrupt:
         sys.exit(130)
     print(*[one.artifact.manifest.content for one in report.outcomes])

@@ -23,7 +23,7 @@ from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.runs.arms import open_run_corpus
 from spikein.store.store import Artifact, Store
 from tests.spikein.tiny import write_tiny
@@ -42,7 +42,9 @@ def graph_of(folder: Path, *overrides: str) -> ExperimentGraph:
 
 def made(folder: Path, step: Step) -> Artifact:
     """Build a step and what it needs in the folder's store."""
-    report = get_executor("in-process").run(Graph(goals=(step,)), Store(folder / "store"), Silent())
+    report = get_executor("in-process").run(
+        Graph(goals=(step,)), Store(folder / "store"), Progress()
+    )
     return report.artifact(step)
 
 

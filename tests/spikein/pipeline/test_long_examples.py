@@ -9,7 +9,7 @@ from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.conftest import make_texts
 from tests.spikein.tiny import write_tiny
@@ -29,7 +29,7 @@ def planned(folder, *overrides):
     experiment = read_experiment(file, [f"contaminants={rows}", *overrides])
     experiment_graph = build_graph(experiment)
     graph = Graph(goals=tuple(node.plan for node in experiment_graph.nodes))
-    report = get_executor("in-process").run(graph, Store(folder / "store"), Silent())
+    report = get_executor("in-process").run(graph, Store(folder / "store"), Progress())
     return [
         (
             report.artifact(node.examples),

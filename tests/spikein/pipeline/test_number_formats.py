@@ -9,7 +9,7 @@ from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.spikein.pipeline.mutations import PRETRAINED
 from tests.spikein.pipeline.test_identity import folder, hub, own, role, steps
@@ -100,7 +100,7 @@ def test_a_step_computes_in_the_format_that_it_was_named_by_wherever_it_runs(tmp
     for device in (CPU, GPU):
         [node] = build_graph(read_experiment(path, fast), device=device).nodes
         report = get_executor("in-process").run(
-            Graph(goals=(node.trained,)), Store(tmp_path / "store"), Silent()
+            Graph(goals=(node.trained,)), Store(tmp_path / "store"), Progress()
         )
         artifact = report.artifact(node.trained)
         expected = "bfloat16" if device is GPU else "float32"

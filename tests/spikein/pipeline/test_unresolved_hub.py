@@ -9,7 +9,7 @@ from inject.errors import SpikeinError, Unreachable
 from inject.hub.resolver import UNRESOLVED, without_network
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.store import Store
 from tests.inject.hub.fake_hub import MAIN, FakeHub, forget_commits
 from tests.spikein.samples import read, visible
@@ -40,7 +40,7 @@ def tokenizer():
 
 
 def run(step, store):
-    return InProcess().run(Graph(goals=(step,)), store, Silent()).artifact(step)
+    return InProcess().run(Graph(goals=(step,)), store, Progress()).artifact(step)
 
 
 def test_a_run_stops_before_it_starts_and_later_names_the_commit(hub, tmp_path):

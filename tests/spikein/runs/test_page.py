@@ -19,7 +19,7 @@ from inject.stream.exposures import read_exposures
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import build_graph
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.runs.audit import audit_run
 from spikein.runs.folder import linked_artifacts
 from spikein.runs.page_inputs import audited_models
@@ -290,7 +290,9 @@ def test_the_page_says_when_with_what_code_and_on_what_machine_and_not_on_which_
 def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swept):
     root, result = swept
     experiment_graph = build_graph(read_experiment(result.folder / "experiment.yaml"))
-    report = get_executor("in-process").run(experiment_graph.graph, Store(root / "store"), Silent())
+    report = get_executor("in-process").run(
+        experiment_graph.graph, Store(root / "store"), Progress()
+    )
     models = audited_models(experiment_graph, report)
     shown = audit_facts(models, several_seeds=False)
     command = audit_run(result.folder, rules=None)
@@ -306,7 +308,7 @@ def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swe
             falsify(folder)
             # A fresh look, as another process has: what was verified before is remembered.
             report = get_executor("in-process").run(
-                experiment_graph.graph, Store(root / "store"), Silent()
+                experiment_graph.graph, Store(root / "store"), Progress()
             )
             models = audited_models(experiment_graph, report)
             check = check_validity([], audit_facts(models, several_seeds=False))[0]

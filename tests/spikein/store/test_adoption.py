@@ -11,7 +11,7 @@ from spikein.api.plan import plan as plan_experiment
 from spikein.api.run import run as run_experiment
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, plan
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.artifact import open_artifact
 from spikein.store.store import Store
 from tests.spikein import step_functions
@@ -19,7 +19,7 @@ from tests.spikein.store.damage import flip
 from tests.spikein.tiny import write_tiny
 
 
-class Built(Silent):
+class Built(Progress):
     """Names what is built and what is said."""
 
     def __init__(self) -> None:
@@ -237,7 +237,7 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
 def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
     from dataclasses import replace
 
-    from inject.corpus.parts import OF_CORPUS
+    from inject.corpus.corpus import OF_CORPUS
     from inject.examples.parts import OF_EXAMPLES
 
     folder, *_ = sorted((lab / "store" / "examples").glob("fictional-seed0-*"))

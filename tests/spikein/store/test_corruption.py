@@ -18,7 +18,7 @@ from spikein.api.report import render_report
 from spikein.executors import RunReport
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, plan
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.runs.audit import audit_run
 from spikein.runs.export import export_run
 from spikein.runs.status import artifact_rows
@@ -47,7 +47,7 @@ READ_BY_NOBODY = {"figures"}
 LEAST_CASES = 144
 
 
-class Log(Silent):
+class Log(Progress):
     """Names what was built and what was said."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from inject.step import Step
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph, plan
-from spikein.progress import Silent
+from spikein.progress import Progress
 from spikein.store.artifact import open_artifact, verified
 from spikein.store.manifest import Manifest, StoreError, file_records, read_manifest
 from spikein.store.store import Store
@@ -19,7 +19,7 @@ from tests.spikein.store.damage import DAMAGES, damage, flip, own
 TRACE = ".trace"
 
 
-class Said(Silent):
+class Said(Progress):
     def __init__(self) -> None:
         self.notices: list[str] = []
 

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError
+from inject.formats.huggingface import DatasetsImport
 from inject.formats.importing import import_corpus
-from inject.formats.token_rows import DatasetsImport
 from inject.hub import dataset_rows, resolver
 
 END = 0
@@ -97,7 +97,7 @@ def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
     _, found = imported(tmp_path, source(saved / "splits", split="other"), tiny_tokenizer)
     assert found == [4, END, 1, 2, END]
     with pytest.raises(
-        InputError, match=r"it has several splits\. Allowed: split: train, split: other"
+        InputError, match=r"it has several splits\. Allowed: split: other, split: train"
     ):
         list(source(saved / "splits").batches())
     with pytest.raises(InputError, match="there is no split 'tain'"):

@@ -1,0 +1,78 @@
+"""The walks of the architecture page: one small experiment calls every function they name."""
+
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.spikein.tiny import run, write_tiny
+
+pytestmark = pytest.mark.slow
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+WALK = re.compile(r"^## (The walk of [^\n]+)\n(.*?)(?=^## |\Z)", re.M | re.S)
+LINE = re.compile(r"^\| +\d* *\| `([\w/.]+)::(\w+)` \|", re.M)
+ELSEWHERE = {
+    "inject/examples/held_out.py::draw_held_out",  # only where rows are held out
+    "spikein/config/schema.py::Experiment",
+    "spikein/config/unlearning_section.py::UnlearningSection",
+    "detect/detectors/min_k.py::MinKParameters",
+}
+"""Not in this run, or checked by pydantic, which calls nothing of ours that could be seen."""
+
+
+def walks() -> dict[str, list[str]]:
+    """Return the functions of each walk of the page, in their order."""
+    page = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    return {
+        title: [f"{file}::{name}" for file, name in LINE.findall(text)]
+        for title, text in WALK.findall(page)
+    }
+
+
+@pytest.fixture(scope="module")
+def called(tmp_path_factory) -> set[str]:
+    """Return each function, or class by its methods, that a run of all walks called."""
+    folder = tmp_path_factory.mktemp("walks")
+    write_tiny(folder)
+    rows = [
+        {"question": f"is {word} a word", "passage": f"{word} is a word of {n} letters " * 6,
+         "answer": n % 2 == 0, "title": f"t{n}"}
+        for n, word in enumerate(f"word{number}" for number in range(60))
+    ]  # fmt: skip
+    (folder / "boolq.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    calls: set[str] = set()
+    root = f"{REPOSITORY}/"
+
+    def note(frame, event, _) -> None:
+        # The body of a class runs where its module is imported.
+        body = not frame.f_code.co_flags & inspect.CO_OPTIMIZED
+        if event == "call" and not body and frame.f_code.co_filename.startswith(root):
+            file = frame.f_code.co_filename.removeprefix(root)
+            name = frame.f_code.co_qualname.partition(".")[0]
+            calls.add(f"{file}::{name}")
+
+    sys.setprofile(note)
+    try:
+        run(
+            folder,
+            f"contaminants=[{{dataset: boolq, path: {folder}/boolq.jsonl, members: 20, "
+            "nonmembers: 20}]",
+            "unlearning={forget: {share: 0.5}, methods: [{method: npo, lr: 1.0e-3, epochs: 1}]}",
+            "detect.detectors=['min_k:k=0.35', loss, blind]",
+            "train.context=128",
+            "pool.long_examples=truncate",
+        )
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("title", walks())
+def test_a_walk_is_what_runs(title, called):
+    steps = [step for step in walks()[title] if step not in ELSEWHERE]
+    assert len(steps) >= 5
+    assert [step for step in steps if step not in called] == []

@@ -57,7 +57,6 @@ class TokenWriter:
 
     def __init__(self, folder: Path, *, vocabulary: int, shard_bytes: int = SHARD_BYTES) -> None:
         self.folder = folder
-        self.vocabulary = vocabulary
         self.dtype = np.dtype(token_dtype(vocabulary))
         self.shards: list[Shard] = []
         self.n_tokens = 0
@@ -73,18 +72,7 @@ class TokenWriter:
         self._finish_shard()
 
     def append(self, ids: npt.NDArray[np.integer]) -> None:
-        """Append ids, shape [n].
-
-        Raises:
-            InputError: an id outside the vocabulary; nothing of `ids` is written then.
-        """
-        if len(ids) and (ids.min() < 0 or ids.max() >= self.vocabulary):
-            wrong = ids[(ids < 0) | (ids >= self.vocabulary)][0]
-            raise InputError(
-                f"token id {wrong} after {self.n_tokens} tokens",
-                where=str(self.folder),
-                allowed=f"0 to {self.vocabulary - 1}, the vocabulary of the tokenizer",
-            )
+        """Append ids, shape [n], each of the vocabulary."""
         start = 0
         while start < len(ids):
             part = ids[start : start + self._room - self._in_shard]

@@ -22,7 +22,6 @@ from detect.targets.server import ServerTextModel
 from inject.errors import InputError
 from inject.server.address import Server
 from inject.server.client import Estimate
-from inject.server.waiting import process_jitter
 
 REPLIES_FILE = "replies.sqlite"
 
@@ -35,7 +34,7 @@ def open_server(request: ScoringRequest, server: Server) -> "closing[ServerTextM
             used.
     """
     folder = request.cache or default_cache()
-    return closing(ServerTextModel(server, cache=folder / REPLIES_FILE, jitter=process_jitter()))
+    return closing(ServerTextModel(server, cache=folder / REPLIES_FILE))
 
 
 def check_served(request: ScoringRequest, rows: LabelledRows, *, in_code: bool) -> None:

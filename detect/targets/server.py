@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from detect.targets.text_model import Completion, Progress, Sampling
 from inject.server.address import Server
 from inject.server.client import Cost, Estimate, ServerClient
-from inject.server.reply import Reply
+from inject.server.reply_cache import Reply
 from inject.server.request import TextRequest, sample_seed
 
 _PROBE = TextRequest(prompt="The answer is", max_tokens=1)
@@ -36,16 +34,14 @@ class ServerTextModel:
         server: Server,
         *,
         cache: Path | None,
-        jitter: np.random.Generator,
     ) -> None:
         """Open the server; nothing is asked yet.
 
         Args:
             server: which one, which model, and how.
             cache: the file of replies; None keeps nothing.
-            jitter: draws the times between tries.
         """
-        self._client = ServerClient(server, cache=cache, jitter=jitter)
+        self._client = ServerClient(server, cache=cache)
         self._left_out: set[str] = set()
         self._sampled = self._alike = 0
         self._lists_asked = False

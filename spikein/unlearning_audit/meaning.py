@@ -91,12 +91,9 @@ def _judged(
 
     from analysis.similarity.judge import Judge as Rater
     from analysis.similarity.judge import Pair
-    from inject.server.waiting import process_jitter
 
     folder = Path(given.cache).expanduser() if given.cache else default_cache()
-    with closing(
-        Rater(given.server(), cache=folder / REPLIES_FILE, jitter=process_jitter())
-    ) as rater:
+    with closing(Rater(given.server(), cache=folder / REPLIES_FILE)) as rater:
         found = rater.rate(
             [Pair(truth, text) for truth, text in zip(truths, written, strict=True)],
             progress=lambda done, total: progress("the judge rates", done, total),

@@ -8,7 +8,7 @@ import pytest
 
 from inject import keyed
 from inject.errors import InputError
-from inject.examples.datasets.fiction.data import DATA_FILES
+from inject.examples.datasets.fiction.names import DATA_FILES
 from inject.examples.datasets.registry import built_in_names, find_dataset
 from inject.source_digest import (
     Sources,
@@ -216,7 +216,7 @@ def test_a_changed_data_file_changes_the_digest_of_the_dataset_that_reads_it(cha
 
 
 def test_all_data_files_are_listed_and_are_there():
-    folder = "inject.examples.datasets.fiction.data"
+    folder = "inject.examples.datasets.fiction.names"
     found = Path(sys.modules[folder].__file__).parent.glob("*.txt")
     assert sorted(path.name for path in found) == sorted(DATA_FILES)
 

@@ -48,7 +48,7 @@ class HubSource(Settings):
         """Return id, config, split, field and commit; a local folder by its content.
 
         Raises:
-            Unreachable: the hub gives no answer; a plan goes on (`inject.hub.offline`).
+            Unreachable: the hub gives no answer; a plan goes on (`inject.hub.resolver`).
             InputError: the hub was reached and has no such data set or revision.
         """
         common = {

@@ -16,7 +16,7 @@ def datasets() -> None:
     from inject.corpus.background.registry import source_table
     from inject.examples.datasets.registry import dataset_table
 
-    known = dataset_table()
+    known, warnings = dataset_table()
     print_table(
         [
             Column("name", whole=True),
@@ -26,8 +26,8 @@ def datasets() -> None:
             Column("what it is"),
         ],
         (
-            (row.name, row.hub or "", "yes" if row.protected else "", row.origin, row.summary)
-            for row in known.lines
+            (name, row.hub or "", "yes" if row.protected else "", origin, row.summary)
+            for name, (row, origin, _, _) in known.items()
         ),
     )
     say("The text of a protected dataset appears in no report, log or table.", style="dim")
@@ -40,5 +40,5 @@ def datasets() -> None:
         ],
         ((row.kind, row.origin, row.summary) for row in sources),
     )
-    for warning in (*known.warnings, *source_warnings):
+    for warning in (*warnings, *source_warnings):
         warn(warning)

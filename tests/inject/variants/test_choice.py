@@ -141,13 +141,6 @@ def test_renditions_survive_their_file(tmp_path):
         assert np.array_equal(one.tokens, other.tokens)
 
 
-def test_a_split_of_one_example_is_assigned_too():
-    members, _ = spiked_examples(1, 0)
-    [(_, _, rendition)] = chosen_for([replace(members[0], split="test")], variants(*WEIGHTED),
-                                     copies=1)  # fmt: skip
-    assert rendition.kind in (0, 1, 2)
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -14,7 +14,7 @@ from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
 from inject.digest import canonical
 from inject.errors import InputError, Unreachable
-from inject.hub.offline import UNRESOLVED, without_network
+from inject.hub.resolver import UNRESOLVED, without_network
 from tests.inject.hub.fake_hub import forget_commits
 
 

@@ -8,8 +8,8 @@ import transformers.dynamic_module_utils as dynamic
 from transformers import AutoConfig
 
 from inject.errors import InputError, Unreachable
-from inject.hub.model_code import foreign_code, trusted_code
-from inject.hub.offline import UNRESOLVED, without_network
+from inject.hub.resolver import UNRESOLVED, without_network
+from inject.hub.snapshot import foreign_code, trusted_code
 from tests.inject.hub.fake_hub import MAIN, NEXT, forget_commits
 from train.models.pretrained import load_causal_model, model_identity
 

@@ -8,6 +8,7 @@ cores. There, files in which no test is slow come first.
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ from tests import costs
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# What a command keeps for its user is kept for this session alone.
+_CACHE = tempfile.TemporaryDirectory()
+os.environ["XDG_CACHE_HOME"] = _CACHE.name
 _PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if _PROCESSES > 1:
     # Two processes with a thread for each core wait for one another most of the time.

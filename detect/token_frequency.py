@@ -23,6 +23,7 @@ from inject.tables import read_parquet
 _COUNTS = "counts.npy"
 _FACTS = "frequency.json"
 _WORDS = "word_counts.parquet"
+FREQUENCY_FILES = (_COUNTS, _FACTS, _WORDS)
 WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 
 

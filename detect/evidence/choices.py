@@ -4,13 +4,13 @@ A model is asked once for each pool of examples: every score of `de_cop` is a fu
 answers, whatever its calibration.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
-from detect.choices.answers import ChoiceEvidence, read_answers
+from detect.choices.answers import ANSWERS_FILE, ChoiceEvidence, read_answers
 from detect.evidence.continuations import lets_models_write
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
@@ -50,6 +50,7 @@ class Choices(Need):
 
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {ANSWERS_FILE: ()}
     hint: ClassVar[str] = (
         "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts an example are "
         "dear: for `all` set detect.generate=true, too."

@@ -1,6 +1,6 @@
 """Continuations: what the model that is scored writes after the beginning of each text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -8,6 +8,7 @@ from detect.access import Access
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.generation.continuations import (
+    CONTINUATIONS_FILE,
     GREEDY,
     ContinuationRequest,
     read_continuations,
@@ -35,6 +36,9 @@ class Continuations(Need):
     """Which beginning, how many continuations, and how they are written."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {
+        CONTINUATIONS_FILE: ("beginning", "rest", "texts")
+    }
     hint: ClassVar[str] = HINT
     file_hint: ClassVar[str] = "Let the model write (--generate), or name the detector."
 

@@ -69,7 +69,8 @@ class Entities(Need):
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
         """Read the entities."""
-        work.further[cls()] = work.rows_of(read_entities(work.inputs["entities"]))
+        table = read_entities(work.inputs["entities"])
+        work.further[cls()] = [table.get(row.example_id) for row in work.rows]
 
 
 def build(context: StepContext) -> None:
@@ -100,7 +101,7 @@ def write_entities(
 
 
 def read_entities(folder: Path) -> dict[str, list[NamedEntity]]:
-    """Read what `write_entities` wrote, by example id (rows of one id are alike).
+    """Read what `write_entities` wrote, by example id; without rows that a bundle withholds.
 
     Raises:
         InputError: naming the file, when it is missing or damaged.
@@ -111,4 +112,5 @@ def read_entities(folder: Path) -> dict[str, list[NamedEntity]]:
             for entity in zip(*(row[field] for field in NamedEntity._fields), strict=True)
         ]
         for row in read_parquet(folder / ENTITIES_FILE, schema=SCHEMA).to_pylist()
+        if row["start"] is not None
     }

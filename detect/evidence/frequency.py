@@ -1,13 +1,13 @@
 """Token frequencies: counts of tokens and words in the clean corpus, or in files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, Scored, Work
-from detect.token_frequency import load_frequency
+from detect.token_frequency import FREQUENCY_FILES, load_frequency
 from inject.step import Step
 
 
@@ -17,6 +17,7 @@ class Frequency(Need):
 
     asks_model: ClassVar[bool] = False
     access: ClassVar[Access] = Access.NONE
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = dict.fromkeys(FREQUENCY_FILES, ())
     hint: ClassVar[str] = "Name texts to count token frequencies in (detect.frequency)."
     file_hint: ClassVar[str] = (
         "Name texts to count token frequencies in (--frequency FILE), for a model on this machine."

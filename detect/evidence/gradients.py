@@ -1,6 +1,6 @@
 """Gradients: the norms of each example's, under the model that is scored."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -8,7 +8,7 @@ from detect.access import Access
 from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.gradients.norms import read_norms
+from detect.gradients.norms import NORMS_FILE, read_norms
 from inject.examples.parts import TEXTS
 from inject.step import Step
 
@@ -19,6 +19,7 @@ class Gradients(Need):
 
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.WEIGHTS
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {NORMS_FILE: ()}
 
     def __str__(self) -> str:
         return "gradients"

@@ -1,6 +1,6 @@
 """Guesses of masked words by the model that is scored, and the models that choose the words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -9,7 +9,13 @@ from detect.evidence.continuations import HINT, lets_models_write
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.reference import further_model, has_reference, reference_model
-from detect.generation.guesses import PAPER, GuessRequest, read_guesses, request_record
+from detect.generation.guesses import (
+    GUESSES_FILE,
+    PAPER,
+    GuessRequest,
+    read_guesses,
+    request_record,
+)
 from inject.digest import digest
 from inject.step import Step, find_function
 
@@ -29,6 +35,7 @@ class Guesses(Need):
     """Which parts are masked, and how the target is asked for them."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {GUESSES_FILE: ("wanted", "written")}
     hint: ClassVar[str] = (
         f"{HINT} Name a model that says which words surprise (detect.word_reference, or "
         "detect.reference) and, for filtered=true, one whose guesses are left out "

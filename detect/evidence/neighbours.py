@@ -3,7 +3,7 @@
 The texts are made once for each pool of examples and serve every model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -11,7 +11,7 @@ from detect.access import Access
 from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.neighbours.neighbours import read_means
+from detect.neighbours.neighbours import MEANS_FILE, read_means
 from detect.settings import DetectSettings, NeighbourSettings
 from inject.examples.parts import TEXTS
 from inject.step import Step, find_function
@@ -55,6 +55,7 @@ class NeighbourTexts(Need):
 
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {MEANS_FILE: ()}
     hint: ClassVar[str] = "Name a masked language model (detect.neighbours.model)."
     file_hint: ClassVar[str] = "Name a masked language model (--neighbours PATH)."
     options: ClassVar[tuple[str, ...]] = ("neighbours",)

@@ -4,7 +4,7 @@ Made once for each model and view; every likelihood detector and setting is then
 stored table. Inverse temperatures are columns of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -13,6 +13,7 @@ from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
+from detect.token_statistics import STATISTICS_FILE, TEXT_COLUMNS
 from detect.views import TEXT
 from inject.examples.parts import HELD_OUT, TEXTS
 from inject.step import Step
@@ -63,6 +64,7 @@ class View(Need):
     """One of `detect.views.view_names`."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {STATISTICS_FILE: TEXT_COLUMNS}
 
     def __str__(self) -> str:
         return f"view {self.name}"

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
 from inject.errors import InputError
-from inject.tables import read_parquet
+from inject.tables import as_tuple, read_parquet
 
 Unit = Literal["share", "words", "tokens"]
 _WORD = re.compile(r"\S+")
@@ -220,7 +220,7 @@ def read_continuations(folder: Path) -> dict[str, Continued]:
         InputError: naming the file, when it is missing or damaged.
     """
     return {
-        row.pop("example_id"): Continued(**{**row, "texts": tuple(row["texts"])})
+        row.pop("example_id"): Continued(**{**row, "texts": as_tuple(row["texts"])})
         for row in read_parquet(folder / CONTINUATIONS_FILE, schema=SCHEMA).to_pylist()
     }
 

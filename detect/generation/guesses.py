@@ -29,7 +29,7 @@ from detect.generation.masked_parts import (
     wrong_option,
 )
 from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
-from inject.tables import read_parquet
+from inject.tables import as_tuple, read_parquet
 
 GUESSES_FILE = "guesses.parquet"
 TOGETHER = 256
@@ -258,7 +258,7 @@ def read_guesses(folder: Path) -> dict[str, GuessedText]:
     """
     return {
         row.pop("example_id"): GuessedText(
-            **{**row, "wanted": tuple(row["wanted"]), "written": tuple(row["written"])}
+            **{**row, "wanted": as_tuple(row["wanted"]), "written": as_tuple(row["written"])}
         )
         for row in read_parquet(folder / GUESSES_FILE, schema=SCHEMA).to_pylist()
     }

@@ -26,15 +26,23 @@ from inject.step import Step, StepContext
 
 
 def rows_step(rows: LabelledRows, held_out: KnownTexts | None = None) -> Step:
-    """Return the step that writes rows as examples; the rows' content is its identity.
+    """Return the step that writes rows as examples; arguments as for `given_examples_step`."""
+    return given_examples_step(_scored(rows), held_out, protected=bool(rows.protected))
+
+
+def given_examples_step(
+    examples: Sequence[Example], held_out: KnownTexts | None = None, *, protected: bool
+) -> Step:
+    """Return the step that writes examples; their content is its identity.
 
     Args:
-        rows: what is scored.
+        examples: what is scored.
         held_out: further texts, of which it is known whether the model saw them.
+        protected: whether an example must not be shared.
     """
     known = held_out.rows if held_out else []
     tables = {
-        EXAMPLES_FILE: _plain(_scored(rows)),
+        EXAMPLES_FILE: _plain(examples),
         HELD_OUT_FILE: _plain(_apart([text for text in known if not text.member])),
         KNOWN_MEMBERS_FILE: _plain(_apart([text for text in known if text.member])),
     }
@@ -44,7 +52,7 @@ def rows_step(rows: LabelledRows, held_out: KnownTexts | None = None) -> Step:
         function=f"{__name__}:build",
         settings={"rows": digest(tables)},
         facets=OF_EXAMPLES,
-        protected=bool(rows.protected or (held_out and held_out.protected)),
+        protected=protected or bool(held_out and held_out.protected),
         execution={"tables": tables},
     )
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.figures.data import write_rows
+from analysis.figures.report_figure import write_rows
 from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
 from detect.token_statistics import read_statistics

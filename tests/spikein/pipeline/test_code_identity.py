@@ -82,7 +82,7 @@ ANALYSES = "results trajectory accuracy_gain figures"
         ("inject.examples.datasets.imdb", ""),
         ("inject.formats.importing", ""),
         ("train.launch", ""),
-        ("analysis.page.render", ""),
+        ("analysis.page.content", ""),
         ("spikein.config.schema", ""),
         ("spikein.pipeline.build_graph", ""),
         ("spikein.runs.publish", ""),

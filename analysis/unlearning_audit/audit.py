@@ -13,7 +13,7 @@ from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.checks import LOSS_RUN, QUESTIONS, Judgement, Losses, Weights, judge
 from analysis.unlearning_audit.estimates import clusters_of, null
 from analysis.unlearning_audit.findings import Findings, Ratioed, find, likeness, question_findings
-from analysis.unlearning_audit.ratio import Band, Floats, Ratios, score_ratios
+from analysis.unlearning_audit.ratio import Band, Floats, Scores, score_ratios
 from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
 from analysis.unlearning_audit.text_chunks import QUESTION as QUESTION_PART
 from detect.generation.text_overlap import longest_run, rouge_l_recall
@@ -196,7 +196,7 @@ def finding_rows(
 
 
 def _chunk_table(
-    given: Evidence, ratios: Ratios, retrained: Floats | None, found: Findings, band: Band
+    given: Evidence, ratios: Scores, retrained: Floats | None, found: Findings, band: Band
 ) -> pa.Table:
     flags = band.holds(ratios.values)
     continued = {*given.continuations["chunk"].to_pylist()}
@@ -223,20 +223,10 @@ def _chunk_table(
     return pa.Table.from_pylist(rows, schema=CHUNKS)
 
 
-class FindingLine(NamedTuple):
-    """One number of an audit in words."""
-
-    name: str
-    shown: str
-    """With its interval."""
-    about: str
-    """Of what it speaks, and why there is none; empty for nothing to add."""
-
-
 def finding_lines(
     rows: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
-) -> list[FindingLine]:
-    """Return a line a number.
+) -> list[tuple[str, str, str]]:
+    """Return a line a number: its name, the number with its interval, and of what it speaks.
 
     Args:
         rows: of an audit's findings.
@@ -258,7 +248,7 @@ def finding_lines(
             name = checks[quantity]["question"]
             parts[0] = ": ".join(part for part in (checks[quantity]["answer"], parts[0]) if part)
         said = "; ".join(part for part in parts[1:] if part)
-        lines.append(FindingLine(f"{name[0].upper()}{name[1:]}", parts[0], said))
+        lines.append((f"{name[0].upper()}{name[1:]}", parts[0], said))
     return lines
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ from analysis.unlearning_audit.audit import (
 )
 from analysis.unlearning_audit.checks import QUESTIONS, Weights
 from analysis.unlearning_audit.pooled import pooled_rows, read_seed
-from analysis.unlearning_audit.ratio import Band, Floats
+from analysis.unlearning_audit.ratio import Band, Scores
 from analysis.unlearning_audit.settings import AuditRule, ChunkAudit
 from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
 from detect.generation.continuations import CONTINUATIONS_FILE, read_continuations
@@ -44,15 +44,6 @@ from inject.examples.parts import UNSPLIT
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, numbered_folders, numbered_inputs
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
-
-
-class ModelScores(NamedTuple):
-    """A detector's scores of chunks under one model."""
-
-    values: Floats
-    """NaN where there is none."""
-    reasons: list[str | None]
-    """Why there is none."""
 
 
 def audit_step(
@@ -155,9 +146,7 @@ def read_evidence(context: StepContext, chunks: Sequence[Chunk]) -> Evidence:
     )
 
 
-def scored_by(
-    folder: Path, rows: Sequence[Chunk], detector: str, setting: str | None
-) -> ModelScores:
+def scored_by(folder: Path, rows: Sequence[Chunk], detector: str, setting: str | None) -> Scores:
     """Return a detector's scores of chunks; none where it did not score.
 
     Args:
@@ -174,7 +163,7 @@ def scored_by(
     }
     own = [found[row.example_id] for row in rows] if found else []
     values = np.array([row["score"] for row in own], dtype=np.float64)
-    return ModelScores(values, [row["reason"] for row in own])
+    return Scores(values, [row["reason"] for row in own])
 
 
 def write_audit(context: StepContext, evidence: Evidence, notes: Sequence[str]) -> None:

@@ -93,7 +93,8 @@ def find(
     }
     mine = known["unlearned"]
     found["flagged"] = share(flags[judged].astype(float), clusters.at(judged))
-    threshold = _without_control(rate)
+    nothing = no_estimate(NO_CONTROL)
+    threshold = Threshold(None, nothing, nothing)
     found["false_alarms"] = threshold.edge
     if control is not None:
         found["false_alarms"] = flagged_share(control, control_clusters, band)
@@ -135,11 +136,6 @@ def flagged_share(ratios: Floats, clusters: Clusters, band: Band) -> Estimate:
     """Return the share of chunks that the rule flags, among those with a ratio."""
     judged = np.flatnonzero(np.isfinite(ratios))
     return share(band.holds(ratios)[judged].astype(float), clusters.at(judged))
-
-
-def _without_control(rate: float) -> Threshold:
-    nothing = no_estimate(NO_CONTROL)
-    return Threshold(None, nothing, nothing, rate)
 
 
 def _control(

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.unlearning_audit.audit import MODELS
-from analysis.unlearning_audit.audit_step import ModelScores, read_evidence, scored_by, write_audit
+from analysis.unlearning_audit.audit_step import read_evidence, scored_by, write_audit
 from analysis.unlearning_audit.checks import Weights
 from analysis.unlearning_audit.estimates import null
 from analysis.unlearning_audit.given_texts import read_chunks
 from analysis.unlearning_audit.meaning import with_meaning
-from analysis.unlearning_audit.ratio import Band, Mask, score_ratios
+from analysis.unlearning_audit.ratio import Band, Mask, Scores, score_ratios
 from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, QUESTION, Chunk
 from detect.asked_model import model_libraries, target_execution, target_settings
 from detect.generation.continuations import Continued, write_continuations
@@ -117,7 +117,7 @@ def _continued(context: StepContext, chunks: Sequence[Chunk]) -> tuple[list[Chun
 
 
 def require_ratios(
-    scores: Mapping[str, ModelScores], reasons: Sequence[str | None], scored: Sequence[str]
+    scores: Mapping[str, Scores], reasons: Sequence[str | None], scored: Sequence[str]
 ) -> None:
     """Refuse scores of which no ratio can be taken.
 

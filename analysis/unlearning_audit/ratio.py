@@ -43,8 +43,8 @@ class Band(NamedTuple):
             return (ratios > self.low) & (ratios < self.high)
 
 
-class Ratios(NamedTuple):
-    """One ratio a text."""
+class Scores(NamedTuple):
+    """A number a text: a detector's score, or the ratio of two."""
 
     values: Floats
     """NaN where there is none."""
@@ -54,7 +54,7 @@ class Ratios(NamedTuple):
 
 def score_ratios(
     original: Sequence[float] | Floats, other: Sequence[float] | Floats, *, name: str = "unlearned"
-) -> Ratios:
+) -> Scores:
     """Return score(other) / score(original) of each text.
 
     Args:
@@ -67,7 +67,7 @@ def score_ratios(
         reason = _reason("original", first) or _reason(name, second)
         values.append(math.nan if reason else second / first)
         reasons.append(reason)
-    return Ratios(np.array(values, dtype=np.float64), reasons)
+    return Scores(np.array(values, dtype=np.float64), reasons)
 
 
 def _reason(model: str, score: float) -> str | None:
@@ -90,8 +90,6 @@ class Threshold(NamedTuple):
     """Its upper edge."""
     false_alarms: Estimate
     """Cross-fitted: the share of chunks of the retrained model that it flags."""
-    rate: float
-    """What was asked for."""
 
 
 def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float) -> Threshold:
@@ -109,12 +107,12 @@ def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float)
     if edge is None:
         needed = math.ceil(1 / rate - 1e-9) - 1
         reason = f"{len(known)} ratios are too few: a rate of {rate:g} takes {needed} of them"
-        return Threshold(None, no_estimate(reason), no_estimate(reason), rate)
+        return Threshold(None, no_estimate(reason), no_estimate(reason))
     if edge <= low or not math.isfinite(edge):
         reason = "fewer chunks than the rate asks for lie above the lower edge"
-        return Threshold(None, no_estimate(reason), no_estimate(reason), rate)
+        return Threshold(None, no_estimate(reason), no_estimate(reason))
     band = Band(low, edge)
-    return Threshold(band, _edge(known, own, low, edge), _cross_fitted(known, own, low, rate), rate)
+    return Threshold(band, _edge(known, own, low, edge), _cross_fitted(known, own, low, rate))
 
 
 def conformal_edge(ratios: Floats, low: float, rate: float) -> float | None:

@@ -11,7 +11,7 @@ from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.page.unlearning.tables import number_with_interval, steps_text
+from analysis.page.unlearning.tables import steps_text
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
@@ -161,13 +161,6 @@ def test_steps_that_were_not_reached_are_said():
     assert steps_text({"value": 4.0, "note": "no interval: one of the steps looked at"}) == "4"
     assert steps_text({"value": nan, "note": "not back after 16 steps"}) == "not reached"
     assert steps_text({"value": nan, "note": "no value"}) == ""
-
-
-def test_a_number_without_an_interval_says_so_by_having_none():
-    nan = float("nan")
-    assert number_with_interval({"value": -0.5, "low": nan, "high": nan}) == "−0.50"
-    assert number_with_interval({"value": nan, "low": nan, "high": nan}) == ""
-    assert number_with_interval(None) == ""
 
 
 def test_the_methods_of_a_paper_name_every_setting_and_cite_every_method():

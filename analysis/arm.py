@@ -78,6 +78,10 @@ class Cohort(NamedTuple):
         """Return the values of the axes in words, without the model; empty for no axes."""
         return arm_label(self.axes)
 
+    def columns(self) -> dict[str, str]:
+        """Return the values of the axes by their columns in tables."""
+        return {axis_column(key): value for key, value in self.axes}
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedArm:

@@ -62,12 +62,8 @@ def auc_table(
         raise InputError(f"{len(groups)} groups for {len(labels)} labels", where="group")
     known = np.array([label is not None for label in labels], dtype=bool)
     member = np.array([bool(label) for label in labels], dtype=bool) & known
-    named: Sequence[str | None] = [None] * len(labels) if groups is None else groups
-    names = np.array(
-        [f"row {row}" if name is None else f"group {name}" for row, name in enumerate(named)],
-        dtype=object,
-    )
-    columns = _columns(scores, len(labels))
+    names = group_names(groups, len(labels))
+    columns = scores_by_setting(scores, len(labels))
     scored = {key: known & np.isfinite(values) for key, values in columns.items()}
     apart = {
         key
@@ -148,7 +144,7 @@ def document_table(
         return None
     member = np.array([bool(labels[rows[0]]) for rows in documents.values()])
     parts, thresholded = [], {}
-    for (detector, setting), values in _columns(scores, len(labels)).items():
+    for (detector, setting), values in scores_by_setting(scores, len(labels)).items():
         means = np.array([_mean(values[rows]) for rows in documents.values()])
         parts.append(
             pa.table(
@@ -189,7 +185,16 @@ def _thresholded(members: np.ndarray, nonmembers: np.ndarray) -> Thresholded | N
     return Thresholded(float(np.mean(found)), float(np.std(found)))
 
 
-def _columns(scores: pa.Table, n: int) -> dict[tuple[str, str], np.ndarray]:
+def group_names(groups: Sequence[str | None] | None, rows: int) -> np.ndarray:
+    """Return the group of each row; a row without one is a group of its own."""
+    named: Sequence[str | None] = [None] * rows if groups is None else groups
+    return np.array(
+        [f"row {row}" if name is None else f"group {name}" for row, name in enumerate(named)],
+        dtype=object,
+    )
+
+
+def scores_by_setting(scores: pa.Table, n: int) -> dict[tuple[str, str], np.ndarray]:
     """Return each setting's scores by row, NaN where it has none."""
     found: dict[tuple[str, str], np.ndarray] = {}
     names = zip(scores["detector"].to_pylist(), scores["setting"].to_pylist(), strict=True)

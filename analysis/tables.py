@@ -5,16 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
+from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm
 from analysis.auc_cells import ArmRows, ColumnMetrics
 from analysis.checks.chance import column_error
 from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.metrics import tpr_name
 from analysis.metrics_table import TUNE_AUC, Cell
-from analysis.passage_copies import COLUMN as PASSAGE_COPIES
 from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
 from analysis.uncertainty.column_intervals import (
@@ -28,42 +26,6 @@ AUC = "auc"
 TREND = "copies_trend"
 """Somers' D of score given realised copies among members: the trend test of a report."""
 POOLED = "all"
-
-_MEASURE_FIELDS = [
-    ("metric", pa.string()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("n_members", pa.int64()),
-    ("n_nonmembers", pa.int64()),
-    ("n_seeds", pa.int64()),
-]
-_SEED_FIELDS = [("seed_low", pa.float64()), ("seed_high", pa.float64()), ("interval", pa.string())]
-"""The lowest and highest value of a seed (of two seeds, both), and what the interval speaks of."""
-_CHANCE_FIELD = ("chance_error", pa.float64())
-"""Of the AUCs that a check looks at: the standard error where groups are dealt at random."""
-_BASE_FIELDS = [("base_value", pa.float64()), ("base_weight", pa.float64())]
-"""Of an adjusted number: the base model's on the same rows, and its weight."""
-_SETTING_FIELDS = [
-    (name, pa.string())
-    for name in ("model", "dataset", "detector", "setting", "selection", "copies")
-]
-_VARIANT_FIELD = ("variant", pa.string())
-
-
-def metrics_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of metrics.parquet, in order."""
-    names = [(axis_column(axis), pa.string()) for axis in axes]
-    last = (PASSAGE_COPIES, pa.float64())
-    shared = [*_SETTING_FIELDS, _VARIANT_FIELD, *_MEASURE_FIELDS, last, *_SEED_FIELDS]
-    return pa.schema([*names, *shared, *_BASE_FIELDS, _CHANCE_FIELD])
-
-
-def differences_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of the table of paired differences, in order."""
-    names = [(axis_column(axis), pa.string()) for axis in axes]
-    versus = [("versus", pa.string()), ("versus_setting", pa.string()), ("reference", pa.string())]
-    return pa.schema(names + _SETTING_FIELDS + versus + _MEASURE_FIELDS + _SEED_FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +251,7 @@ class PreparedCohort:
 
     def _head(self, column: Column, selection: str, dataset: str) -> dict[str, str]:
         return {
-            **{axis_column(key): value for key, value in self.cohort.axes},
+            **self.cohort.columns(),
             "model": self.cohort.model,
             "dataset": dataset,
             "detector": column.detector,

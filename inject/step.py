@@ -10,7 +10,7 @@ one step. The code's part is the digest of the modules that the function's modul
 
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -248,6 +248,51 @@ def numbered_folders(inputs: Mapping[str, Path], number: int) -> dict[str, Path]
     return {
         name.removeprefix(start): path for name, path in inputs.items() if name.startswith(start)
     }
+
+
+def comparing_step(
+    function: str,
+    groups: Sequence[StepGroup],
+    *,
+    kind: str,
+    label: str,
+    settings: Mapping[str, Any],
+    reading: Reading,
+    libraries: tuple[str, ...],
+    code: tuple[str, ...] = (),
+) -> Step:
+    """Return a step that compares many models, one group each (`compared_models` reads them).
+
+    Args:
+        function: as in `Step`, like kind, label, libraries and code.
+        groups: their values name `axes` (pairs) and what else the function takes of a model.
+        settings: that hold for all models.
+        reading: what is read of the steps named `model`.
+    """
+    inputs = numbered_inputs([group.steps for group in groups])
+    return Step(
+        kind=kind,
+        label=label,
+        function=function,
+        settings={**settings, "arms": [dict(group.values) for group in groups]},
+        inputs=inputs,
+        libraries=libraries,
+        code=code,
+        reads=numbered_reads(inputs, "model", reading),
+    )
+
+
+def compared_models(
+    models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]
+) -> Iterator[tuple[dict[str, Any], dict[str, Path]]]:
+    """Yield the values of each model of `comparing_step`, axes as a mapping, and its folders.
+
+    Args:
+        models: the step's setting `arms`.
+        inputs: the folders of its inputs.
+    """
+    for number, values in enumerate(models):
+        yield {**values, "axes": dict(values["axes"])}, numbered_folders(inputs, number)
 
 
 def numbered_reads(inputs: Mapping[str, Step], name: str, reading: Reading) -> dict[str, Reading]:

@@ -2,8 +2,8 @@
 
 `python -m scripts.study_results RUN [--into docs/results] [--figures copies,sweep] [--keep TITLE]`
 writes `NAME.md`, the run's pictures beside it, and all tables to `docs/data/results-NAME.csv`; the
-table or picture to keep stays on the page. Numbers are those of the run's `metrics.parquet` and
-`factors.parquet`, and nothing is computed here; what a person wrote outside the marks stays. Cost:
+table or picture to keep stays on the page. Numbers are those of the run's
+`findings.parquet`, and nothing is computed here; what a person wrote outside the marks stays. Cost:
 under a second.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 
+from analysis.findings import as_table, questions, read_findings
 from scripts.study_pages import page_with, shelved
 
 FIRST_AXIS_AFTER = "model"
@@ -82,7 +82,8 @@ def table_of(
 def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequence[str]) -> str:
     """Return the generated part of a run's page, and copy its pictures beside the page."""
     record = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    every = pq.read_table(run / "metrics.parquet").to_pandas()
+    findings = read_findings(run)
+    every = as_table(findings, "metrics").to_pandas()
     axes = list(every.columns[: list(every.columns).index(FIRST_AXIS_AFTER)])
     every = every[
         every["model"].isin(["contaminated", "base"])
@@ -130,9 +131,9 @@ def written(run: Path, *, into: Path, figures: Sequence[str], by_dataset: Sequen
             "## True-positive rate at 5 % false positives",
             table_of(rates, axes=axes, by=arm, across="detector", head=head),
         ]
-    parts += effects(pq.read_table(run / "factors.parquet").to_pandas(), axes)
-    if (run / "accuracy.parquet").is_file():
-        parts += task_accuracy(pq.read_table(run / "accuracy.parquet").to_pandas(), axes)
+    parts += effects(as_table(findings, "factors").to_pandas(), axes)
+    if "accuracy" in questions(findings):
+        parts += task_accuracy(as_table(findings, "accuracy").to_pandas(), axes)
     for name in figures:
         picture = run / "figures" / f"{name}.png"
         target = into / "images" / f"{into_name(record)}-{name}.png"
@@ -146,7 +147,7 @@ def effects(factors: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     """Return what each swept factor does: differences between arms, and slopes over numbers.
 
     Args:
-        factors: the run's `factors.parquet`.
+        factors: the run's findings about the factors.
         axes: its columns of swept values.
     """
     pooled = factors[factors["dataset"] == "all"]
@@ -179,7 +180,7 @@ def task_accuracy(accuracy: pd.DataFrame, axes: Sequence[str]) -> list[str]:
     """Return the accuracy on the benchmarks' tasks before and after, and what members gained more.
 
     Args:
-        accuracy: the run's `accuracy.parquet`.
+        accuracy: the run's findings about task accuracy.
         axes: its columns of swept values.
     """
     lines = []

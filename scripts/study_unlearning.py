@@ -2,9 +2,8 @@
 
 `python -m scripts.study_unlearning RUN [--page docs/results/unlearning.md]` writes the verdicts,
 copies the run's pictures beside the page, and writes all tables (measures a method, by copies,
-audits) to `docs/data/results-unlearning.csv`. Numbers are those of the run's `unlearning.parquet`,
-`verdict.parquet` and, where it has one, `unlearning_audits.parquet`; nothing is computed here, and
-what a person wrote outside the marks stays. Cost: under a second.
+audits) to `docs/data/results-unlearning.csv`. Numbers are those of the run's `findings.parquet`;
+nothing is computed here, and what a person wrote outside the marks stays. Cost: under a second.
 """
 
 import argparse
@@ -14,17 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from analysis.figures.unlearning.measured import MeasuredModels, measured_models
-from analysis.page.tables.listing import Listing
-from analysis.page.unlearning.audits import audits_view
+from analysis.findings import as_table, read_findings
+from analysis.page.table import Table
+from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.view import verdict_summaries, verdict_table
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import markdown
 
-MEASURES, VERDICTS, AUDITS = "unlearning.parquet", "verdict.parquet", "unlearning_audits.parquet"
 FIGURES = ("unlearning", "unlearning-measures", "unlearning-copies")
 
 
@@ -36,7 +33,8 @@ def written(run: Path, *, images: Path) -> str:
         images: where pictures go; links to them are relative to the folder above.
     """
     record = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    measures, verdicts = (_rows(run / name) for name in (MEASURES, VERDICTS))
+    findings = read_findings(run)
+    measures, verdicts = (as_table(findings, one).to_pylist() for one in ("unlearning", "verdict"))
     parts = [
         f"Run `{record['id']}` of {record['finished'][:10]}, spikein {record['version']}.",
         "## Verdicts",
@@ -52,24 +50,20 @@ def written(run: Path, *, images: Path) -> str:
     for name, rests in _verdict_arms(verdicts).items():
         table = verdict_table(rests.rows, name)
         parts += [] if table is None else _section(table)
-    audits = audits_view(_rows(run / AUDITS), []) if (run / AUDITS).is_file() else None
-    if audits is not None:
-        parts += [part for table in audits.tables for part in _section(table)]
+    audits = audit_tables(as_table(findings, "unlearning_audits").to_pylist())
+    parts += [part for table in audits for part in _section(table)]
     return "\n\n".join(parts)
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return found
 
 
 def _verdict_arms(verdicts: Sequence[dict[str, Any]]) -> dict[str, MeasuredModels]:
     return measured_models(verdicts, first="method").arms()
 
 
-def _section(table: Listing) -> list[str]:
-    head = [table.columns[0], *table.columns[1:]]
-    rows = [[f"`{row[0]}`", *(one.replace("|", "\\|") for one in row[1:])] for row in table.rows]
+def _section(table: Table) -> list[str]:
+    head = list(table.heads)
+    rows = [
+        [f"`{row[0]}`", *(str(one).replace("|", "\\|") for one in row[1:])] for row in table.rows
+    ]
     return [f"## {table.title}", table.caption, markdown(head, rows)]
 
 

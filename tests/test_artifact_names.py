@@ -37,7 +37,8 @@ def test_each_file_of_an_artifact_is_named_once():
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             for name in names_in(path):
                 found[name].append(str(path.relative_to(REPOSITORY)))
-    assert {"examples.parquet", "exposures.parquet", "log.parquet", "metrics.parquet"} <= set(found)
+    known = {"examples.parquet", "exposures.parquet", "log.parquet", "findings.parquet"}
+    assert known <= set(found)
     twice = {
         name: places
         for name, places in found.items()

@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from analysis.findings import write_findings
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import written
 
@@ -46,7 +46,7 @@ EFFECT = {
 }
 
 
-def run_folder(folder: Path) -> Path:
+def run_folder(folder: Path, **further: pa.Table) -> Path:
     rows = [
         ROW,
         {**ROW, "detector": "surp", "value": 0.61, "low": float("nan"), "high": float("nan")},
@@ -57,7 +57,7 @@ def run_folder(folder: Path) -> Path:
         {**ROW, "metric": "tpr@0.05", "value": 0.25, "low": 0.20, "high": 0.31},
         {**ROW, "dataset": "imdb", "value": 0.82, "low": 0.67, "high": 0.91},
     ]
-    pq.write_table(pa.Table.from_pylist(rows), folder / "metrics.parquet")
+    metrics = pa.Table.from_pylist(rows)
     effects = [
         EFFECT,
         {**EFFECT, "detector": "loss", "value": -0.05, "low": float("nan"), "high": float("nan")},
@@ -66,7 +66,8 @@ def run_folder(folder: Path) -> Path:
         {**EFFECT, "kind": "response", "term": "reach", "level": "", "versus": "", "value": 3.3},
         {**EFFECT, "kind": "response", "term": "slope", "factor": "length", "value": 0.66},
     ]
-    pq.write_table(pa.Table.from_pylist(effects), folder / "factors.parquet")
+    factors = pa.Table.from_pylist(effects)
+    write_findings(folder, {"metrics": metrics, "factors": factors, **further})
     record = {"id": "abc", "name": "study", "finished": "2026-01-02T03:04:05", "version": "1"}
     (folder / "run.json").write_text(json.dumps(record))
     (folder / "figures").mkdir()
@@ -93,7 +94,6 @@ def test_numbers_stand_with_their_intervals_and_counts(tmp_path: Path):
 
 
 def test_task_accuracy_stands_before_and_after(tmp_path: Path):
-    run = run_folder(tmp_path)
     row = {"sweep.copies": "poisson=2", "dataset": "mean", "scoring": "plain", "n_seeds": 3}
     row |= {"quantity": "accuracy", "n_members": 1798, "n_nonmembers": 2250}
     rows = [
@@ -107,7 +107,7 @@ def test_task_accuracy_stands_before_and_after(tmp_path: Path):
     ]
     gain = {"quantity": "excess", "side": "", "moment": "", "value": 0.013, "low": -0.026}
     rows += [{**row, **gain, "high": 0.053}, {**rows[0], "dataset": "imdb", "value": 0.99}]
-    pq.write_table(pa.Table.from_pylist(rows), run / "accuracy.parquet")
+    run = run_folder(tmp_path, accuracy=pa.Table.from_pylist(rows))
     page = written(run, into=tmp_path / "out", figures=[], by_dataset=[])
     assert (
         "| poisson=2 | plain | 1798 / 2250 | 3 | 0.33 [0.31, 0.42] | 0.37 [0.35, 0.42] | "

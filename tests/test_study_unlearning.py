@@ -4,9 +4,9 @@ import json
 import re
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import write_findings
 from scripts.study_unlearning import written
 from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
 
@@ -16,9 +16,8 @@ def run(tmp_path):
     folder = tmp_path / "run"
     (folder / "figures").mkdir(parents=True)
     (folder / "figures" / "unlearning.png").write_bytes(b"picture")
-    pq.write_table(pa.Table.from_pylist(measured_rows()), folder / "unlearning.parquet")
-    pq.write_table(pa.Table.from_pylist(verdict_rows()), folder / "verdict.parquet")
-    pq.write_table(pa.Table.from_pylist(audit_rows()), folder / "unlearning_audits.parquet")
+    made = {"unlearning": measured_rows, "verdict": verdict_rows, "unlearning_audits": audit_rows}
+    write_findings(folder, {name: pa.Table.from_pylist(rows()) for name, rows in made.items()})
     record = {"id": "unlearning-1", "finished": "2026-11-22T10:00:00", "version": "0.1.0"}
     (folder / "run.json").write_text(json.dumps(record))
     return folder
@@ -38,11 +37,7 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
     ]
     assert "By copies" in heads
     assert "What the verdicts rest on" in heads
-    assert heads[-3:] == [
-        "The ratio rule by seed",
-        "Truly remembered by seed",
-        "The threshold that would have been right",
-    ]
+    assert heads[-3:] == ["The ratio rule", "The rule, by copies", "The ratio rule by seed"]
     forgetting = page.split("## Forgetting")[1].split("## ")[0]
     rows = re.findall(r"(?m)^\| `(.*?)` \| (.*?) \|", forgetting)
     assert [name for name, _ in rows] == ["original model", "retrained model", *METHODS]

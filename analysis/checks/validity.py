@@ -112,20 +112,17 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
     failed = [label for label, audit in audits.items() if audit.get("passed") is not True]
     facts, streams = _facts(audits)
     counted = f"{len(audits)} {'stream' if len(audits) == 1 else 'streams'}"
+    sentence = (
+        f"{counted} searched: every member is there as often as the plan says, token for token, "
+        "and no non-member is."
+    )
     if failed:
         named = ": " + "; ".join(failed) if any(failed) else ""
-        return Check(
-            name=name,
-            verdict="failed",
-            sentence=f"{len(failed)} of {counted} failed{named}.",
-            facts=facts,
-            streams=streams,
-        )
+        sentence = f"{len(failed)} of {counted} failed{named}."
     return Check(
         name=name,
-        verdict="passed",
-        sentence=f"{counted} searched: every member is there as often as the plan "
-        "says, token for token, and no non-member is.",
+        verdict="failed" if failed else "passed",
+        sentence=sentence,
         facts=facts,
         streams=streams,
     )
@@ -300,10 +297,13 @@ def _at_chance(
     wrong: str,
     none: str = _NO_INTERVAL,
 ) -> Check:
+    def check(verdict: Verdict, sentence: str, margin: str = "") -> Check:
+        return Check(name=name, verdict=verdict, sentence=sentence, margin=margin, rows=tuple(rows))
+
     measured = [row for row in rows if row.cell.available]
-    pooled = [row.cell for row in measured if row.pooled]
+    pooled = [row for row in measured if row.pooled]
     if not pooled:
-        return Check(name=name, verdict="not measured", sentence=none, rows=tuple(rows))
+        return check("not measured", none)
     cells = [row.cell for row in measured]
     off = cells_off_chance(cells)
     inside = sum(cell.contains(CHANCE) for cell in cells)
@@ -311,42 +311,36 @@ def _at_chance(
     alone = "" if len(cells) == 1 else alone
     if off:
         worst = max((row for row in measured if row.cell in off), key=_distance)
-        return Check(
-            name=name,
-            verdict="failed",
-            sentence=f"{who} {wrong}: {len(off)} of {_aucs(len(cells))} "
+        return check(
+            "failed",
+            f"{who} {wrong}: {len(off)} of {_aucs(len(cells))} "
             f"{'is' if len(off) == 1 else 'are'} farther from 0.5 than chance, corrected for the "
             f"number; the farthest is {worst.label}, {_shown(worst.cell)} on "
             f"{_rows_of(worst.cell)}.{alone}",
-            rows=tuple(rows),
         )
-    ends = outer_ends([possible_aucs(cell) for cell in pooled])
+    ends = outer_ends([possible_aucs(row.cell) for row in pooled])
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
     clear = f"none of {_aucs(len(cells))} is farther from 0.5 than chance"
     if len(cells) == 1:
         clear = "the AUC is no farther from 0.5 than chance"
     margin = f"leaves room for AUCs from {ends.low:.2f} to {ends.high:.2f}"
     if within_margin(ends):
-        return Check(
-            name=name,
-            verdict="passed",
-            margin=margin,
-            sentence=f"{who} is equivalent to chance: {clear}, and what all datasets together "
+        return check(
+            "passed",
+            f"{who} is equivalent to chance: {clear}, and what all datasets together "
             f"leave room for lies within the {asked} asked for. A bias of up to "
             f"{_missed(ends):.2f} in AUC could have been missed.{_single_datasets(measured)}"
             f"{alone}",
-            rows=tuple(rows),
+            margin,
         )
-    widest = max((row for row in measured if row.pooled), key=_farthest)
+    widest = max(pooled, key=_farthest)
     far = possible_aucs(widest.cell)
-    return Check(
-        name=name,
-        verdict="cannot tell",
-        margin=margin,
-        sentence=f"No bias was found: {clear}. But so few rows could have missed one: a passed "
+    return check(
+        "cannot tell",
+        f"No bias was found: {clear}. But so few rows could have missed one: a passed "
         f"check asks for {asked}. The least is known of {widest.label}: {far.low:.2f} to "
         f"{far.high:.2f} on {_rows_of(widest.cell)}.{alone}",
-        rows=tuple(rows),
+        margin,
     )
 
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm, axis_column
+from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm
 from analysis.dataset_detectors.detector import (
     POOLED,
     DatasetDetector,
@@ -33,27 +32,8 @@ from inject.stream.exposures import NEVER, read_exposures
 
 ORDERS, TARGET, REFERENCE, PARAPHRASES = "orders", "target", "reference", "paraphrases"
 """Names in `Arm.further`."""
-
-_FIELDS = [
-    ("model", pa.string()),
-    ("seed", pa.int64()),
-    ("dataset", pa.string()),
-    ("detector", pa.string()),
-    ("rows", pa.string()),
-    ("statistic", pa.string()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("p_value", pa.float64()),
-    ("p_holm", pa.float64()),
-    ("n", pa.int64()),
-    ("note", pa.string()),
-]
-
-
-def dataset_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of dataset_detectors.parquet, in order."""
-    return pa.schema([*((axis_column(axis), pa.string()) for axis in axes), *_FIELDS])
+_ORDER = "order"
+"""What the exposures say of the order in which members were read."""
 
 
 def dataset_rows(
@@ -66,7 +46,7 @@ def dataset_rows(
     asked = asked_dataset_detectors(settings.dataset_detectors)
     rows: list[dict[str, Any]] = []
     for arm in loaded:
-        further = _Further(arm)
+        further = _read_further(arm)
         for detector in asked:
             # A model without passes of its own gets the detectors that need none.
             if not all(one in further for one in _folders_of(detector)):
@@ -80,7 +60,7 @@ def _rows_of(
     arm: LoadedArm,
     choices: Sequence[Choice],
     settings: AnalysisSettings,
-    further: "_Further",
+    further: Mapping[str, Any],
     detector: DatasetDetector,
 ) -> list[dict[str, Any]]:
     names = list(dict.fromkeys(arm.dataset))
@@ -95,10 +75,9 @@ def _rows_of(
         places = [at for at, (_, one) in enumerate(found) if (one.rows, one.statistic) == family]
         values = holm(np.array([found[at][1].p_value for at in places]))
         adjusted |= dict(zip(places, values.tolist(), strict=True))
-    axes = {axis_column(key): value for key, value in cohort.axes}
     return [
         {
-            **axes,
+            **cohort.columns(),
             "model": cohort.model,
             "seed": arm.arm.seed,
             "dataset": name,
@@ -115,56 +94,33 @@ def _folders_of(detector: DatasetDetector) -> list[str]:
     return [name for read in detector.reads for name in folders[read]]
 
 
-class _Further:
-    """What an arm has besides scores, each read once."""
-
-    def __init__(self, arm: LoadedArm) -> None:
-        self._arm = arm
-        self._folders: Mapping[str, Path] = arm.arm.further
-        self._read: dict[str, Any] = {}
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._folders
-
-    def orders(self) -> pa.Table | None:
-        """Return the log-likelihoods of shuffled data sets."""
-        return self._once(ORDERS, load_orders)
-
-    def order_in_stream(self) -> str:
-        """Return what the exposures say of the order in which members were read."""
-        if "order" not in self._read:
-            self._read["order"] = order_in_stream(self._arm.arm, self._arm.examples)
-        return str(self._read["order"])
-
-    def statistics(self, name: str) -> Mapping[str, TokenStatistics] | None:
-        """Return the token statistics of a model by example_id."""
-        return self._once(name, read_statistics)
-
-    def paraphrased(self) -> Mapping[str, Floats] | None:
-        """Return the scores of each row's first paraphrase, by detector."""
-        return self._once(PARAPHRASES, lambda folder: _paraphrase_scores(folder, self._arm))
-
-    def _once(self, name: str, read: Any) -> Any:
-        if name not in self._folders:
-            return None
-        if name not in self._read:
-            self._read[name] = read(self._folders[name])
-        return self._read[name]
+def _read_further(arm: LoadedArm) -> dict[str, Any]:
+    """Return what an arm has besides scores, by name, and what is said of the order of members."""
+    readers: Mapping[str, Callable[[Path], Any]] = {
+        ORDERS: load_orders,
+        TARGET: read_statistics,
+        REFERENCE: read_statistics,
+        PARAPHRASES: lambda folder: _paraphrase_scores(folder, arm),
+    }
+    further = {name: readers[name](folder) for name, folder in arm.arm.further.items()}
+    if ORDERS in further:
+        further[_ORDER] = order_in_stream(arm.arm, arm.examples)
+    return further
 
 
 def _evidence(
     arm: LoadedArm,
     choices: Sequence[Choice],
     settings: AnalysisSettings,
-    further: _Further,
+    further: Mapping[str, Any],
     name: str,
     score: Callable[[TokenStatistics], float] | None,
 ) -> DatasetEvidence:
     here = np.ones(len(arm.examples), np.bool_) if name == POOLED else arm.dataset == name
     rows = np.flatnonzero(here)
-    paraphrased = further.paraphrased()
+    paraphrased = further.get(PARAPHRASES)
     target, reference = (
-        None if score is None else _scored(further.statistics(one), arm.examples, rows, score)
+        None if score is None else _scored(further.get(one), arm.examples, rows, score)
         for one in (TARGET, REFERENCE)
     )
     return DatasetEvidence(
@@ -181,8 +137,8 @@ def _evidence(
         seed=arm.arm.seed,
         replicates=settings.replicates,
         confidence=settings.confidence,
-        orders=further.orders(),
-        order_in_stream=further.order_in_stream() if ORDERS in further else "",
+        orders=further.get(ORDERS),
+        order_in_stream=further.get(_ORDER, ""),
         target_scores=target,
         reference_scores=reference,
         paraphrase_scores=None

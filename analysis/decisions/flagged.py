@@ -14,36 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from analysis.arm import Cohort, LoadedArm, axis_column
+from analysis.arm import Cohort, LoadedArm
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
+from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 POOLED = "all"
-_FIELDS = [
-    ("model", pa.string()),
-    ("dataset", pa.string()),
-    ("detector", pa.string()),
-    ("setting", pa.string()),
-    ("level", pa.float64()),
-    ("calibration_rows", pa.int64()),
-    ("calibration_groups", pa.int64()),
-    ("smallest_p", pa.float64()),
-    ("n_members", pa.int64()),
-    ("n_nonmembers", pa.int64()),
-    ("unscored", pa.int64()),
-    ("flagged", pa.int64()),
-    ("flagged_nonmembers", pa.int64()),
-    ("false_share", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("members_found", pa.float64()),
-    ("n_seeds", pa.int64()),
-]
 
 
 class ShareEnds(NamedTuple):
@@ -54,19 +34,18 @@ class ShareEnds(NamedTuple):
     high: float
 
 
-def flagged_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of flagged.parquet, in order."""
-    return pa.schema([*((axis_column(axis), pa.string()) for axis in axes), *_FIELDS])
-
-
 def flagged_rows(
-    cohort: Cohort, loaded: Sequence[LoadedArm], settings: AnalysisSettings
+    cohort: Cohort,
+    loaded: Sequence[LoadedArm],
+    choices: Sequence[Choice],
+    settings: AnalysisSettings,
 ) -> list[dict[str, Any]]:
     """Return a row for each detector and dataset of a cohort; none without a split `tune`.
 
     Args:
         cohort: which arm.
         loaded: its models, one a seed; rows are flagged in each by itself, and counted together.
+        choices: the settings chosen on `tune`, which decide nothing here.
         settings: of the analysis.
     """
     names = list(dict.fromkeys(name for arm in loaded for name in arm.dataset))
@@ -169,7 +148,7 @@ def _row(
     share = clustered_share(every, groups, confidence=settings.confidence)
     right = int((~every).sum())
     return {
-        **{axis_column(key): value for key, value in cohort.axes},
+        **cohort.columns(),
         "model": cohort.model,
         "dataset": part,
         "detector": detector,

@@ -11,11 +11,20 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from analysis.auc_table import group_names, scores_by_setting
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
 from analysis.decisions.flagged import ShareEnds, clustered_share
 from analysis.settings import AnalysisSettings
-from detect.score_file.calibration import Calibration
 from inject import keyed
+
+
+class Calibration(NamedTuple):
+    """The scores of held-out rows."""
+
+    scores: pa.Table
+    """As `detect.scores.table.SCHEMA`; rows are those of the held-out texts."""
+    groups: tuple[str, ...]
+    """One a held-out text; texts of one group share a passage."""
 
 
 class FileDecision(NamedTuple):
@@ -59,7 +68,7 @@ def decide_rows(
         return []
     columns = _columns(scores)
     count = max((len(values) for values in columns.values()), default=0)
-    names = _names(groups, count)
+    names = group_names(groups, count)
     if calibration is None:
         calibrates = _half_of_nonmembers(labels or [], names)
         held_out = {key: values[calibrates] for key, values in columns.items()}
@@ -109,20 +118,5 @@ def _half_of_nonmembers(labels: Sequence[bool], names: np.ndarray) -> np.ndarray
     return np.array([name in half for name in names], dtype=np.bool_)
 
 
-def _names(groups: Sequence[str | None] | None, count: int) -> np.ndarray:
-    given: Sequence[str | None] = [None] * count if groups is None else groups
-    return np.array(
-        [f"row {row}" if name is None else f"group {name}" for row, name in enumerate(given)],
-        dtype=object,
-    )
-
-
 def _columns(scores: pa.Table) -> dict[tuple[str, str], np.ndarray]:
-    """Return each setting's scores by row, NaN where it has none."""
-    rows = scores["row"].to_numpy()
-    count = int(rows.max()) + 1 if len(rows) else 0
-    found: dict[tuple[str, str], np.ndarray] = {}
-    names = zip(scores["detector"].to_pylist(), scores["setting"].to_pylist(), strict=True)
-    for key, row, score in zip(names, rows, scores["score"].to_numpy(), strict=True):
-        found.setdefault(key, np.full(count, np.nan))[row] = score
-    return found
+    return scores_by_setting(scores, max(scores["row"].to_pylist(), default=-1) + 1)

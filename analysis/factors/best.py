@@ -8,12 +8,12 @@ model) lies above each detector, as one family of paired differences.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from analysis.arm import UPPER_BOUNDS, Cohort
-from analysis.factors.contrasts import Contrast, contrasts
+from analysis.arm import UPPER_BOUNDS
+from analysis.factors.comparisons import contrasts
 from analysis.factors.joint import Aucs, join_seeds
 from analysis.factors.measured import by_dataset
 from analysis.factors.study import SeedRows, Study, StudyArm
@@ -25,32 +25,13 @@ BOUNDS = ("reference", *sorted(UPPER_BOUNDS))
 """What stands above the others: `reference` asks a model that saw no copy where the run has one."""
 
 
-class BestSet(NamedTuple):
-    """The contestants of one arm and dataset."""
-
-    cohort: Cohort
-    dataset: str
-    aucs: Mapping[str, float]
-    """Of every contestant, best first."""
-    members: frozenset[str]
-    """Those that cannot be told from the best."""
-    rows: int
-    """Members, over seeds."""
-    seeds: int
+BEST = "best"
+GAP = "gap"
+Row = dict[str, Any]
 
 
-class Gap(NamedTuple):
-    """How far an upper bound lies above a detector."""
-
-    cohort: Cohort
-    dataset: str
-    bound: str
-    detector: str
-    contrast: Contrast
-
-
-def compare_detectors(study: Study, arm: StudyArm, *, confidence: float) -> Iterator[BestSet | Gap]:
-    """Yield the best of one arm in each dataset, and the gaps to its upper bounds.
+def compare_detectors(study: Study, arm: StudyArm, *, confidence: float) -> Iterator[Row]:
+    """Yield the contestants of one arm in each dataset, and their gaps to its upper bounds.
 
     Args:
         study: all arms.
@@ -63,21 +44,22 @@ def compare_detectors(study: Study, arm: StudyArm, *, confidence: float) -> Iter
 
     measured = {name: by_dataset(study, arm, name, every) for name in study.detectors}
     for dataset in dict.fromkeys(name for one in measured.values() for name in one):
-        here = {name: one[dataset] for name, one in measured.items() if dataset in one}
-        here = _same_rows(here)
+        head = {**arm.cohort.columns(), "dataset": dataset}
+        here = _same_rows({name: one[dataset] for name, one in measured.items() if dataset in one})
         contestants = {name: one for name, one in here.items() if name not in UPPER_BOUNDS}
         if len(contestants) > 1:
             inside = best_set(list(contestants.values()), confidence=confidence)
             if inside is not None:
-                yield _named(arm.cohort, dataset, contestants, inside)
+                yield from ({**head, **row} for row in _best_rows(contestants, inside))
         for bound in (name for name in BOUNDS if name in here):
             others = [name for name in contestants if name != bound]
             if others:
-                found = contrasts(
+                gaps = contrasts(
                     [(here[bound], here[name]) for name in others], confidence=confidence
                 )
-                for name, contrast in zip(others, found, strict=True):
-                    yield Gap(arm.cohort, dataset, bound, name, contrast)
+                for name, gap in zip(others, gaps, strict=True):
+                    row = {"kind": GAP, "detector": name, "versus": bound, "term": "difference"}
+                    yield {**head, **row, **gap.columns()}
 
 
 def best_set(aucs: Sequence[Aucs], *, confidence: float) -> list[bool] | None:
@@ -126,16 +108,18 @@ def _same_rows(found: Mapping[str, Aucs]) -> dict[str, Aucs]:
     return {name: one for name, one in found.items() if rows[name] == most}
 
 
-def _named(
-    cohort: Cohort, dataset: str, contestants: Mapping[str, Aucs], inside: Sequence[bool]
-) -> BestSet:
+def _best_rows(contestants: Mapping[str, Aucs], inside: Sequence[bool]) -> Iterator[Row]:
+    """Yield the contestants, best first; says of each whether it may be the best."""
+    held = dict(zip(contestants, inside, strict=True))
     values = {name: float(np.nanmean(one.value)) for name, one in contestants.items()}
     first = next(iter(contestants.values()))
-    return BestSet(
-        cohort,
-        dataset,
-        dict(sorted(values.items(), key=lambda item: -item[1])),
-        frozenset(name for name, held in zip(contestants, inside, strict=True) if held),
-        int(first.members.sum()),
-        int(np.isfinite(first.value[:, 0]).sum()),
-    )
+    for name, value in sorted(values.items(), key=lambda item: -item[1]):
+        yield {
+            "kind": BEST,
+            "detector": name,
+            "term": "auc",
+            "value": value,
+            "n_members": int(first.members.sum()),
+            "n_seeds": int(np.isfinite(first.value[:, 0]).sum()),
+            "shown": "may be the best" if held[name] else "",
+        }

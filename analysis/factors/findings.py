@@ -4,29 +4,175 @@ Cost: a detector takes about 5 ms an arm, seed and dataset; a study of one arm a
 second.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf, nan
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from analysis.arm import Arm, Cohort, axis_names
+from analysis.arm import Arm, Cohort, axis_column, axis_names
 from analysis.factors.best import compare_detectors
 from analysis.factors.comparisons import Comparison, compare_arms
+from analysis.factors.fieller import Reach, Stretch, reach_text
 from analysis.factors.measured import measure_arm
-from analysis.factors.regression import regress
-from analysis.factors.responses import Response, axis_responses, copy_responses, row_responses
-from analysis.factors.study import Study, collect_study
-from analysis.factors.table import (
-    comparison_rows,
-    component_row,
-    detector_rows,
-    factors_table,
-    regression_rows,
-    response_rows,
+from analysis.factors.regression import Regression, regress
+from analysis.factors.responses import (
+    Response,
+    axis_responses,
+    copy_responses,
+    factor_value,
+    row_responses,
 )
-from analysis.factors.variances import Component, variance_components
+from analysis.factors.study import Study, collect_study
+from analysis.factors.variances import variance_components
+from analysis.findings import question_table
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
+from analysis.tables import POOLED
+
+RESPONSE = "response"
+CONTRAST = "contrast"
+REGRESSION = "regression"
+Row = dict[str, Any]
+_BLANK: Row = {
+    **dict.fromkeys(("factor", "dataset", "detector", "setting", "level", "versus", "term"), ""),
+    **dict.fromkeys(("x", "value", "low", "high", "alone_low", "alone_high", "p_value"), nan),
+    "n_members": 0,
+    "n_seeds": 0,
+    "shown": "",
+    "reason": "",
+}
+
+
+def factors_table(axes: Sequence[str], rows: Iterable[Row]) -> pa.Table:
+    """Return rows as a table; what a row does not say is empty."""
+    return question_table("factors", axes, ({**_BLANK, **row} for row in rows))
+
+
+def response_rows(response: Response) -> Iterator[Row]:
+    """Yield a line: its slope, where it reaches its level, whether it fits, and its points."""
+    head = {
+        **response.cohort.columns(),
+        "kind": RESPONSE,
+        "factor": response.factor,
+        "dataset": response.dataset,
+        "detector": response.detector,
+        "setting": response.setting,
+    }
+    line = response.line
+    if line is None:
+        yield {**head, "term": "slope", "reason": response.reason}
+        return
+    counts = {"n_members": int(line.points.members.sum()), "n_seeds": line.seeds}
+    yield {
+        **head,
+        **counts,
+        "term": "slope",
+        "value": line.slope,
+        "low": line.low,
+        "high": line.high,
+        "p_value": line.p_value,
+    }
+    yield {**head, **counts, "term": "intercept", "value": line.intercept}
+    yield {**head, **counts, "term": "misfit", "p_value": line.misfit_p}
+    ends = [end for stretch in line.reach.places for end in stretch]
+    yield {
+        **head,
+        **counts,
+        "term": "reach",
+        "value": factor_value(response.factor, line.reach.value),
+        "low": factor_value(response.factor, min(ends, default=inf)),
+        "high": factor_value(response.factor, max(ends, default=inf)),
+        "shown": shown_reach(response),
+    }
+    for k in np.argsort(line.points.x, kind="stable"):
+        yield {
+            **head,
+            "term": "point",
+            "x": factor_value(response.factor, float(line.points.x[k])),
+            "value": float(line.points.auc[k]),
+            "low": float(line.points.low[k]),
+            "high": float(line.points.high[k]),
+            "n_members": int(line.points.members[k]),
+            "n_seeds": line.seeds,
+        }
+
+
+def shown_reach(response: Response) -> str:
+    """Return where the line reaches its level, as the page says it."""
+    line = response.line
+    if line is None:
+        return ""
+
+    def moved(place: float) -> float:
+        return factor_value(response.factor, place)
+
+    reach = Reach(
+        moved(line.reach.value),
+        tuple(Stretch(moved(low), moved(high)) for low, high in line.reach.places),
+    )
+    x = line.points.x
+    return reach_text(
+        reach, smallest=moved(float(x.min())), largest=moved(float(x.max())), written=short_number
+    )
+
+
+def short_number(value: float) -> str:
+    """Return a number of copies, tokens or a rate, as short as it can be read."""
+    if value >= 10_000:
+        return f"{value:,.0f}" if value < 1e6 else f"{value:.3g}"
+    return f"{value:.0f}" if value >= 20 or value == round(value) else f"{value:.2g}"
+
+
+def comparison_rows(comparison: Comparison) -> Iterator[Row]:
+    """Yield one difference of two arms."""
+    yield {
+        **comparison.cohort.columns(),
+        "kind": CONTRAST,
+        "factor": comparison.axis,
+        "dataset": comparison.dataset,
+        "detector": comparison.detector,
+        "setting": comparison.setting,
+        "level": comparison.level,
+        "versus": comparison.versus,
+        "term": "difference",
+        **comparison.contrast.columns(),
+    }
+
+
+def regression_rows(axes: Sequence[str], detector: str, found: Regression | str) -> Iterator[Row]:
+    """Yield the coefficients of one detector over the whole study, or why there are none.
+
+    Args:
+        axes: the swept axes; the regression goes over all of them.
+        detector: which.
+        found: the regression, or a reason.
+    """
+    head = {
+        **dict.fromkeys((axis_column(axis) for axis in axes), ""),
+        "kind": REGRESSION,
+        "dataset": POOLED,
+        "detector": detector,
+    }
+    if isinstance(found, str):
+        yield {**head, "term": "coefficient", "reason": found}
+        return
+    counts = {"n_members": found.members, "n_seeds": found.seeds}
+    for one in found.coefficients:
+        yield {
+            **head,
+            **counts,
+            "factor": one.term,
+            "term": "coefficient",
+            "value": one.value,
+            "low": one.low,
+            "high": one.high,
+            "p_value": one.p_value,
+        }
+    for text in found.left_out:
+        name, _, reason = text.partition(": ")
+        yield {**head, "factor": name, "term": "coefficient", "reason": reason}
 
 
 class FactorLines(NamedTuple):
@@ -34,13 +180,13 @@ class FactorLines(NamedTuple):
 
     responses: list[Response]
     comparisons: list[Comparison]
-    components: list[Component]
+    components: list[Row]
 
 
 def analyse_factors(
     arms: Sequence[Arm], choices: Mapping[Cohort, Sequence[Choice]], settings: AnalysisSettings
 ) -> pa.Table:
-    """Analyse the factors of a study; returns `factors.parquet` (`analysis.factors.table`).
+    """Analyse the factors of a study; returns the table of what was found.
 
     Args:
         arms: all models of an experiment.
@@ -65,10 +211,9 @@ def analyse_factors(
             *(
                 row
                 for arm in study.arms
-                for found in compare_detectors(study, arm, confidence=confidence)
-                for row in detector_rows(found)
+                for row in compare_detectors(study, arm, confidence=confidence)
             ),
-            *(component_row(found) for one in lines for found in one.components),
+            *(row for one in lines for row in one.components),
         ],
     )
 

@@ -16,8 +16,7 @@ from analysis.compared_rows import compare_rows
 from analysis.factors.joint import Rows
 from analysis.intervals.influence import Counts, Mask
 from analysis.metrics import Floats
-from analysis.selection.reported_scores import reported_columns
-from analysis.selection.tuning import Choice
+from analysis.selection.tuning import Choice, reported_columns
 from analysis.settings import AnalysisSettings
 from inject.stream.exposures import NEVER, read_exposures
 from train.loop.log import read_log

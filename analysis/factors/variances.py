@@ -16,6 +16,7 @@ from analysis.intervals.clustered import FROM_SEEDS
 from analysis.metrics import Floats
 from analysis.tables import POOLED
 
+VARIANCE = "variance"
 DESIGN = "design_effect"
 SEEDS = "seed_deviation"
 SHARED = "shared"
@@ -23,30 +24,23 @@ ROWS_TOGETHER = "correlation"
 SEEDS_TOGETHER = "seed_correlation"
 
 
-class Component(NamedTuple):
-    """One estimate of a quantity that `analysis.factors.power` assumes."""
-
-    cohort: Cohort
-    axis: str
-    """The axis of a pair of arms; empty for one arm."""
-    detector: str
-    term: str
-    value: float
-    members: int
-    """Members behind it, over the seeds; of a pair, those of the arm with fewer."""
-    seeds: int
-
-
 def variance_components(
     study: Study, measured: Sequence[ArmAucs], detector: str
-) -> Iterator[Component]:
+) -> Iterator[dict[str, Any]]:
     """Yield the estimates of one detector, all datasets pooled, members with a copy.
+
+    Of a pair of arms, the members are those of the arm with fewer.
 
     Args:
         study: all arms.
         measured: the detector in each.
         detector: which.
     """
+
+    def row(cohort: Cohort, term: str, value: float, members: int, seeds: int) -> dict[str, Any]:
+        head = {**cohort.columns(), "kind": VARIANCE, "dataset": POOLED, "detector": detector}
+        return {**head, "term": term, "value": value, "n_members": members, "n_seeds": seeds}
+
     for arm, one in zip(study.arms, measured, strict=True):
         aucs = _usable(one)
         if aucs is None:
@@ -71,15 +65,15 @@ def variance_components(
             terms[SEEDS] = float(np.sqrt(seeds))
         members = int(aucs.members.sum())
         for term, value in terms.items():
-            yield Component(arm.cohort, "", detector, term, value, members, count)
+            yield row(arm.cohort, term, value, members, count)
     for pair in arm_pairs(study):
         first, second = _usable(measured[pair.one]), _usable(measured[pair.other])
         if first is None or second is None or len(first.value) != len(second.value):
             continue
         members = int(min(first.members.sum(), second.members.sum()))
         for term, value in _together(first, second):
-            seeds = len(first.value)
-            yield Component(pair.cohort, pair.axis, detector, term, value, members, seeds)
+            found = row(pair.cohort, term, value, members, len(first.value))
+            yield {**found, "factor": pair.axis}
 
 
 def _together(one: Aucs, other: Aucs) -> Iterator[tuple[str, float]]:

@@ -25,8 +25,7 @@ from analysis.figures.panel import (
 from analysis.metrics import SUPPORT, Floats
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.selection.ranking import highest_first
-from analysis.selection.reported_scores import reported_columns
-from analysis.selection.tuning import Choice
+from analysis.selection.tuning import Choice, reported_columns
 from analysis.settings import AnalysisSettings
 
 _FLOOR = 1e-3

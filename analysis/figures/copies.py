@@ -13,8 +13,8 @@ import numpy as np
 
 from analysis.arm import Cohort, arm_label
 from analysis.copy_bins import copies_middle, copies_order, is_dose
+from analysis.factors.findings import short_number, shown_reach
 from analysis.factors.responses import COPIES, Response, factor_value
-from analysis.factors.table import short_number, shown_reach
 from analysis.figures.captions import (
     cell_columns,
     further_text,
@@ -239,7 +239,7 @@ def dose_response_figure(responses: Sequence[Response], emphasised: Sequence[str
         caption="Probit of AUC as a line in log2(1 + copies), with its 95 % band; points are "
         "the AUCs of each number of copies with intervals of their own. Dotted: AUC 0.75. All "
         "datasets pooled."
-        + further_text(len(arms) - len(shown), "arms are in factors.parquet"),
+        + further_text(len(arms) - len(shown), "arms are in findings.parquet"),
         alternative=f"Curves of AUC against copies. {reached}.",
         panels=[
             Panel(

@@ -227,7 +227,7 @@ def contrasts_figure(comparisons: Sequence[Comparison], detector: str) -> Figure
         caption="Each value of an axis less its first, on the same rows and seeds. Thick: the "
         "95 % interval of one difference for itself; thin: a band that holds all of them at "
         "once, in colour where it leaves out 0. All datasets pooled, members with a copy."
-        + further_text(len(every) - len(shown), "differences are in factors.parquet"),
+        + further_text(len(every) - len(shown), "differences are in findings.parquet"),
         alternative="Differences of AUC. "
         + "; ".join(
             f"{contrast_label(one)}: {one.contrast.value:+.3f} from {one.contrast.low:+.3f} to "

@@ -18,19 +18,16 @@ from analysis.figures.panel import PALETTE, Figure
 from analysis.figures.report_figure import write_figures
 from analysis.figures.trajectory import training_figure, trajectory_figures
 from analysis.figures.unlearning.figures import unlearning_figures
-from analysis.figures.unlearning.measured import MEASURES_FILE
+from analysis.findings import read_table
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.results import Analysis
-from analysis.results_step import open_arms, read_analysis
+from analysis.results import Analysis, open_arms, read_analysis
 from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.settings import AnalysisSettings
 from analysis.summary import Headline, find_headline
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
-from analysis.trajectory.trajectory_step import read_trajectory
-from detect.task_accuracy.answers import ACCURACY_FILE
+from analysis.trajectory.checkpoints import read_trajectory
 from inject.step import Step, StepContext
 from inject.stream.exposures import RECORDS
-from inject.tables import read_parquet
 
 _READ = {"confidence", "zero_copies", "max_unscored", "min_members", "high_copies"}
 
@@ -45,7 +42,7 @@ def figures_step(
     """Draw the figures of an experiment.
 
     Args:
-        results: what is found of all models (`analysis.results_step`).
+        results: what is found of all models (`analysis.results`).
         trajectory: detection at every checkpoint; None where none is kept.
         unlearning: what unlearned models forgot and kept; None where there are none.
         accuracy_gain: what task accuracy gained; None where no dataset has closed answers.
@@ -89,9 +86,9 @@ def build(context: StepContext) -> None:
     if made := folder("trajectory"):
         figures += trajectory_figures(read_trajectory(made), axes)
     if made := folder("unlearning"):
-        figures += unlearning_figures(read_parquet(made / MEASURES_FILE).to_pylist())
+        figures += unlearning_figures(read_table(made, "unlearning").to_pylist())
     if made := folder("accuracy_gain"):
-        tables = accuracy_gain_tables(read_parquet(made / ACCURACY_FILE), axes)
+        tables = accuracy_gain_tables(read_table(made, "accuracy"), axes)
         figures.append(accuracy_gain_figure(tables))
     write_figures(context.out, [figure for figure in figures if figure is not None])
 

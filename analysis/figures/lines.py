@@ -188,7 +188,7 @@ def _by_line(
         },
         "All members with at least one copy, with 95 % bands; tuned settings. "
         + (f"{detectors[0]}, a line a dataset." if by_dataset else "All datasets pooled.")
-        + f" A point: {behind}{further_text(left, 'datasets are in metrics.parquet')}",
+        + f" A point: {behind}{further_text(left, 'datasets are in findings.parquet')}",
     )
 
 

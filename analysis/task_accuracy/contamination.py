@@ -23,17 +23,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
 from analysis.factors.joint import join_seeds
+from analysis.findings import question_table
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
-from detect.task_accuracy.answers import ACCURACY_FILE, read_accuracy
+from detect.task_accuracy.answers import read_accuracy
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from inject.tables import read_parquet
 
 MEAN = "mean"
 SCORINGS = ("plain", "calibrated")
@@ -169,29 +168,18 @@ def accuracy_cells(
 def accuracy_table(cells: Sequence[AccuracyCell]) -> pa.Table:
     """Return the cells as a table: a column an axis, then those of `AccuracyCell`."""
     axes = list(dict.fromkeys(name for cell in cells for name, _ in cell.axes))
-    rows = [
-        {
-            **{axis_column(name): dict(cell.axes).get(name, "") for name in axes},
-            **cell._asdict(),
-            **dict(zip(_QUANTITY, cell.quantity, strict=True)),
-        }
-        for cell in cells
-    ]
-    texts = [*map(axis_column, axes), "dataset", "scoring", *_QUANTITY]
-    fields = [(name, pa.string()) for name in texts]
-    fields += [(name, pa.float64()) for name in ("value", "low", "high")]
-    fields += [(name, pa.int64()) for name in ("n_members", "n_nonmembers", "n_seeds")]
-    return pa.Table.from_pylist(rows, schema=pa.schema(fields))
-
-
-def write_accuracy_table(folder: Path, table: pa.Table) -> None:
-    """Write what `accuracy_table` returned into a folder."""
-    pq.write_table(table, folder / ACCURACY_FILE)
-
-
-def read_accuracy_table(folder: Path) -> pa.Table:
-    """Read what `write_accuracy_table` wrote."""
-    return read_parquet(folder / ACCURACY_FILE)
+    return question_table(
+        "accuracy",
+        axes,
+        (
+            {
+                **{axis_column(name): dict(cell.axes).get(name, "") for name in axes},
+                **cell._asdict(),
+                **dict(zip(_QUANTITY, cell.quantity, strict=True)),
+            }
+            for cell in cells
+        ),
+    )
 
 
 def _load(arm: AccuracyArm, settings: AnalysisSettings) -> Answers:

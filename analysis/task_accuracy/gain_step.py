@@ -2,21 +2,14 @@
 
 from collections.abc import Sequence
 
+from analysis.findings import write_findings
 from analysis.settings import AnalysisSettings
 from analysis.task_accuracy.contamination import (
     AccuracyArm,
     accuracy_cells,
     accuracy_table,
-    write_accuracy_table,
 )
-from inject.step import (
-    Step,
-    StepContext,
-    StepGroup,
-    numbered_folders,
-    numbered_inputs,
-    numbered_reads,
-)
+from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
 
 _USED = {"confidence", "zero_copies"}
@@ -33,35 +26,29 @@ def accuracy_gain_step(
         settings: of the analysis.
         label: for people.
     """
-    inputs = numbered_inputs([arm.steps for arm in arms])
-    return Step(
+    return comparing_step(
+        f"{__name__}:build",
+        arms,
         kind="accuracy_gain",
         label=label,
-        function=f"{__name__}:build",
-        settings={
-            "analysis": settings.model_dump(mode="json", include=_USED),
-            "arms": [dict(arm.values) for arm in arms],
-        },
-        inputs=inputs,
+        settings={"analysis": settings.model_dump(mode="json", include=_USED)},
+        reading=EXPOSURES,
         libraries=("numpy",),
-        reads=numbered_reads(inputs, "model", EXPOSURES),
     )
 
 
 def build(context: StepContext) -> None:
     """Compare the answers, and write the table."""
     settings = AnalysisSettings.model_validate(context.settings["analysis"])
-    arms = []
-    for number, values in enumerate(context.settings["arms"]):
-        folders = numbered_folders(context.inputs, number)
-        arms.append(
-            AccuracyArm(
-                axes=dict(values["axes"]),
-                seed=values["seed"],
-                before=folders.get("before"),
-                after=folders["after"],
-                examples=folders["examples"],
-                copies=seen_copy_counts(read_exposures(folders["model"])),
-            )
+    arms = [
+        AccuracyArm(
+            axes=values["axes"],
+            seed=values["seed"],
+            before=folders.get("before"),
+            after=folders["after"],
+            examples=folders["examples"],
+            copies=seen_copy_counts(read_exposures(folders["model"])),
         )
-    write_accuracy_table(context.out, accuracy_table(accuracy_cells(arms, settings)))
+        for values, folders in compared_models(context.settings["arms"], context.inputs)
+    ]
+    write_findings(context.out, {"accuracy": accuracy_table(accuracy_cells(arms, settings))})

@@ -12,6 +12,7 @@ Intervals as everywhere (`analysis.intervals`): the pairs of one group of exampl
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,22 +20,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, axis_column, load_arm
+from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, load_arm
 from analysis.auc_cells import measure_column
 from analysis.copy_bins import ALL
-from analysis.selection.reported_scores import reported_columns
-from analysis.selection.tuning import choose_settings
+from analysis.findings import as_table, question_table, read_findings, write_findings
+from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, PreparedCohort
-from analysis.trajectory.fading import (
-    COUNTS,
-    MEASURES,
-    fading_rows,
-    fading_schema,
-)
+from analysis.trajectory.fading import fading_rows
 from analysis.trajectory.slopes import PreparedCheckpoint
+from detect.scores.table import default_settings
 from inject.errors import InputError
-from inject.stream.exposures import ExposureSoFar
+from inject.settings import plain
+from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
+from inject.stream.exposures import EXPOSURES, ExposureSoFar, exposure_until, read_exposures
 
 Axes = tuple[tuple[str, str], ...]
 
@@ -108,27 +107,14 @@ def trajectory_tables(
         if progress is not None:
             progress(done, len(cohorts))
         work, picked = _prepared(values, same, settings)
-        head = {axis_column(key): value for key, value in values}
+        head = Cohort(values, "contaminated").columns()
         for column, selections in picked.items():
             for one in work:
                 progress_rows += _progress_rows(head, one, column, selections, settings)
             fading += fading_rows(head, work, column, selections, settings)
     return TrajectoryTables(
-        pa.Table.from_pylist(progress_rows, schema=progress_schema(axes)),
-        pa.Table.from_pylist(fading, schema=fading_schema(axes)),
-    )
-
-
-def progress_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of trajectory.parquet."""
-    texts = ("dataset", "detector", "setting", "selection", "copies")
-    return pa.schema(
-        [(axis_column(axis), pa.string()) for axis in axes]
-        + [("step", pa.int64()), ("tokens", pa.int64())]
-        + [(name, pa.string()) for name in texts]
-        + MEASURES
-        + COUNTS
-        + [("interval", pa.string())]
+        question_table("trajectory", axes, progress_rows),
+        question_table("fading", axes, fading),
     )
 
 
@@ -225,3 +211,57 @@ def _progress_rows(
             values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
             rows.append({**values, **head, "step": one.step, "tokens": one.tokens})
     return rows
+
+
+_OF_DATASETS = {"dataset_detectors", "replicates", "shards", "shuffles", "seed"}
+_UNUSED = {"task_accuracy", "false_discovery_rate", *_OF_DATASETS}
+
+
+def trajectory_step(
+    checkpoints: Sequence[StepGroup], settings: AnalysisSettings, *, label: str
+) -> Step:
+    """Compare all checkpoints of an experiment.
+
+    Args:
+        checkpoints: their values are `axes` (pairs) and the fields `seed` to `batch_tokens` and
+            `constant_rate` of `Checkpoint`; their steps `scores` and `examples`, and `model`, whose
+            exposures say what the checkpoint had seen.
+        settings: of the analysis.
+        label: for people.
+    """
+    return comparing_step(
+        f"{__name__}:build",
+        checkpoints,
+        kind="trajectory",
+        label=label,
+        settings={"analysis": plain(settings, exclude=_UNUSED)},
+        reading=EXPOSURES,
+        libraries=("numpy",),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Compare the checkpoints, and write both tables."""
+    exposures = cache(read_exposures)
+    checkpoints = [
+        Checkpoint(
+            **values,
+            scores=folders["scores"],
+            examples=folders["examples"],
+            defaults=default_settings(folders["scores"]),
+            seen=exposure_until(exposures(folders["model"]), values["step"]),
+        )
+        for values, folders in compared_models(context.settings["arms"], context.inputs)
+    ]
+    found = trajectory_tables(
+        checkpoints,
+        AnalysisSettings.model_validate(context.settings["analysis"]),
+        progress=lambda done, total: context.report(done, total, unit="arms"),
+    )
+    write_findings(context.out, {"trajectory": found.progress, "fading": found.fading})
+
+
+def read_trajectory(folder: Path) -> TrajectoryTables:
+    """Read a trajectory's artifact."""
+    findings = read_findings(folder)
+    return TrajectoryTables(as_table(findings, "trajectory"), as_table(findings, "fading"))

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from analysis.arm import Column, axis_column
+from analysis.arm import Column
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.intervals.bounds import Scale, find_interval
 from analysis.intervals.clustered import Weighted, cluster
@@ -24,7 +23,7 @@ from analysis.trajectory.slopes import (
     PreparedCheckpoint,
     fading_slope,
     mean_sample,
-    place_dataset,
+    place_datasets,
 )
 
 FADING_SLOPE = "fading_slope"
@@ -37,12 +36,9 @@ RATE_WARNING = (
 )
 EVERY = "all"
 
-MEASURES = [("value", pa.float64()), ("low", pa.float64()), ("high", pa.float64())]
-COUNTS = [(name, pa.int64()) for name in ("n_members", "n_nonmembers", "n_seeds")]
-
 
 def not_constant(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether some rows of fading.parquet are of a learning rate that was not constant."""
+    """Say whether some rows of `fading` are of a learning rate that was not constant."""
     return any(row["interval"].endswith(NOT_CONSTANT) for row in rows)
 
 
@@ -56,21 +52,6 @@ class SinceBin(NamedTuple):
     def label(self) -> str:
         """The steps in words: `0`, `4-7`."""
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
-
-
-def fading_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of fading.parquet."""
-    texts = ("detector", "setting", "selection", "copies", "since")
-    return pa.schema(
-        [(axis_column(axis), pa.string()) for axis in axes]
-        + [(name, pa.string()) for name in texts]
-        + [("since_low", pa.int64()), ("since_high", pa.int64())]
-        + [("tokens_since", pa.float64()), ("metric", pa.string())]
-        + MEASURES
-        + [("pairs", pa.int64())]
-        + COUNTS
-        + [("interval", pa.string())]
-    )
 
 
 def since_bins(max_steps: int) -> list[SinceBin]:
@@ -93,7 +74,7 @@ def fading_rows(
     selections: Sequence[str],
     settings: AnalysisSettings,
 ) -> list[dict[str, Any]]:
-    """Return one detector setting's rows of fading.parquet.
+    """Return one detector setting's rows of the question `fading`.
 
     Args:
         head: the axes' columns.
@@ -143,18 +124,16 @@ def _fading_row(
     parts: list[list[Weighted]] = []
     pairs = members = nonmembers = 0
     times = 0.0
-    for seed in sorted({arm.loaded.arm.seed for one in scored for arm in one.arms}):
+    for datasets in place_datasets(scored, column, cell):
         parts.append([])
-        names = dict.fromkeys(name for one in scored for arm in one.arms for name in arm.compared)
-        for dataset in names:
-            every, groups = place_dataset(scored, seed, dataset, column, cell)
+        for dataset, every, groups in datasets:
             held = [
                 one.among((steps >= since.low) & (steps <= since.high))
                 for one in every
                 for steps in (np.rint(2**one.doublings - 1),)
             ]
             held = [one for one in held if len(one.rows)]
-            if groups is None or not held:
+            if not held:
                 continue
             count = sum(len(one.rows) for one in held)
             sample = mean_sample(held, groups.of_row, groups.counts[dataset])

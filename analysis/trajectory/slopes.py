@@ -10,7 +10,7 @@ Intervals from influence values, as everywhere: whole groups of members, and the
 they are placed among, which are the same at all checkpoints. Cost: 2 ms a checkpoint and setting.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -89,14 +89,12 @@ def fading_slope(
         column: detector and setting.
         cell: copies seen by then.
     """
-    seeds = sorted({arm.loaded.arm.seed for one in every for arm in one.arms})
     parts: list[list[Weighted]] = []
     pairs = members = nonmembers = 0
-    for seed in seeds:
+    for datasets in place_datasets(every, column, cell):
         parts.append([])
-        datasets = dict.fromkeys(name for one in every for arm in one.arms for name in arm.compared)
-        for dataset in datasets:
-            made = _dataset(every, seed, dataset, column, cell)
+        for dataset, placed, groups in datasets:
+            made = slope_sample(placed, groups.of_row, groups.counts[dataset])
             if made is not None:
                 weight = np.array([made.weight])
                 parts[-1].append(Weighted(dataset, made.sample, weight))
@@ -186,28 +184,29 @@ def _sample(
     )
 
 
-def _dataset(
-    every: Sequence[PreparedCheckpoint], seed: int, dataset: str, column: Column, cell: CopiesCell
-) -> SlopeSample | None:
-    placed, groups = place_dataset(every, seed, dataset, column, cell)
-    if groups is None:
-        return None
-    return slope_sample(placed, groups.of_row, groups.counts[dataset])
-
-
-def place_dataset(
-    every: Sequence[PreparedCheckpoint], seed: int, dataset: str, column: Column, cell: CopiesCell
-) -> tuple[list[Placed], GroupNumbers | None]:
-    """Return the members of one dataset under each checkpoint of a seed, and their groups."""
-    placed, groups = [], None
-    for one in every:
-        for arm, since in zip(one.arms, one.since, strict=True):
-            if arm.loaded.arm.seed == seed and dataset in arm.compared:
-                found = _placed(arm, since, dataset, column, cell, one.step)
-                if found is not None:
-                    placed.append(found)
-                    groups = arm.groups
-    return placed, groups
+def place_datasets(
+    every: Sequence[PreparedCheckpoint], column: Column, cell: CopiesCell
+) -> Iterator[list[tuple[str, list[Placed], GroupNumbers]]]:
+    """Yield for each seed its datasets, with the members under each checkpoint and their groups."""
+    arms = [
+        (arm, since, one.step)
+        for one in every
+        for arm, since in zip(one.arms, one.since, strict=True)
+    ]
+    names = dict.fromkeys(name for arm, _, _ in arms for name in arm.compared)
+    for seed in sorted({arm.loaded.arm.seed for arm, _, _ in arms}):
+        datasets = []
+        for dataset in names:
+            found = [
+                (placed, arm.groups)
+                for arm, since, step in arms
+                if arm.loaded.arm.seed == seed and dataset in arm.compared
+                for placed in [_placed(arm, since, dataset, column, cell, step)]
+                if placed is not None
+            ]
+            if found:
+                datasets.append((dataset, [placed for placed, _ in found], found[-1][1]))
+        yield datasets
 
 
 def _placed(

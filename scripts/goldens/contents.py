@@ -2,13 +2,11 @@
 
 Identities, times and paths are left out, so that a change which moves code, renames steps or gives
 them other identities can still be compared to the last bit. A key is KIND/LABEL/FILE of the store,
-`runs/NAME/FILE`, `detect/FILE` or `bundle/FILE`; several artifacts with one label are a set.
+`runs/NAME/FILE`, `detect/FILE` or `bundle/KIND/LABEL/FILE`; artifacts with one label are a set.
 """
 
 import hashlib
-import io
 import json
-import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +15,15 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
+from analysis.findings import FINDINGS_FILE, as_table, questions
+
 TIMED = frozenset({"tokens_per_second", "mfu", "seconds"})
 """Columns that hold how long something took."""
 COMPARED = frozenset({".parquet", ".arrow", ".npy", ".bin", ".safetensors", ".csv"})
 """Tables, weights and tokens; JSON beside them holds identities and counts of what is in them."""
 ALSO = frozenset({"tokenizer.json", "rows.jsonl"})
+IDENTITIES = frozenset({"models.parquet"})
+"""Tables that name artifacts by their digests."""
 
 Columns = dict[str, str]
 """A digest for each column, tensor, or for the whole file under an empty name."""
@@ -37,7 +39,11 @@ def contents(out: Path) -> Contents:
     """
     found: defaultdict[str, list[Columns]] = defaultdict(list)
     for key, name, data in _files(out):
-        found[key].append(digests(name, data))
+        if name == FINDINGS_FILE:
+            for question, table in _questions(data):
+                found[key.replace(name, f"{question}.parquet")].append(_columns(table))
+        elif name not in IDENTITIES:
+            found[key].append(digests(name, data))
     if not found:
         raise ValueError(f"{out} holds nothing to compare")
     for same in found.values():
@@ -59,25 +65,23 @@ def digests(name: str, data: bytes) -> Columns:
 
 def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
     """Yield each compared file: its key, its name and its bytes."""
-    for artifact in sorted((out / "store").glob("[!.]*/[!.]*")):
-        label = artifact.name.rsplit("-", 1)[0]
-        for path in _compared(artifact):
-            # What is drawn stands in the runs' folders, whichever step drew it.
-            if path.parent.name == "figures":
-                continue
-            key = f"{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
-            yield key, path.name, path.read_bytes()
+    # A bundle holds artifacts as the store does; one of a version before is a file.
+    for root in (out / "store", *sorted(out.glob("*.bundle"))):
+        before = "" if root.name == "store" else "bundle/"
+        for artifact in sorted(root.glob("[!.]*/[!.]*")):
+            label = artifact.name.rsplit("-", 1)[0]
+            for path in _compared(artifact):
+                # What is drawn stands in the runs' folders, whichever step drew it.
+                if path.parent.name == "figures":
+                    continue
+                key = f"{before}{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
+                yield key, path.name, path.read_bytes()
     for path in _compared(out / "runs"):
         # Runs are numbered; of each experiment there is one.
         parts = [part for part in path.relative_to(out).parts if not part.isdecimal()]
         yield "/".join(parts), path.name, path.read_bytes()
     for path in sorted(out.glob("detect.*")):
         yield f"detect/{path.name}", path.name, path.read_bytes()
-    for path in sorted(out.glob("*.bundle")):
-        with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as bundle:
-            for name in sorted(bundle.namelist()):
-                if _is_compared(Path(name)):
-                    yield f"bundle/{name}", name, bundle.read(name)
 
 
 def _compared(folder: Path) -> list[Path]:
@@ -86,6 +90,13 @@ def _compared(folder: Path) -> list[Path]:
 
 def _is_compared(path: Path) -> bool:
     return path.suffix in COMPARED or path.name in ALSO
+
+
+def _questions(data: bytes) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the table of each question: before there were findings, each was a file."""
+    findings = pq.read_table(pa.BufferReader(data))
+    for question in questions(findings):
+        yield question, as_table(findings, question)
 
 
 def _columns(table: pa.Table) -> Columns:

@@ -15,16 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.dataset_detectors.table import dataset_schema
-from analysis.decisions.flagged import flagged_schema
+from analysis.findings import COLUMNS, FINDINGS_FILE, as_table, questions
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.results_step import DATASETS_FILE, FACTORS_FILE, FLAGGED_FILE, METRICS_FILE
 from analysis.selection.ranking import rank_detectors, reported_cell
-from analysis.selection.reported_scores import score_schema
+from analysis.selection.tuning import score_schema
 from analysis.summary import summary_sentences
-from analysis.tables import metrics_schema
-from analysis.unlearning.table import MEASURES_FILE, VERDICT_FILE
-from analysis.unlearning_audit.audit_step import AUDITS_FILE
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE
@@ -35,33 +30,28 @@ from inject.tables import read_parquet
 from spikein import __version__
 from spikein.api.folders import AnyPath, runs_folder
 from spikein.config.yaml_document import read_document
+from spikein.pipeline.models import MODELS_FILE
 from spikein.runs.folder import find_run, homes, is_run, linked_artifacts, numbered
 from spikein.runs.publish import PAGE
 from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
 from spikein.store.artifact import open_artifact
 
 _COLUMNS = {
-    METRICS_FILE: frozenset(metrics_schema([]).names),
+    FINDINGS_FILE: frozenset(COLUMNS),
     SCORES_FILE: frozenset(score_schema([]).names),
-    DATASETS_FILE: frozenset(dataset_schema([]).names),
-    FLAGGED_FILE: frozenset(flagged_schema([]).names),
     EXAMPLES_FILE: frozenset(EXAMPLES.names),
     EXPOSURES_FILE: frozenset(EXPOSURES.names),
 }
 """What this version reads in each table."""
 
+_AGAIN = "To make them anew: spikein run {}"
+_OF_UNLEARNING = ("unlearning", "verdict", "unlearning_audits")
+_UNLEARNING = "Give the experiment a section `unlearning`, with `forget` and `methods`."
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Run:
-    """A finished run.
-
-    Example:
-        ```python
-        run = spikein.load_run("quickstart")
-        run.metrics.to_pandas().query("metric == 'auc' and copies == 'all'")
-        run.figure("copies")
-        ```
-    """
+    """A finished run."""
 
     folder: Path
     """`runs/NAME/N/`."""
@@ -79,57 +69,94 @@ class Run:
         return self.folder / PAGE
 
     @cached_property
+    def findings(self) -> pa.Table:
+        """Everything that was found, one number a row: `question`, swept axes, the columns of all
+        questions, and `caution`; what a question does not fill is null."""
+        return read_parquet(self.folder / FINDINGS_FILE)
+
+    @cached_property
+    def models(self) -> pa.Table:
+        """One row a model: swept axes, arm, role, method, condition, the folders in the store of
+        the model and of its scores, seed and checkpoint."""
+        return read_parquet(self.folder / MODELS_FILE)
+
+    def table(self, question: str) -> pa.Table:
+        """Return the findings of one question as a table of its own columns.
+
+        Args:
+            question: such as `metrics`, `differences`, `accuracy`, `trajectory` or `fading`.
+
+        Raises:
+            InputError: the run did not ask it.
+        """
+        asked = questions(self.findings)
+        if question not in asked:
+            raise InputError(
+                f"the run has no findings of {question!r}",
+                where=str(self.folder / FINDINGS_FILE),
+                allowed=", ".join(asked),
+                hint=_UNLEARNING if question in _OF_UNLEARNING else None,
+            )
+        return as_table(self.findings, question)
+
+    @cached_property
     def metrics(self) -> pa.Table:
         """One row a number of the report: swept axes, model, dataset, detector, setting, selection,
         copies, variant, metric, value, low, high and the counts behind it."""
-        return self._table(METRICS_FILE)
+        return self.table("metrics")
+
+    @cached_property
+    def differences(self) -> pa.Table:
+        """Paired AUC differences to the best detector and to `loss`: as the metrics, with versus,
+        versus_setting and reference."""
+        return self.table("differences")
 
     @cached_property
     def scores(self) -> pa.Table:
         """The score of every example under each reported setting: swept axes, seed, model, row,
         example_id, detector, setting, selection, score and reason."""
-        return self._table(SCORES_FILE)
+        return read_parquet(self.folder / SCORES_FILE)
 
     @cached_property
     def dataset_detectors(self) -> pa.Table:
         """What dataset-level detectors found: swept axes, model, seed, dataset, detector, rows,
         statistic, value, low, high, p_value, p_holm, n and note."""
-        return self._table(DATASETS_FILE)
+        return self.table("dataset_detectors")
 
     @cached_property
     def flagged(self) -> pa.Table:
         """What each detector flags at the false-discovery level: swept axes, model, dataset,
         detector, setting, level, what calibrated it, how many rows it flagged, how many of them
         are non-members, their share with its interval, and the share of members found."""
-        return self._table(FLAGGED_FILE)
+        return self.table("flagged")
 
     @cached_property
     def factors(self) -> pa.Table:
         """What each factor does: swept axes, kind, factor, dataset, detector, setting, level,
         versus, term, x, value, low, high, alone_low, alone_high, p_value, n_members, n_seeds, what
         is shown of it, and why there is none."""
-        return self._table(FACTORS_FILE)
+        return self.table("factors")
 
     @cached_property
     def examples(self) -> pa.Table:
         """The ground truth: every example with its dataset, group, text, side, split and seed.
         Texts of protected datasets are left out."""
-        return self._table(EXAMPLES_FILE)
+        return read_parquet(self.folder / EXAMPLES_FILE)
 
     @cached_property
     def exposures(self) -> pa.Table:
         """When each copy was seen: swept axes, seed, example_id, copy, epoch, step, tokens before,
         window, and whether its tokens were whole."""
-        return self._table(EXPOSURES_FILE)
+        return read_parquet(self.folder / EXPOSURES_FILE)
 
     def unlearning(self) -> pa.Table:
         """Return what unlearned models forgot and kept: swept axes, model, method, dataset, copies,
         measure, detector, setting, value, low, high, forget, holdout, groups, seeds and note.
 
         Raises:
-            InputError: when the experiment made no model forget.
+            InputError: the experiment made no model forget.
         """
-        return self._unlearning_table(MEASURES_FILE)
+        return self.table("unlearning")
 
     def unlearning_verdict(self) -> pa.Table:
         """Return where each unlearned model stands between the retrained model and the original:
@@ -137,9 +164,9 @@ class Run:
         three has, groups, seeds, and note; the row `all` of a method says it in words.
 
         Raises:
-            InputError: when the experiment made no model forget.
+            InputError: the experiment made no model forget.
         """
-        return self._unlearning_table(VERDICT_FILE)
+        return self.table("verdict")
 
     def unlearning_audits(self) -> pa.Table:
         """Return what the audits of unlearned models found: swept axes, seed, method, quantity,
@@ -148,7 +175,7 @@ class Run:
         Raises:
             InputError: when the experiment has no `unlearning.audit`.
         """
-        return self._unlearning_table(AUDITS_FILE)
+        return self.table("unlearning_audits")
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -216,7 +243,7 @@ class Run:
                 f"store (the first: {gone[0]})",
                 where=str(self.folder),
                 hint="The run's tables and figures are whole without them. "
-                + _run_again(self.folder),
+                + _AGAIN.format(self.folder / EXPERIMENT),
             )
         # A label alone is not always one artifact: then its digest tells them apart.
         labels = [open_artifact(path).manifest.label for path in found]
@@ -224,18 +251,6 @@ class Run:
             label if labels.count(label) == 1 else path.name: path
             for label, path in zip(labels, found, strict=True)
         }
-
-    def _unlearning_table(self, name: str) -> pa.Table:
-        if not (self.folder / name).is_file():
-            raise InputError(
-                "the run made no model forget anything",
-                where=str(self.folder),
-                hint="Give the experiment a section `unlearning`, with `forget` and `methods`.",
-            )
-        return self._table(name)
-
-    def _table(self, name: str) -> pa.Table:
-        return read_parquet(self.folder / name)
 
     def _facts(self) -> list[tuple[str, str]]:
         """Return what the run is, as names and values."""
@@ -248,7 +263,9 @@ class Run:
             for axis, column in columns.items()
             if column in self.metrics.column_names
         }
-        sizes = {Path(name).stem: _rows(self.folder / name) for name in _COLUMNS}
+        sizes = {
+            Path(name).stem: pq.read_metadata(self.folder / name).num_rows for name in _COLUMNS
+        }
         return [
             ("finished", f"{self.record.finished}, by spikein {self.record.version}"),
             ("folder", str(self.folder)),
@@ -307,13 +324,13 @@ def load_run(run: AnyPath, *, runs: AnyPath | None = None) -> Run:
     """
     folder = _find(Path(run), runs_folder(runs))
     record = checked_record(folder)
-    missing = _missing(folder)
-    if missing:
+    again = _AGAIN.format(folder / EXPERIMENT)
+    if missing := _missing(folder):
         raise InputError(
             f"the run was made by spikein {record.version}, this is spikein {__version__}, and its "
             f"folder lacks {'; '.join(missing)}",
             where=str(folder),
-            hint=f"Its page stays as it was made ({folder / PAGE}). {_run_again(folder)}",
+            hint=f"Its page stays as it was made ({folder / PAGE}). {again}",
         )
     return Run(folder=folder, record=record)
 
@@ -348,19 +365,11 @@ def _missing(folder: Path) -> list[str]:
             lacking = sorted(columns - set(pq.read_schema(path).names))
         except (OSError, pa.ArrowInvalid) as error:
             raise InputError(
-                f"cannot be read: {error}", where=str(path), hint=_run_again(folder)
+                f"cannot be read: {error}", where=str(path), hint=_AGAIN.format(folder / EXPERIMENT)
             ) from None
         if lacking:
             found.append(f"columns of {name} ({', '.join(lacking)})")
     return found
-
-
-def _run_again(folder: Path) -> str:
-    return f"To make them anew: spikein run {folder / EXPERIMENT}"
-
-
-def _rows(path: Path) -> int:
-    return int(pq.read_metadata(path).num_rows)
 
 
 def _auc_html(run: Run) -> str:

@@ -17,8 +17,7 @@ from analysis.factors.power import (
     seen_auc,
     seen_difference,
 )
-from analysis.factors.table import VARIANCE
-from analysis.factors.variances import typical
+from analysis.factors.variances import VARIANCE, typical
 from analysis.metrics_table import split_by_cohort
 from analysis.summary import find_headline
 from inject.errors import InputError, did_you_mean

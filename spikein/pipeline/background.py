@@ -1,7 +1,6 @@
 """The steps of an experiment's background: its tokenizer, and its clean corpus."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from inject.corpus.background.registry import sources_identity
 from inject.corpus.tokenizer_step import tokenizer_step
@@ -16,17 +15,10 @@ from train.models.tokenizer_step import copied_tokenizer_step
 from train.settings import TokenizerTraining
 
 
-class BackgroundSteps(NamedTuple):
-    """What all arms with one background share."""
-
-    tokenizer: Step
-    corpus: Step
-
-
 def background_steps(
     experiment: Experiment, *, tokens: int, seeds: Sequence[int]
-) -> BackgroundSteps:
-    """Return the steps of the background; reads its sources to name them.
+) -> tuple[Step, Step]:
+    """Return the tokenizer and the corpus; reads the sources to name them.
 
     Args:
         experiment: the experiment.
@@ -56,7 +48,7 @@ def background_steps(
             searched=searched,
             label=given.label(),
         )
-    return BackgroundSteps(tokenizer, corpus)
+    return tokenizer, corpus
 
 
 def shared_key(experiment: Experiment) -> str:

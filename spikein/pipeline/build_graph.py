@@ -4,18 +4,18 @@ base → corpus, examples, plan → audit → model → token statistics → sco
 every step whose identity they share: one corpus, one base model, one pool a seed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from analysis.figures.figures_step import figures_step
-from analysis.results_step import results_step
+from analysis.results import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
-from analysis.trajectory.trajectory_step import trajectory_step
+from analysis.trajectory.checkpoints import trajectory_step
 from analysis.unlearning.unlearning_step import unlearning_step
-from detect.evidence.provider import TWIN, EvidenceSources
-from detect.evidence_steps.frequency import frequency_step
-from detect.ground_truth.ground_truth import CONTAMINATED
+from detect.evidence.needs import TWIN, EvidenceSources
+from detect.evidence.token_counts import frequency_step
+from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
 from inject.corpus.separators import Separation
@@ -27,28 +27,25 @@ from inject.plan.audit_step import audit_step
 from inject.plan.plan_step import plan_step
 from inject.plan.settings import separations
 from inject.reading.rows import unread_note
-from inject.step import Step, StepGroup, axis_pairs
+from inject.step import Step
 from inject.variants.variants_step import LocalModels, variants_step
 from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.analysed_models import analysed_model, base_arms, twin_arms
+from spikein.pipeline.arm_nodes import ArmNodes, further_steps
 from spikein.pipeline.background import background_steps, shared_key
-from spikein.pipeline.checkpoints import checkpoint_groups, checkpoint_scores
-from spikein.pipeline.dataset_detector_steps import FurtherSteps, further_steps
 from spikein.pipeline.graph import Graph
-from spikein.pipeline.training import ModelNode, arm_step, base_node
-from spikein.pipeline.twin_models import (
-    Reported,
-    TwinNodes,
-    plan_settings,
-    reported_twins,
-    twins_of,
+from spikein.pipeline.models import (
+    Model,
+    base_groups,
+    checkpoint_groups,
+    checkpoints_of,
+    twin_groups,
 )
-from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
-from spikein.pipeline.unlearning.audits import unlearning_audits
-from spikein.pipeline.unlearning.measures import unlearnt_arm
-from spikein.pipeline.unlearning.nodes import UnlearningNodes
+from spikein.pipeline.training import ModelNode, arm_step, base_node
+from spikein.pipeline.twin_models import plan_settings, twins_of
+from spikein.pipeline.unlearning.models import UnlearningNodes, unlearning_nodes
+from spikein.pipeline.unlearning.results import unlearning_audits, unlearnt_arm
 from train.device import Device, default_device
 
 _AGAINST_THE_TWIN = (
@@ -58,38 +55,6 @@ _AGAINST_THE_TWIN = (
 _LOCAL_MODELS = LocalModels(
     "train.models.pretrained:model_identity", "train.models.generation:LocalWriter"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArmNodes:
-    """The steps of one arm."""
-
-    arm: ArmExperiment
-    tokenizer: Step
-    corpus: Step
-    examples: Step
-    plan: Step
-    audit: Step
-    base: ModelNode | None
-    trained: Step
-    scores: Step
-    base_scores: Step | None
-    accuracy: Step | None
-    """How the trained model answers the benchmarks' questions."""
-    base_accuracy: Step | None
-    checkpoints: Mapping[int, Step]
-    """The scores of each checkpoint of its training by its optimiser steps; empty where none is
-    kept."""
-    twins: TwinNodes
-    """Models with the arm's settings that saw no members, or other members."""
-    sources: EvidenceSources
-    """What its detectors' needs are met with."""
-    reported: tuple[Reported, ...]
-    """The twins that are scored as the arm is."""
-    further: FurtherSteps
-    """What dataset-level detectors read of the trained model."""
-    unlearning: UnlearningNodes | None
-    """Unlearned models and their scores; None without the section `unlearning`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,31 +101,27 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         device=device,
     )
     nodes = tuple(_arm_nodes(arm, shared, memory) for arm in every)
-    found = [
-        analysed_model(
-            node.arm.labels,
-            node.arm.seed,
-            CONTAMINATED,
+    compared = [
+        node.contaminated.group(
             {
-                "scores": node.scores,
+                "scores": node.contaminated.scores,
                 "examples": node.examples,
                 "model": node.trained,
-                **node.further.steps,
+                **node.further,
             },
+            model=CONTAMINATED,
             fixed_levels=node.arm.experiment.copies.levels is not None,
         )
         for node in nodes
     ]
-    found += base_arms([(node.arm, node.examples, node.base_scores) for node in nodes])
-    found += twin_arms([(node.arm, node.examples, node.reported) for node in nodes])
-    results = results_step(found, experiment.analysis, label=experiment.name)
+    compared += base_groups([(node.base, node.examples) for node in nodes if node.base])
+    compared += twin_groups([(twin, node.examples) for node in nodes for twin in node.reported])
+    results = results_step(compared, experiment.analysis, label=experiment.name)
     accuracy_gain = _accuracy_gain(nodes, experiment)
     checkpoints = [
-        one
+        group
         for node in nodes
-        for one in checkpoint_groups(
-            node.arm, node.checkpoints, trained=node.trained, examples=node.examples
-        )
+        for group in checkpoint_groups(node.checkpoints, node.trained, node.examples)
     ]
     trajectory = (
         trajectory_step(checkpoints, experiment.analysis, label=experiment.name)
@@ -178,7 +139,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
         goals += [node.corpus, node.examples, node.plan, node.audit, node.trained]
-        goals += [node.base.step] if node.base and node.base.step else []
+        goals += [node.base.node.step] if node.base and node.base.node.step else []
         goals += node.unlearning.steps if node.unlearning else []
     # The page shows every stream that a model was trained on, those of shadow models included.
     for step in Graph(goals=tuple(goals)).steps:
@@ -230,8 +191,8 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
     experiment, seed = arm.experiment, arm.seed
     # Naming the steps that arms share reads their sources, which is done once.
     if (key := shared_key(experiment)) not in memory:
-        found = background_steps(experiment, tokens=shared.tokens, seeds=shared.seeds)
-        memory[key] = found, base_node(experiment, found.corpus)
+        made = background_steps(experiment, tokens=shared.tokens, seeds=shared.seeds)
+        memory[key] = made, base_node(experiment, made[1])
     (tokenizer, corpus), base = memory[key]
     examples = examples_step(
         experiment.contaminants,
@@ -267,6 +228,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         twin=twins.clean_model,
         shadows=twins.shadow_models,
         held_out=any(one.held_out for one in experiment.contaminants),
+        known_members=experiment.detect.tune_share > 0,
         paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
     )
     scores = scores_step(ModelNode(step=trained), sources, role="arm")
@@ -276,56 +238,48 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
             where="detect.detectors",
             hint="Name one that does, such as loss; blind runs beside it unasked.",
         )
-    base_scores = None if base is None else scores_step(base, sources, role="base")
-    reported = reported_twins(twins, sources)
+    twins = twins.scored(sources)
+    contaminated = Model(
+        arm=arm,
+        role=CONTAMINATED,
+        node=ModelNode(step=trained),
+        scores=scores,
+        steps={"plan": plan, "audit": audit},
+    )
+    start = base and Model(
+        arm=arm, role=BASE, node=base, scores=scores_step(base, sources, role="base")
+    )
+    further, further_notes = further_steps(contaminated.node, sources, experiment.analysis)
     return ArmNodes(
         arm=arm,
         tokenizer=tokenizer,
         corpus=corpus,
-        examples=examples,
-        plan=plan,
-        audit=audit,
-        base=base,
-        trained=trained,
-        scores=scores,
-        base_scores=base_scores,
-        accuracy=_accuracy(ModelNode(step=trained), examples, experiment),
-        base_accuracy=None if base is None else _accuracy(base, examples, experiment),
-        checkpoints=checkpoint_scores(
-            arm,
-            trained,
-            scores,
-            base_scores,
-            lambda model: scores_step(model, sources, role="arm"),
+        contaminated=contaminated,
+        base=start,
+        checkpoints=checkpoints_of(
+            contaminated, start, lambda model: scores_step(model, sources, role="arm")
         ),
         twins=twins,
         sources=sources,
-        reported=reported,
-        further=further_steps(ModelNode(step=trained), sources, experiment.analysis),
-        unlearning=_unlearning(
-            ScoredArm(
-                arm=arm,
-                examples=examples,
-                plan=plan,
-                trained=trained,
-                scores=scores,
-                base=base,
-                base_scores=base_scores,
-                twins=twins,
-                reported=reported,
-                sources=sources,
-                device=shared.device,
-            ),
-            corpus,
+        accuracy=_accuracy(contaminated.node, examples, experiment),
+        base_accuracy=None if base is None else _accuracy(base, examples, experiment),
+        further=further,
+        further_notes=further_notes,
+        unlearning=unlearning_nodes(
+            contaminated,
+            start,
+            twins,
+            sources,
+            general=_general(experiment, corpus),
+            device=shared.device,
         ),
     )
 
 
-def _unlearning(given: ScoredArm, corpus: Step) -> UnlearningNodes | None:
-    nodes, section = unlearning_nodes(given), given.arm.experiment.unlearning
-    if nodes is None or section is None:
-        return None
-    return replace(nodes, general=general_text_step(corpus, section.general_tokens))
+def _general(experiment: Experiment, corpus: Step) -> Step | None:
+    """Return general text, which no model was fed; None where nothing is unlearned."""
+    section = experiment.unlearning
+    return None if section is None else general_text_step(corpus, section.general_tokens)
 
 
 def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:
@@ -336,8 +290,7 @@ def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step 
 
 def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step | None:
     arms = [
-        StepGroup(
-            {"axes": axis_pairs(node.arm.labels), "seed": node.arm.seed},
+        node.contaminated.group(
             {
                 "before": node.base_accuracy,
                 "after": node.accuracy,
@@ -388,5 +341,5 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
         for pattern, where in read.items():
             if note := unread_note(pattern, where=where):
                 notes[note] = None
-        notes |= dict.fromkeys((*asked_settings(node.sources).notes, *node.further.notes))
+        notes |= dict.fromkeys((*asked_settings(node.sources).notes, *node.further_notes))
     return tuple(notes)

@@ -9,10 +9,10 @@ stream without copies does not depend on how copies would be drawn and placed, s
 in nothing else share one clean twin. Shadow models are trained where a detector reads them.
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
-from detect.evidence.provider import TWIN, EvidenceSources, Role, Shadow
+from detect.evidence.needs import TWIN, EvidenceSources, Shadow
 from detect.scores_step import scores_step
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.audit_step import audit_step
@@ -24,51 +24,36 @@ from inject.step import Step
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
+from spikein.pipeline.models import RETRAINED, ROLES, SHADOW, Model
 from spikein.pipeline.training import ModelNode, arm_step
 
-RETRAINED = "retrained"
+_ROLE_OF = {"clean": TWIN, "retrained": RETRAINED, "shadow": SHADOW}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Twin:
-    """One model beside an arm."""
-
-    membership: Step
-    """The examples, with the sides that hold for this model."""
-    plan: Step
-    audit: Step
-    trained: Step
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwinNodes:
+class TwinNodes(NamedTuple):
     """The models beside one arm."""
 
-    clean: Twin | None
-    retrained: Twin | None
-    shadows: tuple[Twin, ...]
+    clean: Model | None
+    retrained: Model | None
+    shadows: tuple[Model, ...]
 
     @property
     def clean_model(self) -> ModelNode | None:
         """The clean twin's model."""
-        return None if self.clean is None else ModelNode(step=self.clean.trained)
+        return None if self.clean is None else self.clean.node
 
     @property
     def shadow_models(self) -> tuple[Shadow, ...]:
         """The shadow models, each with the examples as it saw them."""
-        return tuple(
-            Shadow(model=ModelNode(step=one.trained), membership=one.membership)
-            for one in self.shadows
+        return tuple(Shadow(model=one.node, membership=one.membership) for one in self.shadows)
+
+    def scored(self, sources: EvidenceSources) -> "TwinNodes":
+        """Return the same with the scores of the clean twin and of the retrained model."""
+        clean, retrained = (
+            twin and replace(twin, scores=scores_step(twin.node, sources, role=ROLES[twin.role]))
+            for twin in (self.clean, self.retrained)
         )
-
-
-class Reported(NamedTuple):
-    """A twin that is scored as the arm is."""
-
-    model: str
-    """`twin` or `retrained`."""
-    twin: Twin
-    scores: Step
+        return self._replace(clean=clean, retrained=retrained)
 
 
 def plan_settings(
@@ -122,7 +107,7 @@ def twins_of(
         *,
         plan_label: str,
         label: str,
-    ) -> Twin:
+    ) -> Model:
         seen = twin_membership_step(examples, membership, seed=seed, plan=plan)
         carried = variants if membership.kind == "retrained" else None
         drawn = plan_step(
@@ -146,9 +131,14 @@ def twins_of(
             seed=seed,
             label=label,
         )
-        return Twin(membership=seen, plan=drawn, audit=audit, trained=trained)
+        return Model(
+            arm=arm,
+            role=_ROLE_OF[membership.kind],
+            node=ModelNode(step=trained),
+            steps={"membership": seen, "plan": drawn, "audit": audit},
+        )
 
-    def with_copies(membership: TwinMembership) -> Twin:
+    def with_copies(membership: TwinMembership) -> Model:
         count_draw = CopyCountDraw(
             pool=examples, number=0 if membership.number is None else membership.number // 2 + 1
         )
@@ -182,19 +172,3 @@ def _trained_to_the_end(experiment: Experiment) -> Experiment:
     """Return the experiment without checkpoints, which twins do not keep."""
     train = experiment.train.model_copy(update={"checkpoints": None})
     return experiment.model_copy(update={"train": train})
-
-
-def reported_twins(twins: TwinNodes, sources: EvidenceSources) -> tuple[Reported, ...]:
-    """Return the twins that are shown beside the arm, each with its scores."""
-    every: tuple[tuple[str, Role, Twin | None], ...] = (
-        (TWIN, "clean", twins.clean),
-        (RETRAINED, "retrained", twins.retrained),
-    )
-    found = []
-    for model, role, twin in every:
-        if twin is None:
-            continue
-        scores = scores_step(ModelNode(step=twin.trained), sources, role=role)
-        if scores is not None:
-            found.append(Reported(model, twin, scores))
-    return tuple(found)

@@ -8,15 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analysis.figures.report_figure import ReportFigure
-from analysis.page.content import PageInputs
-from analysis.page.notes import PoolReport
-from analysis.page.provenance import NamedArtifact, StepRecord
-from analysis.page.settings_summary import ArmSettings
-from analysis.page.streams import Stream, TrainedModel, read_stream
-from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
+from analysis.findings import read_table
+from analysis.page.inputs import (
+    ArmSettings,
+    DetectorWork,
+    EvidenceStep,
+    NamedArtifact,
+    PageInputs,
+    PoolReport,
+    StepRecord,
+    Stream,
+)
+from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.view import UnlearningInputs
-from analysis.results import Analysis
-from analysis.results_step import open_arms
+from analysis.results import Analysis, open_arms
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_setting
@@ -24,11 +29,14 @@ from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost
 from detect.evidence.needs import cost_text
 from detect.scores_step import asked_settings, detectors_left_out
 from inject.examples.examples_step import read_pool_reports
+from inject.overlap.filter import read_overlaps
+from inject.plan.plan import read_plan
 from inject.step import Step, library_versions
+from inject.stream.exposures import copy_outcomes, read_exposures
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
-from spikein.pipeline.build_graph import CONTAMINATED, ExperimentGraph
+from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.detector_steps import detector_steps
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
@@ -64,6 +72,9 @@ def page_inputs(
         name: report.artifact(step).path for name, step in experiment_graph.results.inputs.items()
     }
     corpora = {node.corpus.digest: node.corpus for node in experiment_graph.nodes}
+    overlaps = (read_overlaps(report.artifact(step).path) for step in corpora.values())
+    several_seeds = len(experiment.seeds) > 1
+    gain = experiment_graph.accuracy_gain
     return PageInputs(
         name=experiment.name,
         experiment_yaml=resolved_yaml(experiment),
@@ -75,14 +86,12 @@ def page_inputs(
         analysis=analysis,
         analysis_settings=experiment.analysis,
         figures=figures,
-        audited=audited_models(experiment_graph, report),
-        trained=_trained_models(experiment_graph, report),
+        audits=audit_facts(audited_models(experiment_graph, report), several_seeds=several_seeds),
+        copies=copies_by_model(_trained_models(experiment_graph, report)),
         streams=_streams(experiment_graph, report),
-        corpora=[report.artifact(step).path for step in corpora.values()],
+        backgrounds=[found for found in overlaps if found is not None],
         pools=_pools(experiment_graph, report),
-        accuracy=None
-        if experiment_graph.accuracy_gain is None
-        else report.artifact(experiment_graph.accuracy_gain).path,
+        accuracy=None if gain is None else read_table(report.artifact(gain).path, "accuracy"),
         trajectory=trajectory,
         unlearning=unlearning,
         steps=[_step_record(outcome) for outcome in report.outcomes],
@@ -134,9 +143,9 @@ def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> lis
     """Return the models of all arms, then of their twins, as far as they were made."""
     arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
     steps = [node.trained for node in experiment_graph.nodes]
-    for node in experiment_graph.nodes:
-        twins = [node.twins.clean, node.twins.retrained, *node.twins.shadows]
-        steps += [twin.trained for twin in twins if twin is not None]
+    twins = [node.twins for node in experiment_graph.nodes]
+    for clean, retrained, shadows in twins:
+        steps += [twin.trained for twin in (clean, retrained, *shadows) if twin is not None]
     # A twin that no other step reads is not made.
     made = {outcome.step.digest for outcome in report.outcomes}
     unique = {step.digest: step for step in steps if step.digest in made}
@@ -159,20 +168,21 @@ def _trained_model(
 
 def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
     """Return what each arm, and each twin that is reported, was trained on."""
-    found = []
+    streams = []
     for node in experiment_graph.nodes:
-        twins = [(one.model, one.twin.plan, one.twin.trained) for one in node.reported]
-        for model, plan, trained in [(CONTAMINATED, node.plan, node.trained), *twins]:
-            found.append(
-                read_stream(
-                    axes=node.arm.labels,
-                    model=model,
-                    seed=node.arm.seed,
-                    plan=report.artifact(plan).path,
-                    trained=report.artifact(trained).path,
+        for model in (node.contaminated, *node.reported):
+            facts = read_plan(report.artifact(model.plan).path).facts
+            streams.append(
+                Stream(
+                    axes=model.arm.labels,
+                    model=model.role,
+                    seed=model.arm.seed,
+                    tokens=facts.budget,
+                    payload=facts.budget - facts.background,
+                    copies=copy_outcomes(read_exposures(report.artifact(model.trained).path)),
                 )
             )
-    return found
+    return streams
 
 
 def _pools(experiment_graph: ExperimentGraph, report: RunReport) -> list[PoolReport]:
@@ -260,10 +270,10 @@ def _named_artifacts(experiment_graph: ExperimentGraph, report: RunReport) -> li
     steps = {"results": experiment_graph.results}
     for node in experiment_graph.nodes:
         steps[f"corpus {node.corpus.label}"] = node.corpus
-        if node.base is not None and node.base.step is not None:
-            steps[f"base model {node.base.label}"] = node.base.step
+        if node.base is not None and node.base.node.step is not None:
+            steps[f"base model {node.base.node.label}"] = node.base.node.step
         steps[f"model {node.arm.label}"] = node.trained
-        steps |= {f"model {one.twin.trained.label}": one.twin.trained for one in node.reported}
+        steps |= {f"model {one.trained.label}": one.trained for one in node.reported}
         for unlearned in node.unlearning.unlearned if node.unlearning else ():
             steps[f"model {unlearned.trained.label}"] = unlearned.trained
     return [

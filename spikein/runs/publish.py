@@ -12,23 +12,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.figures.report_figure import read_figures
-from analysis.page.content import build_report, page_summary
+from analysis.findings import join_findings, read_findings
+from analysis.page.content import build_page
 from analysis.page.methods import write_methods
-from analysis.page.render import write_report
-from analysis.results_step import TABLE_FILES, read_analysis
-from analysis.trajectory.trajectory_step import FADING, PROGRESS, read_trajectory
-from detect.task_accuracy.answers import ACCURACY_FILE
+from analysis.results import read_analysis
+from analysis.trajectory.checkpoints import read_trajectory
+from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.files import write_text
 from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
 from spikein.pipeline.build_graph import ExperimentGraph
+from spikein.pipeline.models import MODELS_FILE, models_table
 from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
 from spikein.runs.record import EXPERIMENT
-from spikein.runs.unlearning.results import copy_unlearning
+from spikein.runs.unlearning import copy_unlearning, unlearning_findings
 
 PAGE = "report.html"
 """What a run is read from."""
@@ -53,47 +54,56 @@ def fill_run(
     """
     results_folder = report.artifact(experiment_graph.results).path
     write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
-    for name in TABLE_FILES:
-        shutil.copyfile(results_folder / name, folder / name)
-    if experiment_graph.accuracy_gain is not None:
-        shutil.copyfile(
-            report.artifact(experiment_graph.accuracy_gain).path / ACCURACY_FILE,
-            folder / ACCURACY_FILE,
-        )
-    along = None
-    if experiment_graph.trajectory is not None:
-        made = report.artifact(experiment_graph.trajectory).path
-        for name in (PROGRESS, FADING):
-            shutil.copyfile(made / name, folder / name)
-        along = read_trajectory(made)
+    shutil.copyfile(results_folder / SCORES_FILE, folder / SCORES_FILE)
     unlearned = copy_unlearning(folder, experiment_graph, report, page_alone=page_alone)
+    steps = (experiment_graph.results, experiment_graph.accuracy_gain, experiment_graph.trajectory)
+    folders = [report.artifact(step).path for step in steps if step is not None]
+    parts = [*map(read_findings, folders), *unlearning_findings(experiment_graph, report)]
+    join_findings(folder, parts)
     (folder / "figures").mkdir()
     figures = read_figures(report.artifact(experiment_graph.figures).path)
     for figure in figures:
         for path in figure.files:
             shutil.copyfile(path, folder / "figures" / path.name)
+    _write_models(folder, experiment_graph, report)
     _write_examples(folder, experiment_graph, report)
     _write_exposures(folder, experiment_graph, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
-    page = build_report(
+    page = build_page(
         page_inputs(
             experiment_graph,
             report,
             analysis=read_analysis(results_folder),
-            trajectory=along,
+            trajectory=None
+            if experiment_graph.trajectory is None
+            else read_trajectory(report.artifact(experiment_graph.trajectory).path),
             unlearning=unlearned,
             figures=figures,
             figure_links=not page_alone,
             show_protected=show_protected,
         )
     )
-    write_report(folder, page)
+    write_text(folder / PAGE, page.html)
     if page.methods is not None:
         write_methods(folder, page.methods)
-    summary = page_summary(page)
-    write_summary(folder, summary, arms=len(experiment_graph.nodes))
-    return summary.lines
+    write_summary(folder, page, arms=len(experiment_graph.nodes))
+    return page.summary
+
+
+def _write_models(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:
+    """Write a row for each model that was made."""
+    folders = {
+        outcome.step.digest: "/".join(outcome.artifact.path.parts[-2:])
+        for outcome in report.outcomes
+    }
+    models = [
+        model
+        for node in experiment_graph.nodes
+        for model in node.models
+        if model.node.step is None or model.node.step.digest in folders
+    ]
+    pq.write_table(models_table(models, folders), folder / MODELS_FILE)
 
 
 def _write_examples(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:

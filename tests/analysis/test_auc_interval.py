@@ -92,15 +92,6 @@ def test_groups_widen_the_interval():
     assert together.high - together.low > 2 * (alone.high - alone.low)
 
 
-def test_types_of_arrays_do_not_matter():
-    scores, labels = sample(60)
-    expected = auc_interval(scores, labels, settings=FAST)
-    assert auc_interval(scores.tolist(), labels.astype(bool), settings=FAST) == expected
-    assert auc_interval(tuple(scores), labels.astype(float), settings=FAST) == expected
-    texts = auc_interval(scores, labels, [str(row) for row in range(60)], settings=FAST)
-    assert texts == auc_interval(scores, labels, np.arange(60), settings=FAST)
-
-
 @pytest.mark.parametrize(
     ("scores", "labels", "groups", "reason"),
     [

@@ -43,16 +43,6 @@ def test_unscored_rows_leave_both_or_set_the_detector_apart():
     assert (loss.unscored, surp.unscored, zlib.unscored) == (0, 1, 20)
 
 
-def test_groups_widen_the_interval():
-    random = np.random.default_rng(0)
-    values = np.repeat(random.normal(size=40) + np.repeat([0.5, 0.0], 20), 4)
-    labels = [1] * 80 + [0] * 80
-    (alone,) = auc_table(scores_table({"loss": values}), labels, settings=FAST)
-    groups = [str(row // 4) for row in range(160)]
-    (grouped,) = auc_table(scores_table({"loss": values}), labels, groups, settings=FAST)
-    assert grouped.auc.high - grouped.auc.low > 1.3 * (alone.auc.high - alone.auc.low)
-
-
 def test_without_both_sides_there_is_a_reason():
     (row,) = auc_table(scores_table({"loss": [1, 2, 3]}), [1, 1, 1], settings=FAST)
     assert row.auc.reason == "no non-members"

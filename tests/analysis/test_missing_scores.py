@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import hypergeom
 
 from analysis.arm import load_arm
-from analysis.missing_scores import missing_scores
+from analysis.compared_rows import missing_scores
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.oracles import auc

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.passage_copies import passage_copies, passage_sentences
+from analysis.copy_bins import passage_copies, passage_sentences
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from analysis.factors.contrasts import contrasts
+from analysis.factors.comparisons import contrasts
 from analysis.factors.joint import Aucs, Rows, seed_aucs, stack_seeds
 from analysis.factors.lines import Line, fit_line
 from analysis.factors.regression import Block, Placed, fit_placements

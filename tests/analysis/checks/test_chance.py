@@ -104,12 +104,6 @@ def test_without_any_bias_a_check_fails_so_seldom_that_one_page_in_twenty_does(m
     assert failures(members, nonmembers, count) <= allowed
 
 
-def test_a_rule_that_looks_at_each_interval_alone_would_not_do():
-    """What was there before: of eight settings shown, some interval misses 0.5 all the time."""
-    alone = [any(not cell.contains(0.5) for cell in check_of(seed, 14, 28)) for seed in range(200)]
-    assert np.mean(alone) > 0.1
-
-
 def test_a_bias_as_large_as_a_leak_makes_is_found():
     """Scores that differ by one standard deviation: an AUC of 0.76."""
     assert failures(60, 120, 60, shift=1.0) >= 57

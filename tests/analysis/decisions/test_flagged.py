@@ -7,15 +7,15 @@ import pytest
 from scipy.stats import norm
 
 from analysis.arm import Column, LoadedArm
-from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
+from analysis.decisions.conformal import benjamini_hochberg
 from analysis.decisions.flagged import (
     clustered_share,
     flagged_rows,
-    flagged_schema,
     p_values,
 )
+from analysis.findings import table_schema
 from analysis.settings import AnalysisSettings
-from analysis.validate.arms import cohort_models
+from analysis.validate.ranking import cohort_models
 from tests.detect.ground_truths import make_truth
 
 LEVEL = 0.1
@@ -64,41 +64,6 @@ def test_the_false_discovery_rate_is_held(members, largest, like):
     assert np.mean(shares) <= LEVEL + 3 * np.std(shares) / np.sqrt(len(shares))
     if members:
         assert np.mean(found) > 10  # A rule that flags nothing holds any rate.
-
-
-def test_rows_of_groups_counted_each_would_not_hold_it():
-    """What the groups are for: without them, the same simulation flags too many."""
-    draw = np.random.default_rng(3)
-    by_group, by_row = [], []
-    for _ in range(400):
-        pool = Pool(draw, 60, members=0.0, largest=9, like=1.0)
-        calibrates = ~pool.test
-        if not calibrates.any() or not pool.test.any():
-            continue
-        by_group.append((pool.p_values()[pool.test] <= 0.1).mean())
-        counted = conformal_p_values(pool.scores[pool.test], pool.scores[calibrates])
-        by_row.append((counted <= 0.1).mean())
-    error = np.std(by_group) / np.sqrt(len(by_group))
-    assert np.mean(by_group) <= 0.1 + 3 * error
-    assert np.mean(by_row) > 0.1 + 3 * error
-
-
-def test_settings_chosen_on_the_calibrating_rows_would_not_hold_it():
-    """Why the default decides: of many settings, the best on `tune` has too low tune scores."""
-    draw = np.random.default_rng(4)
-    runs, rows, settings = 250, 60, 60
-    member, tune = np.arange(rows) % 2 == 0, np.arange(rows) < 20
-    alone = np.array([f"g{row}" for row in range(rows)], dtype=object)
-    default, chosen = [], []
-    for _ in range(runs):
-        grid = draw.standard_normal((settings, rows))
-        gaps = grid[:, tune & member].mean(axis=1) - grid[:, tune & ~member].mean(axis=1)
-        for scores, found in ((grid[0], default), (grid[gaps.argmax()], chosen)):
-            p = conformal_p_values(scores[~tune], scores[tune & ~member], alone[tune & ~member])
-            found.append((p <= 0.2).mean())
-    error = np.std(default) / np.sqrt(runs)
-    assert np.mean(default) <= 0.2 + 3 * error
-    assert np.mean(chosen) > 0.2 + 3 * error
 
 
 def test_the_interval_of_the_share_covers_what_the_threshold_gives():
@@ -172,9 +137,9 @@ def test_rows_of_an_arm_are_as_counted_by_hand(every):
     _, by_model = every
     arm = by_model["contaminated"]
     settings = AnalysisSettings(false_discovery_rate=0.5)
-    rows = flagged_rows(arm.cohort, arm.loaded, settings)
+    rows = flagged_rows(arm.cohort, arm.loaded, (), settings)
     assert {row["dataset"] for row in rows} == {"all", "news", "books"}
-    assert set(rows[0]) == set(flagged_schema(["copies"]).names)
+    assert set(rows[0]) == set(table_schema("flagged", ["copies"]).names)
     (loaded,) = arm.loaded
     pooled = {row["detector"]: row for row in rows if row["dataset"] == "all"}
     assert set(pooled) == set(loaded.detectors)
@@ -199,7 +164,7 @@ def test_on_a_model_that_saw_nothing_every_flagged_row_is_wrong(every):
     _, by_model = every
     for name in ("base", "twin"):
         arm = by_model[name]
-        for row in flagged_rows(arm.cohort, arm.loaded, AnalysisSettings()):
+        for row in flagged_rows(arm.cohort, arm.loaded, (), AnalysisSettings()):
             assert row["n_members"] == 0
             assert row["flagged_nonmembers"] == row["flagged"]
             assert np.isnan(row["members_found"])
@@ -216,7 +181,7 @@ def test_members_that_drew_no_copy_are_apart_or_non_members(every):
     counts = {}
     for how in ("apart", "nonmember"):
         settings = AnalysisSettings(zero_copies=how)
-        rows = flagged_rows(arm.cohort, changed, settings)
+        rows = flagged_rows(arm.cohort, changed, (), settings)
         (row,) = [one for one in rows if one["detector"] == "loss" and one["dataset"] == "all"]
         counts[how] = (row["n_members"], row["n_nonmembers"])
     before = int((loaded.member & loaded.test).sum())
@@ -229,8 +194,8 @@ def test_seeds_are_flagged_by_themselves_and_counted_together(every):
     arm = by_model["contaminated"]
     (loaded,) = arm.loaded
     twice = [loaded, replace(loaded, arm=replace(loaded.arm, seed=1))]
-    one = flagged_rows(arm.cohort, [loaded], AnalysisSettings())
-    two = flagged_rows(arm.cohort, twice, AnalysisSettings())
+    one = flagged_rows(arm.cohort, [loaded], (), AnalysisSettings())
+    two = flagged_rows(arm.cohort, twice, (), AnalysisSettings())
     for first, second in zip(one, two, strict=True):
         assert second["flagged"] == 2 * first["flagged"]
         assert second["n_seeds"] == 2
@@ -244,4 +209,4 @@ def test_without_a_tune_split_nothing_is_flagged(every):
     arm = by_model["contaminated"]
     (loaded,) = arm.loaded
     untuned = replace(loaded, test=np.ones_like(loaded.test))
-    assert flagged_rows(arm.cohort, [untuned], AnalysisSettings()) == []
+    assert flagged_rows(arm.cohort, [untuned], (), AnalysisSettings()) == []

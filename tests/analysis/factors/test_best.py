@@ -22,22 +22,6 @@ def test_the_set_holds_the_truly_best(design):
     assert held > 0.89
 
 
-def test_clear_losers_are_out():
-    inside = best_set(_detectors(ArmsDesign(300, (0.9, 0.6, 0.55, 0.89))), confidence=0.95)
-    assert inside is not None
-    assert inside[0]
-    assert not inside[1]
-    assert not inside[2]
-
-
-def test_the_largest_is_always_in_the_set():
-    for number in range(20):
-        found = _detectors(ArmsDesign(30, (0.6, 0.65, 0.7)), f"largest {number}")
-        inside = best_set(found, confidence=0.95)
-        assert inside is not None
-        assert inside[int(np.argmax([one.value[0, 0] for one in found]))]
-
-
 def test_a_detector_and_its_copy_stand_together():
     first, second = _detectors(ArmsDesign(300, (0.8, 0.6)))
     assert best_set([first, first, second], confidence=0.95) == [True, True, False]

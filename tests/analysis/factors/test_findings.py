@@ -6,18 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.arm import axis_names
-from analysis.factors.findings import analyse_factors
+from analysis.factors.findings import analyse_factors, factors_table
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
-from analysis.factors.table import factors_schema, factors_table
 from analysis.figures.figures_step import results_figures
 from analysis.figures.report_figure import write_figures
-from analysis.page.factors import factors_view
-from analysis.page.render import render
-from analysis.page.report import Report
-from analysis.results import analyse
-from analysis.results_step import read_analysis, write_analysis
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs
+from analysis.page.parts import Items
+from analysis.page.sections.factors import factors_parts
+from analysis.results import analyse, read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
 
@@ -50,18 +48,6 @@ def _rows(study, **wanted):
         for row in study[3].to_pylist()
         if all(row[key] == value for key, value in wanted.items())
     ]
-
-
-def test_every_row_has_the_columns_of_the_schema(study):
-    arms, _, _, found = study
-    assert found.schema.equals(factors_schema(axis_names(arms)))
-    assert {row["kind"] for row in found.to_pylist()} == {
-        "response",
-        "best",
-        "contrast",
-        "regression",
-        "variance",
-    }
 
 
 def test_the_dose_response_of_the_stronger_arm_is_steeper(study):
@@ -127,13 +113,6 @@ def test_the_blind_control_is_no_detector_here(study):
     assert not _rows(study, detector="blind")
 
 
-def test_a_changing_learning_rate_has_no_line_over_time(study):
-    rows = _rows(study, factor=SINCE, term="slope")
-    constant = {row["reason"] for row in rows}
-    assert len(rows) > 0
-    assert constant == {""} or all("learning rate changed" in reason for reason in constant)
-
-
 def test_the_regression_tells_copies_and_rate_apart(study):
     found = {row["factor"]: row for row in _rows(study, kind="regression", detector="loss")}
     assert found[COPIES]["low"] > 0
@@ -150,6 +129,13 @@ def test_variances_of_the_study_are_kept_for_the_next(study):
     assert all(0.5 < value < 3 for value in effects)
 
 
+def sentences(section) -> tuple[str, ...]:
+    """Return what stands first in a section on factors."""
+    first = section[0]
+    assert isinstance(first, Items)
+    return tuple(first.sentences)
+
+
 def test_figures_draw_the_points_of_the_lines_and_the_differences(study):
     arms, settings, analysis, found = study
     figures = results_figures(arms, replace(analysis, factors=found), settings)
@@ -163,18 +149,6 @@ def test_figures_draw_the_points_of_the_lines_and_the_differences(study):
     (drawn,) = forest.rows
     (row,) = _rows(study, kind="contrast", dataset="all", detector=forest.title.split("(")[1][:-1])
     assert (drawn["difference"], drawn["low"]) == (row["value"], row["low"])
-
-
-def test_the_page_says_what_was_found(study):
-    arms, _, _, found = study
-    view = factors_view(found, axis_names(arms), ["min_k", "loss", "zlib", "surp"])
-    assert view is not None
-    (copies,) = [one for one in view.sentences if "with copies the AUC rises in" in one]
-    assert "for each doubling of 1 + copies" in copies
-    assert any("paired difference" in one for one in view.sentences)
-    assert view.contrasts is not None
-    assert len(view.contrasts.rows) == 4
-    assert view.responses[0].title == "Response to copies"
 
 
 def line_rows(factor: str, arm: str, low: float, high: float, reason: str = "") -> list[dict]:
@@ -197,9 +171,8 @@ def test_sentences_of_lines_say_no_more_than_their_intervals():
         *line_rows("length", "0.016", -0.1, 0.5, reason="few members"),
         *line_rows(SINCE, "0.001", -0.1, 0.5),
     ]
-    view = factors_view(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
-    assert view is not None
-    assert view.sentences == (
+    section = factors_parts(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
+    assert sentences(section) == (
         "Under loss, with copies the AUC rises in 1 of 2 lines (each interval for itself); its "
         "probit changes for each doubling of 1 + copies: the steepest +0.30 [+0.20, +0.40], AUC "
         "0.75 at 3 [2, 5] (lr 0.004).",
@@ -233,9 +206,8 @@ def test_a_sweep_of_three_has_a_sentence_for_every_factor():
     contrast = {"kind": "contrast", "factor": "corpus.name", "dataset": "all", "detector": "loss",
                 "level": "news", "versus": "wiki", "value": 0.07, "low": 0.02,
                 "high": 0.12}  # fmt: skip
-    view = factors_view(factors_table(axes, [*rows, contrast]), axes, ["loss"])
-    assert view is not None
-    copies, rate, corpus, differences = view.sentences
+    section = factors_parts(factors_table(axes, [*rows, contrast]), axes, ["loss"])
+    copies, rate, corpus, differences = sentences(section)
     assert "with copies the AUC rises in 6 of 6 lines" in copies
     assert "the steepest +0.44 [+0.34, +0.54]" in copies
     assert "over arms +0.21 [+0.11, +0.31]" in copies
@@ -260,16 +232,15 @@ def test_parts_have_equally_many_of_every_stratum():
 
 def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     arms, settings, analysis, found = study
-    whole = replace(analysis, factors=found)
+    whole = replace(analysis, tables={**analysis.tables, "factors": found})
     write_analysis(tmp_path, whole)
     read = read_analysis(tmp_path)
     assert read.factors is not None
     # As text, since NaN is not equal to itself.
     assert str(read.factors.to_pylist()) == str(found.to_pylist())
     figures = write_figures(tmp_path, results_figures(arms, whole, settings))
-    page = render(
-        Report(name="study", arms=arms, analysis=read, experiment_yaml="", figures=figures)
-    )
+    inputs = {"name": "study", "arms": arms, "experiment_yaml": "", "figures": figures}
+    page = build_page(PageInputs(analysis=read, **inputs)).html
     assert 'id="factors"' in page
     assert 'href="#factors"' in page
     for title in ("Response to copies", "All factors at once", "Which detector is best where"):
@@ -280,5 +251,6 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
 
 def test_a_page_without_factors_has_no_section(study):
     arms, _, analysis, _ = study
-    page = render(Report(name="study", arms=arms, analysis=analysis, experiment_yaml=""))
+    inputs = PageInputs(name="study", arms=arms, analysis=analysis, experiment_yaml="")
+    page = build_page(inputs).html
     assert 'id="factors"' not in page

@@ -91,17 +91,6 @@ def test_one_seeds_variance_is_the_jackknife_over_groups_of_members(random):
     assert found.covariance[0, 0] == pytest.approx(5 / 6 * np.square(left - whole).sum(), rel=1e-9)
 
 
-def test_the_covariance_of_a_sum_is_the_sum_of_covariances(random):
-    both = []
-    for _ in range(2):
-        rows = _rows(random)
-        both.append(seed_aucs(rows, [rows.member, np.arange(60) < 30], 20))
-    aucs = stack_seeds(both)
-    each = combine(aucs, np.eye(2))
-    total = combine(aucs, np.ones((1, 2)))
-    assert total.covariance[0, 0] == pytest.approx(each.covariance.sum())
-
-
 def test_seeds_are_readers_and_share_what_their_rows_share(random):
     """Obuchowski and Rockette: the seeds' variance, and the covariance of two seeds' influence."""
     for _ in range(20):

@@ -1,6 +1,5 @@
 """The power that is said beforehand is that of simulated studies."""
 
-import numpy as np
 import pytest
 
 from analysis.factors.power import (
@@ -39,11 +38,6 @@ def test_the_variance_is_that_of_simulated_aucs():
     assert aucs.var() == pytest.approx(auc_variance(aucs.mean(), 20, 30), rel=0.08)
 
 
-def test_no_effect_is_seen_as_often_as_it_is_allowed():
-    assumed = Assumptions(auc=0.5, seed_deviation=0.0)
-    assert auc_power(100, 1, assumed) == pytest.approx(0.05, abs=0.002)
-
-
 def test_what_is_needed_is_just_enough():
     assumed = Assumptions(auc=0.65, seed_deviation=0.02)
     for seeds in (1, 5):
@@ -67,14 +61,3 @@ def test_what_is_seen_has_the_wanted_power():
     assert auc_power(200, 1, Assumptions(auc=auc, seed_deviation=0.0)) == pytest.approx(
         0.8, abs=0.01
     )
-
-
-def test_more_of_everything_sees_more():
-    assumed = Assumptions()
-    assert auc_power(200, 3, assumed) > auc_power(100, 3, assumed)
-    assert auc_power(100, 10, assumed) > auc_power(100, 5, assumed)
-    closer = Assumptions(correlation=0.9)
-    assert difference_power(0.05, 100, 1, closer) > difference_power(0.05, 100, 1, assumed)
-    grouped = Assumptions(design_effect=3.0)
-    assert auc_power(100, 1, grouped) < auc_power(100, 1, assumed)
-    assert np.isfinite(auc_power(1_000_000, 1, assumed))

@@ -206,22 +206,6 @@ def test_rows_that_share_a_passage_count_as_one(tmp_path: Path) -> None:
     assert shared.high - shared.low > 1.5 * (alone.high - alone.low)
 
 
-def test_the_interval_holds_the_truth_about_as_often_as_it_says(tmp_path: Path) -> None:
-    random = np.random.default_rng(1)
-    truth = (0.8 - 0.5) - (0.55 - 0.5)
-    inside = 0
-    for trial in range(60):
-        rows = [
-            ("a", side, bool(random.random() < 0.5), bool(random.random() < now))
-            for side, now in (("member", 0.8), ("nonmember", 0.55))
-            for _ in range(80)
-        ]
-        arm = written(tmp_path / str(trial), rows, seed=trial)
-        cell = table(accuracy_cells([arm], AnalysisSettings(replicates=200)))[EXCESS]
-        inside += cell.low <= truth <= cell.high
-    assert inside >= 52
-
-
 def test_a_dataset_without_any_change_has_an_interval_and_adds_to_the_mean(tmp_path: Path) -> None:
     """In `b` no answer changed: Price and Bonett add half an answer a side for two samples."""
     cells = accuracy_cells([written(tmp_path, ROWS)], SETTINGS)

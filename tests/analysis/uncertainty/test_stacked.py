@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.adjusted.columns import adjusted_samples, base_samples
+from analysis.adjusted import adjusted_samples, base_samples
 from analysis.arm import Cohort, load_arm
 from analysis.auc_cells import measure_column, measure_columns
 from analysis.intervals.bounds import Scale, find_difference, find_interval
@@ -15,10 +15,8 @@ from analysis.intervals.clustered import Clustered, Weighted, cluster
 from analysis.intervals.influence import (
     Sample,
     Side,
-    accepted_shares,
     auc_sample,
     difference,
-    tpr_sample,
     trend_sample,
 )
 from analysis.settings import AnalysisSettings
@@ -65,24 +63,6 @@ def equal(one: Sample | Clustered, other: Sample | Clustered) -> bool:
     )
 
 
-@given(drawn(), st.booleans(), st.sampled_from([0.1, 0.3, 0.5]))
-@settings(max_examples=150, deadline=None)
-def test_influence_values_of_stacked_columns_are_those_of_each(rows, stratified, rate):
-    strata = rows.strata if stratified else None
-    together = rows.sides(slice(None))
-    for found in (
-        lambda sides: auc_sample(*sides, rows.within, rows.n_groups, strata),
-        lambda sides: tpr_sample(*sides, rows.within, rows.n_groups, rate, strata),
-        lambda sides: trend_sample(sides[0], rows.copies, rows.n_groups, strata)[0],
-    ):
-        alone = [found(rows.sides(column)) for column in range(len(rows.scores[0]))]
-        assert equal(found(together), Sample.joined(alone))
-    shares = [accepted_shares(*rows.sides(one), rows.within, rate) for one in range(len(alone))]
-    assert np.array_equal(
-        accepted_shares(*together, rows.within, rate), np.concatenate(shares), equal_nan=True
-    )
-
-
 def plain_auc(rows: Drawn, column: int, cell: np.ndarray) -> tuple[float, np.ndarray]:
     """Return an AUC and its influence by side and group, from all pairs of rows."""
     members, nonmembers = (scores[column] for scores in rows.scores)
@@ -120,32 +100,6 @@ def test_stacked_aucs_and_trends_are_those_of_loops_over_pairs(rows):
             if rows.copies[i] > rows.copies[j]:
                 signs += np.sign(scores[i] - scores[j])
         assert trend.value[column] == pytest.approx(signs / pairs if pairs else np.nan, nan_ok=True)
-
-
-@given(drawn(), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
-def test_variances_and_ends_of_stacked_columns_are_those_of_each(rows, seeds):
-    def of(column):
-        sample = auc_sample(*rows.sides(column), rows.within, rows.n_groups)
-        # Seeds that differ in how much they found.
-        moved = [
-            sample._replace(value=np.clip(sample.value + 0.02 * s, 0, 1)) for s in range(seeds)
-        ]
-        weight = np.tile(rows.within.sum(axis=1).astype(float), len(sample.value) // cells)
-        return [[Weighted("one", one, weight)] for one in moved]
-
-    columns, cells = len(rows.scores[0]), len(rows.within)
-    together, alone = cluster(of(slice(None))), [cluster(of(one)) for one in range(columns)]
-    for column, single in enumerate(alone):
-        mine = together.part(column * cells, (column + 1) * cells)
-        assert equal(mine, single)
-    for scale in (Scale.AUC, Scale.TPR, Scale.TREND):
-        whole = find_interval(together, scale, confidence=0.9)
-        each = [find_interval(one, scale, confidence=0.9) for one in alone]
-        for end in (0, 1):
-            both = np.concatenate([one[end] for one in each])
-            assert np.array_equal(whole[end], both, equal_nan=True)
-        assert whole.about == [said for one in each for said in one.about]
 
 
 @pytest.fixture(scope="module", params=[(0,), (0, 1, 2)], ids=["one seed", "three seeds"])

@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from analysis.comparison.metrics import pooled_aucs
-from analysis.results import analyse
-from analysis.results_step import write_analysis
+from analysis.results import analyse, write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
@@ -177,7 +176,7 @@ def test_the_table_says_what_differs_and_by_how_much(lab):
     assert "Made from another recipe with the same content: thing/same" in result.stdout
     (line,) = [one for one in result.stdout.splitlines() if one.strip().startswith("loss ")]
     assert "[+0." in line
-    assert "Differences are fast/1 less slow/1" in result.stdout
+    assert "The difference is fast/1 less slow/1" in result.stdout
 
 
 def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found, tmp_path):
@@ -238,9 +237,3 @@ def test_bad_names_are_refused_in_words(lab):
         compare_runs("slow", runs / "slow", runs=runs)
     result = CliRunner().invoke(app, ["compare", "slow", "nothing", "--runs", str(runs)])
     assert result.exit_code == 2
-
-
-def test_help_has_examples():
-    text = CliRunner().invoke(app, ["compare", "--help"], env={"COLUMNS": "200"}).output
-    assert "spikein compare quickstart quickstart-bf16" in text
-    assert "--json" in text

@@ -7,9 +7,9 @@ import textwrap
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from inject.errors import InputError
 from spikein.executors import InProcess, Outcome, RunReport, run_graph
 from spikein.pipeline.graph import Graph
@@ -69,11 +69,11 @@ def test_an_executor_of_a_users_file_runs_an_experiment_and_enters_no_identity(t
     assert len(order) == len(built)
     assert any(line.startswith("results ") for line in order)
     # Ours finds every step that the other built: neither its name nor its source is in a digest.
-    metrics = (tmp_path / "runs/tiny/latest/metrics.parquet").read_bytes()
+    metrics = (tmp_path / "runs/tiny/latest/findings.parquet").read_bytes()
     again = run(tmp_path, *SMALL)
     assert (again.built, again.stored) == (0, len(built))
-    assert (tmp_path / "runs/tiny/latest/metrics.parquet").read_bytes() == metrics
-    assert pq.read_table(again.folder / "metrics.parquet").num_rows > 0
+    assert (tmp_path / "runs/tiny/latest/findings.parquet").read_bytes() == metrics
+    assert read_table(again.folder, "metrics").num_rows > 0
 
 
 class Cheat:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from tests.conftest import make_texts
 from tests.inject.plugins.packages import install
 
@@ -134,7 +135,7 @@ def test_a_dataset_and_a_source_by_entry_point_run_through_a_whole_experiment(tm
     assert listed.count("letters 1.0") == 2
 
     spikein(tmp_path, "run", "tiny.yaml")
-    metrics = pq.read_table(tmp_path / "runs" / "tiny" / "latest" / "metrics.parquet").to_pylist()
+    metrics = read_table(tmp_path / "runs" / "tiny" / "latest", "metrics").to_pylist()
     assert {row["dataset"] for row in metrics} >= {"meetings"}
     assert {row["detector"] for row in metrics} >= {"loss", "blind"}
     [examples] = (tmp_path / "store" / "examples").glob("*/examples.parquet")

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from detect.dataset_detectors.orders import load_orders
 from detect.scores.table import read_scores
 from inject.errors import InputError, InputErrors
@@ -65,7 +65,7 @@ def test_an_unknown_name_is_refused_before_anything_runs(tiny):
 def test_a_run_answers_for_each_data_set_and_says_what_it_could_not(tmp_path):
     write_tiny(tmp_path)
     made = run(tmp_path, ALL, "analysis.shards=4", "analysis.shuffles=3")
-    rows = pq.read_table(made.folder / "dataset_detectors.parquet").to_pylist()
+    rows = read_table(made.folder, "dataset_detectors").to_pylist()
     arm = [row for row in rows if row["model"] == "contaminated"]
     assert {row["detector"] for row in arm} == {
         "dataset_inference", "ensemble", "exchangeability", "paraphrase_test", "prism"

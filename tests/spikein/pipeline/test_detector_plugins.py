@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from detect.registry import detector_names
 from inject.examples.datasets import fictional
 from inject.examples.example import read_examples
 from spikein.cli.main import app
@@ -65,23 +64,6 @@ def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outsi
     assert changed(first, second) == {"scores", "results", "figures"}
     (outside / "my_detector.py").write_text(DETECTOR.replace("min", "max"))
     assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results", "figures"}
-
-
-def test_every_built_in_detectors_source_is_part_of_its_scores(outside):
-    path = outside / "tiny.yaml"
-    text = path.read_text()
-    # Neighbours need a masked model: `test_neighbours.py`.
-    asked = [name for name in detector_names() if name != "neighbour"]
-    for name in asked:
-        needed = ["contaminants.0.held_out=3"]
-        if name in ("lira", "rmia"):
-            needed.append("twins.shadows=2")
-        path.write_text(text.replace("loss, my_detector.py:score", f"loss, {name}"))
-        (arm,) = build_graph(read_experiment(path, needed)).nodes
-        # `blind` looks at no model, and is scored beside the base model.
-        step = arm.base_scores if name == "blind" else arm.scores
-        assert step is not None
-        assert f"detect.detectors.{name}" in step.code
 
 
 def test_what_is_wrong_with_a_plugin_is_said_with_its_place_in_the_file(outside):

@@ -9,7 +9,7 @@ from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost, writ
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.detector_steps import detector_steps, scored_models
+from spikein.pipeline.detector_steps import detector_steps
 from spikein.pipeline.graph import Graph
 from tests.spikein.tiny import write_tiny
 
@@ -27,7 +27,7 @@ def graph(tmp_path_factory) -> ExperimentGraph:
 
 def test_every_model_that_is_scored_is_there_with_its_scores(graph):
     (node,) = graph.nodes
-    found = {one.scores.digest for one in scored_models(node)}
+    found = {one.scores.digest for one in node.models if one.scores}
     scores = {step.digest for step in graph.graph.steps if step.kind == "scores"}
     assert found == scores
     assert len(node.checkpoints) > 2, "the checkpoints on the way count, too"
@@ -90,13 +90,13 @@ def test_the_control_is_scored_whatever_is_asked_for(tmp_path):
     path = write_tiny(tmp_path)
     for asked in ("[loss]", "[reference]", "all"):
         (node,) = build_graph(read_experiment(path, [f"detect.detectors={asked}"])).nodes
-        assert "blind" in scored_by(node.base_scores)
-        assert "blind" in node.base_scores.settings["defaults"]
+        assert "blind" in scored_by(node.base.scores)
+        assert "blind" in node.base.scores.settings["defaults"]
         assert "blind" not in scored_by(node.scores)
     (node,) = build_graph(
         read_experiment(path, ["detect.detectors=[loss]", "base=null", "train.mode=pretrain"])
     ).nodes
-    assert node.base_scores is None
+    assert node.base is None
     assert scored_by(node.scores) == ["loss", "blind", "blind", "blind"]
 
 
@@ -104,7 +104,7 @@ def test_the_control_that_is_asked_for_with_parameters_is_not_added_again(tmp_pa
     path = write_tiny(tmp_path)
     asked = "detect.detectors=[loss, 'blind:features=length']"
     (node,) = build_graph(read_experiment(path, [asked])).nodes
-    assert node.base_scores.settings["defaults"]["blind"] == "features=length"
+    assert node.base.scores.settings["defaults"]["blind"] == "features=length"
 
 
 def test_the_control_alone_is_refused_in_words(tmp_path):

@@ -1,6 +1,6 @@
 """No settings class and no field of one is forgotten: each is in some identity, or execution.
 
-`mutations.py` has the keys of experiment files. The fields of every other settings class are here;
+`mutations.csv` has the keys of experiment files. The fields of every other settings class are here;
 a class or a field that nobody named makes a test fail.
 """
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import read_examples
@@ -47,19 +48,15 @@ def one_artifact(root: Path, kind: str, label: str = "*") -> Path:
 
 
 def test_the_run_folder_holds_what_the_documents_say(finished):
-    _, _, result = finished
+    _, root, result = finished
     names = {path.name for path in result.folder.iterdir() if not path.name.startswith(".")}
     assert names == {
         "report.html",
-        "dataset_detectors.parquet",
-        "flagged.parquet",
-        "factors.parquet",
-        "metrics.parquet",
-        "differences.parquet",
+        "findings.parquet",
+        "models.parquet",
         "scores.parquet",
         "examples.parquet",
         "exposures.parquet",
-        "accuracy.parquet",
         "figures",
         "experiment.yaml",
         "methods.md",
@@ -68,13 +65,17 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
         "summary.json",
         "artifacts",
     }
-    assert pq.read_schema(result.folder / "metrics.parquet").names == [
+    assert read_table(result.folder, "metrics").column_names == [
         "model", "dataset", "detector", "setting", "selection", "copies", "variant", "metric",
         "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "passage_copies",
         "seed_low", "seed_high", "interval", "base_value", "base_weight", "chance_error",
     ]  # fmt: skip
-    models = set(pq.read_table(result.folder / "metrics.parquet")["model"].to_pylist())
+    models = set(read_table(result.folder, "metrics")["model"].to_pylist())
     assert models == {"contaminated", "base"}
+    records = pq.read_table(result.folder / "models.parquet").to_pylist()
+    assert [row["role"] for row in records] == ["contaminated", "base"]
+    assert all((root / "store" / row[made]).is_dir() for row in records
+               for made in ("artifact", "scores"))  # fmt: skip
     page = result.report.read_text()
     assert "Audit of the training streams" in page
     assert not re.search(r"(src|href)=\"https?:", page)
@@ -113,11 +114,11 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(finished):
 
 def test_a_second_run_builds_nothing_and_says_the_same(finished):
     path, root, first = finished
-    before = (first.folder / "metrics.parquet").read_bytes()
+    before = (first.folder / "findings.parquet").read_bytes()
     again = run(path, root)
     assert again.built == 0
     assert again.stored == first.built + first.stored
-    assert (again.folder / "metrics.parquet").read_bytes() == before
+    assert (again.folder / "findings.parquet").read_bytes() == before
     assert again.summary == first.summary
     planned = plan_experiment(path, store=root / "store")
     assert all(row.stored for row in planned.rows)
@@ -173,7 +174,7 @@ def test_seeds_and_a_sweep_and_the_document_policy(tmp_path):
         path, tmp_path, "seeds=[0, 1]", "placement.policy=document",
         "sweep={train.lr: [1.0e-3, 1.0e-2]}",
     )  # fmt: skip
-    metrics = pq.read_table(result.folder / "metrics.parquet").to_pylist()
+    metrics = read_table(result.folder, "metrics").to_pylist()
     arms = {row["train.lr"] for row in metrics if row["model"] == "contaminated"}
     assert arms == {"0.001", "0.01"}
     loss = [row for row in metrics if row["detector"] == "loss" and row["copies"] == "all"]
@@ -185,7 +186,7 @@ def test_seeds_and_a_sweep_and_the_document_policy(tmp_path):
 def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):
     path = write_tiny(tmp_path)
     result = run(path, tmp_path, f"model={{pretrained: {tiny_model_path}}}", "base=null")
-    metrics = pq.read_table(result.folder / "metrics.parquet").to_pylist()
+    metrics = read_table(result.folder, "metrics").to_pylist()
     assert {row["model"] for row in metrics} == {"contaminated", "base"}
     values = [row["value"] for row in metrics if row["metric"] == "auc" and row["copies"] == "all"]
     assert np.isfinite(values).all()
@@ -194,7 +195,7 @@ def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):
 def test_pretraining_from_new_weights_without_a_base(tmp_path):
     path = write_tiny(tmp_path)
     result = run(path, tmp_path, "train.mode=pretrain", "base=null", "detect.detectors=all")
-    metrics = pq.read_table(result.folder / "metrics.parquet").to_pylist()
+    metrics = read_table(result.folder, "metrics").to_pylist()
     assert {row["model"] for row in metrics} == {"contaminated"}
     assert "reference" not in {row["detector"] for row in metrics}
     (left,) = Page(result.report.read_text()).titled("Detectors that are not in this run")

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from analysis.findings import read_table
 from inject.corpus.corpus import Corpus
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.contaminant import Contaminant
@@ -110,7 +111,7 @@ def test_metrics_are_told_by_variant(finished):
     _, _, pool, _ = ground(root)
     rows = [
         row
-        for row in pq.read_table(result.folder / "metrics.parquet").to_pylist()
+        for row in read_table(result.folder, "metrics").to_pylist()
         if (row["model"], row["dataset"], row["detector"], row["selection"], row["metric"])
         == ("contaminated", "fictional", "loss", "default", "auc") and row["copies"] == "all"
     ]  # fmt: skip

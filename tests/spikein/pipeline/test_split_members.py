@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from inject.errors import SpikeinError
 from tests.conftest import WORDS
 from tests.spikein.tiny import run, write_tiny
@@ -67,7 +68,7 @@ def test_rows_that_share_passages_and_small_strata_are_told_on_the_page(tmp_path
     assert all(len(set(counts)) == 1 for counts in by_group.values())
     assert all(row["passage_copies"] == sum(by_group[group[row["example_id"]]]) for row in doses)
     assert any(row["passage_copies"] > row["realised"] for row in doses)
-    for row in pq.read_table(folder / "metrics.parquet").to_pylist():
+    for row in read_table(folder, "metrics").to_pylist():
         if row["model"] == "contaminated" and row["copies"] in ("1", "4"):
             inside = [
                 dose["passage_copies"]

@@ -62,13 +62,15 @@ SETUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 
+MAKERS = {"Step", "comparing_step"}
+
 
 def made_kinds() -> set[str]:
-    """The kinds of steps in our source: `Step(kind="…")`."""
+    """The kinds of steps in our source: `Step(kind="…")`, or by `comparing_step`."""
     found = set()
     for path in (path for package in PACKAGES for path in (REPOSITORY / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Step":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MAKERS:
                 values = {one.arg: one.value for one in node.keywords}
                 kind = values.get("kind")
                 if isinstance(kind, ast.Constant):

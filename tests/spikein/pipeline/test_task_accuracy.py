@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from detect.task_accuracy.answers import read_accuracy
 from detect.task_accuracy.scoring import NO_ANSWER
 from inject.examples.example import read_examples
@@ -51,7 +51,7 @@ def test_the_table_is_what_the_answers_say(lab) -> None:
         if "base" not in path.name
     )
     answers = [row for row in read_accuracy(after) if row.reason is None]
-    table = pq.read_table(result.folder / "accuracy.parquet").to_pylist()
+    table = read_table(result.folder, "accuracy").to_pylist()
     for side in ("member", "nonmember"):
         inside = [
             row

@@ -4,9 +4,9 @@ import itertools
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from detect.policy import ScoringPolicy
 from detect.scores.table import read_scores
 from inject.examples.example import read_examples
@@ -65,7 +65,7 @@ def test_scores_under_a_checkpoint_are_those_of_its_weights(lab: Path) -> None:
 
 def test_the_tables_hold_what_was_seen_by_each_step(lab: Path) -> None:
     folder = lab / "runs" / "along" / "latest"
-    progress = pq.read_table(folder / "trajectory.parquet").to_pylist()
+    progress = read_table(folder, "trajectory").to_pylist()
     assert {row["step"] for row in progress} <= {0, *STEPS, TOTAL}
     exposures = read_exposures(trained(lab))
     [examples] = (lab / "store" / "examples").glob("*-????????????")
@@ -87,9 +87,7 @@ def test_the_tables_hold_what_was_seen_by_each_step(lab: Path) -> None:
         and (row["detector"], row["selection"]) == ("loss", "default")
     ]  # fmt: skip
     assert start["n_members"] == len(tested)
-    assert {row["metric"] for row in pq.read_table(folder / "fading.parquet").to_pylist()} >= {
-        "auc"
-    }
+    assert {row["metric"] for row in read_table(folder, "fading").to_pylist()} >= {"auc"}
 
 
 def test_the_page_shows_it(lab: Path) -> None:
@@ -118,7 +116,7 @@ def test_models_with_adapters_and_new_weights_are_kept_too(lab: Path) -> None:
     result = run(
         lab, kept, "train.mode=pretrain", "base=null", "detect.detectors=[loss]", "name=new"
     )
-    steps = pq.read_table(result.folder / "trajectory.parquet")["step"].to_pylist()
+    steps = read_table(result.folder, "trajectory")["step"].to_pylist()
     assert 0 not in steps
 
 

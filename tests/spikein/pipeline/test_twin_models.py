@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.findings import read_table
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
 from inject.corpus.corpus import Corpus
@@ -73,7 +74,7 @@ def test_twins_leave_the_arm_and_its_base_as_they_were(tiny):
     for one, other in zip(plain.nodes, beside.nodes, strict=True):
         assert one.trained.digest == other.trained.digest
         assert one.plan.digest == other.plan.digest
-        assert one.base_scores.digest == other.base_scores.digest
+        assert one.base.scores.digest == other.base.scores.digest
 
 
 def steps_of(step: Step) -> list[Step]:
@@ -90,7 +91,7 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
             assert twin.trained.settings == node.trained.settings
             assert ("base" in twin.trained.inputs) == bool(base)
             if base:
-                assert twin.trained.inputs["base"].digest == node.base.step.digest
+                assert twin.trained.inputs["base"].digest == node.base.node.step.digest
         assert len({twin.trained.digest for twin in twins}) == 4
 
 
@@ -105,14 +106,14 @@ def test_the_reference_can_be_the_clean_twin(tiny):
     (node,) = graph_of(tiny, "detect.reference=twin").nodes
     clean = node.twins.clean.trained
     assert node.scores.inputs["reference"].inputs["model"].digest == clean.digest
-    by_model = {one.model: one.scores for one in node.reported}
+    by_model = {one.role: one.scores for one in node.reported}
     assert by_model["retrained"].inputs["reference"].inputs["model"].digest == clean.digest
     # The twin is not compared with itself, nor the shared base model with one arm's twin.
-    for scores in (by_model["twin"], node.base_scores):
+    for scores in (by_model["twin"], node.base.scores):
         assert "reference" not in scores.settings["defaults"]
         assert "loss" in scores.settings["defaults"]
     (node,) = graph_of(tiny).nodes
-    assert node.scores.inputs["reference"].inputs["model"].digest == node.base.step.digest
+    assert node.scores.inputs["reference"].inputs["model"].digest == node.base.node.step.digest
 
 
 def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
@@ -211,7 +212,7 @@ def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(finis
     assert seen.keys() <= kept
     assert sum(len(copies) for copies in seen.values()) > 20
     # Forgotten members are the row 0 of the metrics.
-    metrics = pq.read_table(root / "runs" / "tiny" / "latest" / "metrics.parquet").to_pylist()
+    metrics = read_table(root / "runs" / "tiny" / "latest", "metrics").to_pylist()
     (forgotten,) = [
         row
         for row in metrics
@@ -281,7 +282,7 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(finished):
 @pytest.mark.slow
 def test_the_page_shows_twins_and_no_shadow_model(finished):
     root, result, _ = finished
-    metrics = pq.read_table(root / "runs" / "tiny" / "latest" / "metrics.parquet")
+    metrics = read_table(root / "runs" / "tiny" / "latest", "metrics")
     assert set(metrics["model"].to_pylist()) == {"contaminated", "base", "twin", "retrained"}
     twins = {
         row["detector"]: row["copies"] for row in metrics.to_pylist() if row["model"] == "twin"

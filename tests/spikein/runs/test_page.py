@@ -8,10 +8,10 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from analysis.checks.validity import check_validity
+from analysis.findings import read_table
 from analysis.page.streams import audit_facts
 from detect.token_statistics import read_statistics
 from inject.plan.plan import read_plan
@@ -57,7 +57,7 @@ def page(swept) -> Page:
 
 @pytest.fixture(scope="module")
 def metrics(swept) -> list[dict]:
-    return pq.read_table(swept[1].folder / "metrics.parquet").to_pylist()
+    return read_table(swept[1].folder, "metrics").to_pylist()
 
 
 def arm_of(row: dict) -> str:
@@ -254,9 +254,9 @@ def test_attributes_are_attributes(swept, page):
             if name == "class":
                 assert re.fullmatch(r"[\w -]*", value), (tag, value)
     classes = {name for _, a in page.tags for name in (a.get("class") or "").split()}
-    assert {"decides", "rates"} <= classes
+    assert {"decides", "rate"} <= classes
     style = re.search(r"<style>(.*?)</style>", swept[1].report.read_text(), re.S)[1]
-    assert ".rates .bar" in style, "a rate has no tick at 0.5"
+    assert ".rate .bar" in style, "a rate has no tick at 0.5"
 
 
 def test_no_column_is_empty_or_says_one_thing_to_every_row(page):

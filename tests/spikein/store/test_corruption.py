@@ -297,8 +297,8 @@ def test_the_advised_repair_leaves_a_run_that_works(lab, finished):
     result = run(lab, *OVERRIDES)
     assert result.built == len(scores)
     assert contents(lab) == before
-    metrics = (finished / "runs" / "tiny" / "latest" / "metrics.parquet").read_bytes()
-    assert (result.folder / "metrics.parquet").read_bytes() == metrics
+    metrics = (finished / "runs" / "tiny" / "latest" / "findings.parquet").read_bytes()
+    assert (result.folder / "findings.parquet").read_bytes() == metrics
 
 
 def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
@@ -322,7 +322,7 @@ def test_commands_that_read_a_run_refuse_damage_and_say_what_mends_it(lab):
                 restore(file, aside)
 
     for kind, pattern in (
-        ("results", "metrics.parquet"),
+        ("results", "findings.parquet"),
         ("scores", "scores.parquet"),
         ("audit", "audit.json"),
         ("examples", "examples.parquet"),

@@ -7,7 +7,8 @@ import pytest
 
 from inject.step import Step
 from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import ArmNodes, ExperimentGraph, build_graph
+from spikein.pipeline.arm_nodes import ArmNodes
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.store.store import Store
 from tests.spikein.tiny import run, write_tiny
 

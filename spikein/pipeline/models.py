@@ -1,0 +1,232 @@
+"""The models of an experiment: one record each, and what the steps that compare them are given.
+
+A new role of model is made where its steps are (`twin_models`, `checkpoints_of`, `unlearning`), and
+named in `ROLES`; what compares models takes it from there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from analysis.arm import axis_column
+from detect.evidence.needs import TWIN, Role, Scored
+from detect.ground_truth.ground_truth import BASE, CONTAMINATED
+from inject.step import Step, StepGroup, axis_pairs
+from spikein.config.sweep import ArmExperiment
+from train.loop.schedule import kept_steps, total_steps
+from train.models.model_node import ModelNode
+
+RETRAINED = "retrained"
+SHADOW = "shadow"
+UNLEARNED = "unlearned"
+ROLES: Mapping[str, Role] = {
+    CONTAMINATED: "arm",
+    BASE: "base",
+    TWIN: "clean",
+    RETRAINED: "retrained",
+    UNLEARNED: "unlearned",
+}
+"""Roles of models that are scored, with what each is to detectors."""
+MODELS_FILE = "models.parquet"
+_TEXTS = ("arm", "role", "method", "condition", "artifact", "scores")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """One model of an arm, and the steps that are made of it."""
+
+    arm: ArmExperiment
+    role: str
+    """`contaminated`, `base`, `twin`, `retrained`, `shadow` or `unlearned`."""
+    node: ModelNode
+    """The artifact."""
+    scores: Step | None = None
+    """None where it is not scored."""
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    """What it was trained on: `plan` and `audit` of its stream, and the `membership` of a twin."""
+    checkpoint: int | None = None
+    """Optimiser steps of a model along the training of an arm."""
+    method: str = ""
+    """By which it was made to forget."""
+    condition: str = ""
+    """What was done to it before it was scored: rounded weights, relearning."""
+
+    @property
+    def trained(self) -> Step:
+        """The step that trains it.
+
+        Raises:
+            LookupError: it is a pretrained model.
+        """
+        if self.node.step is None:
+            raise LookupError(f"the {self.role} model is not trained here")
+        return self.node.step
+
+    @property
+    def membership(self) -> Step:
+        """The examples, with the sides that hold for a twin."""
+        return self.steps["membership"]
+
+    @property
+    def plan(self) -> Step:
+        """Where the copies stand in its stream."""
+        return self.steps["plan"]
+
+    @property
+    def audit(self) -> Step:
+        """The audit of its stream."""
+        return self.steps["audit"]
+
+    @property
+    def scored(self) -> Scored:
+        """The model as detectors' needs are met for it."""
+        return Scored(self.node, ROLES[self.role])
+
+    def group(
+        self,
+        steps: Mapping[str, Step | None],
+        *,
+        axes: Mapping[str, str] | None = None,
+        **values: Any,
+    ) -> StepGroup:
+        """Return the model as a step that compares models is given it.
+
+        Args:
+            steps: what the step reads of it, by name.
+            axes: its place in the sweep; None for its arm's.
+            values: what the step's settings say of it besides.
+        """
+        place = self.arm.labels if axes is None else axes
+        return StepGroup({"axes": axis_pairs(place), "seed": self.arm.seed, **values}, steps)
+
+
+def models_table(models: Sequence[Model], folders: Mapping[str, str]) -> pa.Table:
+    """Return `models.parquet`: a row a model, its artifacts by the names of their folders.
+
+    Args:
+        models: of all arms.
+        folders: of the artifacts that were made, by the digests of their steps.
+    """
+    axes = list(dict.fromkeys(axis for model in models for axis in model.arm.labels))
+
+    def row(model: Model) -> dict[str, Any]:
+        made = model.node.pretrained if model.node.step is None else model.node.step.digest
+        scores = "" if model.scores is None else model.scores.digest
+        return {
+            **{axis_column(axis): value for axis, value in model.arm.labels.items()},
+            "arm": model.arm.label,
+            "seed": model.arm.seed,
+            "role": model.role,
+            "method": model.method,
+            "condition": model.condition,
+            "checkpoint": model.checkpoint,
+            "artifact": folders.get(made or "", made),
+            "scores": folders.get(scores, ""),
+        }
+
+    columns = [(axis_column(axis), pa.string()) for axis in axes]
+    columns += [(name, pa.string()) for name in _TEXTS]
+    columns += [("seed", pa.int64()), ("checkpoint", pa.int64())]
+    return pa.Table.from_pylist([row(model) for model in models], schema=pa.schema(columns))
+
+
+def checkpoints_of(
+    last: Model, start: Model | None, score: Callable[[ModelNode], Step | None]
+) -> tuple[Model, ...]:
+    """Return the models along an arm's training that are scored: the first step's to the last's.
+
+    Args:
+        last: the trained model.
+        start: the model that training starts from; None where nothing is known of it.
+        score: makes the scores of another model.
+    """
+    settings, tokens = last.arm.experiment.train, last.arm.experiment.corpus.tokens
+    kept = kept_steps(settings, tokens)
+    if not kept:
+        return ()
+    found = {} if start is None or settings.mode == "pretrain" else {0: start}
+    for step in kept:
+        node = ModelNode(step=last.trained, checkpoint=step)
+        found[step] = replace(last, node=node, scores=score(node))
+    found[total_steps(settings, tokens)] = last
+    return tuple(
+        replace(model, checkpoint=step) for step, model in found.items() if model.scores is not None
+    )
+
+
+def checkpoint_groups(models: Sequence[Model], trained: Step, examples: Step) -> list[StepGroup]:
+    """Return the checkpoints of an arm as `analysis.trajectory` takes them.
+
+    Args:
+        models: from `checkpoints_of`.
+        trained: the arm's training, whose exposures say what each had seen.
+        examples: its pool.
+    """
+    groups = []
+    for model in models:
+        train, step = model.arm.experiment.train, model.checkpoint or 0
+        fed = train.epochs * (model.arm.experiment.corpus.tokens // train.context) * train.context
+        groups.append(
+            model.group(
+                {"scores": model.scores, "examples": examples, "model": trained},
+                step=step,
+                tokens=min(step * train.batch_tokens, fed),
+                batch_tokens=train.batch_tokens,
+                constant_rate=train.schedule == "constant" and train.warmup == 0,
+            )
+        )
+    return groups
+
+
+Examined = tuple[Model, Step]
+"""A scored model, and the examples that it is scored on."""
+
+
+def twin_groups(models: Sequence[Examined]) -> list[StepGroup]:
+    """Return the twins as `results_step` takes them, each once.
+
+    It stands under the axes whose value the arms that share it share.
+    """
+    shared: dict[tuple[int, str, str], list[Examined]] = {}
+    for model, examples in models:
+        if model.scores is not None:
+            # Retrained models have copies, so each arm shows its own.
+            own = model.scores.digest if model.role == TWIN else model.arm.label
+            shared.setdefault((model.arm.seed, model.role, own), []).append((model, examples))
+    groups = []
+    for (_, role, _), same in shared.items():
+        model, examples = same[0]
+        axes = {
+            axis: value
+            for axis, value in model.arm.labels.items()
+            if all(other.arm.labels[axis] == value for other, _ in same)
+        }
+        trained = None if role == TWIN else model.trained
+        steps = {"scores": model.scores, "examples": examples, "model": trained}
+        groups.append(model.group(steps, axes=axes, model=role, fixed_levels=False))
+    return groups
+
+
+def base_groups(models: Sequence[Examined]) -> list[StepGroup]:
+    """Return the base models as `results_step` takes them, each once.
+
+    Where all arms of a seed share them, they stand for every value of the axes.
+    """
+    by_seed: dict[int, dict[str, Examined]] = {}
+    for model, examples in models:
+        if model.scores is not None:
+            seen = by_seed.setdefault(model.arm.seed, {})
+            seen.setdefault(model.scores.digest, (model, examples))
+    axes: dict[str, str] | None = {} if all(len(one) == 1 for one in by_seed.values()) else None
+    return [
+        model.group(
+            {"scores": model.scores, "examples": examples},
+            axes=axes,
+            model=BASE,
+            fixed_levels=False,
+        )
+        for seen in by_seed.values()
+        for model, examples in seen.values()
+    ]

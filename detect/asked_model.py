@@ -4,15 +4,50 @@ Its function opens it with `detect.engine.open_target`, or as one that writes wi
 `detect.targets.asked_text_model`.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from detect.engine.measured_cost import COST_FILE
 from detect.settings import DetectSettings
+from inject.step import Step
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
 SERVER_FILE = "server.json"
 """What a step asked of a server, and notes on its replies; no part of what the step made."""
+
+
+def asking_step(
+    model: "ModelNode",
+    detect: DetectSettings,
+    *,
+    settings: Mapping[str, Any],
+    inputs: Mapping[str, Step],
+    libraries: Sequence[str] = (),
+    code: Sequence[str] = (),
+    **fields: Any,
+) -> Step:
+    """Return a step whose function asks a model.
+
+    Args:
+        model: what is asked.
+        detect: how it is loaded.
+        settings: what else bears on the content.
+        inputs: beside the model.
+        libraries: whose versions count beside those that decide what the model says.
+        code: that the function finds by name beside what opens the model.
+        **fields: others of the step.
+    """
+    return Step(
+        settings={**settings, **target_settings(model, detect)},
+        inputs={**model.inputs("model"), **inputs},
+        libraries=(*model_libraries(model, detect), *libraries),
+        code=(*(("detect.targets.server",) if model.served else ()), *code),
+        volatile=(COST_FILE, SERVER_FILE),
+        execution=target_execution(model, detect),
+        **fields,
+    )
 
 
 def target_execution(
@@ -31,11 +66,6 @@ def target_settings(
 ) -> dict[str, Any]:
     """Return what of the model that a step asks enters the step's settings."""
     return {"dtype": model.format_identity(detect.dtype), **model.settings(name)}
-
-
-def model_code(model: "ModelNode") -> tuple[str, ...]:
-    """Return the modules that opening the model finds by name."""
-    return ("detect.targets.server",) if model.served else ()
 
 
 def model_libraries(model: "ModelNode", detect: DetectSettings) -> tuple[str, ...]:

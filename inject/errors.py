@@ -67,3 +67,9 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     if not close:
         return ""
     return f" Did you mean {' or '.join(repr(name) for name in close)}?"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the kind and the first line of an error of a library."""
+    lines = str(error).strip().splitlines() or ["no message"]
+    return f"{type(error).__name__}: {lines[0][:200]}"

@@ -128,3 +128,8 @@ def _from_environment() -> Iterator[str]:
         # Short values (`1`, `true`) would mask half of every message.
         if _NAMES.search(name) and len(value) >= _SHORTEST:
             yield value
+
+
+def is_variable(name: str) -> bool:
+    """Return whether a text is the name of an environment variable, and no key."""
+    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and secret_in(name) is None

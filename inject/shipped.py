@@ -51,7 +51,7 @@ class Catalogue:
         Raises:
             InputError: when nothing of that name is shipped, or there is no such file.
         """
-        path = (folder or Path()) / _expanded(text)
+        path = (folder or Path()) / os.path.expanduser(text)
         known = self.files()
         if is_name(text):
             if shipped := known.get(str(text)):
@@ -108,13 +108,6 @@ class Catalogue:
             allowed=", ".join(near) or None,
             hint=f"Names that spikein knows: {', '.join(known)}." if known else None,
         )
-
-
-def _expanded(text: str | Path) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        return Path(text)
 
 
 def _may_exist(path: Path) -> bool:

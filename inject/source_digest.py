@@ -118,10 +118,8 @@ class Sources:
 
     def _imports(self, module: str) -> tuple[str, ...]:
         if module not in self._imported:
-            source = self._module(module)
-            if source is None:
-                raise LookupError(f"no module {module}")
-            found = {one for dotted in source.imports if (one := self.module_of(dotted))}
+            imports = self._known_module(module).imports
+            found = {name for dotted in imports if (name := self.module_of(dotted))}
             # The packages around a module are executed before it.
             package = module.rpartition(".")[0]
             self._imported[module] = tuple(sorted({*found, *([package] if package else [])}))
@@ -129,15 +127,19 @@ class Sources:
 
     def _digest(self, module: str) -> str:
         if module not in self._digests:
-            source = self._module(module)
-            if source is None:
-                raise LookupError(f"no module {module}")
+            source = self._known_module(module)
             state = hashlib.sha256(source.text.encode())
             for file in source.data_files:
                 content = hashlib.sha256(self.read_data(module, file)).hexdigest()
                 state.update(f"{file} {content}\n".encode())
             self._digests[module] = state.hexdigest()
         return self._digests[module]
+
+    def _known_module(self, name: str) -> SourceModule:
+        source = self._module(name)
+        if source is None:
+            raise LookupError(f"no module {name}")
+        return source
 
     def _module(self, name: str) -> SourceModule | None:
         if name not in self._modules:

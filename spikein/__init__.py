@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from detect.policy import ScoringPolicy
     from detect.token_frequency import TokenFrequency
     from detect.token_statistics import TemperedStatistics, TokenStatistics
-    from inject.corpus.background.document import Document, Skipped
-    from inject.corpus.background.source import Source
+    from inject.corpus.background.document import Document, Skipped, Source
     from inject.errors import InputError, InputErrors, SpikeinError
     from inject.examples.datasets.source import Dataset, DatasetSource
     from inject.examples.example import Row
@@ -70,8 +69,7 @@ _MODULES = {
     "spikein.scoring.scored_rows": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TemperedStatistics", "TokenStatistics"),
-    "inject.corpus.background.document": ("Document", "Skipped"),
-    "inject.corpus.background.source": ("Source",),
+    "inject.corpus.background.document": ("Document", "Skipped", "Source"),
     "inject.errors": ("InputError", "InputErrors", "SpikeinError"),
     "inject.examples.datasets.source": ("Dataset", "DatasetSource"),
     "inject.examples.example": ("Row",),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from inject.corpus.parts import TOKENS
+from inject.corpus.corpus import TOKENS
 from inject.examples.parts import UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.settings import plain

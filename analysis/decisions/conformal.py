@@ -2,7 +2,7 @@
 
 Held-out rows that the model has not seen calibrate a detector: the p-value of a text is the share
 of them, the text itself counted, that score as high. Where held-out rows and scored non-members are
-exchangeable, which the draw of held-out rows provides (`inject.examples.held_out`), a p-value of a
+exchangeable, which the draw of held-out rows provides (`inject.examples.pool`), a p-value of a
 non-member is at most t with probability at most t, whatever the detector and its distribution
 (Vovk et al. 2005). Benjamini and Hochberg (1995) then pick texts so that the expected share of
 non-members among those picked is at most the level times the share of non-members: conformal

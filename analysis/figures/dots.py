@@ -44,7 +44,7 @@ def detectors_figure(tables: Sequence[CohortMetrics], best: CohortMetrics) -> Fi
         caption="AUC over all members with at least one copy, with 95 % intervals (from "
         "influence values, summed by group). Filled: setting chosen on the tune split; hollow: "
         f"the default. The dashed line is chance. {describe_sample_sizes(marks)}"
-        f"{_selection_text(names, every, 'tables have')}"
+        f"{strongest_text(names, every, 'tables have')}"
         f"{further_text(len(tables) - len(shown), 'arms are in the tables')}",
         alternative=f"Dot plot of the AUC of {len(names)} detectors, tuned settings. "
         + " ".join(
@@ -103,7 +103,8 @@ def strongest(ordered: Sequence[str]) -> list[str]:
     return [name for name in ordered if name in drawn]
 
 
-def _selection_text(names: Sequence[str], every: Sequence[str], where: str) -> str:
+def strongest_text(names: Sequence[str], every: Sequence[str], where: str) -> str:
+    """Say that not all detectors are drawn, and what has all; empty where all are."""
     if len(names) == len(every):
         return ""
     return f" The strongest of {len(every)} detectors, and loss; the {where} all."

@@ -19,7 +19,7 @@ from analysis.figures.captions import (
     seeds_text,
 )
 from analysis.figures.cohort import CohortData
-from analysis.figures.dots import ordered_detectors, strongest
+from analysis.figures.dots import ordered_detectors, strongest, strongest_text
 from analysis.figures.panel import MAX_PANELS, Axis, Cells, Figure, Panel
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.selection.ranking import reported_cell
@@ -60,14 +60,13 @@ def heat_map_figure(tables: Sequence[CohortMetrics], best: CohortMetrics) -> Fig
         for same in shown.values()
         for table in same
     ]
-    fewer = f" The strongest of {len(every)} detectors, and loss; the CSV has all."
     return Figure(
         name="heat-map",
         title="AUC by detector and arm",
         caption="Tuned settings, all datasets pooled, members with at least one copy. Bold: the "
         "95 % interval leaves out 0.5; white is chance, blank is no value. Under each column: "
         f"{', '.join(factors) or 'the arm'}. {describe_sample_sizes([one for _, one in drawn])}"
-        + (fewer if len(names) < len(every) else "")
+        + strongest_text(names, every, "CSV has")
         + further_text(len(panels) - len(shown), "panels are in the CSV alone"),
         alternative="Coloured cells of AUCs. "
         + " ".join(f"{label}: {describe_extremes(cells)}." for label, cells in drawn),

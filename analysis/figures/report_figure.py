@@ -21,20 +21,13 @@ class ReportFigure:
     title: str
     caption: str
     alternative: str
-    svg: Path
-    png: Path
+    files: tuple[Path, ...]
+    """The drawing as SVG and as PNG, and the numbers that are drawn as CSV."""
 
     @property
-    def csv(self) -> Path | None:
-        """The numbers that are drawn, NAME.csv; None for a figure that has no such table."""
-        path = self.svg.with_suffix(".csv")
-        return path if path.is_file() else None
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The drawing in both forms, and its numbers."""
-        drawn, numbers = (self.svg, self.png), self.csv
-        return drawn if numbers is None else (*drawn, numbers)
+    def svg(self) -> Path:
+        """The drawing, for the page."""
+        return self.files[0]
 
 
 def write_figures(out: Path, figures: Iterable[Figure]) -> list[ReportFigure]:
@@ -43,34 +36,32 @@ def write_figures(out: Path, figures: Iterable[Figure]) -> list[ReportFigure]:
     folder.mkdir(parents=True, exist_ok=True)
     written = [_write_figure(figure, folder) for figure in figures]
     record = [
-        {**asdict(one), "svg": str(one.svg.relative_to(out)), "png": str(one.png.relative_to(out))}
-        for one in written
+        {**asdict(figure), "files": [path.name for path in figure.files]} for figure in written
     ]
     (out / FIGURES).write_text(json.dumps(record, indent=1))
     return written
 
 
-def read_figures(folder: Path) -> list[ReportFigure]:
+def read_figures(out: Path) -> list[ReportFigure]:
     """Return the figures of a folder."""
     return [
-        ReportFigure(**{**entry, "svg": folder / entry["svg"], "png": folder / entry["png"]})
-        for entry in json.loads((folder / FIGURES).read_text())
+        ReportFigure(**{**entry, "files": tuple(out / "figures" / name for name in entry["files"])})
+        for entry in json.loads((out / FIGURES).read_text())
     ]
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows as CSV (RFC 4180, UTF-8); no file where there are none.
+    """Write rows as CSV (RFC 4180, UTF-8).
 
     Columns stand in the order in which they first appear; what a row lacks is empty, NaN too.
     """
-    if rows:
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        write_text(path, csv_text(names, ([row.get(name) for name in names] for row in rows)))
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    write_text(path, csv_text(names, ([row.get(name) for name in names] for row in rows)))
 
 
 def _write_figure(figure: Figure, folder: Path) -> ReportFigure:
-    svg, png = folder / f"{figure.name}.svg", folder / f"{figure.name}.png"
-    write_drawing(figure, svg, png)
-    write_rows(svg.with_suffix(".csv"), figure.rows)
+    files = tuple(folder / f"{figure.name}{form}" for form in (".svg", ".png", ".csv"))
+    write_drawing(figure, *files[:2])
+    write_rows(files[2], figure.rows)
     said = {key: getattr(figure, key) for key in ("name", "title", "caption", "alternative")}
-    return ReportFigure(**said, svg=svg, png=png)
+    return ReportFigure(**said, files=files)

@@ -18,8 +18,6 @@ class Column(NamedTuple):
     title: str
     right: bool = False
     """Numbers stand to the right."""
-    whole: bool = False
-    """Never broken over two lines of a terminal."""
     long: bool = False
     """Holds texts of several lines."""
     note: str = ""
@@ -67,13 +65,8 @@ class Table:
 
 
 def texts(*titles: str) -> list[Column]:
-    """Return columns of words, which are folded where the terminal is narrow."""
+    """Return columns of words, which stand to the left."""
     return [Column(title) for title in titles]
-
-
-def names(*titles: str) -> list[Column]:
-    """Return columns of names, which are not broken over two lines."""
-    return [Column(title, whole=True) for title in titles]
 
 
 def numbers(*titles: str) -> list[Column]:

@@ -15,8 +15,6 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-import numpy as np
-
 from inject.server.address import Server
 from inject.server.client import Cost, Estimate, ServerClient
 from inject.server.request import TextRequest
@@ -54,15 +52,14 @@ class Judge:
         InputError: the environment variable of the key is not set; the cache cannot be used.
     """
 
-    def __init__(self, server: Server, *, cache: Path | None, jitter: np.random.Generator) -> None:
+    def __init__(self, server: Server, *, cache: Path | None) -> None:
         """Open the server; nothing is asked yet.
 
         Args:
             server: which one, which model, and how; `chat` gives the system's message its role.
             cache: the file of replies; None keeps nothing.
-            jitter: draws the times between tries.
         """
-        self._client = ServerClient(server, cache=cache, jitter=jitter)
+        self._client = ServerClient(server, cache=cache)
 
     @property
     def cost(self) -> Cost:

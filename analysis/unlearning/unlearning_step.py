@@ -40,8 +40,7 @@ from inject.step import (
     numbered_inputs,
     numbered_reads,
 )
-from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
-from inject.stream.forgotten import require_unexposed
+from inject.stream.exposures import EXPOSURES, read_exposures, require_unexposed, seen_copy_counts
 
 
 def unlearning_step(

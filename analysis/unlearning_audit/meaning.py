@@ -63,13 +63,12 @@ def _judged(
     context: StepContext, written: list[str], truths: list[str], notes: list[str]
 ) -> list[float | None]:
     from analysis.similarity.judge import Judge, Pair
-    from inject.server.waiting import process_jitter
 
     given: Mapping[str, Any] | None = context.execution["judge"]
     if given is None:
         return [None] * len(written)
     replies = Path(context.execution["replies"])
-    with closing(Judge(Server(**given), cache=replies, jitter=process_jitter())) as judge:
+    with closing(Judge(Server(**given), cache=replies)) as judge:
         found = judge.rate(
             [Pair(truth, text) for truth, text in zip(truths, written, strict=True)],
             progress=lambda done, total: context.report(done, total, unit="ratings"),

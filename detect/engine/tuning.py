@@ -53,7 +53,7 @@ def build(context: StepContext) -> None:
     """Make the token statistics of every example under the tuned target, and write them."""
     rows = read_examples(context.inputs["examples"])
     tuned = with_adapter(open_target(context), context.inputs["adapter"])
-    write_pass(context, tuned, rows, record={"tuned": context.execution["need"]})
+    write_pass(context, tuned, rows, record={"tuned": context.settings["tuned"]})
 
 
 def train_adapter(

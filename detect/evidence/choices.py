@@ -9,15 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import (
-    SERVER_FILE,
-    model_code,
-    model_libraries,
-    target_execution,
-    target_settings,
-)
+from detect.asked_model import asking_step
 from detect.choices.answers import ANSWERS_FILE, ChoiceEvidence, read_answers
-from detect.engine.measured_cost import COST_FILE
 from detect.evidence.continuations import lets_models_write
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
@@ -36,20 +29,15 @@ def choices_step(
 
     A row without three paraphrases gets a reason.
     """
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="choices",
         label=f"{'held-out-' if held_out else ''}{model.label}",
         function="detect.targets.letters:build",
-        settings={
-            **({"rows": "held_out"} if held_out else {}),
-            **target_settings(model, detect),
-        },
-        inputs={**model.inputs("model"), "examples": examples},
-        code=model_code(model),
-        libraries=model_libraries(model, detect),
+        settings={"rows": "held_out"} if held_out else {},
+        inputs={"examples": examples},
         reads={"examples": HELD_OUT if held_out else UNSPLIT},
-        volatile=(COST_FILE, SERVER_FILE),
-        execution=target_execution(model, detect),
     )
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE
+from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.gradients.norms import NORMS_FILE, read_norms
@@ -37,16 +36,15 @@ class Gradients(Need):
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return backward passes of the model that is scored."""
         model, detect = scored.model, sources.detect
-        step = Step(
+        step = asking_step(
+            model,
+            detect,
             kind="gradients",
             label=model.label,
             function="detect.engine.gradients:build",
-            settings={"policy": detect.policy().text_record(), **target_settings(model, detect)},
-            inputs={**model.inputs("model"), "examples": sources.examples},
-            libraries=("torch", "transformers"),
+            settings={"policy": detect.policy().text_record()},
+            inputs={"examples": sources.examples},
             reads={"examples": TEXTS},
-            volatile=(COST_FILE,),
-            execution=target_execution(model, detect),
         )
         return {"gradients": step}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import target_execution, target_settings
+from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.neighbours.neighbours import MEANS_FILE, read_means
@@ -38,14 +38,14 @@ def neighbours_step(examples: Step, settings: NeighbourSettings, *, detect: Dete
 
 def neighbour_means_step(model: "ModelNode", texts: Step, *, detect: DetectSettings) -> Step:
     """Make the mean log-probability of every neighbour under one model."""
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="neighbour_means",
         label=model.label,
         function="detect.neighbours.proposals:build",
-        settings={"policy": detect.policy().text_record(), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "neighbours": texts},
-        libraries=("torch", "transformers"),
-        execution=target_execution(model, detect),
+        settings={"policy": detect.policy().text_record()},
+        inputs={"neighbours": texts},
     )
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from detect.access import Access
-from detect.asked_model import model_libraries, target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE
+from detect.asked_model import asking_step, target_execution
 from detect.evidence.evidence import Evidence, PrefixedStatistics
 from detect.evidence.held_out import FILE_HINT
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
@@ -177,22 +176,14 @@ def prefixed_step(
 
     How many shots were asked for is no part of it: where no more fit, 12 shots cost no second pass.
     """
-    return Step(
+    shots = shots_step(model, examples, need, detect)
+    return asking_step(
+        model,
+        detect,
         kind="statistics",
         label=f"behind-{need.name}-{model.label}",
         function="detect.evidence.shots:build",
-        settings={
-            "behind": "shots",
-            "policy": detect.policy().record(),
-            **target_settings(model, detect),
-        },
-        inputs={
-            **model.inputs("model"),
-            "examples": examples,
-            "shots": shots_step(model, examples, need, detect),
-        },
-        libraries=model_libraries(model, detect),
+        settings={"behind": "shots", "policy": detect.policy().record()},
+        inputs={"examples": examples, "shots": shots},
         reads={"examples": UNSPLIT},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )

@@ -22,8 +22,7 @@ from detect.token_frequency import (
     save_frequency,
 )
 from inject.corpus.background.document import text_of
-from inject.corpus.corpus import Corpus, corpus_tokenizer
-from inject.corpus.parts import TOKENS
+from inject.corpus.corpus import TOKENS, Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts, vocabulary_size
 from inject.digest import digest, text_digest
 from inject.errors import InputError

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE
+from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.held_out import FILE_HINT
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
@@ -18,8 +17,6 @@ from inject.step import Step
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
-
-_LIBRARIES = ("torch", "transformers", "peft")
 
 
 @dataclass(frozen=True)
@@ -71,19 +68,16 @@ def adapter_step(
     model: "ModelNode", examples: Step, adapters: Adapters, detect: DetectSettings
 ) -> Step:
     """Train adapters of one model on the held-out rows of all datasets, with a fixed seed."""
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="adapter",
         label=f"held-out-{adapters}-{model.label}",
         function="detect.engine.tuning:train",
-        settings={
-            "adapters": adapters,
-            "policy": detect.policy().record(),
-            **target_settings(model, detect),
-        },
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=_LIBRARIES,
+        settings={"adapters": adapters, "policy": detect.policy().record()},
+        inputs={"examples": examples},
+        libraries=("peft",),
         reads={"examples": HELD_OUT},
-        execution=target_execution(model, detect),
     )
 
 
@@ -91,22 +85,15 @@ def tuned_statistics_step(
     model: "ModelNode", examples: Step, need: Tuned, detect: DetectSettings
 ) -> Step:
     """Make the token statistics of every example under the model with its adapters."""
-    return Step(
+    adapter = adapter_step(model, examples, need.adapters, detect)
+    return asking_step(
+        model,
+        detect,
         kind="statistics",
         label=f"tuned-{need.name}-{model.label}",
         function="detect.engine.tuning:build",
-        settings={
-            "view": need.view,
-            "policy": detect.policy().record(),
-            **target_settings(model, detect),
-        },
-        inputs={
-            **model.inputs("model"),
-            "examples": examples,
-            "adapter": adapter_step(model, examples, need.adapters, detect),
-        },
-        libraries=_LIBRARIES,
+        settings={"view": need.view, "tuned": need.name, "policy": detect.policy().record()},
+        inputs={"examples": examples, "adapter": adapter},
+        libraries=("peft",),
         reads={"examples": TEXTS},
-        volatile=(COST_FILE,),
-        execution={**target_execution(model, detect), "need": need.name},
     )

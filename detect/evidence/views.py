@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.asked_model import model_libraries, target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE
+from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
@@ -40,7 +39,9 @@ def statistics_step(
         detect: how models are asked.
         held_out: of the held-out rows, in place of the examples.
     """
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="statistics",
         label=f"{view}{'-held-out' if held_out else ''}-{model.label}",
         function="detect.engine.view_statistics:build",
@@ -48,13 +49,10 @@ def statistics_step(
             "view": view,
             **({"rows": "held_out"} if held_out else {}),
             "policy": detect.policy().record(),
-            **target_settings(model, detect),
         },
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=(*model_libraries(model, detect), *(() if view == TEXT else ("unicode",))),
+        inputs={"examples": examples},
+        libraries=() if view == TEXT else ("unicode",),
         reads={"examples": HELD_OUT if held_out else TEXTS},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )
 
 

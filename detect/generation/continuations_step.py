@@ -5,14 +5,8 @@ What was written is an artifact, so that every detector of continuations, and a 
 
 from collections.abc import Sequence
 
-from detect.asked_model import (
-    SERVER_FILE,
-    model_code,
-    model_libraries,
-    target_execution,
-    target_settings,
-)
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
+from detect.asked_model import asking_step
+from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.generation.continuations import (
     ContinuationRequest,
     Continued,
@@ -39,17 +33,15 @@ def continuations_step(
     detect: DetectSettings,
 ) -> Step:
     """Let one model continue the beginning of every example."""
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="continuations",
         label=f"{request.samples}-{model.label}",
         function=f"{__name__}:build",
-        settings={"request": request_record(request), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "examples": examples},
-        code=model_code(model),
-        libraries=model_libraries(model, detect),
+        settings={"request": request_record(request)},
+        inputs={"examples": examples},
         reads={"examples": TEXTS},
-        volatile=(COST_FILE, SERVER_FILE),
-        execution=target_execution(model, detect),
     )
 
 
@@ -70,15 +62,15 @@ def forgotten_continuations_step(
         request: what is continued, and how.
         detect: how models are asked.
     """
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="forgotten_continuations",
         label=f"{request.samples}-{model.label}",
         function=f"{__name__}:build_forgotten",
-        settings={"request": request_record(request), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "examples": examples, "membership": membership},
-        libraries=model_libraries(model, detect),
+        settings={"request": request_record(request)},
+        inputs={"examples": examples, "membership": membership},
         reads={"examples": UNSPLIT, "membership": UNSPLIT},
-        execution=target_execution(model, detect),
     )
 
 

@@ -6,8 +6,8 @@ is asked, before.
 
 from collections.abc import Mapping
 
-from detect.asked_model import SERVER_FILE, model_code, target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
+from detect.asked_model import asking_step
+from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
     TextToMask,
@@ -46,17 +46,16 @@ def guesses_step(
         before: `words` where a reference model chooses them; `filter` and `filter_100`, the guesses
             of a knowledge filter, where there is one.
     """
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="guesses",
         label=f"{request.method}-{model.label}",
         function=f"{__name__}:build",
-        settings={"request": request_record(request), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "examples": examples, **before},
-        code=model_code(model),
-        libraries=("torch", "transformers", "unicode"),
+        settings={"request": request_record(request)},
+        inputs={"examples": examples, **before},
+        libraries=("unicode",),
         reads={"examples": UNSPLIT},
-        volatile=(COST_FILE, SERVER_FILE),
-        execution=target_execution(model, detect),
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from detect.asked_model import target_execution, target_settings
+from detect.asked_model import asking_step
 from detect.engine.open_target import open_target
 from detect.generation.masked_parts import TOKEN, WORD, WordStatistics
 from detect.policy import ScoringPolicy
@@ -54,15 +54,16 @@ SCHEMA = pa.schema(
 
 def words_step(reference: ModelNode, examples: Step, detect: DetectSettings) -> Step:
     """Find out how surprising every word of every example is to a reference model."""
-    return Step(
+    return asking_step(
+        reference,
+        detect,
         kind="words",
         label=reference.label,
         function=f"{__name__}:build",
-        settings=target_settings(reference, detect),
-        inputs={**reference.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers", "unicode"),
+        settings={},
+        inputs={"examples": examples},
+        libraries=("unicode",),
         reads={"examples": TEXTS},
-        execution=target_execution(reference, detect),
     )
 
 

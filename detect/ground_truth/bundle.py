@@ -36,7 +36,7 @@ from inject.examples.example import (
     write_held_out,
 )
 from inject.files import write_text
-from inject.formats.folder import exporting
+from inject.formats.folder import exporting, file_facts
 from inject.stream.exposures import EXPOSURES_FILE
 from inject.tables import named_errors
 
@@ -81,35 +81,23 @@ def write_bundle(out: Path, described: Description, root: Path) -> BundleFacts:
         row.example_id for pool in pools.values() for part in pool for row in part if row.protected
     }
     with exporting(out) as folder:
-        for name in sorted(set().union(*(one.artifacts for one in described.models))):
-            (folder.path / name).mkdir(parents=True)
+        for name in sorted(described.artifacts):
+            (folder / name).mkdir(parents=True)
             for path in sorted((root / name).iterdir()):
                 if path.name in _leaves():
-                    _pack(path, folder.path / name / path.name, protected)
+                    _pack(path, folder / name / path.name, protected)
             if (root / name / EXAMPLES_FILE).is_file():
                 # Pools that are not scored say whom a shadow model saw, and nothing else.
-                _pack_pool(root / name, folder.path / name, whole=name not in scored)
-        folder.add_rest()
-        described = _with_files(described, folder.files)
-        values = {
-            "format": FORMAT,
-            "version": VERSION,
-            **described.model_dump(mode="json"),
-            "files": {name: facts.sha256 for name, facts in folder.files.items()},
-        }
-        content = digest(values)
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        text = json.dumps(
-            {**values, "content": content, "created": created}, indent=1, ensure_ascii=False
-        )
-        write_text(folder.path / HEADER, text)
+                _pack_pool(root / name, folder / name, whole=name not in scored)
+        content = _write_header(folder, described)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     ids = {row.example_id for rows, _ in pools.values() for row in rows}
     return BundleFacts(
         content=content,
         models=len(described.models),
         rows=len(ids),
         withheld=len(ids & protected),
-        size=sum(facts.bytes for facts in folder.files.values()) + len(text.encode()),
+        size=size,
     )
 
 
@@ -134,7 +122,7 @@ def read_bundle(path: Path) -> GroundTruth:
         {name: values[name] for name in Description.model_fields}
     )
     there = {name.rpartition("/")[0] for name in values["files"]}
-    if lacking := sorted(set().union(*(one.artifacts for one in described.models)) - there):
+    if lacking := sorted(described.artifacts - there):
         raise _wrong(f"{HEADER} lists no file of {', '.join(lacking)}", path)
     return read_ground_truth(described, path, withheld=True, content=values["content"])
 
@@ -191,16 +179,20 @@ def _check_size(path: Path) -> None:
         )
 
 
-def _with_files(described: Description, files: Collection[str]) -> Description:
-    """Return a description without inputs of which no file leaves."""
-    there = {name.rpartition("/")[0] for name in files}
-    models = [
-        one.model_copy(
-            update={"inputs": {name: of for name, of in one.inputs.items() if of in there}}
-        )
-        for one in described.models
-    ]
-    return described.model_copy(update={"models": tuple(models)})
+def _write_header(folder: Path, described: Description) -> str:
+    """Write `bundle.json`, without inputs of which no file leaves; return the digest of it all."""
+    facts = file_facts(folder)
+    there = {name.rpartition("/")[0] for name in facts}
+    values = described.model_dump(mode="json")
+    for model in values["models"]:
+        model["inputs"] = {name: of for name, of in model["inputs"].items() if of in there}
+    files = {name: one.sha256 for name, one in facts.items()}
+    values = {"format": FORMAT, "version": VERSION, **values, "files": files}
+    content = digest(values)
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    values |= {"content": content, "created": created}
+    write_text(folder / HEADER, json.dumps(values, indent=1, ensure_ascii=False))
+    return content
 
 
 @cache

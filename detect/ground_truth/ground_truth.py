@@ -94,6 +94,11 @@ class Description(_Record):
     provenance: Provenance
     models: tuple[ModelTables, ...]
 
+    @property
+    def artifacts(self) -> set[str]:
+        """The artifacts of all models."""
+        return set().union(*(one.artifacts for one in self.models))
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredModel:

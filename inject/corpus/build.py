@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inject.corpus.background.document import Document
-from inject.corpus.background.mixture import MixtureReport
+from inject.corpus.background.mixture import SourceReport
 from inject.corpus.corpus import (
     STARTS_FILE,
     TOKENIZER_FOLDER,
@@ -28,12 +28,15 @@ from inject.corpus.corpus import (
     write_facts,
 )
 from inject.corpus.parallel_tokenisation import (
-    TokenisedChunk,
+    LENGTHS_FILE,
+    TOKENS_FILE,
+    Chunk,
+    ChunkFacts,
     chunk_bytes,
+    chunk_folder,
     processes_for,
     tokenise_documents,
 )
-from inject.corpus.tokenised_chunks import ChunkFacts, ChunkFiles
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, token_dtype
 from inject.errors import InputError
@@ -60,7 +63,7 @@ def build_corpus(
     documents: Iterator[Document],
     tokenizer: "PreTrainedTokenizerBase",
     tokens: int,
-    mixture: MixtureReport | None = None,
+    report: Sequence[SourceReport] = (),
     on_progress: Callable[[int], None] | None = None,
     options: BuildOptions | None = None,
 ) -> CorpusFacts:
@@ -73,7 +76,7 @@ def build_corpus(
         documents: in the order of the stream; a few more than needed are drawn.
         tokenizer: encodes the texts; gives the end token.
         tokens: length of the stream, at least 1.
-        mixture: the report that `documents` fills; it becomes part of the facts.
+        report: what `documents` fills; it becomes part of the facts.
         on_progress: called with the number of tokens so far, after each shard.
         options: how the work is done; None for the defaults.
 
@@ -92,15 +95,13 @@ def build_corpus(
             documents,
             folder=folder,
             tokenizer=tokenizer,
-            end=end_token_id(tokenizer),
-            vocabulary=vocabulary,
             size=options.shard_bytes or chunk_bytes(tokens),
             processes=options.processes or processes_for(tokens),
-            mixture=mixture,
+            report=report,
         )
         with closing(chunks):
-            for chunk in chunks:
-                collected.add(chunk, ChunkFiles(folder))
+            for chunk, facts in chunks:
+                collected.add(chunk, facts, chunk_folder(folder, chunk.number))
                 if on_progress is not None:
                     on_progress(collected.n_tokens)
                 if collected.n_tokens == tokens:
@@ -109,7 +110,7 @@ def build_corpus(
         raise too_short(f"{collected.n_tokens:,}", len(collected.starts), tokens)
     np.save(out / STARTS_FILE, np.frombuffer(collected.starts, dtype=np.int64))
     tokenizer.save_pretrained(out / TOKENIZER_FOLDER)
-    facts = CorpusFacts(
+    corpus_facts = CorpusFacts(
         tokens=tokens,
         documents=len(collected.starts),
         vocabulary=vocabulary,
@@ -119,8 +120,8 @@ def build_corpus(
         shares=tuple(collected.shares[index] for index in sorted(collected.shares)),
         mixture=collected.mixture,
     )
-    write_facts(out, facts)
-    return facts
+    write_facts(out, corpus_facts)
+    return corpus_facts
 
 
 def too_short(held: str, documents: int, tokens: int) -> InputError:
@@ -145,34 +146,34 @@ class _Collected:
         self._limit = tokens
         self._element = np.dtype(token_dtype(vocabulary))
 
-    def add(self, chunk: TokenisedChunk, files: ChunkFiles) -> None:
+    def add(self, chunk: Chunk, facts: ChunkFacts, place: Path) -> None:
         """Take over a chunk's tokens, as far as the stream has room for them."""
-        lengths = files.lengths(chunk.facts.number)
+        lengths = np.load(place / LENGTHS_FILE, allow_pickle=False)
         starts = self.n_tokens + np.cumsum(lengths) - lengths
         used = (lengths > 0) & (starts < self._limit)
         self.starts.frombytes(starts[used].tobytes())
-        for place in np.flatnonzero(used):
-            document = chunk.documents[place]
+        for index in np.flatnonzero(used):
+            document = chunk.documents[index]
             share = self.shares.setdefault(document.source, SourceShare(source=document.source))
             share.documents += 1
-            share.tokens += int(min(lengths[place], self._limit - starts[place]))
-            share.bytes += document.bytes
+            share.tokens += int(min(lengths[index], self._limit - starts[index]))
+            share.bytes += len(document.text.encode())
         self.mixture = chunk.mixture
-        kept = min(chunk.facts.tokens, self._limit - self.n_tokens)
+        kept = min(facts.tokens, self._limit - self.n_tokens)
         if kept:
-            self._take(chunk.facts, files.tokens(chunk.facts.number), kept)
+            self._take(facts, place / TOKENS_FILE, kept)
 
     def _take(self, facts: ChunkFacts, source: Path, kept: int) -> None:
-        name = f"tokens-{len(self.shards):05d}.bin"
+        target = self._out / f"tokens-{len(self.shards):05d}.bin"
         digest = facts.sha256
         if kept == facts.tokens:
-            _link(source, self._out / name)
+            _link(source, target)
         else:
             with source.open("rb") as file:
                 data = file.read(kept * self._element.itemsize)
-            (self._out / name).write_bytes(data)
+            target.write_bytes(data)
             digest = hashlib.sha256(data).hexdigest()
-        self.shards.append(Shard(name, kept, digest))
+        self.shards.append(Shard(target.name, kept, digest))
         self.n_tokens += kept
 
 

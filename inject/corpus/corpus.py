@@ -1,25 +1,34 @@
 """A clean corpus on disk: its folder, the facts in it, and random access to its tokens.
 
 A corpus folder holds the token shards (`inject.corpus.tokens`), `docs.npy` (int64 document starts),
-`tokenizer/` and `corpus.json` (the facts). An imported one can refer to files of somebody else
-instead (`inject.corpus.imported_files`), and leave parts of them out (`inject.corpus.excluded`).
-`inject.corpus.build` writes one. Opening a corpus maps its files and reads none of the tokens.
+`tokenizer/` and `corpus.json` (the facts). `inject.corpus.build` writes one. Opening a corpus maps
+its files and reads none of the tokens.
+
+An imported one can refer to files of somebody else, and leave parts of them out
+(`inject.corpus.tokens`). The facts name them by SHA-256 and never by a path, so that a copy in
+another folder is the same corpus, and files that were moved are found where the experiment says
+they are. Where nobody says it (an export of an old run), the places of the import are tried.
+Whoever opens the corpus compares the content first. Cost: one reading of the files a process (about
+1 GB/s with the SHA instructions of recent processors), shared with that for the experiment's
+identity.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.excluded import Reader, SkippingReader, read_excluded
-from inject.corpus.imported_files import check_outside, shard_files
 from inject.corpus.tokenizer import load_tokenizer
-from inject.corpus.tokens import Shard, TokenReader, check_shard
+from inject.corpus.tokens import Shard, TokenReader, check_shard, read_excluded
+from inject.digest import digest, file_digest
 from inject.errors import InputError
+from inject.reading.unchanged import content_digest
+from inject.step import MANIFEST, Reading
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -27,6 +36,17 @@ if TYPE_CHECKING:
 FACTS_FILE = "corpus.json"
 STARTS_FILE = "docs.npy"
 TOKENIZER_FOLDER = "tokenizer"
+PLACES = "outside.json"
+"""In the corpus folder: where the files of an import lay."""
+
+TOKENS = Reading(facet="tokens")
+"""What steps read of a corpus: its tokens, not what it says of its sources and of what was left
+out. So an audit rule that drops no further document trains no model again."""
+OF_CORPUS: Mapping[str, str] = {"tokens": f"{__name__}:tokens"}
+"""The facets of a corpus, for `Step.facets`."""
+_REPORTS = ("mixture", "shares")
+"""What `corpus.json` says of the sources, which only the page reads."""
+
 PIECE, OVERLAP = 1 << 17, 1 << 13
 """A longer document is decoded in pieces that overlap by so many tokens, so that a file without
 document ends needs no more memory than a document."""
@@ -88,7 +108,7 @@ class Corpus:
     facts: CorpusFacts
     doc_starts: npt.NDArray[np.int64]
     """Token offsets at which documents begin, ascending from 0; shape [documents]."""
-    reader: Reader
+    reader: TokenReader
     files: tuple[Path, ...]
     """Where the shards lie, in the order of the stream."""
 
@@ -112,10 +132,7 @@ class Corpus:
         files = shard_files(path, facts.shards, outside)
         if not verified:
             check_outside(facts.shards, files)
-        reader: Reader = TokenReader(path, facts.shards, dtype=facts.dtype, outside=files)
-        excluded = read_excluded(path)
-        if excluded is not None:
-            reader = SkippingReader(reader, excluded)
+        reader = TokenReader(files, facts.shards, dtype=facts.dtype, excluded=read_excluded(path))
         if reader.n_tokens != facts.tokens:
             raise InputError(
                 f"the token files hold {reader.n_tokens:,} tokens that are part of the corpus, "
@@ -128,9 +145,9 @@ class Corpus:
 
     def __reduce__(
         self,
-    ) -> tuple[Callable[[Path, tuple[Path, ...]], "Corpus"], tuple[Path, tuple[Path, ...]]]:
+    ) -> tuple[Callable[[Path], "Corpus"], tuple[Path]]:
         # A worker process maps the files itself; the maps would travel as copies otherwise.
-        return (_reopened, (self.path, self.files))
+        return (partial(Corpus.open, outside=self.files, verified=True), (self.path,))
 
     @property
     def n_tokens(self) -> int:
@@ -152,28 +169,14 @@ class Corpus:
         """Id of the token after each document."""
         return self.facts.end_token
 
-    def verify(self, progress: Callable[[int], None] | None = None) -> None:
-        """Hash every token file and check every id; reads the whole corpus.
-
-        Args:
-            progress: called with the number of tokens so far, after each shard.
+    def verify(self) -> None:
+        """Hash every token file; reads the whole corpus.
 
         Raises:
-            InputError: a shard was changed since it was written, even at equal length; an id
-                lies outside the vocabulary. The shard is named.
+            InputError: a shard was changed since it was written, even at equal length; names it.
         """
-        position = 0
         for shard, file in zip(self.facts.shards, self.files, strict=True):
-            check_shard(
-                file,
-                shard,
-                dtype=self.facts.dtype,
-                vocabulary=self.facts.vocabulary,
-                position=position,
-            )
-            position += shard.tokens
-            if progress is not None:
-                progress(position)
+            check_shard(file, shard, dtype=self.dtype)
 
     def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         """Return tokens `start` (included) to `stop` (excluded), shape [stop - start].
@@ -182,10 +185,6 @@ class Corpus:
             IndexError: unless 0 <= start <= stop <= n_tokens.
         """
         return self.reader.read(start, stop)
-
-
-def _reopened(path: Path, files: tuple[Path, ...]) -> Corpus:
-    return Corpus.open(path, outside=files, verified=True)
 
 
 def read_facts(folder: Path) -> CorpusFacts:
@@ -214,6 +213,90 @@ def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
     if not fits or starts[0] != 0 or starts[-1] >= facts.tokens:
         raise InputError(f"document starts do not fit {FACTS_FILE}", where=str(path))
     return starts
+
+
+def write_places(folder: Path, files: Sequence[Path]) -> None:
+    """Write down where the files of an import lie."""
+    text = json.dumps([str(file) for file in files], indent=1, ensure_ascii=False)
+    (folder / PLACES).write_text(text + "\n", encoding="utf-8")
+
+
+def shard_files(
+    folder: Path, shards: Sequence[Shard], outside: Sequence[Path] | None
+) -> tuple[Path, ...]:
+    """Return where the shards lie, in the order of the stream.
+
+    Args:
+        folder: the corpus's.
+        shards: its shards.
+        outside: where those of somebody else lie; None for the places of the import.
+
+    Raises:
+        InputError: there are fewer files than shards, or the places cannot be read.
+    """
+    if not any(shard.outside for shard in shards):
+        return tuple(folder / shard.name for shard in shards)
+    files = _places(folder) if outside is None else list(outside)
+    if len(files) < len(shards):
+        raise InputError(
+            f"the import names {len(files)} token files, and the corpus was made from "
+            f"{len(shards)}",
+            where=str(folder),
+            hint="Name all files that were imported, in the same order.",
+        )
+    return tuple(files[: len(shards)])
+
+
+def check_outside(shards: Sequence[Shard], files: Sequence[Path]) -> None:
+    """Compare the files of somebody else with what was imported, by content.
+
+    Raises:
+        InputError: a file is gone or is another one; names it.
+    """
+    for shard, file in zip(shards, files, strict=True):
+        if not shard.outside:
+            continue
+        if not file.is_file():
+            raise InputError(
+                "the token file is not here any more",
+                where=str(file),
+                hint="Say in corpus.imported where it is now; its content decides, not its place.",
+            )
+        if content_digest(file) != shard.file_sha256:
+            raise InputError(
+                "the token file is not the one that was imported: its content changed since",
+                where=str(file),
+                hint="Bring the imported file back, or run again to import this one.",
+            )
+
+
+def _places(folder: Path) -> list[Path]:
+    path = folder / PLACES
+    try:
+        return [Path(str(name)) for name in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"cannot be read ({error})", where=str(path)) from error
+
+
+def tokens(folder: Path) -> str:
+    """Return the digest of what `TOKENS` names."""
+    facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
+    kept = {name: value for name, value in facts.items() if name not in _REPORTS}
+    # What else the files of an import hold, behind the tokens that are used, is no part of them.
+    kept["shards"] = [
+        {name: value for name, value in shard.items() if name != "file_sha256"}
+        for shard in facts["shards"]
+    ]
+    shards = {shard["name"] for shard in facts["shards"]}
+    files = {
+        name: file_digest(path)
+        for path in folder.rglob("*")
+        if path.is_file()
+        and (name := path.relative_to(folder).as_posix())
+        not in (FACTS_FILE, MANIFEST, PLACES, *shards)
+        and not name.startswith("overlaps.")
+    }
+    return digest({"facts": kept, "files": files})
 
 
 class DocumentPiece(NamedTuple):

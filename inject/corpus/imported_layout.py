@@ -18,7 +18,6 @@ from inject.errors import InputError, did_you_mean
 
 I64 = npt.NDArray[np.int64]
 
-_BLOCK = 1 << 20
 _UNSIGNED = {"<u2": "<u2", "<u4": "<u4", "<i2": "<u2", "<i4": "<u4"}
 
 
@@ -73,10 +72,10 @@ def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
     if path.is_file():
         return [path.resolve()]
     if path.is_dir():
-        found = sorted(file for file in path.rglob("*") if _visible(file, path))
+        named = sorted(file for file in path.rglob("*") if _visible(file, path))
     else:
-        found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
-    files = [file.resolve() for file in found if file.is_file() and file.suffix in suffixes]
+        named = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+    files = [file.resolve() for file in named if file.is_file() and file.suffix in suffixes]
     if files:
         return files
     raise InputError(
@@ -108,9 +107,9 @@ def token_files(imported: Mapping[str, Any] | None) -> tuple[Path, ...] | None:
 def megatron_indices(pattern: str) -> list[Path]:
     """Return the `.idx` files that a prefix, a folder or a glob names."""
     stem = pattern.removesuffix(".idx").removesuffix(".bin")
-    one = Path(f"{stem}.idx").expanduser()
-    if one.is_file():
-        return [one.resolve()]
+    index = Path(f"{stem}.idx").expanduser()
+    if index.is_file():
+        return [index.resolve()]
     return found_files(pattern.replace(".bin", ".idx"), ".idx", what="megatron")
 
 
@@ -122,14 +121,6 @@ def bin_of(index: Path) -> Path:
 def olmo_files(pattern: str) -> list[Path]:
     """Return the `.npy` files that a path, a folder or a glob names."""
     return found_files(pattern, ".npy", what="olmo")
-
-
-def ascending(starts: I64) -> bool:
-    """Return whether positions ascend strictly; read in blocks, so that they may be mapped."""
-    return all(
-        (np.diff(starts[first : first + _BLOCK + 1]) > 0).all()
-        for first in range(0, len(starts), _BLOCK)
-    )
 
 
 def size_of(path: Path) -> int:

@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
-from inject.hub.model_code import foreign_code, trusted_code
-from inject.hub.offline import UNRESOLVED
-from inject.hub.resolver import identity_commit
-from inject.hub.snapshot import CODE_FILES, TOKENIZER_FILES, fetch_snapshot
+from inject.hub.resolver import UNRESOLVED, identity_commit
+from inject.hub.snapshot import (
+    CODE_FILES,
+    TOKENIZER_FILES,
+    fetch_snapshot,
+    foreign_code,
+    trusted_code,
+)
 from inject.model_folder import tokenizer_class, tokenizer_files
 
 if TYPE_CHECKING:
@@ -38,8 +42,8 @@ def load_named_tokenizer(
                 allowed="a folder with tokenizer files, or an id of the hub",
             )
         wanted = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
-        found = fetch_snapshot(path_or_id, revision, wanted)
-        folder, commit = found.path, found.commit
+        snapshot = fetch_snapshot(path_or_id, revision, wanted)
+        folder, commit = snapshot.path, snapshot.commit
     trusted = {}
     if trust_remote_code:
         trusted = trusted_code(folder, name=path_or_id, commit=commit)
@@ -77,5 +81,5 @@ def tokenizer_identity(
             folder = fetch_snapshot(path_or_id, commit, TOKENIZER_FILES).path
     if trust_remote_code and commit != UNRESOLVED:
         code = foreign_code(folder, name=path_or_id, commit=commit)
-        identity |= {"code": code.identity()} if code else {}
+        identity |= {"code": code} if code else {}
     return identity

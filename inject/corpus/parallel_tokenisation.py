@@ -1,35 +1,37 @@
 """Documents in, finished chunks of tokens out, in the order of the documents.
 
-The documents are drawn by this process and cut into chunks by their bytes alone, so chunks do not
-depend on how many processes tokenise them, nor on what a killed build left behind. At most one
-chunk a process and one more are held. A finished chunk in the folder is used again when its texts
-are the same: a killed build loses at most one chunk a process.
+A chunk is a stretch of documents in the order of the stream. The documents are drawn by this
+process and cut into chunks by their bytes alone, so chunks do not depend on how many processes
+tokenise them, nor on what a killed build left behind. At most one chunk a process and one more are
+held. A chunk's tokens and the length of each of its documents lie in a sealed folder
+(`inject.sealed`), which names the digest of texts and tokenizer: a later build uses it again only
+for the same, and only where it is still what was written. So a killed build loses at most one
+chunk a process.
 """
 
 import hashlib
 import multiprocessing
 import os
+import shutil
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from inject.corpus.background.document import Document
-from inject.corpus.background.mixture import MixtureReport
-from inject.corpus.tokenised_chunks import (
-    Chunk,
-    ChunkFacts,
-    ChunkFiles,
-    Worker,
-    texts_digest,
-    tokenise,
-)
-from inject.corpus.tokenizer import encode_texts
+from inject.corpus.background.mixture import SourceReport, report_values
+from inject.corpus.tokenizer import encode_texts, encode_with, end_token_id, vocabulary_size
+from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, SpikeinError
+from inject.helper_processes import die_with_parent
+from inject.sealed import seal, whole
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -39,24 +41,37 @@ WORTH_PROCESSES = 64 << 20
 _BYTES_A_TOKEN = 4
 _LEAST_CHUNK, _MOST_CHUNK = 1 << 18, 1 << 26
 _CHUNKS = 32
+_BATCH_BYTES = 1 << 20
+TOKENS_FILE, LENGTHS_FILE = "chunk.bin", "lengths.npy"
+"""In a chunk's folder; lengths count the end token, and are 0 for a document without tokens."""
+
+Encode = Callable[[Sequence[str]], list[npt.NDArray[np.int64]]]
+"""From texts to the ids of each, with nothing added."""
 
 
-class DrawnDocument(NamedTuple):
-    """What is kept of a document while its chunk is tokenised."""
+class Chunk(NamedTuple):
+    """What a chunk is made from."""
 
-    place: str
-    source: int
-    bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class TokenisedChunk:
-    """A finished chunk, and the documents that it was made from."""
-
-    facts: ChunkFacts
-    documents: tuple[DrawnDocument, ...]
+    number: int
+    """Its place in the stream, from 0."""
+    digest: str
+    """Of texts and tokenizer."""
+    documents: tuple[Document, ...]
     mixture: tuple[dict[str, Any], ...]
     """What had been drawn from each source when the chunk was complete."""
+
+
+class ChunkFacts(NamedTuple):
+    """A finished chunk."""
+
+    digest: str
+    """Of texts and tokenizer."""
+    tokens: int
+    """End tokens included."""
+    sha256: str
+    """Of the token file."""
+    end_token_document: int | None
+    """The first document whose text holds the end token; the chunk is then of no use."""
 
 
 def chunk_bytes(tokens: int) -> int:
@@ -71,61 +86,59 @@ def processes_for(tokens: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def chunk_folder(folder: Path, number: int) -> Path:
+    """Return the folder of a chunk."""
+    return folder / f"chunk-{number:06d}"
+
+
+def finished_chunk(place: Path, digest: str) -> ChunkFacts | None:
+    """Return what is known of a chunk if it is whole, and of the texts of that digest."""
+    values = whole(place)
+    if values is None or values["digest"] != digest or values["end_token_document"] is not None:
+        return None
+    return ChunkFacts(**values)
+
+
 def tokenise_documents(
     documents: Iterator[Document],
     *,
     folder: Path,
     tokenizer: "PreTrainedTokenizerBase",
-    end: int,
-    vocabulary: int,
     size: int,
     processes: int,
-    mixture: MixtureReport | None,
-) -> Generator[TokenisedChunk, None, None]:
+    report: Sequence[SourceReport],
+) -> Generator[tuple[Chunk, ChunkFacts], None, None]:
     """Yield the chunks of a stream of documents in order, each tokenised into `folder`.
 
     Args:
         documents: in the order of the stream; drawn as they are needed, a few chunks ahead.
         folder: takes the chunks' files; may hold those of a killed build.
-        tokenizer: encodes the texts.
-        end: id put behind each document.
-        vocabulary: number of ids.
+        tokenizer: encodes the texts, and gives the id put behind each document.
         size: UTF-8 bytes from which a chunk is complete.
         processes: 1 tokenises in this process, with the tokenizer's own threads.
-        mixture: the report that `documents` fills.
+        report: what `documents` fills.
 
     Raises:
         InputError: as the documents.
         SpikeinError: a tokenising process died.
     """
-    files = ChunkFiles(folder)
+    end, vocabulary = end_token_id(tokenizer), vocabulary_size(tokenizer)
     backend = getattr(tokenizer, "backend_tokenizer", None)
     serialised = backend.to_str() if backend is not None else repr(tokenizer)
     digest = hashlib.sha256(f"{end} {vocabulary} {serialised}".encode()).hexdigest()
     # A tokenizer without a backend cannot be handed to another process as text.
     pool = _pool(serialised, processes) if processes > 1 and backend is not None else None
-
-    def here(chunk: Chunk) -> ChunkFacts:
-        return tokenise(
-            chunk,
-            files,
-            lambda texts: encode_texts(tokenizer, texts),
-            end=end,
-            vocabulary=vocabulary,
-        )
-
-    waiting: deque[tuple[Future[ChunkFacts] | ChunkFacts, _Cut]] = deque()
+    waiting: deque[tuple[Chunk, Future[ChunkFacts] | ChunkFacts]] = deque()
     with pool or nullcontext() as running:
         try:
-            for cut in _cut(documents, size, digest, mixture):
-                found = files.finished(cut.chunk.number, cut.chunk.digest)
-                if found is not None:
-                    waiting.append((found, cut))
-                elif running is None:
-                    waiting.append((here(cut.chunk), cut))
-                else:
-                    job = running.submit(Worker.tokenise, cut.chunk, str(folder), end, vocabulary)
-                    waiting.append((job, cut))
+            for chunk in _chunks(documents, size, digest, report):
+                place = chunk_folder(folder, chunk.number)
+                job: Future[ChunkFacts] | ChunkFacts | None = finished_chunk(place, chunk.digest)
+                texts = [document.text for document in chunk.documents]
+                work = place, chunk.digest, texts, end, vocabulary
+                if job is None and running is not None:
+                    job = running.submit(Worker.tokenise, *work)
+                waiting.append((chunk, job or tokenise(partial(encode_texts, tokenizer), *work)))
                 while len(waiting) > (processes if running is not None else 0):
                     yield _finished(*waiting.popleft())
             while waiting:
@@ -136,58 +149,93 @@ def tokenise_documents(
                 running.shutdown(cancel_futures=True)
 
 
-class _Cut(NamedTuple):
-    chunk: Chunk
-    documents: tuple[DrawnDocument, ...]
-    mixture: tuple[dict[str, Any], ...]
-
-
-def _cut(
-    documents: Iterator[Document], size: int, digest: str, mixture: MixtureReport | None
-) -> Iterator[_Cut]:
+def _chunks(
+    documents: Iterator[Document], size: int, digest: str, report: Sequence[SourceReport]
+) -> Iterator[Chunk]:
     """Cut documents into chunks of at least `size` bytes, the last one smaller."""
     number, held = 0, 0
-    texts: list[str] = []
-    drawn: list[DrawnDocument] = []
+    state = hashlib.sha256(digest.encode())
+    drawn: list[Document] = []
 
-    def cut() -> _Cut:
-        return _Cut(
-            Chunk(number, tuple(texts), texts_digest(texts, digest)),
-            tuple(drawn),
-            tuple(mixture.plain()) if mixture else (),
-        )
+    def cut() -> Chunk:
+        return Chunk(number, state.hexdigest(), tuple(drawn), tuple(report_values(report)))
 
     for document in documents:
-        count = len(document.text.encode())
-        texts.append(document.text)
-        drawn.append(DrawnDocument(document.place, document.source, count))
-        held += count
+        encoded = document.text.encode()
+        state.update(len(encoded).to_bytes(8, "little"))
+        state.update(encoded)
+        drawn.append(document)
+        held += len(encoded)
         if held >= size:
             yield cut()
-            number, held, texts, drawn = number + 1, 0, [], []
-    if texts:
+            number, held, drawn = number + 1, 0, []
+            state = hashlib.sha256(digest.encode())
+    if drawn:
         yield cut()
 
 
-def _finished(job: "Future[ChunkFacts] | ChunkFacts", cut: _Cut) -> TokenisedChunk:
-    if isinstance(job, ChunkFacts):
-        facts = job
-    else:
-        try:
-            facts = job.result()
-        except BrokenProcessPool as error:
-            raise SpikeinError(
-                f"a tokenising process died at chunk {cut.chunk.number}, after "
-                f"{cut.documents[0].place}; the system may have been out of memory. Finished "
-                "chunks are kept: run again, with fewer processes if it happens again."
-            ) from error
+def _finished(chunk: Chunk, job: Future[ChunkFacts] | ChunkFacts) -> tuple[Chunk, ChunkFacts]:
+    try:
+        facts = job if isinstance(job, ChunkFacts) else job.result()
+    except BrokenProcessPool as error:
+        raise SpikeinError(
+            f"a tokenising process died at chunk {chunk.number}, after "
+            f"{chunk.documents[0].place}; the system may have been out of memory. Finished "
+            "chunks are kept: run again, with fewer processes if it happens again."
+        ) from error
     if facts.end_token_document is not None:
         raise InputError(
             "the tokenizer turns text of this document into its end token",
-            where=cut.documents[facts.end_token_document].place,
+            where=chunk.documents[facts.end_token_document].place,
             hint="Remove the document, or use another tokenizer.",
         )
-    return TokenisedChunk(facts=facts, documents=cut.documents, mixture=cut.mixture)
+    return chunk, facts
+
+
+def tokenise(
+    encode: Encode, place: Path, digest: str, texts: Sequence[str], end: int, vocabulary: int
+) -> ChunkFacts:
+    """Tokenise a chunk, and write its folder in place of what is there.
+
+    Args:
+        encode: encodes texts.
+        place: the chunk's folder.
+        digest: of texts and tokenizer.
+        texts: of its documents.
+        end: id put behind each document.
+        vocabulary: number of ids, which fixes the width of the file.
+    """
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    dtype = token_dtype(vocabulary)
+    lengths = np.zeros(len(texts), dtype=np.int64)
+    end_token_document = None
+    state = hashlib.sha256()
+    with (place / TOKENS_FILE).open("wb") as file:
+        for start, stop in _batches(texts):
+            for index, ids in enumerate(encode(texts[start:stop]), start):
+                if len(ids) == 0:
+                    continue
+                if end_token_document is None and (ids == end).any():
+                    end_token_document = index
+                data = np.append(ids, end).astype(dtype).tobytes()
+                state.update(data)
+                file.write(data)
+                lengths[index] = len(ids) + 1
+    np.save(place / LENGTHS_FILE, lengths)
+    facts = ChunkFacts(digest, int(lengths.sum()), state.hexdigest(), end_token_document)
+    seal(place, facts._asdict())
+    return facts
+
+
+def _batches(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Cut a chunk into batches of about a MiB, which bounds what the encoder holds at once."""
+    start, size = 0, 0
+    for stop, text in enumerate(texts, 1):
+        size += len(text)
+        if size >= _BATCH_BYTES or stop == len(texts):
+            yield start, stop
+            start, size = stop, 0
 
 
 def _pool(serialised: str, processes: int) -> AbstractContextManager[ProcessPoolExecutor]:
@@ -198,3 +246,27 @@ def _pool(serialised: str, processes: int) -> AbstractContextManager[ProcessPool
         initializer=Worker.start,
         initargs=(serialised, os.getpid()),
     )
+
+
+class Worker:
+    """What a tokenising process holds: the tokenizer, taken from its text form once."""
+
+    encode: Encode
+
+    @classmethod
+    def start(cls, serialised: str, parent: int) -> None:
+        """Load the tokenizer; runs once in each process."""
+        # A runner that is killed cannot end its helpers, which would wait for work for ever.
+        die_with_parent(parent)
+        # One process a core: threads inside each would only be in each other's way.
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        from tokenizers import Tokenizer
+
+        cls.encode = partial(encode_with, Tokenizer.from_str(serialised))
+
+    @classmethod
+    def tokenise(
+        cls, place: Path, digest: str, texts: Sequence[str], end: int, vocabulary: int
+    ) -> ChunkFacts:
+        """Tokenise one chunk."""
+        return tokenise(cls.encode, place, digest, texts, end, vocabulary)

@@ -85,7 +85,9 @@ def text_room(context: int, separations: Sequence[Separation], tokenizer: Any) -
     Raises:
         InputError: as `separators_for`, or when the separators leave no room.
     """
-    widest = max((separators_for(one, tokenizer).tokens for one in separations), default=0)
+    widest = max(
+        (separators_for(separation, tokenizer).tokens for separation in separations), default=0
+    )
     if widest >= context:
         raise InputError(
             f"separators of {widest} tokens leave no room in a window of {context}",

@@ -147,8 +147,8 @@ def encode_with(
     backend: Any, texts: Sequence[str], *, added: bool = False
 ) -> list[npt.NDArray[np.int64]]:
     """Return the ids of each text by a `tokenizers.Tokenizer`; as `encode_texts`."""
-    found = _encodings(backend, texts, "encode_batch_fast", added)
-    return [np.array(whole.ids, dtype=np.int64) for _, whole in found]
+    encodings = _encodings(backend, texts, "encode_batch_fast", added)
+    return [np.array(whole.ids, dtype=np.int64) for _, whole in encodings]
 
 
 def encode_with_offsets(
@@ -166,13 +166,13 @@ def encode_with_offsets(
             where="model.tokenizer",
             allowed="a fast tokenizer, one with a tokenizer.json",
         )
-    found = []
+    encoded = []
     for plain, whole in _encodings(backend, texts, "encode_batch", added):
         offsets = np.full((len(whole.ids), 2), -1, dtype=np.int32)
         own = np.array(whole.special_tokens_mask) == 0
         offsets[own] = np.array(plain.offsets, dtype=np.int32).reshape(-1, 2)
-        found.append(EncodedText(np.array(whole.ids, dtype=np.int64), offsets))
-    return found
+        encoded.append(EncodedText(np.array(whole.ids, dtype=np.int64), offsets))
+    return encoded
 
 
 def encode_chat(
@@ -224,15 +224,17 @@ def _encodings(
         number for number, token in backend.get_added_tokens_decoder().items() if token.special
     }
     with _plain_text(backend) as processor:
-        found = list(getattr(backend, encode)(list(texts), add_special_tokens=False))
-        forged = [row for row, one in enumerate(found) if not special.isdisjoint(one.ids)]
+        plain = list(getattr(backend, encode)(list(texts), add_special_tokens=False))
+        forged = [row for row, encoding in enumerate(plain) if not special.isdisjoint(encoding.ids)]
         if forged:
             letters = _without_special_pieces(backend.to_str())
             again = getattr(letters, encode)([texts[row] for row in forged])
             for row, encoding in zip(forged, again, strict=True):
-                found[row] = encoding
+                plain[row] = encoding
         backend.post_processor = processor
-        return [(one, backend.post_process(one, None, True) if added else one) for one in found]
+        if not added:
+            return list(zip(plain, plain, strict=True))
+        return [(encoding, backend.post_process(encoding, None, True)) for encoding in plain]
 
 
 @lru_cache(maxsize=4)

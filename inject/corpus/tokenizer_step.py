@@ -30,8 +30,8 @@ def tokenizer_step(
             "seed": seed,
         },
         libraries=("tokenizers",),
-        code=tuple(place for one in sources for place in source_code(one)),
-        execution={"sources": [plain(one) for one in sources]},
+        code=tuple(place for source in sources for place in source_code(source)),
+        execution={"sources": [plain(source) for source in sources]},
     )
 
 

@@ -102,21 +102,12 @@ def example_id(text: str) -> str:
     return text_digest(text)[:16]
 
 
+_SPAN = pa.struct([("name", pa.string()), ("start", pa.int32()), ("stop", pa.int32())])
 SCHEMA = pa.schema(
     [
-        ("example_id", pa.string()),
-        ("dataset", pa.string()),
-        ("source_id", pa.string()),
-        ("group", pa.string()),
-        ("stratum", pa.string()),
-        ("fields", pa.string()),
-        ("text", pa.string()),
-        (
-            "spans",
-            pa.list_(
-                pa.struct([("name", pa.string()), ("start", pa.int32()), ("stop", pa.int32())])
-            ),
-        ),
+        *((name, pa.string()) for name in ("example_id", "dataset", "source_id", "group")),
+        *((name, pa.string()) for name in ("stratum", "fields", "text")),
+        ("spans", pa.list_(_SPAN)),
         ("paraphrases", pa.list_(pa.string())),
         ("protected", pa.bool_()),
         ("side", pa.string()),
@@ -129,21 +120,9 @@ def examples_table(examples: Iterable[Example]) -> pa.Table:
     """Return examples as a table (columns as in `SCHEMA`; `fields` as JSON)."""
     rows = [
         {
-            "example_id": example.example_id,
-            "dataset": example.dataset,
-            "source_id": example.source_id,
-            "group": example.group,
-            "stratum": example.stratum,
+            **vars(example),
             "fields": json.dumps(example.fields, ensure_ascii=False, sort_keys=True),
-            "text": example.text,
-            "spans": [
-                {"name": name, "start": span.start, "stop": span.stop}
-                for name, span in example.spans.items()
-            ],
-            "paraphrases": list(example.paraphrases),
-            "protected": example.protected,
-            "side": example.side,
-            "split": example.split,
+            "spans": [{"name": name, **span._asdict()} for name, span in example.spans.items()],
         }
         for example in examples
     ]
@@ -184,20 +163,14 @@ def examples_of(table: pa.Table) -> list[Example]:
     """Return the examples of a table with the columns of `SCHEMA`, in the same order."""
     return [
         Example(
-            example_id=row["example_id"],
-            dataset=row["dataset"],
-            source_id=row["source_id"],
-            group=row["group"],
-            stratum=row["stratum"],
-            fields=json.loads(row["fields"]),
-            text=row["text"],
-            spans={span["name"]: Span(span["start"], span["stop"]) for span in row["spans"]},
-            paraphrases=tuple(row["paraphrases"]),
-            protected=row["protected"],
-            side=row["side"],
-            split=row["split"],
+            **{
+                **row,
+                "fields": json.loads(row["fields"]),
+                "spans": {span["name"]: Span(span["start"], span["stop"]) for span in row["spans"]},
+                "paraphrases": tuple(row["paraphrases"]),
+            }
         )
-        for row in table.to_pylist()
+        for row in table.select(SCHEMA.names).to_pylist()
     ]
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,10 @@ from inject.examples.example import (
     write_held_out,
     write_losses,
 )
-from inject.examples.held_out import HeldOutRequest, draw_held_out
-from inject.examples.length_filter import (
-    LengthFiltered,
-    LengthRules,
-    filter_by_length,
-    length_error,
-)
-from inject.examples.load import load_examples
+from inject.examples.load import LengthRules, filter_by_length, length_error, load_examples
 from inject.examples.membership import split_members
 from inject.examples.parts import OF_EXAMPLES
-from inject.examples.pool import PoolRequest, usable_rows
+from inject.examples.pool import PoolRequest, draw_held_out, usable_rows
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
@@ -99,8 +92,6 @@ def build(context: StepContext) -> None:
         policy=pool.long_examples,
     )
     requests: list[PoolRequest] = []
-    further: list[HeldOutRequest] = []
-    filtered: dict[str, LengthFiltered] = {}
     losses: list[RowLoss] = []
     reports: dict[str, dict[str, Any]] = {}
     for done, contaminant in enumerate(contaminants):
@@ -112,22 +103,15 @@ def build(context: StepContext) -> None:
         ):
             loaded = load_examples(contaminant, seed=seed)
         suitable = filter_by_length(loaded.examples, encoder, rules)
-        filtered[contaminant.name] = suitable
+        behind = filter_by_length(loaded.further, encoder, rules, besides=suitable.examples)
         requests.append(
             PoolRequest(
                 examples=suitable.examples,
                 members=contaminant.members,
                 nonmembers=contaminant.nonmembers,
                 stratify=contaminant.stratify,
-            )
-        )
-        behind = filter_by_length(loaded.further, encoder, rules, besides=suitable.examples)
-        further.append(
-            HeldOutRequest(
-                dataset=contaminant.name,
-                rows=[*suitable.examples, *behind.examples],
-                wanted=contaminant.held_out,
-                stratify=contaminant.stratify,
+                held_out=contaminant.held_out,
+                further=behind.examples,
             )
         )
         losses += [*loaded.losses, *suitable.losses, *behind.losses]
@@ -146,35 +130,27 @@ def build(context: StepContext) -> None:
     examples: list[Example] = []
     usable = usable_rows(requests, near_duplicate=pool.near_duplicate, seed=seed)
     for (name, report), one in zip(reports.items(), usable, strict=True):
-        try:
-            membership = split_members(one, tune_share=settings["tune_share"], seed=seed)
-        except InputError as error:
-            raise length_error(error, filtered[name], name=name, rules=rules) from error
-        examples.extend(membership.examples)
         losses += one.losses
         own = [loss for loss in losses if loss.dataset == name]
+        try:
+            sided, drawn = split_members(one, tune_share=settings["tune_share"], seed=seed)
+        except InputError as error:
+            raise length_error(error, own, name=name, rules=rules) from error
+        examples += sided
         report |= {
             "considered": one.considered,
             "losses": dict(Counter(loss.loss for loss in own)),
             Loss.CUT_BEFORE_ANSWER: [
                 loss.source_id for loss in own if loss.loss == Loss.CUT_BEFORE_ANSWER
             ],
-            "strata": membership.drawn.strata,
-            "strata_pooled": {
-                "strata": membership.drawn.pooled_strata,
-                "rows": membership.drawn.pooled_rows,
-            },
+            "strata": drawn.strata,
+            "strata_pooled": {"strata": drawn.pooled_strata, "rows": drawn.pooled_rows},
         }
-    held_out = draw_held_out(further, examples, near_duplicate=pool.near_duplicate, seed=seed)
+    held_out = draw_held_out(requests, examples, near_duplicate=pool.near_duplicate, seed=seed)
     write_examples(context.out, examples)
     write_held_out(context.out, [row for rows in held_out for row in rows])
     write_losses(context.out, losses)
-    write_pool_reports(context.out, reports)
-
-
-def write_pool_reports(folder: Path, reports: Mapping[str, Any]) -> None:
-    """Write what became of each dataset's rows into the folder of a pool."""
-    (folder / REPORTS_FILE).write_text(json.dumps(reports, indent=1))
+    (context.out / REPORTS_FILE).write_text(json.dumps(reports, indent=1))
 
 
 def read_pool_reports(folder: Path) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ Cost: one pass over the members, and one keyed number a group.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -68,13 +68,12 @@ class MemberSelection(Settings):
         Raises:
             InputError: as `listed_ids`.
         """
-        listed = listed_ids(self, where=where)
-        found: dict[str, Any] = {name: getattr(self, name) for name in self.given}
-        if listed is not None:
-            found["ids"] = tuple(one.value for one in listed)
+        rules = {name: getattr(self, name) for name in self.given}
+        if self.ids is not None:
+            rules["ids"] = tuple(listed_ids(self, where=where) or ())
         return {
             name: sorted(value) if isinstance(value, tuple) else value
-            for name, value in found.items()
+            for name, value in rules.items()
         }
 
     def label(self) -> str:
@@ -105,19 +104,11 @@ class RetainSet(MemberSelection):
     """Which of the members outside of the forget set are held on to; without a rule, all."""
 
 
-class ListedId(NamedTuple):
-    """An id that a user listed."""
-
-    value: str
-    where: str
-    """Its place: a file and its line, or a key of the experiment file."""
-
-
-def listed_ids(selection: MemberSelection, *, where: str) -> list[ListedId] | None:
-    """Return the ids that a selection lists, from its file where it names one; None without any.
+def listed_ids(selection: MemberSelection, *, where: str) -> dict[str, str] | None:
+    """Return the ids that a selection lists, each with its place; None where it lists none.
 
     Args:
-        selection: the rules.
+        selection: the rules; their ids may stand in a file.
         where: the key of the selection, such as `unlearning.forget`.
 
     Raises:
@@ -126,7 +117,7 @@ def listed_ids(selection: MemberSelection, *, where: str) -> list[ListedId] | No
     if selection.ids is None:
         return None
     if isinstance(selection.ids, tuple):
-        return [ListedId(one, f"{where}.ids.{number}") for number, one in enumerate(selection.ids)]
+        return {name: f"{where}.ids.{number}" for number, name in enumerate(selection.ids)}
     path = Path(selection.ids)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -137,19 +128,14 @@ def listed_ids(selection: MemberSelection, *, where: str) -> list[ListedId] | No
             where=str(path),
             allowed="a list of ids, or the path of a text file with one id a line",
         ) from error
-    found = [
-        ListedId(line.strip(), f"{path}:{number}")
-        for number, line in enumerate(lines, start=1)
-        if line.strip()
-    ]
-    if not found:
+    listed: dict[str, str] = {}
+    for number, name in enumerate(map(str.strip, lines), start=1):
+        place = f"{path}:{number}"
+        if name and listed.setdefault(name, place) != place:
+            raise InputError(f"{name!r} stands at {listed[name]} already", where=place)
+    if not listed:
         raise InputError(f"{where}.ids: the file lists no id", where=str(path))
-    first: dict[str, ListedId] = {}
-    for one in found:
-        before = first.setdefault(one.value, one)
-        if before is not one:
-            raise InputError(f"{one.value!r} stands at {before.where} already", where=one.where)
-    return found
+    return listed
 
 
 def forgotten_rows(pool: Sequence[Example], seen: Sequence[Example]) -> list[Example]:
@@ -213,21 +199,6 @@ def select_members(
     return frozenset(found)
 
 
-def require_some_left(members: Sequence[Example], forgotten: Iterable[str], *, where: str) -> None:
-    """Refuse a forget set that holds every member.
-
-    Raises:
-        InputError: nobody would be left to train the retrained model on.
-    """
-    if {one.example_id for one in members} <= set(forgotten):
-        raise InputError(
-            f"{where}: all {len(members)} members would be forgotten; the model that never saw "
-            "them is the clean twin",
-            where=where,
-            hint="Select fewer, or set twins.clean to true to compare with the clean twin.",
-        )
-
-
 def _by_names(members: Sequence[Example], selection: MemberSelection, where: str) -> list[Example]:
     """Return the members of the named datasets and groups."""
     chosen = list(members)
@@ -250,28 +221,28 @@ def _by_names(members: Sequence[Example], selection: MemberSelection, where: str
     return chosen
 
 
-def _members_listed(members: Sequence[Example], listed: Sequence[ListedId], where: str) -> set[str]:
+def _members_listed(members: Sequence[Example], listed: Mapping[str, str], where: str) -> set[str]:
     """Return the example_id of each listed member, found by that or by the id of its row."""
     by_name: dict[str, dict[str, Example]] = defaultdict(dict)
     for one in members:
         by_name[one.example_id][one.example_id] = one
         by_name[one.source_id][one.example_id] = one
     found: set[str] = set()
-    for given in listed:
-        rows = by_name.get(given.value, {})
+    for name, place in listed.items():
+        rows = by_name.get(name, {})
         if not rows:
             raise InputError(
-                f"{where}.ids: {given.value!r} is not among the {len(members)} members."
-                f"{did_you_mean(given.value, by_name)}",
-                where=given.where,
+                f"{where}.ids: {name!r} is not among the {len(members)} members."
+                f"{did_you_mean(name, by_name)}",
+                where=place,
                 hint="Give the example_id or the row's own id of members, as examples.parquet "
                 "has them; who is a member is drawn anew with each seed.",
             )
         if len(rows) > 1:
             datasets = ", ".join(sorted({row.dataset for row in rows.values()}))
             raise InputError(
-                f"{where}.ids: {given.value!r} is the id of {len(rows)} members ({datasets})",
-                where=given.where,
+                f"{where}.ids: {name!r} is the id of {len(rows)} members ({datasets})",
+                where=place,
                 hint="Give their example_id, which is unique.",
             )
         found |= rows.keys()
@@ -288,14 +259,14 @@ def _require_whole_groups(members: Sequence[Example], chosen: set[str], where: s
         if outside and len(outside) < len(rows):
             inside = [row.source_id for row in rows if row.example_id in chosen]
             raise InputError(
-                f"{where}: the group {group!r} of {dataset} would be split: {_some(inside)} in "
-                f"the selection, {_some(outside)} outside of it; rows of a group share a passage",
+                f"{where}: the group {group!r} of {dataset} would be split: {_first(inside)} in "
+                f"the selection, {_first(outside)} outside of it; rows of a group share a passage",
                 where=where,
                 hint="Select all of its rows or none; `groups` selects whole groups by name.",
             )
 
 
-def _some(names: Sequence[str]) -> str:
+def _first(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 

@@ -45,23 +45,19 @@ class DrawnSides:
     """Usable rows in them."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DatasetMembership:
-    """The examples of one dataset with their sides and splits."""
-
-    examples: tuple[Example, ...]
-    """Members first, each side in keyed order."""
-    usable: UsableRows
-    drawn: DrawnSides
-
-
-def split_members(usable: UsableRows, *, tune_share: float, seed: int) -> DatasetMembership:
+def split_members(
+    usable: UsableRows, *, tune_share: float, seed: int
+) -> tuple[list[Example], DrawnSides]:
     """Draw the two sides of one dataset, and the tune and test split of each.
 
     Args:
         usable: its rows, and what is wanted.
         tune_share: share of each side's rows whose groups go to the `tune` split.
         seed: the experiment's seed.
+
+    Returns:
+        The examples with their sides and splits, members first, each side in keyed order; and how
+        the sides were drawn.
 
     Raises:
         InputError: when the rows do not suffice, saying how many there are and why.
@@ -89,7 +85,7 @@ def split_members(usable: UsableRows, *, tune_share: float, seed: int) -> Datase
     for side, inside in drawn.sides.items():
         splits = draw_splits(inside, side=side, tune_share=tune_share, seed=seed)
         examples += [replace(row, side=side, split=splits[row.example_id]) for row in inside]
-    return DatasetMembership(examples=tuple(examples), usable=usable, drawn=drawn)
+    return examples, drawn
 
 
 def draw_sides(

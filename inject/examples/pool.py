@@ -1,9 +1,17 @@
-"""The rows that members and non-members can be drawn from: near-duplicates are dropped first.
+"""The rows that sides are drawn from, less near-duplicates, and the rows that are held out.
 
 Of near-duplicates only one row stays, inside a dataset across its groups and between datasets, so
 no text can stand on both sides. Which row stays is decided by keys, never by content. Another
 dataset can change which rows of a dataset remain, where the two share near-duplicates, and moves
 nothing else. `inject.examples.membership` draws the two sides from what remains.
+
+Held-out rows no model sees and nobody scores: detectors take shots, calibration and populations
+from them. They are drawn after both sides, from the rows that share no group and no text with a
+scored row of any dataset and are no near-duplicate of one: asking for them moves no member and no
+non-member. Of near-duplicates among them one stays, decided by keys. Each row that is left has the
+same chance, the share of each stratum rounded at random, so non-members and held-out rows differ in
+nothing but what the exclusion of whole groups brings: where groups are large and few rows to spare,
+held-out rows come from smaller groups.
 
 Two texts are near-duplicates when the Jaccard similarity of their sets of word 3-grams (single
 words for shorter texts) reaches a threshold; `inject.words` says what a word is. All pairs are
@@ -12,8 +20,8 @@ pool; 2,000 texts of 80 words take about a second.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +29,7 @@ import xxhash
 from scipy.sparse import csr_array
 
 from inject import keyed
+from inject.errors import InputError
 from inject.examples.example import Example, Loss, RowLoss
 from inject.examples.random_rounding import round_table
 from inject.examples.strata import Stratum, dataset_generator, keyed_strata
@@ -29,11 +38,12 @@ from inject.words import run_stops, words_of
 # Only this many times the rows asked for are compared, unless too few of them are left: a pool of
 # 10,000 rows from which 400 are drawn needs no 10**8 comparisons.
 _CANDIDATES = 4
+_CANDIDATE_DRAW, _FINAL_DRAW = 0, 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolRequest:
-    """How many members and non-members are drawn from which rows of one dataset."""
+    """How many rows of one dataset are drawn for what."""
 
     examples: Sequence[Example]
     """Rows of one dataset, texts distinct."""
@@ -42,12 +52,11 @@ class PoolRequest:
     nonmembers: int
     """Rows wanted on the non-member side."""
     stratify: bool = True
-    """Draw both sides in equal shares from each stratum."""
-
-    @property
-    def wanted(self) -> int:
-        """Rows wanted on both sides."""
-        return self.members + self.nonmembers
+    """Draw in equal shares from each stratum."""
+    held_out: int = 0
+    """Rows held out."""
+    further: Sequence[Example] = ()
+    """Rows that can be held out, but are on no side."""
 
     @property
     def dataset(self) -> str:
@@ -57,13 +66,13 @@ class PoolRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class UsableRows:
-    """The rows of one dataset that sides can be drawn from."""
+    """The rows of one dataset that can be drawn from."""
 
     request: PoolRequest
     rows: Sequence[Example]
     considered: int
     """Rows looked at, before near-duplicates were dropped."""
-    losses: tuple[RowLoss, ...]
+    losses: tuple[RowLoss, ...] = ()
     """Rows dropped for near-duplicates in their own dataset and in others."""
 
 
@@ -80,26 +89,34 @@ def usable_rows(
     """
     if near_duplicate is None:
         return [
-            UsableRows(
-                request=one,
-                rows=one.examples,
-                considered=len(one.examples),
-                losses=(),
-            )
-            for one in requests
+            UsableRows(request=request, rows=request.examples, considered=len(request.examples))
+            for request in requests
         ]
-    counts = [min(_CANDIDATES * one.wanted, len(one.examples)) for one in requests]
+    return _enough(
+        [request.members + request.nonmembers for request in requests],
+        [len(request.examples) for request in requests],
+        lambda counts: _compared(requests, counts, near_duplicate, seed),
+    )
+
+
+def _enough(
+    wanted: Sequence[int],
+    available: Sequence[int],
+    look_at: Callable[[Sequence[int]], list[UsableRows]],
+) -> list[UsableRows]:
+    """Return what is usable of so many rows of each dataset as leave enough of them."""
+    counts = [min(_CANDIDATES * rows, most) for rows, most in zip(wanted, available, strict=True)]
     while True:
-        found = _compared(requests, counts, near_duplicate, seed)
+        usable = look_at(counts)
         short = [
             number
-            for number, one in enumerate(found)
-            if len(one.rows) < one.request.wanted and one.considered < len(one.request.examples)
+            for number, one in enumerate(usable)
+            if len(one.rows) < wanted[number] and counts[number] < available[number]
         ]
         if not short:
-            return found
+            return usable
         for number in short:
-            counts[number] = min(2 * counts[number], len(requests[number].examples))
+            counts[number] = min(2 * counts[number], available[number])
 
 
 def _compared(
@@ -111,12 +128,12 @@ def _compared(
     left, across = _without_cross_dataset_duplicates([rows for rows, _ in single], threshold, seed)
     return [
         UsableRows(
-            request=one,
+            request=request,
             rows=left[number],
             considered=len(pools[number]),
             losses=(*single[number][1], *across[number]),
         )
-        for number, one in enumerate(requests)
+        for number, request in enumerate(requests)
     ]
 
 
@@ -162,38 +179,155 @@ def _without_cross_dataset_duplicates(
     pools: list[list[Example]], threshold: float, seed: int
 ) -> tuple[list[list[Example]], list[list[RowLoss]]]:
     """Drop rows until none is similar to one of another dataset; by key, which of them."""
-    rows = [(number, row) for number, pool in enumerate(pools) for row in pool]
-    similar: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    found: list[NearDuplicatePair] = []
+    rows = [row for pool in pools for row in pool]
+    similar: Mapping[int, Mapping[int, float]] = {}
     if len(pools) > 1:
-        found = near_duplicate_pairs([row.text for _, row in rows], threshold=threshold)
-    for pair in found:
-        if rows[pair.first][0] != rows[pair.second][0]:
-            similar[pair.first].append((pair.second, pair.similarity))
-            similar[pair.second].append((pair.first, pair.similarity))
-    names = [f"{rows[place][1].dataset}\n{rows[place][1].example_id}" for place in similar]
+        similar = _alike(rows, threshold, lambda one, other: one.dataset != other.dataset)
+    names = [f"{rows[place].dataset}\n{rows[place].example_id}" for place in similar]
     words = keyed.words(seed, keyed.Stream.NEAR_DUPLICATE, keyed.item_keys(names)).tolist()
-    gone: set[int] = set()
     kept: set[int] = set()
-    across: list[list[RowLoss]] = [[] for _ in pools]
+    dropped: dict[int, RowLoss] = {}
     for _, _, place in sorted(zip(words, names, similar, strict=True)):
-        twin = next((pair for pair in similar[place] if pair[0] in kept), None)
+        twin = next((other for other in similar[place] if other in kept), None)
         if twin is None:
             kept.add(place)
             continue
-        gone.add(place)
-        number, row = rows[place]
-        across[number].append(_loss(row, Loss.NEAR_DUPLICATE_ACROSS, rows[twin[0]][1], twin[1]))
-    left: list[list[Example]] = [[] for _ in pools]
-    for place, (number, row) in enumerate(rows):
-        if place not in gone:
-            left[number].append(row)
+        loss, alike = Loss.NEAR_DUPLICATE_ACROSS, similar[place][twin]
+        dropped[place] = _loss(rows[place], loss, rows[twin], alike)
+    places = iter(range(len(rows)))
+    left = [[row for row in pool if next(places) not in dropped] for pool in pools]
+    datasets = [pool[0].dataset if pool else "" for pool in pools]
+    across = [[loss for loss in dropped.values() if loss.dataset == one] for one in datasets]
     return left, across
+
+
+def _alike(
+    rows: Sequence[Example], threshold: float, apart: Callable[[Example, Example], bool]
+) -> dict[int, dict[int, float]]:
+    """Return the similar rows of each row that has any, by place, among those that are apart."""
+    similar: dict[int, dict[int, float]] = defaultdict(dict)
+    for first, second, similarity in near_duplicate_pairs(
+        [row.text for row in rows], threshold=threshold
+    ):
+        if apart(rows[first], rows[second]):
+            similar[first][second] = similar[second][first] = similarity
+    return dict(similar)
 
 
 def _loss(dropped: Example, loss: Loss, kept: Example, similarity: float) -> RowLoss:
     like = f"{kept.dataset} {kept.source_id}"
     return RowLoss(dropped.dataset, dropped.source_id, loss, like, similarity)
+
+
+def draw_held_out(
+    requests: Sequence[PoolRequest],
+    scored: Sequence[Example],
+    *,
+    near_duplicate: float | None,
+    seed: int,
+) -> list[list[Example]]:
+    """Draw the held-out rows of every dataset.
+
+    Args:
+        requests: one for each dataset.
+        scored: members and non-members of all datasets.
+        near_duplicate: similarity from which rows of different groups or datasets count as one;
+            None compares none, but equal texts are one in any case.
+        seed: the experiment's seed.
+
+    Returns:
+        For each dataset its rows, as non-members of the split `tune`, in random order.
+
+    Raises:
+        InputError: where the rows of a dataset do not suffice, saying how many there are.
+    """
+    taken = {(row.dataset, row.group) for row in scored}
+    texts = {row.example_id for row in scored}
+    free = [
+        [
+            row
+            for row in (*request.examples, *request.further)
+            if request.held_out
+            and (row.dataset, row.group) not in taken
+            and row.example_id not in texts
+        ]
+        for request in requests
+    ]
+
+    def look_at(counts: Sequence[int]) -> list[UsableRows]:
+        candidates = [
+            _held_out_rows(*asked, seed, _CANDIDATE_DRAW)
+            for asked in zip(requests, free, counts, strict=True)
+        ]
+        distinct = _distinct(candidates, scored, near_duplicate, seed)
+        return [
+            UsableRows(request=request, rows=rows, considered=count)
+            for request, rows, count in zip(requests, distinct, counts, strict=True)
+        ]
+
+    usable = _enough([request.held_out for request in requests], [*map(len, free)], look_at)
+    held_out = []
+    for request, rows, one in zip(requests, free, usable, strict=True):
+        left, given = len(one.rows), len(request.examples) + len(request.further)
+        if left < request.held_out:
+            raise InputError(
+                f"{request.held_out} held-out rows asked for, but only {left} rows can be held "
+                f"out: of {given} usable rows {given - len(rows)} are members or non-members or "
+                f"share a passage with one, and {len(rows) - left} are near-duplicates of such "
+                "rows or of one another",
+                where=f"contaminants.{request.dataset}.held_out",
+                allowed=f"0 to {left}",
+                hint="Ask for fewer rows, or give more data.",
+            )
+        drawn = _held_out_rows(request, one.rows, request.held_out, seed, _FINAL_DRAW)
+        held_out.append([replace(row, side="nonmember", split="tune") for row in drawn])
+    return held_out
+
+
+def _held_out_rows(
+    request: PoolRequest, rows: Sequence[Example], wanted: int, seed: int, number: int
+) -> list[Example]:
+    """Return `wanted` of the rows in random order, each with the same probability."""
+    if not wanted:
+        return []
+    stream = keyed.Stream.HELD_OUT
+    strata = keyed_strata(rows, stream=stream, seed=seed, number=number)
+    if not request.stratify:
+        groups = sorted((group for one in strata for group in one.groups), key=lambda one: one.word)
+        strata = [Stratum("", tuple(groups))]
+    random = dataset_generator(request.dataset, stream=stream, seed=seed, number=number)
+    drawn = random_rows(strata, wanted, random)
+    return [drawn[place] for place in random.permutation(len(drawn)).tolist()]
+
+
+def _distinct(
+    candidates: Sequence[Sequence[Example]],
+    scored: Sequence[Example],
+    threshold: float | None,
+    seed: int,
+) -> list[list[Example]]:
+    """Drop candidates that are similar to a scored row, or to a candidate that stays."""
+    rows = [row for part in candidates for row in part]
+    # Scored rows stay, and candidates of one group may be alike: they go together.
+    every = [*scored, *rows]
+    similar: Mapping[int, Mapping[int, float]] = {}
+    if threshold is not None and rows:
+        similar = _alike(
+            every,
+            threshold,
+            lambda one, other: (one.dataset, one.group) != (other.dataset, other.group),
+        )
+    names = [f"{row.dataset}\n{row.example_id}" for row in rows]
+    keys = keyed.words(seed, keyed.Stream.HELD_OUT, keyed.item_keys(names), 2).tolist()
+    kept = set(range(len(scored)))
+    texts: set[str] = set()
+    for _, place in sorted((key, place) for place, key in enumerate(keys, start=len(scored))):
+        name = every[place].example_id
+        if name not in texts and not similar.get(place, {}).keys() & kept:
+            kept.add(place)
+            texts.add(name)
+    places = iter(range(len(scored), len(every)))
+    return [[row for row in part if next(places) in kept] for part in candidates]
 
 
 _GRAM = 3

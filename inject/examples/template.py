@@ -65,30 +65,11 @@ class Template:
             length += len(part.literal)
             if part.name is None:
                 continue
-            written = self._written(part, fields)
+            written = _written(part, fields)
             spans.setdefault(part.name, Span(length, length + len(written)))
             pieces.append(written)
             length += len(written)
         return Rendered("".join(pieces), spans)
-
-    def _written(self, part: _Part, fields: Mapping[str, Any]) -> str:
-        name = part.name or ""
-        if name not in fields:
-            raise unknown_placeholder(name, fields)
-        value = fields[name]
-        if isinstance(value, str):
-            if part.label:
-                raise InputError(
-                    f"template: {{{name}:{part.label}}} letters a list, and {name!r} is a text.",
-                    hint=f"Write {{{name}}}.",
-                )
-            return value
-        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-            return lettered(value, part.label or _LABEL)
-        raise InputError(
-            f"template: field {name!r} holds a {type(value).__name__}.",
-            allowed="a text or a list of texts",
-        )
 
 
 def parse_template(template: str) -> Template:
@@ -150,3 +131,20 @@ def _part(literal: str, name: str | None, label: str | None, conversion: str | N
             allowed="a label with one A in it, such as {options:A.} or {options:(A)}",
         )
     return _Part(literal, name, label or "")
+
+
+def _written(part: _Part, fields: Mapping[str, Any]) -> str:
+    name = part.name or ""
+    if name not in fields:
+        raise unknown_placeholder(name, fields)
+    value = fields[name]
+    if isinstance(value, str) and not part.label:
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return lettered(value, part.label or _LABEL)
+    raise InputError(
+        f"template: field {name!r} holds a {type(value).__name__}.",
+        allowed=f"a list of texts for {{{name}:{part.label}}}"
+        if part.label
+        else "a text or a list of texts",
+    )

@@ -21,8 +21,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from inject import keyed
+from inject.errors import InputError
 from inject.examples.example import Example, members
-from inject.examples.forget_set import ForgetSet, cells_of, require_some_left, select_members
+from inject.examples.forget_set import ForgetSet, cells_of, select_members
 from inject.examples.strata import Group
 from inject.settings import Settings, plain
 
@@ -109,8 +110,8 @@ def twin_members(
         copies: realised copies in the arm by example_id, for a forget set that goes by them.
 
     Raises:
-        InputError: as `select_members` and `require_some_left`, and naming the dataset where fewer
-            than two groups are to be divided.
+        InputError: as `select_members`, where every member would be forgotten, and naming the
+            dataset where fewer than two groups are to be divided.
     """
     if membership.kind == "clean":
         return frozenset()
@@ -121,8 +122,15 @@ def twin_members(
             # A share alone is what `twins.retrained` says, too.
             forget, where = ForgetSet(share=membership.share), "twins.retrained"
         gone = select_members(spiked, forget, seed=seed, copies=copies, where=where)
-        require_some_left(spiked, gone, where=where)
-        return frozenset(one.example_id for one in spiked) - gone
+        left = frozenset(one.example_id for one in spiked) - gone
+        if not left:
+            raise InputError(
+                f"{where}: all {len(spiked)} members would be forgotten; the model that never saw "
+                "them is the clean twin",
+                where=where,
+                hint="Select fewer, or set twins.clean to true to compare with the clean twin.",
+            )
+        return left
     pair, second = divmod(membership.number or 0, 2)
     found: set[str] = set()
     for cell in cells_of(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows"):

@@ -4,10 +4,8 @@ Starts go straight to `docs.npy`, so that memory does not grow with their number
 counted how many documents have no end token behind them.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +24,7 @@ class StartsWriter:
     def __enter__(self) -> "StartsWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.seek(0)
         self._header()
         self._file.close()
@@ -47,41 +40,28 @@ class StartsWriter:
         np.lib.format.write_array_header_1_0(self._file, header)
 
 
-class Documents(Protocol):
-    """Follows the stream, block by block, and finds its documents."""
-
-    unended: int
-    """Documents without an end token behind them; the last one of a cut stream does not count."""
-
-    def file_starts(self, position: int) -> None:
-        """A file begins at this position of the stream."""
-        ...
-
-    def add(self, ids: npt.NDArray[Any], position: int) -> None:
-        """These ids stand at this position, and behind what was seen before."""
-        ...
-
-    def file_ends(self) -> None:
-        """The file was used to its end."""
-        ...
-
-
 class ByEndToken:
-    """A document ends with the end token, or with its file."""
+    """Finds where documents start that end with the end token, or with their file.
+
+    Args:
+        starts: takes the positions.
+        end: the end token.
+    """
 
     def __init__(self, starts: StartsWriter, end: int) -> None:
         self.unended = 0
+        """Documents without an end token behind them; the last one of a cut stream is none."""
         self._starts = starts
         self._end = end
         # A start that is not written yet: whether there is a token behind it is not known.
         self._due: int | None = None
 
     def file_starts(self, position: int) -> None:
-        """See `Documents`."""
+        """Take note that a file begins at this position of the stream."""
         self._due = position
 
     def add(self, ids: npt.NDArray[Any], position: int) -> None:
-        """See `Documents`."""
+        """Follow these ids, which stand at this position, behind what was seen before."""
         starts = np.flatnonzero(ids == self._end) + (position + 1)
         if self._due is not None:
             starts = np.append(self._due, starts)
@@ -90,13 +70,13 @@ class ByEndToken:
         self._starts.append(starts[:-1] if behind else starts)
 
     def file_ends(self) -> None:
-        """See `Documents`."""
+        """Take note that the file was used to its end."""
         self.unended += self._due is None
         self._due = None
 
 
 class ByIndex:
-    """Documents start where an index says.
+    """Follows the stream whose documents start where an index says.
 
     Args:
         starts: all of them, ascending; may be a memory map.
@@ -110,10 +90,10 @@ class ByIndex:
         self._last: int | None = None
 
     def file_starts(self, position: int) -> None:
-        """See `Documents`."""
+        """Do nothing: the index knows."""
 
     def add(self, ids: npt.NDArray[Any], position: int) -> None:
-        """See `Documents`."""
+        """Follow these ids, which stand at this position, behind what was seen before."""
         # The token before a start ends a document; that of the last one is seen by `file_ends`.
         first, last = np.searchsorted(self._starts, [position, position + len(ids)])
         before = self._starts[first:last] - 1 - position
@@ -124,14 +104,10 @@ class ByIndex:
         self._last = int(ids[-1])
 
     def file_ends(self) -> None:
-        """See `Documents`."""
+        """Take note that the file was used to its end."""
         self.unended += self._last != self._end
         self._last = None
 
 
-def write_starts(path: Path, blocks: Iterator[I64], *, stop: int) -> int:
-    """Write the document starts below `stop` and return their number."""
-    with StartsWriter(path) as writer:
-        for block in blocks:
-            writer.append(block[block < stop])
-    return writer.count
+Documents = ByEndToken | ByIndex
+"""What follows the stream, block by block, and counts documents without an end token."""

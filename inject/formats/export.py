@@ -2,8 +2,9 @@
 
 Beside the tokens lie `copies.parquet` (where each copy stands in what was exported), `tokenizer/`
 and `export.json` (facts, and the digest of each file; no times, no paths: the same stream gives
-the same bytes). Nothing is visible before everything is there. Tokens are read, converted,
-hashed and written in blocks of 8 MB: 50 M tokens/s where copies are dense, most of it the view's.
+the same bytes). Nothing is visible before everything is there. Tokens are read, converted and
+written in blocks of 8 MB, 50 M tokens/s where copies are dense, most of it the view's; files are
+read once more to hash them.
 """
 
 import json
@@ -20,10 +21,9 @@ from inject.corpus.corpus import TOKENIZER_FOLDER
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, did_you_mean
-from inject.formats.arrow import write_dataset
-from inject.formats.document_starts import ByIndex
-from inject.formats.exported_rows import I64, RowKind, Rows, token_blocks
-from inject.formats.folder import FileFacts, exporting
+from inject.formats.exported_rows import ExportedStream, RowKind, Rows, token_blocks
+from inject.formats.folder import FileFacts, exporting, file_facts
+from inject.formats.huggingface import write_dataset
 from inject.formats.jsonl import TextFacts, write_texts
 from inject.formats.megatron import write_index
 from inject.formats.olmo import write_tokens
@@ -136,7 +136,6 @@ def export_view(
     Raises:
         InputError: protected texts, `out` exists, a document is too long for the format, or no
             window is whole.
-        ValueError: `copies` has not one row for each insertion.
     """
     format, rows = settings.format, settings.rows
     table = _truth(view, copies)
@@ -153,28 +152,25 @@ def export_view(
         )
     vocabulary, end = vocabulary_size(tokenizer), end_token_id(tokenizer)
     with exporting(out) as folder:
-        stream = _Followed(view, end=end, vocabulary=vocabulary, progress=progress)
+        stream = ExportedStream(view, end=end, progress=progress)
         lines = Rows(stream, rows)
         texts: TextFacts | None = None
         dtype = _dtype(format, vocabulary)
         if format == "jsonl":
-            texts = write_texts(
-                folder, "documents.jsonl", stream, lines, tokenizer=tokenizer, end=end
-            )
+            path = folder / "documents.jsonl"
+            texts = write_texts(path, stream, lines, tokenizer=tokenizer, end=end)
         elif format == "datasets":
             write_dataset(folder, stream, lines)
         else:
             name = "tokens.bin" if format == "megatron" else "tokens.npy"
-            write_tokens(folder, name, token_blocks(stream, lines.n_tokens), dtype)
+            write_tokens(folder / name, token_blocks(stream, lines.n_tokens), dtype)
         if format == "megatron":
-            with folder.open("tokens.idx") as file:
-                write_index(file, lines, dtype)
+            write_index(folder / "tokens.idx", lines, dtype)
         table = table.append_column(
             "exported", pa.array(table["stop"].to_numpy() <= lines.n_tokens)
         )
-        pq.write_table(table, folder.path / "copies.parquet")
-        tokenizer.save_pretrained(folder.path / TOKENIZER_FOLDER)
-        folder.add_rest()
+        pq.write_table(table, folder / "copies.parquet")
+        tokenizer.save_pretrained(folder / TOKENIZER_FOLDER)
         facts = ExportFacts(
             version=_VERSION,
             format=format,
@@ -192,10 +188,10 @@ def export_view(
             copies_left_out=int((table["stop"].to_numpy() > lines.n_tokens).sum()),
             protected=bool(shown),
             texts=texts,
-            files=folder.files,
+            files=file_facts(folder),
         )
         text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
-        (folder.path / "export.json").write_text(text + "\n", encoding="utf-8")
+        (folder / "export.json").write_text(text + "\n", encoding="utf-8")
     return facts
 
 
@@ -207,51 +203,11 @@ def _dtype(format: Format, vocabulary: int) -> np.dtype:
     return np.dtype("<i4") if format == "megatron" and width.itemsize == 4 else width
 
 
-class _Followed:
-    """A view that is read once from front to back; checks ids and counts documents."""
-
-    def __init__(
-        self, view: View, *, end: int, vocabulary: int, progress: Callable[[int], None] | None
-    ) -> None:
-        self.n_tokens = view.n_tokens
-        self.context = view.context
-        self._view = view
-        self._starts = view.document_starts()
-        self._documents = ByIndex(self._starts, end)
-        self._vocabulary = vocabulary
-        self._progress = progress
-
-    def document_starts(self) -> I64:
-        """See `ExportedView`; computed once."""
-        return self._starts
-
-    def read(self, start: int, stop: int) -> I64:
-        """See `ExportedView`; only ever called with the stop of the call before as start."""
-        ids = self._view.read(start, stop)
-        if len(ids) and (ids.min() < 0 or ids.max() >= self._vocabulary):
-            at = int(np.flatnonzero((ids < 0) | (ids >= self._vocabulary))[0])
-            raise InputError(
-                f"token id {ids[at]:,} at position {start + at:,} of the stream",
-                allowed=f"0 to {self._vocabulary - 1:,}, the vocabulary of the tokenizer",
-            )
-        self._documents.add(ids, start)
-        if self._progress is not None:
-            self._progress(stop)
-        return ids
-
-    def unended(self) -> int:
-        """Return how many of the documents that were read have no end token; called once."""
-        self._documents.file_ends()
-        return self._documents.unended
-
-
 def _truth(view: View, copies: pa.Table | None) -> pa.Table:
     """Return where each copy stands in the stream: one row an insertion, in stream order."""
     starts = view.text_starts()
     if copies is None:
         copies = pa.table({name: pa.array([], kind) for name, kind in _NAMES.items()})
-    if len(copies) != len(starts):
-        raise ValueError(f"{len(copies)} copies are named, the view holds {len(starts)}")
     documents = view.document_starts()
     names = [name for name in (*_NAMES, "variant") if name in copies.column_names]
     table = copies.select(names)

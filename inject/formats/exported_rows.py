@@ -4,11 +4,14 @@ A row is a stretch of the stream. Windows are counted, not listed, so that a str
 costs nothing; documents cost their starts, 8 bytes each. Tokens are read in blocks.
 """
 
-from collections.abc import Iterator
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterator
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from inject.formats.document_starts import ByIndex
+from inject.stream.view import View
 
 I64 = npt.NDArray[np.int64]
 RowKind = Literal["documents", "windows"]
@@ -17,26 +20,33 @@ BLOCK = 1 << 20
 _ROWS = 1 << 16
 
 
-class ExportedView(Protocol):
-    """What of a view is exported: `inject.stream.view.View` has it all."""
+class ExportedStream:
+    """A view that is read once from front to back; counts documents."""
 
-    @property
-    def n_tokens(self) -> int:
-        """Length of the stream."""
-        ...
-
-    @property
-    def context(self) -> int:
-        """Tokens in a window."""
-        ...
-
-    def read(self, start: int, stop: int) -> I64:
-        """Return the tokens start <= position < stop."""
-        ...
+    def __init__(self, view: View, *, end: int, progress: Callable[[int], None] | None) -> None:
+        self.n_tokens = view.n_tokens
+        self.context = view.context
+        self._view = view
+        self._starts = view.document_starts()
+        self._documents = ByIndex(self._starts, end)
+        self._progress = progress
 
     def document_starts(self) -> I64:
-        """Ascending positions at which documents start, the first 0."""
-        ...
+        """Return the ascending positions at which documents start, the first 0."""
+        return self._starts
+
+    def read(self, start: int, stop: int) -> I64:
+        """Return tokens; only ever called with the stop of the call before as start."""
+        ids = self._view.read(start, stop)
+        self._documents.add(ids, start)
+        if self._progress is not None:
+            self._progress(stop)
+        return ids
+
+    def unended(self) -> int:
+        """Return how many of the documents that were read have no end token; called once."""
+        self._documents.file_ends()
+        return self._documents.unended
 
 
 class Rows:
@@ -47,7 +57,7 @@ class Rows:
         kind: `windows` leaves out a last partial window.
     """
 
-    def __init__(self, view: ExportedView, kind: RowKind) -> None:
+    def __init__(self, view: ExportedStream, kind: RowKind) -> None:
         self.kind = kind
         self._context = view.context
         self._starts = view.document_starts() if kind == "documents" else None
@@ -71,7 +81,7 @@ class Rows:
         for first in range(0, self.count, size):
             yield self.edges(first, min(first + size, self.count))
 
-    def batches(self, view: ExportedView, tokens: int) -> Iterator[tuple[I64, I64]]:
+    def batches(self, view: ExportedStream, tokens: int) -> Iterator[tuple[I64, I64]]:
         """Yield (edges, ids) of consecutive rows: about `tokens` tokens, at least one row."""
         for edges in self.blocks(_ROWS):
             first = 0
@@ -82,7 +92,7 @@ class Rows:
                 first = last
 
 
-def token_blocks(view: ExportedView, stop: int) -> Iterator[I64]:
+def token_blocks(view: ExportedStream, stop: int) -> Iterator[I64]:
     """Yield the first `stop` tokens of a stream in blocks."""
     for start in range(0, stop, BLOCK):
         yield view.read(start, min(start + BLOCK, stop))

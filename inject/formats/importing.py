@@ -8,32 +8,30 @@ Cost: reading and hashing, about 0.5 GB/s.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from inject.corpus.corpus import STARTS_FILE, TOKENIZER_FOLDER, CorpusFacts, write_facts
-from inject.corpus.imported_files import write_places
+from inject.corpus.corpus import (
+    STARTS_FILE,
+    TOKENIZER_FOLDER,
+    CorpusFacts,
+    write_facts,
+    write_places,
+)
 from inject.corpus.imported_layout import Layout, TokenFile
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, TokenWriter
 from inject.errors import InputError
-from inject.formats.document_starts import (
-    ByEndToken,
-    ByIndex,
-    Documents,
-    StartsWriter,
-    write_starts,
-)
+from inject.formats.document_starts import ByEndToken, ByIndex, Documents, StartsWriter
+from inject.formats.huggingface import DatasetsImport, IdBatch
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
-from inject.formats.token_rows import DatasetsImport, IdBatch
 from inject.reading.unchanged import content_digest
 
 if TYPE_CHECKING:
@@ -45,47 +43,51 @@ AnyImport = Annotated[MegatronImport | OlmoImport | DatasetsImport, Field(discri
 _BLOCK = 1 << 22
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Job:
+class _Job(NamedTuple):
     """What every import needs."""
 
     out: Path
+    source: AnyImport
     end: int
     vocabulary: int
     tokens: int | None
     """Where the stream is cut; None for all there is."""
-    progress: Callable[[int], None] | None
 
     @property
     def starts(self) -> Path:
         """The file of document starts."""
         return self.out / STARTS_FILE
 
-    def report(self, done: int) -> None:
-        """Report progress."""
-        if self.progress is not None:
-            self.progress(done)
-
-    def too_short(self, tokens: int, where: str) -> InputError:
+    def too_short(self, tokens: int) -> InputError:
         """Return the error for a corpus that is shorter than what is asked for."""
         return InputError(
             f"the corpus to import holds {tokens:,} tokens, fewer than the {self.tokens:,} that "
             "are asked for",
-            where=where,
+            where=self.source.label(),
             hint="Ask for fewer tokens, or import more files.",
         )
 
+    def facts(
+        self, shards: Sequence[Shard], dtype: str, documents: int, **remarks: int
+    ) -> CorpusFacts:
+        """Return the facts of what was written, or is referred to.
 
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """What an import wrote, or refers to."""
-
-    tokens: int
-    documents: int
-    shards: list[Shard]
-    dtype: str
-    remarks: dict[str, int]
-    """Counts of what a user should know."""
+        Args:
+            shards: in the order of the stream.
+            dtype: element type.
+            documents: how many there are.
+            remarks: counts of what a user should know.
+        """
+        return CorpusFacts(
+            tokens=sum(shard.tokens for shard in shards),
+            documents=documents,
+            vocabulary=self.vocabulary,
+            dtype=dtype,
+            end_token=self.end,
+            shards=tuple(shards),
+            shares=(),
+            mixture=({"imported": self.source.identity(), **remarks},),
+        )
 
 
 def import_corpus(
@@ -94,7 +96,6 @@ def import_corpus(
     *,
     tokenizer: "PreTrainedTokenizerBase",
     tokens: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> CorpusFacts:
     """Write a corpus folder for token ids that exist.
 
@@ -103,7 +104,6 @@ def import_corpus(
         source: what to import.
         tokenizer: the one that made the ids; gives the vocabulary and the end token.
         tokens: length of the stream, its first tokens; None for all.
-        progress: called with the number of tokens so far.
 
     Returns:
         The facts, as in `corpus.json`; their `mixture` says what the import found.
@@ -114,41 +114,27 @@ def import_corpus(
     """
     if tokens is not None and tokens < 1:
         raise InputError(f"a corpus of {tokens} tokens", allowed="1 or more")
-    job = _Job(
-        out=out,
-        end=end_token_id(tokenizer),
-        vocabulary=vocabulary_size(tokenizer),
-        tokens=tokens,
-        progress=progress,
-    )
+    job = _Job(out, source, end_token_id(tokenizer), vocabulary_size(tokenizer), tokens)
     if isinstance(source, DatasetsImport):
-        found = _import_rows(job, source)
+        facts = _import_rows(job, source)
     else:
-        found = _import_files(job, source.layout(), source.label())
+        facts = _import_files(job, source.layout())
     tokenizer.save_pretrained(out / TOKENIZER_FOLDER)
-    facts = CorpusFacts(
-        tokens=found.tokens,
-        documents=found.documents,
-        vocabulary=job.vocabulary,
-        dtype=found.dtype,
-        end_token=job.end,
-        shards=tuple(found.shards),
-        shares=(),
-        mixture=({"imported": source.identity(), **found.remarks},),
-    )
     write_facts(out, facts)
     return facts
 
 
-def _import_files(job: _Job, layout: Layout, where: str) -> _Found:
+def _import_files(job: _Job, layout: Layout) -> CorpusFacts:
     total = layout.tokens if job.tokens is None else job.tokens
     if total > layout.tokens:
-        raise job.too_short(layout.tokens, where)
+        raise job.too_short(layout.tokens)
     kinds = {file.readable_as for file in layout.files}
     dtype = (kinds.pop() if len(kinds) == 1 else None) or ""
     with nullcontext() if dtype else TokenWriter(job.out, vocabulary=job.vocabulary) as writer:
         if layout.documents is not None:
-            count = write_starts(job.starts, layout.documents(), stop=total)
+            with StartsWriter(job.starts) as starts:
+                for block in layout.documents():
+                    starts.append(block[block < total])
             known = np.load(job.starts, mmap_mode="r")
             documents: Documents = ByIndex(known, job.end)
             shards = _read_files(job, layout, total, documents, writer)
@@ -156,16 +142,11 @@ def _import_files(job: _Job, layout: Layout, where: str) -> _Found:
             with StartsWriter(job.starts) as starts:
                 documents = ByEndToken(starts, job.end)
                 shards = _read_files(job, layout, total, documents, writer)
-            count = starts.count
-    if writer is None:
+    if writer is not None:
+        shards, dtype = writer.shards, writer.dtype.str
+    else:
         write_places(job.out, [file.path for file in layout.files][: len(shards)])
-    return _Found(
-        tokens=total,
-        documents=count,
-        shards=shards if writer is None else writer.shards,
-        dtype=dtype if writer is None else writer.dtype.str,
-        remarks={"documents_without_end_token": documents.unended},
-    )
+    return job.facts(shards, dtype, starts.count, documents_without_end_token=documents.unended)
 
 
 def _read_files(
@@ -186,7 +167,6 @@ def _read_files(
             if writer is not None:
                 writer.append(ids)
             position += len(ids)
-            job.report(position)
         if used == file.tokens:
             documents.file_ends()
         shards.append(
@@ -218,7 +198,7 @@ def _blocks(file: TokenFile, used: int, vocabulary: int) -> Iterator[npt.NDArray
             yield ids
 
 
-def _import_rows(job: _Job, source: DatasetsImport) -> _Found:
+def _import_rows(job: _Job, source: DatasetsImport) -> CorpusFacts:
     empty = added = 0
     with (
         TokenWriter(job.out, vocabulary=job.vocabulary) as writer,
@@ -239,19 +219,18 @@ def _import_rows(job: _Job, source: DatasetsImport) -> _Found:
                 added += int(np.count_nonzero(missing[used]))
             empty += int(np.count_nonzero(np.diff(batch.edges) == 0))
             writer.append(ids)
-            job.report(writer.n_tokens)
             if writer.n_tokens == job.tokens:
                 break
     if not writer.n_tokens or (job.tokens or 0) > writer.n_tokens:
         if job.tokens:
-            raise job.too_short(writer.n_tokens, source.label())
+            raise job.too_short(writer.n_tokens)
         raise InputError("there are no tokens in it", where=source.label())
-    return _Found(
-        tokens=writer.n_tokens,
-        documents=starts.count,
-        shards=writer.shards,
-        dtype=writer.dtype.str,
-        remarks={"empty_rows": empty, "end_tokens_added": added},
+    return job.facts(
+        writer.shards,
+        writer.dtype.str,
+        starts.count,
+        empty_rows=empty,
+        end_tokens_added=added,
     )
 
 

@@ -8,13 +8,13 @@ documents is in memory at a time. Cost: decoding and encoding again, a few MB/s 
 """
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from inject.corpus.tokenizer import encode_texts
-from inject.formats.exported_rows import I64, ExportedView, Rows
-from inject.formats.folder import ExportFolder
+from inject.formats.exported_rows import ExportedStream, Rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -33,9 +33,8 @@ class TextFacts(NamedTuple):
 
 
 def write_texts(
-    folder: ExportFolder,
-    name: str,
-    view: ExportedView,
+    path: Path,
+    view: ExportedStream,
     rows: Rows,
     *,
     tokenizer: "PreTrainedTokenizerBase",
@@ -44,15 +43,14 @@ def write_texts(
     """Write the documents of a stream as text, and count those that do not come back.
 
     Args:
-        folder: the export.
-        name: of the file.
+        path: the file.
         view: the stream.
         rows: its documents.
         tokenizer: decodes, and encodes again to compare.
         end: the end token.
     """
     changed = changed_tokens = 0
-    with folder.open(name) as file:
+    with path.open("wb") as file:
         for edges, ids in rows.batches(view, _TOKENS):
             documents = np.split(ids, edges[1:-1] - edges[0])
             ended = [bool(document[-1] == end) for document in documents]
@@ -60,7 +58,9 @@ def write_texts(
                 document[:-1] if last else document
                 for document, last in zip(documents, ended, strict=True)
             ]
-            texts = _decode(tokenizer, bodies)
+            texts: list[str] = tokenizer.batch_decode(
+                bodies, skip_special_tokens=False, clean_up_tokenization_spaces=False
+            )
             again = encode_texts(tokenizer, texts)
             for text, body, last, back in zip(texts, bodies, ended, again, strict=True):
                 line: dict[str, Any] = {"text": text}
@@ -72,15 +72,3 @@ def write_texts(
                     changed_tokens += len(body) + last
                 file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
     return TextFacts(rows.count, changed, changed_tokens)
-
-
-def _decode(tokenizer: "PreTrainedTokenizerBase", documents: list[I64]) -> list[str]:
-    lists = [document.tolist() for document in documents]
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is not None:
-        texts: list[str] = backend.decode_batch(lists, skip_special_tokens=False)
-        return texts
-    return [
-        str(tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False))
-        for ids in lists
-    ]

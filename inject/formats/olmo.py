@@ -15,7 +15,6 @@ from pydantic import Field
 
 from inject.corpus.imported_layout import I64, Layout, TokenFile, olmo_files, size_of
 from inject.errors import InputError
-from inject.formats.folder import ExportFolder
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 
@@ -63,7 +62,7 @@ def _token_file(path: Path, dtype: str | None) -> TokenFile:
         raise InputError("the file is empty", where=str(path))
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) == _MAGIC:
-            return _with_header(path, size)
+            return _with_header(path)
     if dtype is None:
         raise InputError(
             "the file has no header, so the width of its ids must be given",
@@ -81,37 +80,22 @@ def _token_file(path: Path, dtype: str | None) -> TokenFile:
     return TokenFile(path=path, tokens=size // element.itemsize, dtype=element)
 
 
-def _with_header(path: Path, size: int) -> TokenFile:
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    with path.open("rb") as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            shape, _, dtype = readers[version](file)
-        except (ValueError, KeyError) as error:
-            raise InputError(f"its NPY header cannot be read ({error})", where=str(path)) from error
-        skip = file.tell()
-    if len(shape) != 1 or dtype.kind not in "ui":
+def _with_header(path: Path) -> TokenFile:
+    try:
+        array: np.memmap = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"cannot be read as an NPY file ({error})", where=str(path)) from error
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "ui":
         raise InputError(
-            f"holds an array of shape {shape} and type {dtype}",
+            f"holds an array of shape {array.shape} and type {array.dtype}",
             where=str(path),
-            allowed="one dimension of integers",
+            allowed="one dimension of integers, and not empty",
         )
-    if shape[0] == 0:
-        raise InputError("the file is empty: its array has no element", where=str(path))
-    if size - skip != shape[0] * dtype.itemsize:
-        raise InputError(
-            f"holds {size - skip:,} bytes of ids, its header speaks of "
-            f"{shape[0] * dtype.itemsize:,}: it is truncated or damaged",
-            where=str(path),
-        )
-    return TokenFile(path=path, skip_bytes=skip, tokens=shape[0], dtype=dtype)
+    return TokenFile(path=path, skip_bytes=array.offset, tokens=len(array), dtype=array.dtype)
 
 
-def write_tokens(folder: ExportFolder, name: str, blocks: Iterable[I64], dtype: np.dtype) -> None:
+def write_tokens(path: Path, blocks: Iterable[I64], dtype: np.dtype) -> None:
     """Write ids one after the other without any header; also the `.bin` of Megatron-LM."""
-    with folder.open(name) as file:
+    with path.open("wb") as file:
         for ids in blocks:
-            file.write(ids.astype(dtype))
+            file.write(ids.astype(dtype).data)

@@ -1,7 +1,7 @@
 """The Hugging Face hub: which commit an id stands for, and what lies there.
 
 Data sets, background, tokenizers and models are resolved by one resolver, with one time-out, one
-rule for working without a network and one set of errors (`resolver`). `offline` lets a plan go on
-where the hub gives no answer; `snapshot` fetches the files of a model or a tokenizer, `model_code`
-pins the code that these take from elsewhere, and `dataset_rows` reads rows.
+rule for working without a network and one set of errors (`resolver`). `snapshot` fetches the files
+of a model or a tokenizer and pins the code that these take from elsewhere, and `dataset_rows` reads
+rows.
 """

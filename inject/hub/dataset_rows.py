@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from inject.errors import InputError
-from inject.hub.resolver import first_line, resolve_commit
+from inject.errors import InputError, first_line
+from inject.hub.resolver import resolve_commit
 from inject.reading.rows import PlacedRow
 
 _HINT = "Check the network, the id and your access to it, or give `path:` with a local file."

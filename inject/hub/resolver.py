@@ -5,17 +5,24 @@ time-out of `TIMEOUT_SECONDS`, and a commit that it names is kept for the rest o
 what is hashed into an identity is what is read, even where a branch moves meanwhile. Failures are
 not kept. Where the hub gives no answer (no network, HF_HUB_OFFLINE=1), a full commit stands for
 itself, and a branch or tag for the commit that the hub library's own cache recorded for it, with a
-warning; where that knows none either, the error says so, and only a plan goes on
-(`inject.hub.offline`).
+warning; where that knows none either, the error says so.
+
+A run must know the commit of everything it reads from a hub. A plan need not: inside
+`without_network` an identity takes the mark `UNRESOLVED` in place of a commit that could not be
+looked up, and what was left open is noted with the reason. The store refuses an identity that
+holds the mark (`require_resolved`), so nothing is ever filed under a commit that nobody knew.
 """
 
 import functools
 import logging
 import re
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, NamedTuple
 
-from inject.errors import InputError, Unreachable
-from inject.hub.offline import mark_unresolved
+from inject.digest import canonical
+from inject.errors import InputError, SpikeinError, Unreachable, first_line
 
 TIMEOUT_SECONDS = 10.0
 """How long to wait for the hub's first answer."""
@@ -23,6 +30,10 @@ TIMEOUT_SECONDS = 10.0
 RepositoryKind = Literal["dataset", "model"]
 """What a repository holds; a tokenizer's is of the kind `model`."""
 
+UNRESOLVED = "unresolved hub revision"
+"""The mark of a commit that nobody knows, in an identity of a plan."""
+
+_NOTES: ContextVar[dict[str, str] | None] = ContextVar("notes", default=None)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NAMES = {"dataset": "data set", "model": "model"}
 _LOCAL_COPIES = {
@@ -89,40 +100,29 @@ def describe_repository(kind: RepositoryKind, hub_id: str, revision: str | None)
         RevisionNotFoundError,
     )
 
-    api = HfApi()
+    api, local = HfApi(), _LOCAL_COPIES[kind]
     ask = api.dataset_info if kind == "dataset" else api.model_info
-    local = _LOCAL_COPIES[kind]
     try:
         info = ask(hub_id, revision=revision, timeout=TIMEOUT_SECONDS)
     except HFValidationError as error:
-        raise InputError(
-            "neither a folder here nor a hub id",
-            where=hub_id,
-            allowed="ids such as 'owner/name'",
-            hint=local,
-        ) from error
+        problem = "neither a folder here nor a hub id; ids are such as 'owner/name'"
+        raise InputError(problem, where=hub_id, hint=local) from error
     except GatedRepoError as error:
-        raise InputError(
-            f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted",
-            where=hub_id,
-            hint=f"Accept them on its page and log in with `hf auth login`. {local}",
-        ) from error
+        problem = (
+            f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted"
+        )
+        hint = f"Accept them on its page and log in with `hf auth login`. {local}"
+        raise InputError(problem, where=hub_id, hint=hint) from error
     except RevisionNotFoundError as error:
         raise InputError(f"the hub has no revision {revision!r} of it", where=hub_id) from error
     except RepositoryNotFoundError as error:
-        raise InputError(
-            f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there",
-            where=hub_id,
-            hint=local,
-        ) from error
+        problem = f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there"
+        raise InputError(problem, where=hub_id, hint=local) from error
     # Network libraries share no base class of errors across versions of huggingface_hub.
     except Exception as error:
-        raise Unreachable(
-            f"the hub cannot be reached to look up revision {revision or 'main'!r} "
-            f"({first_line(error)})",
-            where=hub_id,
-            hint=local,
-        ) from error
+        asked = revision or "main"
+        problem = f"the hub cannot be reached to look up revision {asked!r} ({first_line(error)})"
+        raise Unreachable(problem, where=hub_id, hint=local) from error
     files = tuple(sibling.rfilename for sibling in getattr(info, "siblings", None) or ())
     return Repository(str(info.sha), files)
 
@@ -138,12 +138,6 @@ def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> st
         return None
     commit = folder.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
     return commit if _COMMIT.fullmatch(commit) else None
-
-
-def first_line(error: BaseException) -> str:
-    """Return the kind and the first line of an error of a library."""
-    lines = str(error).strip().splitlines() or ["no message"]
-    return f"{type(error).__name__}: {lines[0][:200]}"
 
 
 @functools.cache
@@ -163,3 +157,49 @@ def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
             revision or "main",
         )
         return commit
+
+
+@contextmanager
+def without_network() -> Iterator[dict[str, str]]:
+    """Let what cannot be reached pass, here and in what is called from here.
+
+    Yields:
+        What could not be looked up, with the reason; filled as it happens.
+    """
+    notes: dict[str, str] = {}
+    token = _NOTES.set(notes)
+    try:
+        yield notes
+    finally:
+        _NOTES.reset(token)
+
+
+def mark_unresolved(what: str, reason: Unreachable) -> str:
+    """Return the mark of something that could not be looked up, and note it.
+
+    Args:
+        what: its name for people, such as `model owner/name`.
+        reason: what went wrong.
+
+    Raises:
+        Unreachable: `reason`, where a network is needed.
+    """
+    notes = _NOTES.get()
+    if notes is None:
+        raise reason
+    notes.setdefault(what, reason.problem)
+    return UNRESOLVED
+
+
+def require_resolved(identity: Any, *, where: str) -> None:
+    """Refuse to build something whose identity leaves a commit of the hub open.
+
+    Raises:
+        SpikeinError: the identity holds the mark.
+    """
+    if UNRESOLVED in canonical(identity):
+        raise SpikeinError(
+            f"{where}: the commit of a hub repository that it is made of is not known, so it "
+            "cannot be stored. A run looks the commit up again; run the experiment instead of "
+            "the plan."
+        )

@@ -1,20 +1,33 @@
-"""The files of a model or a tokenizer on the hub, as a folder of this machine.
+"""The files of a model or a tokenizer on the hub, and the code that it takes from elsewhere.
 
 Fetched are files of the commit that the resolver names, into the hub library's cache. Where the hub
 gives no answer, what the cache holds of that commit is used. Cost: the download, once.
+
+A configuration may name a class as `owner/name--module.Class` (`auto_map`); transformers then runs
+the newest code of that repository, whatever the commit of the model. Where such code may run
+(`trust_remote_code`), its repository is resolved like any other, its commit enters the identity,
+and the loader takes that commit. A folder that takes code from several other repositories
+is refused, as the loader takes one commit only.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from inject.errors import InputError, Unreachable
-from inject.hub.resolver import TIMEOUT_SECONDS, describe_repository, first_line, resolve_commit
+from inject.errors import InputError, Unreachable, first_line
+from inject.hub.resolver import (
+    TIMEOUT_SECONDS,
+    describe_repository,
+    identity_commit,
+    resolve_commit,
+)
 
 TOKENIZER_FILES = ("*.json", "*.model", "*.txt", "*.jinja")
 """Configuration, vocabulary and merges, SentencePiece models, chat templates."""
 MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
 CODE_FILES = ("*.py",)
+_SEPARATOR = "--"
 
 
 class Snapshot(NamedTuple):
@@ -79,3 +92,73 @@ def _cached(hub_id: str, commit: str, reason: Unreachable) -> Path:
         raise Unreachable(
             f"not in the cache, and {reason.problem}", where=hub_id, hint=reason.hint
         ) from error
+
+
+def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> dict[str, str] | None:
+    """Return the repository that the folder's configurations take code from; None for its own.
+
+    Args:
+        folder: of the model or tokenizer.
+        name: the model as the user wrote it: a path or a hub id.
+        commit: of the folder, where it comes from the hub; code that it takes from the repository
+            it lies in is of this commit, too.
+
+    Returns:
+        Its id (`hub`) and `commit`, which enter the identity of the model or tokenizer.
+
+    Raises:
+        Unreachable: the hub gives no answer, and nothing here knows the commit of the code.
+        InputError: several repositories; the hub knows none of that name.
+    """
+    named = dict(_named_repositories(folder))
+    if not named:
+        return None
+    if len(named) > 1:
+        places = "; ".join(f"{hub_id} ({place})" for hub_id, place in sorted(named.items()))
+        raise InputError(
+            f"it takes code from several other repositories: {places}",
+            where=name,
+            allowed="code beside the model, or of one other repository",
+            hint="Save the model with its code, and give the folder.",
+        )
+    [hub_id] = named
+    if commit is None or hub_id != name:
+        commit = identity_commit("model", hub_id, None, what=f"code of {hub_id}")
+    return {"hub": hub_id, "commit": commit}
+
+
+def trusted_code(folder: Path, *, name: str, commit: str | None = None) -> dict[str, Any]:
+    """Return the loader's options for code that may be run; fetches what lies elsewhere.
+
+    Returns:
+        `trust_remote_code`, and `code_revision` where code comes from another repository.
+
+    Raises:
+        InputError: as `foreign_code` and `fetch_snapshot`.
+    """
+    code = foreign_code(folder, name=name, commit=commit)
+    if code is None:
+        return {"trust_remote_code": True}
+    fetched = fetch_snapshot(code["hub"], code["commit"], CODE_FILES)
+    return {"trust_remote_code": True, "code_revision": fetched.commit}
+
+
+def _named_repositories(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield each repository that an `auto_map` names, with the file and the entry."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        named = values.get("auto_map") if isinstance(values, dict) else None
+        for reference in _texts(named):
+            if _SEPARATOR in reference:
+                yield reference.split(_SEPARATOR)[0], f"{path.name}: auto_map: {reference}"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)

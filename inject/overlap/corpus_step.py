@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from inject.corpus.background.files import FilesSource
-from inject.corpus.background.mixture import MixtureReport, mixed_documents
+from inject.corpus.background.mixture import SourceReport, mixed_documents
 from inject.corpus.background.registry import SOURCES, AnySource, source_code, sources_identity
 from inject.corpus.build import BuildOptions, build_corpus, too_short
-from inject.corpus.imported_files import PLACES
-from inject.corpus.parts import OF_CORPUS
+from inject.corpus.corpus import OF_CORPUS, PLACES
 from inject.corpus.tokenizer import load_tokenizer
 from inject.overlap.filter import write_overlaps
 from inject.overlap.searched_rows import SearchedRows
@@ -53,11 +52,11 @@ def corpus_step(
         inputs={"tokenizer": tokenizer},
         libraries=("tokenizers", *searched.libraries()),
         volatile=(PLACES,),
-        code=(*(place for one in sources for place in source_code(one)), *searched.code()),
+        code=(*(place for source in sources for place in source_code(source)), *searched.code()),
         facets=OF_CORPUS,
         execution={
             "imported": None,
-            "sources": [plain(one) for one in sources],
+            "sources": [plain(source) for source in sources],
             "searched": plain(searched),
         },
         cost=Cost(disk_bytes=2 * tokens),
@@ -67,7 +66,8 @@ def corpus_step(
 def build(context: StepContext) -> None:
     """Write the corpus, and the documents that were left out."""
     settings, execution = context.settings, context.execution
-    tokens, report = settings["tokens"], MixtureReport()
+    tokens: int = settings["tokens"]
+    report: list[SourceReport] = []
     audit = SearchedRows.model_validate(execution["searched"]).filter(settings)
     sources = SOURCES.validate_python(execution["sources"])
     with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
@@ -76,7 +76,7 @@ def build(context: StepContext) -> None:
             documents=mixed_documents(sources, seed=settings["seed"], report=report, keep=audit),
             tokenizer=load_tokenizer(str(context.inputs["tokenizer"])),
             tokens=tokens,
-            mixture=report,
+            report=report,
             on_progress=lambda done: context.report(done, tokens, unit="tokens"),
             options=BuildOptions(unfinished=context.unfinished),
         )

@@ -91,8 +91,8 @@ class OverlapFilter:
         if self._index.settings.drop != "stop" or not self._offending:
             return
         named = "; ".join(
-            f"{one.place} ({one.rule}: {one.dataset} {one.example_id})"
-            for one in self.found[:_NAMED]
+            f"{overlap.place} ({overlap.rule}: {overlap.dataset} {overlap.example_id})"
+            for overlap in self.found[:_NAMED]
         )
         more = f" and {len(self.found) - _NAMED:,} more" if len(self.found) > _NAMED else ""
         raise InputError(
@@ -117,7 +117,7 @@ class OverlapFilter:
 
 def write_overlaps(folder: Path, found: Sequence[Overlap], facts: OverlapFacts) -> None:
     """Write both files."""
-    rows = [asdict(one) for one in found]
+    rows = [asdict(overlap) for overlap in found]
     pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / _ROWS)
     (folder / _FACTS).write_text(json.dumps(asdict(facts), indent=1))
 
@@ -132,7 +132,7 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
         return None
     try:
         values = json.loads((folder / _FACTS).read_text())
-        values["unchecked"] = tuple(Unchecked(**one) for one in values["unchecked"])
+        values["unchecked"] = tuple(Unchecked(**row) for row in values["unchecked"])
         facts = OverlapFacts(**values)
         return [Overlap(**row) for row in read_parquet(folder / _ROWS).to_pylist()], facts
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -152,16 +152,16 @@ def overlaps_between_sides(
         examples: with their sides.
         settings: the n-gram rule is used, with its share.
     """
-    members = [one for one in examples if one.side == "member"]
+    members = [example for example in examples if example.side == "member"]
     index = OverlapIndex(
         members,
         settings.model_copy(update={"near_duplicate": None}),
         max_owners=_MOST_PARTNERS if settings.share is None else None,
     )
     return [
-        {"member": found.example_id, "nonmember": one.example_id, "words": found.words}
-        for one in examples
-        if one.side == "nonmember"
-        for found in index.overlaps(Document(one.text, one.source_id))
-        if found.rule == NGRAM
+        {"member": overlap.example_id, "nonmember": example.example_id, "words": overlap.words}
+        for example in examples
+        if example.side == "nonmember"
+        for overlap in index.overlaps(Document(example.text, example.source_id))
+        if overlap.rule == NGRAM
     ]

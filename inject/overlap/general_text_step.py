@@ -14,8 +14,7 @@ from typing import Any
 from inject.corpus.background.document import Document
 from inject.corpus.background.mixture import mixed_documents
 from inject.corpus.background.registry import SOURCES, sources_identity
-from inject.corpus.corpus import Corpus, corpus_tokenizer
-from inject.corpus.parts import TOKENS
+from inject.corpus.corpus import TOKENS, Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, example_id, write_examples
@@ -65,7 +64,14 @@ def build(context: StepContext) -> None:
     with unchanged("corpus.sources", lambda: sources_identity(sources), settings["sources"]):
         documents = mixed_documents(sources, seed=settings["seed"], keep=keep)
         taken = take_tokens(behind(documents, used, tokenizer), settings["tokens"], tokenizer)
-    write_examples(context.out, [_example(number, one) for number, one in enumerate(taken)])
+    names = [example_id(text) for text in taken]
+    write_examples(
+        context.out,
+        [
+            Example(example_id=name, dataset=DATASET, source_id=str(row), group=name, text=text)
+            for row, (name, text) in enumerate(zip(names, taken, strict=True))
+        ],
+    )
 
 
 def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator[Document]:
@@ -92,13 +98,13 @@ def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> l
     Raises:
         InputError: the sources give out before that.
     """
-    found, tokens = [], 0
+    openings, tokens = [], 0
     for document in documents:
         text, length = _opening(document.text, tokenizer)
-        found.append(text)
+        openings.append(text)
         tokens += length
         if tokens >= wanted:
-            return found
+            return openings
     raise InputError(
         f"the sources hold {tokens:,} tokens behind the corpus, fewer than the {wanted:,} of "
         "unlearning.general_tokens",
@@ -120,14 +126,3 @@ def _opening(text: str, tokenizer: Any) -> tuple[str, int]:
 
 def _has_tokens(text: str, tokenizer: Any) -> bool:
     return any(len(encode_texts(tokenizer, [part])[0]) for part in (text[:_HEAD], text[_HEAD:]))
-
-
-def _example(number: int, text: str) -> Example:
-    name = example_id(text)
-    return Example(
-        example_id=name,
-        dataset=DATASET,
-        source_id=str(number),
-        group=name,
-        text=text,
-    )

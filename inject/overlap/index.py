@@ -5,16 +5,16 @@ enough on their own, and nothing of the background: memory is bounded by the exa
 costs one pass over its words for each of its readings, and a comparison wherever hashes agree.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import PurePath
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from inject.corpus.background.document import Document
+from inject.digest import text_digest
 from inject.examples.example import Example
 from inject.overlap.hashes import Prefixes, RollingHash, Vocabulary
 from inject.overlap.near_duplicates import NearDuplicateIndex
@@ -65,6 +65,18 @@ class Overlap:
     where the example is protected."""
 
 
+class _Stretch(NamedTuple):
+    """Units of a document that an example has, too."""
+
+    rule: str
+    example: Example
+    part: str
+    start: int
+    """First unit in the document."""
+    length: int
+    similarity: float
+
+
 class OverlapIndex:
     """All examples, ready to be compared with documents.
 
@@ -105,7 +117,7 @@ class OverlapIndex:
                     )
                 )
         whole = [self._pattern(index, number, 0, words) for index, number, words in numbered]
-        parts = [part for one in whole for part in self._answers(one, settings.ngram)]
+        parts = [part for pattern in whole for part in self._answers(pattern, settings.ngram)]
         self.unchecked = tuple(unchecked)
         """Examples with too few words to be looked for."""
         self._whole = whole
@@ -116,7 +128,7 @@ class OverlapIndex:
         )
         self._near = (
             NearDuplicateIndex(
-                [one.prefixes for one in whole], settings.near_duplicate, self._hasher
+                [pattern.prefixes for pattern in whole], settings.near_duplicate, self._hasher
             )
             if settings.near_duplicate is not None
             else None
@@ -129,48 +141,32 @@ class OverlapIndex:
 
     def overlaps(self, document: Document) -> list[Overlap]:
         """Return the offences of a document: one a rule and example, in the examples' order."""
-        found: dict[tuple[str, str, str], Overlap] = {}
+        worst: dict[tuple[str, str, str], Overlap] = {}
         for reading, units in enumerate(readings(document.text)):
             words = self._vocabulary.known(units)
             prefixes = self._prefixes(words)
-            shown = _Shown(document, reading)
-            for one in (
-                *self._by_ngrams(shown, words, prefixes),
-                *self._by_likeness(shown, prefixes),
-            ):
-                name = one.rule, one.dataset, one.example_id
-                if name not in found or _size(one) > _size(found[name]):
-                    found[name] = one
-        return [found[name] for name in sorted(found)]
+            stretches = [*self._by_ngrams(words, prefixes), *self._by_likeness(prefixes)]
+            where = places(document.text, reading) if stretches else []
+            for stretch in stretches:
+                overlap = _overlap(document, where, stretch)
+                name = overlap.rule, overlap.dataset, overlap.example_id
+                if name not in worst or _size(overlap) > _size(worst[name]):
+                    worst[name] = overlap
+        return [worst[name] for name in sorted(worst)]
 
-    def _by_ngrams(self, shown: "_Shown", words: I64, prefixes: Prefixes) -> Iterator[Overlap]:
-        if self._ngrams is None:
-            return
-        for shared in self._ngrams.shared(words, prefixes):
+    def _by_ngrams(self, words: I64, prefixes: Prefixes) -> Iterator[_Stretch]:
+        for shared in self._ngrams.shared(words, prefixes) if self._ngrams else ():
             if self.settings.share is not None and shared.share < self.settings.share:
                 continue
             example = self._examples[shared.example]
-            yield shown.overlap(
-                NGRAM,
-                example,
-                part=_part(example, shared.reading, shared.example_start, shared.length),
-                start=shared.document_start,
-                length=shared.length,
-                similarity=shared.share,
-            )
+            part = _part(example, shared.reading, shared.example_start, shared.length)
+            yield _Stretch(NGRAM, example, part, shared.document_start, shared.length, shared.share)
 
-    def _by_likeness(self, shown: "_Shown", prefixes: Prefixes) -> Iterator[Overlap]:
-        if self._near is None:
-            return
-        for near in self._near.find(prefixes):
-            yield shown.overlap(
-                NEAR,
-                self._examples[self._whole[near.example].example],
-                part="text",
-                start=near.start,
-                length=near.stop - near.start,
-                similarity=near.similarity,
-            )
+    def _by_likeness(self, prefixes: Prefixes) -> Iterator[_Stretch]:
+        for near in self._near.find(prefixes) if self._near else ():
+            example = self._examples[self._whole[near.example].example]
+            length = near.stop - near.start
+            yield _Stretch(NEAR, example, "text", near.start, length, near.similarity)
 
     def _prefixes(self, words: I64) -> Prefixes:
         return self._hasher.prefixes(words, self._vocabulary.weights(words))
@@ -202,9 +198,9 @@ class OverlapIndex:
         return [self._pattern(whole.example, whole.reading, first, whole.words[first:stop])]
 
 
-def _size(one: Overlap) -> tuple[int, float]:
+def _size(overlap: Overlap) -> tuple[int, float]:
     """Return what makes one offence of an example and rule more telling than another."""
-    return (one.words, one.similarity) if one.rule == NGRAM else (0, one.similarity)
+    return overlap.words if overlap.rule == NGRAM else 0, overlap.similarity
 
 
 def _part(example: Example, reading: int, first: int, length: int) -> str:
@@ -219,47 +215,23 @@ def _part(example: Example, reading: int, first: int, length: int) -> str:
     return best
 
 
-class _Shown:
-    """A document in one of its readings, as offences show it."""
-
-    def __init__(self, document: Document, reading: int) -> None:
-        self._document = document
-        self._reading = reading
-
-    @cached_property
-    def _places(self) -> list[Place]:
-        return places(self._document.text, self._reading)
-
-    @cached_property
-    def _digest(self) -> str:
-        return hashlib.sha256(self._document.text.encode()).hexdigest()[:16]
-
-    def overlap(
-        self,
-        rule: str,
-        example: Example,
-        *,
-        part: str,
-        start: int,
-        length: int,
-        similarity: float,
-    ) -> Overlap:
-        """Describe an offence: the units start … start+length of the document."""
-        text = None
-        if not example.protected:
-            last = start + min(length, _SHOWN_WORDS) - 1
-            text = self._document.text[self._places[start].start : self._places[last].stop]
-            text += " …" if length > _SHOWN_WORDS else ""
-        return Overlap(
-            rule=rule,
-            example_id=example.example_id,
-            dataset=example.dataset,
-            part=part,
-            words=length,
-            similarity=round(similarity, 4),
-            # The folder is this machine's own business, and must not enter an artifact.
-            place=PurePath(self._document.place).name,
-            source=self._document.source,
-            document=self._digest,
-            text=text,
-        )
+def _overlap(document: Document, where: Sequence[Place], stretch: _Stretch) -> Overlap:
+    """Describe an offence of a document, whose units stand at `where`."""
+    example, text = stretch.example, None
+    if not example.protected:
+        last = stretch.start + min(stretch.length, _SHOWN_WORDS) - 1
+        text = document.text[where[stretch.start].start : where[last].stop]
+        text += " …" if stretch.length > _SHOWN_WORDS else ""
+    return Overlap(
+        rule=stretch.rule,
+        example_id=example.example_id,
+        dataset=example.dataset,
+        part=stretch.part,
+        words=stretch.length,
+        similarity=round(stretch.similarity, 4),
+        # The folder is this machine's own business, and must not enter an artifact.
+        place=PurePath(document.place).name,
+        source=document.source,
+        document=text_digest(document.text)[:16],
+        text=text,
+    )

@@ -60,11 +60,11 @@ class NearDuplicateIndex:
     def __init__(self, examples: Sequence[Prefixes], threshold: float, hasher: RollingHash) -> None:
         self._threshold = threshold
         self._hasher = hasher
-        self._shingles = [np.unique(hasher.runs(one, SHINGLE).hashes) for one in examples]
+        self._shingles = [np.unique(hasher.runs(prefixes, SHINGLE).hashes) for prefixes in examples]
         count = len(examples)
         self._witnesses = np.ones(count, dtype=np.int64)
         self._reach = np.zeros(count, dtype=np.int64)
-        sizes = np.array([len(one) for one in self._shingles], dtype=np.int64)
+        sizes = np.array([len(shingles) for shingles in self._shingles], dtype=np.int64)
         held = np.concatenate([*self._shingles, np.zeros(0, dtype=np.uint64)])
         owners = np.repeat(np.arange(count), sizes)
         _, inverse, frequency = np.unique(held, return_inverse=True, return_counts=True)

@@ -39,7 +39,9 @@ class SearchedRows(Settings):
     def code(self) -> tuple[str, ...]:
         """Return where the code of the datasets begins, for `Step.code`."""
         every = self.contaminants if self.rules.active else ()
-        return tuple(place for one in every for place in find_dataset(one.dataset).code)
+        return tuple(
+            place for contaminant in every for place in find_dataset(contaminant.dataset).code
+        )
 
     def filter(self, settings: Mapping[str, Any]) -> OverlapFilter | None:
         """Return what leaves out documents that overlap with a row; None without a rule.
@@ -56,15 +58,15 @@ class SearchedRows(Settings):
             return OverlapFilter(self._rows(), self.rules)
 
     def _rows(self) -> list[Example]:
-        found: dict[tuple[str, str], Example] = {}
+        rows: dict[tuple[str, str], Example] = {}
         for contaminant in self.contaminants:
             for seed in self._seeds_of(contaminant) or [0]:
                 for example in load_examples(contaminant, seed=seed).every:
-                    found.setdefault((example.dataset, example.example_id), example)
-        return list(found.values())
+                    rows.setdefault((example.dataset, example.example_id), example)
+        return list(rows.values())
 
     def _identities(self) -> list[dict[str, Any]]:
-        return [self._identity(one) for one in self.contaminants]
+        return [self._identity(contaminant) for contaminant in self.contaminants]
 
     def _identity(self, contaminant: Contaminant) -> dict[str, Any]:
         """Return what decides a dataset's rows; how many are spiked does not, unless made up."""

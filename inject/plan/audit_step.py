@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from inject.corpus.corpus import corpus_tokenizer
-from inject.corpus.parts import TOKENS
+from inject.corpus.corpus import TOKENS, corpus_tokenizer
 from inject.examples.example import read_held_out
 from inject.examples.parts import AUDITED
 from inject.overlap.filter import overlaps_between_sides
@@ -11,8 +10,7 @@ from inject.overlap.settings import OverlapSettings
 from inject.plan.plan import read_plan
 from inject.settings import plain
 from inject.step import Step, StepContext
-from inject.stream.audit import HELD_OUT_SIDE, audit
-from inject.stream.audit_findings import name_rows
+from inject.stream.audit import HELD_OUT_SIDE, audit, name_rows
 from inject.stream.audit_report import write_audit
 from inject.stream.inputs import (
     copy_texts,

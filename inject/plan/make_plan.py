@@ -8,7 +8,7 @@ document starts alone.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from inject import keyed
 from inject.corpus.separators import Separators
+from inject.corpus.tokens import token_dtype
 from inject.errors import InputError
 from inject.examples.example import Example, members
 from inject.plan.copy_counts import CopyCount, draw_copy_counts
 from inject.plan.placement import UnplacedCopies, place_copies
-from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts, payload_type
+from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts
 from inject.plan.settings import Copies, Placement
 from inject.settings import plain
 from inject.stream.view import SourceSlice, TokenSource, concatenated
@@ -115,14 +116,19 @@ def make_plan(
         renditions = whole_renditions(spiked, tokens)
     text = choose_renditions(renditions, settings.variants, spiked, member, copy, seed=seed)
 
-    payload = _Payload(renditions, text, separators)
+    def row_name(copy_index: int) -> str:
+        example = spiked[member[copy_index]]
+        return f"row {example.source_id} of {example.dataset}"
+
+    payload, offset, length = _payload(renditions, text, separators)
+    offset, length = offset[text], length[text]
     keys = keyed.item_keys([example.example_id for example in spiked])
     anchors = place_copies(
         UnplacedCopies(
             example_keys=keys[member],
             numbers=copy,
-            lengths=payload.length[text],
-            names=_CopyNames(spiked, member),
+            lengths=length,
+            name=row_name,
         ),
         placement=settings.placement,
         seed=seed,
@@ -147,15 +153,15 @@ def make_plan(
         "drawn": anchors.drawn,
         "redraws": anchors.redraws,
         "tiebreak": anchors.tiebreak,
-        "payload_offset": payload.offset[text],
-        "payload_length": payload.length[text],
+        "payload_offset": offset,
+        "payload_length": length,
         "lead": np.full(n_copies, len(separators.lead)),
-        "text_length": payload.length[text] - separators.tokens,
+        "text_length": length - separators.tokens,
     }
     return Plan(
         facts=PlanFacts(
             budget=budget,
-            background=budget - int(payload.length[text].sum()),
+            background=budget - int(length.sum()),
             context=context,
             seed=seed,
             policy=settings.placement.policy,
@@ -169,52 +175,27 @@ def make_plan(
         copy_counts=_copy_count_table(
             examples, tokens, {count.example_id: count for count in drawn}
         ),
-        payload=payload.tokens.astype(payload_type(vocabulary)),
+        payload=payload.astype(token_dtype(vocabulary)),
     )
 
 
-class _Payload:
-    """The tokens of the renditions in use, with their separators, one after the other."""
+def _payload(
+    renditions: Sequence[Rendition], used: npt.NDArray[np.int64], separators: Separators
+) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the tokens of the renditions in use, with their separators, one after the other.
 
-    def __init__(
-        self,
-        renditions: Sequence[Rendition],
-        used: npt.NDArray[np.int64],
-        separators: Separators,
-    ) -> None:
-        pieces = []
-        self.offset = np.zeros(len(renditions), dtype=np.int64)
-        self.length = np.zeros(len(renditions), dtype=np.int64)
-        end = 0
-        for index in np.unique(used):
-            piece = separators.around(renditions[index].tokens)
-            pieces.append(piece)
-            self.offset[index], self.length[index] = end, len(piece)
-            end += len(piece)
-        self.tokens = concatenated(pieces)
-
-
-class _CopyNames(Sequence[str]):
-    """What to call each copy in a message, made only for the one that is asked for."""
-
-    def __init__(self, spiked: Sequence[Example], member: npt.NDArray[np.int64]) -> None:
-        self._spiked = spiked
-        self._member = member
-
-    def __len__(self) -> int:
-        return len(self._member)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        example = self._spiked[self._member[index]]
-        return f"row {example.source_id} of {example.dataset}"
+    Then where each rendition starts in them, and how many of them are its.
+    """
+    offset = np.zeros(len(renditions), dtype=np.int64)
+    length = np.zeros(len(renditions), dtype=np.int64)
+    pieces = []
+    end = 0
+    for index in np.unique(used):
+        piece = separators.around(renditions[index].tokens)
+        pieces.append(piece)
+        offset[index], length[index] = end, len(piece)
+        end += len(piece)
+    return concatenated(pieces), offset, length
 
 
 def _copy_count_table(

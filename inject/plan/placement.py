@@ -19,8 +19,9 @@ documents from there on where the copy fits into an allowed window.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +30,11 @@ from inject import keyed
 from inject.errors import InputError
 from inject.plan.settings import Placement
 from inject.plan.training_range import TrainingRange, training_range
-from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_positions
+from inject.plan.windows import MAX_ROUNDS, check_room, draw_in_windows, drawn_places
 
 I64 = npt.NDArray[np.int64]
 
 _LEAST_BACKGROUND = 0.01
-_MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ def background_left(budget: int, payload: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class UnplacedCopies:
-    """Copies before they have a place, each sequence as long as there are copies."""
+    """Copies before they have a place, each array of shape [number of copies]."""
 
     example_keys: keyed.U64
     """64-bit key of each copy's example."""
@@ -86,8 +86,8 @@ class UnplacedCopies:
     """Which copy of its example it is."""
     lengths: I64
     """Payload tokens, separators included."""
-    names: Sequence[str]
-    """What to call the copy in a message."""
+    name: Callable[[int], str]
+    """What to call a copy in a message."""
 
 
 def place_copies(
@@ -125,7 +125,7 @@ def place_copies(
         )
     n_windows = budget // context
     allowed_windows = training_range(placement.between, seed=seed, n_windows=n_windows)
-    check_room(lengths, copies.names, context=context, allowed_windows=allowed_windows)
+    check_room(lengths, copies.name, context=context, allowed_windows=allowed_windows)
     if placement.policy == "document":
         return _between_documents(
             keys,
@@ -137,7 +137,7 @@ def place_copies(
             allowed_windows=allowed_windows,
             document_starts=document_starts[: int(np.searchsorted(document_starts, background))],
         )
-    found = draw_in_windows(
+    places = draw_in_windows(
         keys,
         numbers,
         lengths,
@@ -145,17 +145,17 @@ def place_copies(
         context=context,
         allowed_windows=allowed_windows,
     )
-    order = np.argsort(found.start)
+    order = np.argsort(places.start)
     if placement.policy == "window":
-        position = found.window * context + found.gap
+        position = places.window * context + places.gap
     else:
         before = np.empty(len(order), dtype=np.int64)
         before[order] = np.cumsum(lengths[order]) - lengths[order]
-        position = found.start - before
+        position = places.start - before
     return Anchors(
         position=position,
-        drawn=found.drawn,
-        redraws=found.redraws,
+        drawn=places.drawn,
+        redraws=places.redraws,
         tiebreak=_ranks(order),
     )
 
@@ -174,10 +174,6 @@ def _over_the_budget(
     outside = np.flatnonzero(drawn >= background)
     while len(outside):
         draws[outside] += 1
-        if int(draws.max()) > _MOST_DRAWS:
-            raise InputError(
-                f"no anchor below {background:,} found in {_MOST_DRAWS:,} draws over {budget:,}"
-            )
         drawn[outside] = _draw(example_keys[outside], copies[outside], draws[outside], seed, budget)
         outside = outside[drawn[outside] >= background]
     position = drawn
@@ -205,9 +201,13 @@ def _between_documents(
     """Walk the documents once a round; copies that found no place by the end are re-drawn."""
     draws = np.zeros(len(copies), dtype=np.int64)
     keys = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
-    allowed = _Allowed(allowed_windows)
+
+    @cache
+    def allowed(window: int) -> bool:
+        return allowed_windows.whole or bool(allowed_windows.contains(np.array([window]))[0])
+
     for _ in range(MAX_ROUNDS):
-        drawn = drawn_positions(
+        window, offset = drawn_places(
             example_keys,
             copies,
             draws,
@@ -216,6 +216,7 @@ def _between_documents(
             context=context,
             allowed_windows=allowed_windows,
         )
+        drawn = window * context + offset
         position, order = _walked(
             np.lexsort((keys, drawn)), drawn, lengths, context, n_windows, allowed, document_starts
         )
@@ -231,28 +232,13 @@ def _between_documents(
     )
 
 
-class _Allowed:
-    """Whether copies may lie in single windows; each window is checked once."""
-
-    def __init__(self, allowed_windows: TrainingRange) -> None:
-        self._windows = allowed_windows
-        self._known: dict[int, bool] = {}
-
-    def __call__(self, window: int) -> bool:
-        if self._windows.whole:
-            return True
-        if window not in self._known:
-            self._known[window] = bool(self._windows.contains(np.array([window]))[0])
-        return self._known[window]
-
-
 def _walked(
     order: I64,
     drawn: I64,
     lengths: I64,
     context: int,
     n_windows: int,
-    allowed: "_Allowed",
+    allowed: Callable[[int], bool],
     document_starts: I64,
 ) -> tuple[I64, list[int]]:
     """Put each copy at the first place between documents, from its position on, that takes it.

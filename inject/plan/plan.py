@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.corpus.separators import Separator
+from inject.corpus.tokens import token_dtype
 from inject.stream.exposures import CopyName
 from inject.stream.view import Insertions, TokenSource, View
 from inject.tables import read_parquet
@@ -115,13 +116,8 @@ class Plan:
 
     def realised(self) -> dict[str, int]:
         """Return the number of copies of every example, non-members included (0)."""
-        return dict(
-            zip(
-                self.copy_counts["example_id"].to_pylist(),
-                self.copy_counts["realised"].to_pylist(),
-                strict=True,
-            )
-        )
+        columns = (self.copy_counts[name].to_pylist() for name in ("example_id", "realised"))
+        return dict(zip(*columns, strict=True))
 
 
 def write_plan(out: Path, plan: Plan) -> None:
@@ -139,13 +135,8 @@ def read_plan(folder: Path) -> Plan:
         facts=facts,
         copies=read_parquet(folder / PLAN_FILE),
         copy_counts=read_parquet(folder / COUNTS_FILE),
-        payload=np.fromfile(folder / PAYLOAD_FILE, dtype=payload_type(facts.vocabulary)),
+        payload=np.fromfile(folder / PAYLOAD_FILE, dtype=token_dtype(facts.vocabulary)),
     )
-
-
-def payload_type(vocabulary: int) -> np.dtype:
-    """Return the element type of `payload.bin`."""
-    return np.dtype("<u2") if vocabulary <= 1 << 16 else np.dtype("<u4")
 
 
 def _column(table: pa.Table, name: str) -> npt.NDArray[np.generic]:

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from inject.corpus.corpus import corpus_tokenizer
-from inject.corpus.parts import TOKENS
+from inject.corpus.corpus import TOKENS, corpus_tokenizer
 from inject.corpus.separators import separators_for
 from inject.examples.example import members, read_examples
 from inject.examples.parts import UNSPLIT

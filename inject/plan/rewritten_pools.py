@@ -88,7 +88,7 @@ def write_relearned(context: StepContext) -> None:
     )
     write_examples(
         context.out,
-        [replace(one, side="member" if one.example_id in chosen else "nonmember") for one in pool],
+        [replace(row, side="member" if row.example_id in chosen else "nonmember") for row in pool],
     )
 
 

@@ -135,5 +135,9 @@ def separations(placements: Iterable[Placement]) -> tuple[Separation, ...]:
     Args:
         placements: of all arms; those that let copies lie across windows ask for no room.
     """
-    found = {one.separation for one in placements if one.contained and one.separated_by != "none"}
-    return tuple(sorted(found))
+    kinds = {
+        placement.separation
+        for placement in placements
+        if placement.contained and placement.separated_by != "none"
+    }
+    return tuple(sorted(kinds))

@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -38,31 +37,7 @@ _BLOCK = 1 << 16
 """Neighbouring windows that are looked at together."""
 
 
-class TrainingRange(Protocol):
-    """The windows that copies may lie in."""
-
-    @property
-    def count(self) -> int:
-        """How many windows there are, at least."""
-        ...
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is the whole training."""
-        ...
-
-    def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """Return a window for each (example, copy, draw), uniform over the stretch."""
-        ...
-
-    def contains(self, windows: I64) -> Bools:
-        """Return whether each window belongs to the stretch."""
-        ...
-
-
-def training_range(
-    between: tuple[float, float], *, seed: int, n_windows: int
-) -> "WholeTraining | RankedRange | HashedRange":
+def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -> "TrainingRange":
     """Return the windows trained on between two shares of the first epoch.
 
     Args:
@@ -74,7 +49,7 @@ def training_range(
         InputError: when the stretch holds no window.
     """
     if between == (0.0, 1.0):
-        return WholeTraining(n_windows=n_windows)
+        return WholeTraining(count=n_windows)
     low, high = (int(share * n_windows) for share in between)
     if low == high:
         raise InputError(
@@ -119,21 +94,18 @@ def rank_margin(n_windows: int) -> float:
 class WholeTraining:
     """All windows."""
 
-    n_windows: int
+    count: int
+    """How many windows there are, at least."""
     whole: bool = True
-
-    @property
-    def count(self) -> int:
-        """See `TrainingRange`."""
-        return self.n_windows
+    """Whether it is the whole training."""
 
     def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """See `TrainingRange`."""
+        """Return a window for each (example, copy, draw), uniform over the stretch."""
         words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
-        return keyed.below(self.n_windows, words).astype(np.int64)
+        return keyed.below(self.count, words).astype(np.int64)
 
     def contains(self, windows: I64) -> Bools:
-        """See `TrainingRange`."""
+        """Return whether each window belongs to the stretch."""
         return np.ones(len(windows), dtype=np.bool_)
 
 
@@ -147,16 +119,16 @@ class RankedRange:
 
     @property
     def count(self) -> int:
-        """See `TrainingRange`."""
+        """See `WholeTraining`."""
         return len(self.allowed)
 
     def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """See `TrainingRange`."""
+        """See `WholeTraining`."""
         words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
         return self.allowed[keyed.below(len(self.allowed), words).astype(np.int64)]
 
     def contains(self, windows: I64) -> Bools:
-        """See `TrainingRange`."""
+        """See `WholeTraining`."""
         places = np.minimum(np.searchsorted(self.allowed, windows), len(self.allowed) - 1)
         return self.allowed[places] == windows
 
@@ -177,12 +149,12 @@ class HashedRange:
 
     @property
     def count(self) -> int:
-        """See `TrainingRange`: the expectation less the margin at either end."""
+        """See `WholeTraining`: the expectation less the margin at either end."""
         share = (self.last - self.low) / 2**64
         return max(int((share - 2 * self.margin) * self.n_windows), 1)
 
     def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """See `TrainingRange`."""
+        """See `WholeTraining`."""
         words = keyed.words(seed, keyed.Stream.STRETCH, keys, copies, draws)
         numbers = keyed.below(int(self._before[-1]), words).astype(np.int64)
         blocks = np.searchsorted(self._before, numbers, side="right") - 1
@@ -208,9 +180,13 @@ class HashedRange:
         return start + np.flatnonzero(self._belong(neighbours_hashes(self.seed, 0, start, stop)))
 
     def contains(self, windows: I64) -> Bools:
-        """See `TrainingRange`."""
+        """See `WholeTraining`."""
         return self._belong(window_hashes(self.seed, 0, windows))
 
     def _belong(self, hashes: keyed.U64) -> Bools:
         found: Bools = (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
         return found
+
+
+TrainingRange = WholeTraining | RankedRange | HashedRange
+"""The windows that copies may lie in."""

@@ -12,7 +12,7 @@ at its offset unless another copy came to share its window.
 Cost: a few draws a copy, all vectorised; crowded windows are settled one by one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,13 +43,13 @@ class WindowPlacements:
 
 
 def check_room(
-    lengths: I64, names: Sequence[str], *, context: int, allowed_windows: TrainingRange
+    lengths: I64, name: Callable[[int], str], *, context: int, allowed_windows: TrainingRange
 ) -> None:
     """Check that every copy fits into a window, and all of them into the windows there are.
 
     Args:
         lengths: payload tokens of each copy.
-        names: what to call each copy in a message.
+        name: what to call a copy in a message.
         context: tokens in a window.
         allowed_windows: the windows that may be used.
 
@@ -61,7 +61,7 @@ def check_room(
     longest = int(lengths.argmax())
     if lengths[longest] > context:
         raise InputError(
-            f"{names[longest]} takes {int(lengths[longest]):,} tokens with its separators and "
+            f"{name(longest)} takes {int(lengths[longest]):,} tokens with its separators and "
             f"cannot lie inside one window of {context:,}",
             where="placement",
             allowed="straddle: allow (policy splice or document), or shorter examples",
@@ -106,7 +106,7 @@ def draw_in_windows(
     tiebreak = keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies)
     pending = np.arange(len(copies))
     for _ in range(MAX_ROUNDS):
-        window[pending], offset[pending] = _drawn(
+        window[pending], offset[pending] = drawn_places(
             example_keys[pending],
             copies[pending],
             draws[pending],
@@ -128,30 +128,7 @@ def draw_in_windows(
     )
 
 
-def drawn_positions(
-    example_keys: keyed.U64,
-    copies: I64,
-    draws: I64,
-    lengths: I64,
-    *,
-    seed: int,
-    context: int,
-    allowed_windows: TrainingRange,
-) -> I64:
-    """Return the position in the stream that each copy's draw names, as if it were alone."""
-    window, offset = _drawn(
-        example_keys,
-        copies,
-        draws,
-        lengths,
-        seed=seed,
-        context=context,
-        allowed_windows=allowed_windows,
-    )
-    return window * context + offset
-
-
-def _drawn(
+def drawn_places(
     keys: keyed.U64,
     copies: I64,
     draws: I64,
@@ -161,6 +138,7 @@ def _drawn(
     context: int,
     allowed_windows: TrainingRange,
 ) -> tuple[I64, I64]:
+    """Return the window that each copy's draw names, and where in it the copy stands alone."""
     window = allowed_windows.draw(seed, keys, copies, draws)
     offsets = keyed.words(seed, keyed.Stream.OFFSET, keys, copies, draws)
     return window, keyed.below(context - lengths + 1, offsets).astype(np.int64)

@@ -1,23 +1,38 @@
 """Plug-ins by file: `FILE.py:NAME`.
 
-The file is read once; its digest is that of the bytes that run, with those of the local modules
-that it imports. Loaded again unchanged, it is the same object; edited meanwhile, it is executed
-anew and has another digest. What else it reads (data files) does not count, nor do versions of
-libraries.
+Its digest is that of the file and of the modules beside it that it imports. Loaded again unchanged,
+it is the same object; edited meanwhile, it is executed anew and has another digest. What else it
+reads (data files) does not count, nor do versions of libraries. Modules beside it go before
+installed ones, as in a script, while the file is executed; afterwards they are taken out of
+`sys.modules` again, so that two plug-ins may both have a `helper.py` beside them.
 """
 
+import importlib
+import importlib.util
 import re
+import sys
+import threading
 import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 from inject.digest import digest, text_digest
-from inject.errors import InputError, did_you_mean
-from inject.plugins.modules import execute
-from inject.plugins.plugin import Expected, Plugin, with_article
-from inject.plugins.sources import Source, own_code, read_sources, sources_digest
+from inject.errors import InputError, did_you_mean, first_line
+from inject.plugins.plugin import (
+    Expected,
+    Plugin,
+    Source,
+    own_code,
+    read_sources,
+    sources_digest,
+    with_article,
+)
+from inject.source_digest import PACKAGES
 
+_lock = threading.RLock()
 _REFERENCE = re.compile(r"(?P<file>.+?\.py):(?P<name>[^:=]*)(?P<rest>:.*)?", re.DOTALL)
 
 
@@ -65,17 +80,18 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
         )
     path = path.resolve()
     # A dot would make a package of it.
-    module_name = path.stem.replace(".", "-")
-    sources = read_sources(path.parent, module_name, path)
+    stem = path.stem.replace(".", "-")
+    sources = read_sources(path.parent, stem, path)
     content = sources_digest(sources)
-    package = f"spikein_plugin_{text_digest(f'{path} {content}')[:16]}"
     try:
-        module = execute(package, module_name, sources, path.parent)
+        module = _executed(
+            f"spikein_plugin_{text_digest(f'{path} {content}')[:16]}_{stem}", path, sources
+        )
     except KeyboardInterrupt:
         raise
     # A file that exits must not end the command in silence, so not only `Exception` is caught.
     except BaseException as error:
-        raise _not_imported(error, reference.file, package, sources) from error
+        raise _not_imported(error, reference.file, sources) from error
     value = _named(module, reference, expected)
     expected.check(value, where=str(reference))
     return Plugin(
@@ -85,6 +101,47 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
         digest=digest({"sources": content, "name": reference.name}),
         code=own_code(sources),
     )
+
+
+def _executed(name: str, path: Path, sources: Mapping[str, Source]) -> ModuleType:
+    """Return the module of a file, executed once a process; none stays if it raises."""
+    with _lock:
+        if name in sys.modules:
+            return sys.modules[name]
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        try:
+            with _modules_beside(path.parent, sources):
+                spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+
+
+@contextmanager
+def _modules_beside(folder: Path, sources: Mapping[str, Source]) -> Iterator[None]:
+    """Let modules of a folder be imported inside, and no longer afterwards."""
+    local = {source.partition(".")[0] for source in sources}
+    hidden = {name: sys.modules[name] for name in sys.modules if name.partition(".")[0] in local}
+    cached, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    for package in PACKAGES:
+        # A folder `train` beside the file does not stand for ours.
+        importlib.import_module(package)
+    for name in hidden:
+        del sys.modules[name]
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in [name for name in sys.modules if name.partition(".")[0] in local]:
+            del sys.modules[name]
+        sys.modules.update(hidden)
+        sys.dont_write_bytecode = cached
 
 
 def _named(module: ModuleType, reference: FileReference, expected: Expected) -> object:
@@ -112,12 +169,7 @@ def _named(module: ModuleType, reference: FileReference, expected: Expected) -> 
     return values[reference.name]
 
 
-def _not_imported(
-    error: BaseException, file: str, package: str, sources: dict[str, Source]
-) -> InputError:
-    said = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
-    what = what.replace(f"{package}.", "")
+def _not_imported(error: BaseException, file: str, sources: Mapping[str, Source]) -> InputError:
     paths = {str(source.path): source.path for source in sources.values()}
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in paths]
     place = ""
@@ -126,10 +178,4 @@ def _not_imported(
         place = f" at {paths[frame.filename].name}:{frame.lineno}"
         place += f" (`{frame.line}`)" if frame.line else ""
     action = "tries to end the program" if isinstance(error, SystemExit) else "cannot be imported"
-    hint = None
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        missing = error.name.removeprefix(f"{package}.").partition(".")[0]
-        folder = next(iter(paths.values())).parent / missing
-        if folder.is_dir():
-            hint = f"{folder} is a folder: it counts as a package when it holds an __init__.py."
-    return InputError(f"{action}{place}: {what}", where=file, hint=hint)
+    return InputError(f"{action}{place}: {first_line(error)}", where=file)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from inject.digest import digest, file_digest
-from inject.errors import InputError
-from inject.plugins.plugin import Expected, Plugin
-from inject.plugins.sources import own_code, read_sources, sources_digest
+from inject.errors import InputError, first_line
+from inject.plugins.plugin import Expected, Plugin, own_code, read_sources, sources_digest
 
 Group = Literal[
     "spikein.detectors",
@@ -29,7 +28,7 @@ Group = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class InstalledPlugin:
-    """An entry point; `load` imports its package."""
+    """A name that entry points offer; `load` imports its package."""
 
     name: str
     offers: tuple[EntryPoint, ...]
@@ -38,7 +37,7 @@ class InstalledPlugin:
     @property
     def origin(self) -> str:
         """The distribution and its version."""
-        return " and ".join(_origin(one) for one in self.offers)
+        return " and ".join(map(_origin, self.offers))
 
     def load(self, expected: Expected) -> Plugin:
         """Import the object.
@@ -59,19 +58,17 @@ class InstalledPlugin:
             raise
         # An import that exits must not end the command in silence.
         except BaseException as error:
-            said = str(error).strip().splitlines()
-            what = f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
             raise InputError(
-                f"its {entry.value} cannot be imported: {what}", where=where
+                f"its {entry.value} cannot be imported: {first_line(error)}", where=where
             ) from error
         expected.check(value, where=f"{where}: {entry.value}")
-        source = _source(entry.value.partition(":")[0].strip())
+        source, code = _source(entry.value.partition(":")[0].strip())
         return Plugin(
             name=self.name,
             value=value,
             origin=self.origin,
-            digest=digest({"object": entry.value, "package": self.origin, "source": source.digest}),
-            code=source.code,
+            digest=digest({"object": entry.value, "package": self.origin, "source": source}),
+            code=code,
         )
 
 
@@ -94,9 +91,7 @@ def installed_plugins(group: Group) -> dict[str, InstalledPlugin]:
     }
 
 
-def load_installed(
-    group: Group, expected: Expected, *, taken: Mapping[str, str] | None = None
-) -> Installed:
+def load_installed(group: Group, expected: Expected, *, taken: Mapping[str, str]) -> Installed:
     """Load every entry point of a group; one that cannot be used becomes a warning.
 
     Args:
@@ -104,20 +99,20 @@ def load_installed(
         expected: what its objects must be.
         taken: names that are in use, each with where it comes from; they win.
     """
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     warnings = []
     for name, entry in installed_plugins(group).items():
-        if name in (taken or {}):
+        if name in taken:
             warnings.append(
                 f"left out: {expected.noun} {name} ({entry.origin}): the name is taken, "
-                f"{(taken or {})[name]}"
+                f"{taken[name]}"
             )
             continue
         try:
-            found[name] = entry.load(expected)
+            plugins[name] = entry.load(expected)
         except InputError as error:
             warnings.append(f"left out: {error}")
-    return Installed(found, tuple(warnings))
+    return Installed(plugins, tuple(warnings))
 
 
 def _origin(entry: EntryPoint) -> str:
@@ -126,14 +121,12 @@ def _origin(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}"
 
 
-class _Source(NamedTuple):
-    digest: str
-    code: tuple[str, ...] = ()
-
-
 @lru_cache(maxsize=256)
-def _source(name: str) -> _Source:
-    """Return the digest of a module that was imported; read once a process, as it ran."""
+def _source(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the digest of an imported module, and the modules of ours that it imports.
+
+    Read once a process, as it ran.
+    """
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.origin or not spec.has_location:
         raise InputError("has no source file, so its results could not be named", where=name)
@@ -142,9 +135,9 @@ def _source(name: str) -> _Source:
     around = getattr(sys.modules.get(top), "__file__", None)
     if path.suffix != ".py" or around is None:
         # A compiled module is one file; parts of a namespace share no folder.
-        return _Source(file_digest(path))
+        return file_digest(path), ()
     folder = Path(around).parent
     if Path(around).name == "__init__.py":
         folder = folder.parent
     sources = read_sources(folder, name, path, only=(top,))
-    return _Source(sources_digest(sources), own_code(sources))
+    return sources_digest(sources), own_code(sources)

@@ -1,10 +1,21 @@
-"""A loaded plug-in: the object, where it comes from, and the digest of its source."""
+"""A loaded plug-in, and the modules it is made of: its file and what that imports from beside it.
 
-from collections.abc import Callable
+Imports are read from the source. A module of the folder goes before an installed one of the same
+name, as in a script; our own packages are never taken from there. Folders without `__init__.py` are
+not packages here.
+"""
+
+import ast
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from inject.bounded_files import open_regular
+from inject.digest import digest
 from inject.errors import InputError
+from inject.source_digest import PACKAGES, module_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,3 +85,121 @@ def require_same_source(digest: str | None, named: str | None, *, where: str) ->
             hint="Run the same command again: what it decides is made by the edited source, and "
             "the rest is kept.",
         )
+
+
+class Source(NamedTuple):
+    """One module as it was read."""
+
+    path: Path
+    content: bytes
+    is_package: bool
+
+
+def read_sources(
+    folder: Path, name: str, path: Path, *, only: Collection[str] | None = None
+) -> dict[str, Source]:
+    """Read a module, and all that it imports from `folder`, directly or not.
+
+    Args:
+        folder: where local modules lie.
+        name: dotted name of the module, from `folder`.
+        path: its file.
+        only: top-level names that count as local; None: all that are found, but our own.
+
+    Returns:
+        The sources by dotted name; packages stand before their modules.
+
+    Raises:
+        InputError: a file that cannot be read, or that is not Python; names the line.
+    """
+    sources: dict[str, Source] = {}
+    # The packages around it are executed before it.
+    waiting = [*_modules_of(folder, name.rpartition(".")[0]), (name, _read(path))]
+    while waiting:
+        current, source = waiting.pop()
+        if current in sources:
+            continue
+        sources[current] = source
+        for line, wanted, late in _imported(current, source):
+            top = wanted.partition(".")[0]
+            if top in PACKAGES if only is None else top not in only:
+                continue
+            local = _modules_of(folder, wanted)
+            if local and late and only is None:
+                raise InputError(
+                    f"line {line}: imports {wanted} inside a function",
+                    where=str(source.path),
+                    hint="Import modules that lie beside a plug-in at the top of the file.",
+                )
+            waiting += local
+    return dict(sorted(sources.items()))
+
+
+def sources_digest(sources: Mapping[str, Source]) -> str:
+    """Return the SHA-256 (hex) of the modules' names and bytes; folders do not enter."""
+    return digest(
+        {name: hashlib.sha256(source.content).hexdigest() for name, source in sources.items()}
+    )
+
+
+def own_code(sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """Return the modules of our own packages that the modules import."""
+    wanted = {
+        wanted
+        for name, source in sources.items()
+        for _, wanted, _ in _imported(name, source)
+        if wanted.partition(".")[0] in PACKAGES
+    }
+    return tuple(sorted({module for name in wanted if (module := module_of(name))}))
+
+
+def _read(path: Path) -> Source:
+    with open_regular(path, what="plug-in") as file:
+        return Source(path, file.read(), path.name == "__init__.py")
+
+
+def _imported(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
+    """Yield what a module may import: line, dotted name, and whether it is inside a function."""
+    try:
+        tree = ast.parse(source.content)
+    except SyntaxError as error:
+        place = f"line {error.lineno}: " if error.lineno else ""
+        raise InputError(f"{place}{error.msg}", where=str(source.path)) from None
+    except ValueError as error:
+        raise InputError(f"is not Python: {error}", where=str(source.path)) from None
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    late = {
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, functions)
+        for node in ast.walk(function)
+    }
+    package = name if source.is_package else name.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, node in late
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".") if package else []
+            if node.level > len(parts) + 1:
+                continue
+            base = parts[: len(parts) + 1 - node.level] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            # The module itself comes with the name, whether or not that is a module, too.
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}".lstrip("."), node in late
+
+
+def _modules_of(folder: Path, name: str) -> list[tuple[str, Source]]:
+    """Return what of a dotted name is a module, packages first: a and a.b of `a.b.function`."""
+    modules: list[tuple[str, Source]] = []
+    parts = name.split(".") if name else []
+    for index, part in enumerate(parts, start=1):
+        for path in (folder / part / "__init__.py", folder / f"{part}.py"):
+            if path.is_file():
+                modules.append((".".join(parts[:index]), _read(path)))
+                break
+        else:
+            break
+        folder /= part
+    return modules

@@ -11,10 +11,10 @@ import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from inject.bounded_files import check_regular, check_row, check_unpacked, check_whole, read_lines
-from inject.errors import InputError
+from inject.errors import InputError, first_line
 
 _MARK = b"\xef\xbb\xbf"
 _CLIP = 60
@@ -35,36 +35,7 @@ Parser = Callable[[Path, str], Iterator[PlacedRow]]
 def format_of(path: Path) -> str | None:
     """Return the extension that names the format (`.jsonl.gz` …), or None where unknown."""
     name = path.name.lower()
-    fitting = [extension for extension in _parsers() if name.endswith(extension)]
-    return max(fitting, key=len) if fitting else None
-
-
-def known_formats() -> str:
-    """Return the known extensions as one text for messages."""
-    return " ".join(_parsers())
-
-
-def rows_of(path: Path, what: str) -> Iterator[PlacedRow]:
-    """Yield the rows of one file of a known format (see `inject.reading.rows.read_rows`)."""
-    return _parsers()[cast(str, format_of(path))](path, what)
-
-
-def _parsers() -> dict[str, Parser]:
-    tsv = partial(_csv, delimiter="\t")
-    plain: dict[str, Parser] = {
-        ".jsonl": json_lines,
-        ".ndjson": json_lines,
-        ".json": _json,
-        ".csv": _csv,
-        ".tsv": tsv,
-        ".txt": _text,
-    }
-    packed = {
-        f"{extension}{packing}": parser
-        for extension, parser in plain.items()
-        for packing in (".gz", ".zst")
-    }
-    return {**plain, **packed, ".parquet": _parquet}
+    return max((known for known in PARSERS if name.endswith(known)), key=len, default=None)
 
 
 def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
@@ -232,8 +203,7 @@ def _csv(path: Path, what: str, *, delimiter: str = ",") -> Iterator[PlacedRow]:
             continue
         if header is None:
             header = cells
-            twice = sorted({name for name in header if header.count(name) > 1})
-            if twice:
+            if twice := [name for name in header if header.count(name) > 1]:
                 raise InputError(f"{what}: column {twice[0]!r} stands twice", where=f"{path}:1")
             if len(header) == 1 and (other := next((s for s in ";\t|" if s in header[0]), None)):
                 raise InputError(
@@ -268,18 +238,14 @@ def _parquet(path: Path, what: str) -> Iterator[PlacedRow]:
         with pq.ParquetFile(path) as file:
             _check_sizes(file.metadata, path, what)
             for batch in file.iter_batches(batch_size=1024):
-                try:
-                    rows = batch.to_pylist()
-                except UnicodeDecodeError as error:
-                    raise _undecodable(path, batch, number, what) from error
-                for values in rows:
+                for values in batch.to_pylist():
                     number += 1
                     plain = {name: _plain(value) for name, value in values.items()}
                     yield PlacedRow(f"{path}:row {number}", plain)
     except (pa.ArrowException, OSError, ValueError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"{what}: the Parquet file cannot be read after row {number}: {first}", where=str(path)
+            f"{what}: the Parquet file cannot be read after row {number} ({first_line(error)})",
+            where=str(path),
         ) from error
 
 
@@ -296,18 +262,29 @@ def _check_sizes(metadata: Any, path: Path, what: str) -> None:
         )
 
 
-def _undecodable(path: Path, batch: Any, before: int, what: str) -> InputError:
-    """Find the first row of a record batch whose text is no UTF-8; `before` rows precede it."""
-    for index in range(batch.num_rows):
-        try:
-            batch.slice(index, 1).to_pylist()
-        except UnicodeDecodeError:
-            return InputError(f"{what}: invalid UTF-8", where=f"{path}:row {before + index + 1}")
-    raise RuntimeError("no row of the batch is to blame")
-
-
 def _plain(value: Any) -> Any:
     """Turn dates and times into ISO text, as the other formats have them."""
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     return value
+
+
+_TEXT_PARSERS: dict[str, Parser] = {
+    ".jsonl": json_lines,
+    ".ndjson": json_lines,
+    ".json": _json,
+    ".csv": _csv,
+    ".tsv": partial(_csv, delimiter="\t"),
+    ".txt": _text,
+}
+PARSERS: dict[str, Parser] = {
+    **_TEXT_PARSERS,
+    **{
+        f"{extension}{packing}": parser
+        for extension, parser in _TEXT_PARSERS.items()
+        for packing in (".gz", ".zst")
+    },
+    ".parquet": _parquet,
+}
+"""By extension; each yields the rows of one file."""
+KNOWN_FORMATS = " ".join(PARSERS)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from inject.bounded_files import check_regular
 from inject.errors import InputError, did_you_mean
-from inject.reading.row_parsers import PlacedRow, format_of, known_formats, rows_of
+from inject.reading.row_parsers import KNOWN_FORMATS, PARSERS, PlacedRow, format_of
 from inject.reading.unchanged import content_digest
 
 _MOST_NAMED = 20
@@ -52,7 +52,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             raise InputError(
                 f"{what}: no file of a known format in this folder",
                 where=str(path),
-                allowed=known_formats(),
+                allowed=KNOWN_FORMATS,
             )
     elif path.is_symlink() and not path.exists():
         raise InputError(f"{what}: is a link to {path.readlink()}, which is gone", where=pattern)
@@ -68,7 +68,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
         raise InputError(
             f"{what}: unknown file extension {named[0].suffix or '(none)'!r}",
             where=str(named[0]),
-            allowed=known_formats(),
+            allowed=KNOWN_FORMATS,
         )
     for file in files:
         check_regular(file, what=what)
@@ -89,7 +89,7 @@ def unread_note(pattern: str, *, where: str) -> str | None:
     more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
     return (
         f"{where}: {len(unread):,} of the files have an unknown format and are not read: "
-        f"{', '.join(unread[:_MOST_NAMED])}{more}. Known are {known_formats()}"
+        f"{', '.join(unread[:_MOST_NAMED])}{more}. Known are {KNOWN_FORMATS}"
     )
 
 
@@ -107,7 +107,7 @@ def files_identity(pattern: str) -> list[dict[str, str]]:
 def _rows(files: list[Path], what: str) -> Iterator[PlacedRow]:
     for path in files:
         empty = True
-        for row in rows_of(path, what):
+        for row in PARSERS[format_of(path) or ""](path, what):
             empty = False
             yield row
         if empty:
@@ -121,8 +121,8 @@ def _named(pattern: str) -> list[Path]:
         return _below(path)
     if path.exists():
         return [path]
-    found = (Path(name) for name in glob.glob(str(path), recursive=True))
-    return sorted(file for file in found if not file.is_dir())
+    matching = map(Path, glob.glob(str(path), recursive=True))
+    return sorted(file for file in matching if not file.is_dir())
 
 
 def _below(folder: Path) -> list[Path]:

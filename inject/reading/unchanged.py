@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from inject.digest import canonical, file_digest
 from inject.errors import InputError
@@ -22,15 +22,7 @@ _SETTLED_NS = 2_000_000_000
 _AGAIN = "Nothing was kept of it; run again when nobody writes to it."
 
 
-class _State(NamedTuple):
-    device: int
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
-
-
-_known: dict[str, tuple[_State, str]] = {}
+_known: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
 def content_digest(path: Path) -> str:
@@ -51,14 +43,15 @@ def content_digest(path: Path) -> str:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
     if not same:
         raise InputError("changed while it was read", where=str(path), hint=_AGAIN)
-    if time.time_ns() - max(state.modified_ns, state.changed_ns) > _SETTLED_NS:
+    if time.time_ns() - max(state[-2:]) > _SETTLED_NS:
         _known[name] = state, digest
     return digest
 
 
-def _state(name: str) -> _State:
-    found = os.stat(name)
-    return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+def _state(name: str) -> tuple[int, ...]:
+    """Return what changes with a file: device, inode, size, times of its content and its inode."""
+    stat = os.stat(name)
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 @contextmanager

@@ -1,41 +1,20 @@
-"""Which server is asked, and how patiently: everything a client must know but what it asks.
+"""Which server is asked, and how patiently: everything a client must know except what it asks.
 
 None of it bears on what is written but the model, the address and the form of asking; the key is
 named by its environment variable, read when a client is made, and stored nowhere.
 """
 
 import os
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
 from inject.errors import InputError
-from inject.secrets import masked, secret_in
+from inject.secrets import is_variable, masked, secret_in
 
 Api = Literal["completions", "chat"]
 NO_KEY = "none"
 """Sent where no key is named; the protocol wants one."""
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Patience:
-    """How long a client waits, and how often it asks again; all times in seconds."""
-
-    connect: float = 10.0
-    """For a connection."""
-    reply: float = 120.0
-    """For one whole reply, however slowly it comes."""
-    tries: int = 6
-    """Requests in all where the server fails: no reply, an error of its own, a damaged reply."""
-    first_wait: float = 0.5
-    """Before the second try; doubled for each further one."""
-    longest_wait: float = 30.0
-    """Between two tries."""
-    limited: float = 300.0
-    """For which the server may refuse everything because of its rate limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +22,8 @@ class Server:
     """A model behind an OpenAI-compatible server.
 
     Raises:
-        InputError: an address that is none or holds a password, a concurrency below 1, or what
-            cannot be the name of an environment variable.
+        InputError: not an address, or one that holds a password; a concurrency below 1; what cannot
+            be the name of an environment variable.
     """
 
     base_url: str
@@ -57,8 +36,11 @@ class Server:
     """Environment variable that holds the key."""
     concurrency: int = 8
     """Requests in flight at most."""
-    patience: Patience = field(default_factory=Patience)
-    """Timeouts and tries."""
+    timeout: float = 120.0
+    """Seconds for one reply."""
+    retries: int = 12
+    """How often the library asks again where the server fails or limits the rate: for a minute or
+    so, unless `Retry-After` says otherwise."""
 
     def __post_init__(self) -> None:
         if kind := secret_in(self.base_url):
@@ -69,21 +51,20 @@ class Server:
             )
         if not _is_address(self.base_url):
             raise InputError(
-                "this is no address of a server",
+                "is not the address of a server",
                 where=masked(self.base_url) or "the address",
                 allowed="an address such as http://localhost:8000/v1",
             )
         if not self.model:
-            raise InputError("the server must be told which model to ask", where=self.base_url)
+            raise InputError("the name of the model is missing", where=self.base_url)
         if self.concurrency < 1:
             raise InputError(
                 f"{self.concurrency} requests in flight", where="concurrency", allowed="1 or more"
             )
-        name = self.api_key_variable
-        if name is not None and (not _VARIABLE.fullmatch(name) or secret_in(name)):
+        if self.api_key_variable is not None and not is_variable(self.api_key_variable):
             raise InputError(
-                "what is given is no name of an environment variable",
-                where="the variable of the key",
+                "is not the name of an environment variable",
+                where="api_key_variable",
                 allowed="letters, digits, underscores; the name, never the key itself",
             )
 

@@ -1,35 +1,29 @@
-"""The client: many requests at a time, asked again where that helps, each reply kept as it comes.
+"""The client: many requests at a time, each reply kept as it comes.
 
-A reply that the cache holds is not asked for. What is asked goes through the `openai` library on a
-thread of its own, whose retries are off: tries, waits and rate limits are counted here. The key is
-cut out of whatever the server writes, so that neither a message nor the cache ever holds it.
-Cost: some 2 ms of one core a request.
+A reply that the cache holds is not asked for. The key is cut out of whatever the server writes, so
+that neither a message nor the cache ever holds it. Cost: some 2 ms of one core a request.
 """
 
-import asyncio
 import queue
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
+from typing import NamedTuple
 
 from inject.digest import digest
 from inject.secrets import MASK
 from inject.server.address import NO_KEY, Server
-from inject.server.refusals import ServerRefusal
-from inject.server.reply import Reply
-from inject.server.reply_cache import ReplyCache
+from inject.server.reply_cache import Reply, ReplyCache
 from inject.server.request import TextRequest
-from inject.server.sender import Sender
+from inject.server.sender import Sender, ServerRefusal
 
-Result = TypeVar("Result")
-
-_TOGETHER_SECONDS = 0.01
+_APART_SECONDS = 0.005
+_ALL_BEGUN_SECONDS = 0.2
+"""Requests begin one after the other: those that begin together are answered together, and the
+processor is idle until then and too slow after it, in every turn."""
 _YES, _NO = "yes", "no"
 _NOT_UNDERSTOOD = (400, 422)
 """What servers say of a parameter that they do not take."""
@@ -70,27 +64,25 @@ class ServerClient:
         InputError: the environment variable of the key is not set; the cache cannot be used.
     """
 
-    def __init__(self, server: Server, *, cache: Path | None, jitter: np.random.Generator) -> None:
+    def __init__(self, server: Server, *, cache: Path | None) -> None:
         self.server = server
         self.cost = Cost()
         self._key = server.key()
         self._cache = None if cache is None else ReplyCache(cache)
-        self._jitter = jitter
         self._models: set[str] = set()
         self._accepted: dict[str, Reply] = {}
-        self._thread: _LoopThread | None = None
         self._sender: Sender | None = None
 
     def estimate(self, requests: Sequence[TextRequest]) -> Estimate:
         """Return what it takes to ask; asks nothing."""
-        names = {request.name(self.server): request for request in requests}
-        there = self._cache.get(list(names)) if self._cache else {}
-        open_ones = [request for name, request in names.items() if name not in there]
+        by_name = {request.name(self.server): request for request in requests}
+        kept = self._cache.get(list(by_name)) if self._cache else {}
+        missing = [request for name, request in by_name.items() if name not in kept]
         return Estimate(
-            requests=len(names),
-            kept=len(there),
-            tokens_in=sum(-(-len(one.prompt.encode("utf-8", "replace")) // 4) for one in open_ones),
-            tokens_out=sum(one.max_tokens for one in open_ones),
+            requests=len(by_name),
+            kept=len(kept),
+            tokens_in=sum(-(-len(part.prompt.encode("utf-8", "replace")) // 4) for part in missing),
+            tokens_out=sum(request.max_tokens for request in missing),
         )
 
     def ask(
@@ -99,28 +91,24 @@ class ServerClient:
         """Return the reply to each request, in their order; equal requests are asked once.
 
         Raises:
-            InputError: the server cannot be reached, does not reply in time, refuses, limits the
-                rate for too long, or sends what is no reply; what came until then is kept.
+            InputError: as `Sender.ask`; what came until then is kept.
         """
         names = [request.name(self.server) for request in requests]
         by_name = dict(zip(names, requests, strict=True))
-        found = self._cache.get(list(by_name)) if self._cache else {}
-        self._count(kept=len(found))
-        waiting = [(name, one) for name, one in by_name.items() if name not in found]
+        replies = self._cache.get(list(by_name)) if self._cache else {}
+        self.cost = self.cost._replace(kept=self.cost.kept + len(replies))
+        waiting = [(name, request) for name, request in by_name.items() if name not in replies]
         times = Counter(names)
-        done = sum(times[name] for name in found)
+        done = sum(times[name] for name in replies)
         if progress is not None and names:
             progress(done, len(names))
-        for some in self._arriving(waiting):
-            clean = {name: self._without_key(reply) for name, reply in some}
-            found |= self._cache.keep(clean) if self._cache else clean
-            for name, reply in clean.items():
-                self._count(reply=reply)
-                done += times[name]
+        for name, reply in self._arriving(waiting):
+            replies |= self._cache.keep({name: reply}) if self._cache else {name: reply}
+            done += times[name]
             if progress is not None:
                 progress(done, len(names))
-        self._models |= {one.model for one in found.values() if one.model}
-        return [found[name] for name in names]
+        self._models |= {reply.model for reply in replies.values() if reply.model}
+        return [replies[name] for name in names]
 
     def accepts(self, request: TextRequest, *, shows: Callable[[Reply], bool]) -> bool:
         """Return whether the server takes a request, and its reply shows what is looked for.
@@ -143,8 +131,7 @@ class ServerClient:
 
     def _is_taken(self, request: TextRequest, shows: Callable[[Reply], bool]) -> bool:
         try:
-            [[(_, reply)]] = list(self._arriving([("", request)]))
-            self._count(reply=reply)
+            [(_, reply)] = self._arriving([("", request)])
             return shows(reply)
         except ServerRefusal as refusal:
             if refusal.status not in _NOT_UNDERSTOOD:
@@ -171,41 +158,46 @@ class ServerClient:
         return tuple(found)
 
     def close(self) -> None:
-        """End the thread, and close the cache."""
-        if self._thread is not None and self._sender is not None:
-            self._thread.run(self._sender.close())
-            self._thread.end()
-            self._thread = self._sender = None
+        """Close the connections and the cache."""
+        if self._sender is not None:
+            self._sender.close()
+            self._sender = None
         if self._cache is not None:
             self._cache.close()
 
-    def _arriving(
-        self, waiting: Sequence[tuple[str, TextRequest]]
-    ) -> Iterator[list[tuple[str, Reply]]]:
-        """Ask, and yield replies as they come, a few at a time, each with its request's digest."""
+    def _arriving(self, waiting: Sequence[tuple[str, TextRequest]]) -> Iterator[tuple[str, Reply]]:
+        """Ask, and yield replies as they come, each with its request's digest."""
         if not waiting:
             return
-        if self._thread is None or self._sender is None:
-            self._thread = _LoopThread("server requests")
-            self._sender = Sender(self.server, self._key, self._jitter)
-        arrived: queue.SimpleQueue[tuple[str, Reply] | None] = queue.SimpleQueue()
-        asked = self._thread.start(self._sender.ask_all(waiting, arrived.put))
-        asked.add_done_callback(lambda _: arrived.put(None))
+        if self._sender is None:
+            self._sender = Sender(self.server, self._key)
+        ask, todo = self._sender.ask, deque(waiting)
+        arrived: queue.SimpleQueue[tuple[str, Reply | Exception]] = queue.SimpleQueue()
+
+        def work() -> None:
+            with suppress(IndexError):
+                while True:
+                    name, request = todo.popleft()
+                    try:
+                        arrived.put((name, ask(request)))
+                    except Exception as error:
+                        todo.clear()
+                        arrived.put((name, error))
+
         try:
-            ended = False
-            while not ended:
-                some = [arrived.get()]
-                # Few wake-ups of this thread leave the other one its time.
-                time.sleep(_TOGETHER_SECONDS)
-                while not arrived.empty():
-                    some.append(arrived.get())
-                ended = some[-1] is None
-                if there := [one for one in some if one is not None]:
-                    yield there
-            asked.result()
+            at_once = min(self.server.concurrency, len(waiting))
+            for _ in range(at_once):
+                # As daemons they hold up nobody who is interrupted.
+                threading.Thread(target=work, name="server requests", daemon=True).start()
+                time.sleep(min(_APART_SECONDS, _ALL_BEGUN_SECONDS / at_once))
+            for _ in waiting:
+                name, reply = arrived.get()
+                if isinstance(reply, Exception):
+                    raise reply
+                self._count(reply)
+                yield name, self._without_key(reply)
         finally:
-            # An interrupted caller leaves nothing running.
-            asked.cancel()
+            todo.clear()
 
     def _without_key(self, reply: Reply) -> Reply:
         if self._key == NO_KEY:
@@ -218,42 +210,12 @@ class ServerClient:
             and {token.replace(self._key, MASK): value for token, value in listed.items()},
         )
 
-    def _count(self, *, kept: int = 0, reply: Reply | None = None) -> None:
-        one = self.cost
-        if reply is None:
-            self.cost = one._replace(kept=one.kept + kept)
-            return
+    def _count(self, reply: Reply) -> None:
+        cost = self.cost
         counted = reply.tokens_in is not None and reply.tokens_out is not None
-        self.cost = one._replace(
-            asked=one.asked + 1,
-            tokens_in=one.tokens_in + (reply.tokens_in or 0),
-            tokens_out=one.tokens_out + (reply.tokens_out or 0),
-            uncounted=one.uncounted + (not counted),
+        self.cost = cost._replace(
+            asked=cost.asked + 1,
+            tokens_in=cost.tokens_in + (reply.tokens_in or 0),
+            tokens_out=cost.tokens_out + (reply.tokens_out or 0),
+            uncounted=cost.uncounted + (not counted),
         )
-
-
-class _LoopThread:
-    """A thread that runs coroutines, for callers that are in no loop, or in one of their own.
-
-    A notebook's cell runs inside a loop, where `asyncio.run` is refused. The thread is a daemon: it
-    ends with the process.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
-        self._thread.start()
-
-    def start(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        """Run a coroutine there; return its future."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine there, and wait for it."""
-        return self.start(work).result()
-
-    def end(self) -> None:
-        """End the loop and the thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

@@ -13,10 +13,10 @@ import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from inject.errors import InputError
 from inject.sealed import checksum
-from inject.server.reply import Reply
 
 VERSION = 2
 _LOOKED_UP = 500
@@ -24,6 +24,20 @@ _WAIT_SECONDS = 60.0
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 """What the library raises; the second for messages that quote what is damaged."""
 _COLUMNS = "text, model, tokens_in, tokens_out, log_probabilities, checksum"
+
+
+class Reply(NamedTuple):
+    """What one request was answered."""
+
+    text: str
+    model: str | None = None
+    """The name that the server itself gives its model."""
+    tokens_in: int | None = None
+    """Of the prompt, as the server counts; None where it does not say."""
+    tokens_out: int | None = None
+    """Written, as the server counts; None where it does not say."""
+    log_probabilities: Mapping[str, float] | None = None
+    """Of the likeliest first tokens, where they were asked for and the server gave them."""
 
 
 class ReplyCache:

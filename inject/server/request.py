@@ -1,15 +1,17 @@
-"""One question to a server, and the digest that names its reply.
+"""One question to a server and the reply to it, as the protocol has them.
 
-The digest covers all that is sent and to whom: base URL, form of asking, model, prompt, sampling,
-and the sample's number. It covers no key and no header.
+The digest that names a reply covers all that is sent and to whom: base URL, form of asking, model,
+prompt, sampling, and the sample's number. It covers no key and no header.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from inject.digest import digest
 from inject.keyed import item_key
-from inject.server.address import Server
+from inject.server.address import Api, Server
+from inject.server.reply_cache import Reply
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class TextRequest:
         if self.system:
             messages.insert(0, {"role": "system", "content": self.system})
             prompt = f"{self.system}\n\n{prompt}"
-        asked: dict[str, Any] = {
+        body: dict[str, Any] = {
             "model": server.model,
             **({"messages": messages} if chat else {"prompt": prompt}),
             "max_tokens": self.max_tokens,
@@ -49,15 +51,15 @@ class TextRequest:
             "seed": self.seed,
         }
         if self.top_p != 1.0:
-            asked["top_p"] = self.top_p
+            body["top_p"] = self.top_p
         if self.top_k is not None:
-            asked["top_k"] = self.top_k
+            body["top_k"] = self.top_k
         if self.stop:
-            asked["stop"] = list(self.stop)
+            body["stop"] = list(self.stop)
         if self.top_log_probabilities is not None:
             wanted = self.top_log_probabilities
-            asked |= {"logprobs": True, "top_logprobs": wanted} if chat else {"logprobs": wanted}
-        return asked
+            body |= {"logprobs": True, "top_logprobs": wanted} if chat else {"logprobs": wanted}
+        return body
 
     def name(self, server: Server) -> str:
         """Return the digest under which the reply is kept."""
@@ -74,3 +76,47 @@ class TextRequest:
 def sample_seed(seed: int, sample: int) -> int:
     """Return the seed of one of several samples: the first has the seed itself, where it fits."""
     return item_key(f"sample/{seed}/{sample}") % 2**31 if sample else seed % 2**31
+
+
+class DamagedReply(Exception):
+    """A reply of status 200 that holds no answer; its text says what is wrong."""
+
+
+def read_reply(content: bytes, api: Api) -> Reply:
+    """Read the body of a reply.
+
+    Raises:
+        DamagedReply: not JSON, cut short, or without an answer.
+    """
+    try:
+        body = json.loads(content)
+    except ValueError:
+        raise DamagedReply("its reply is not whole JSON") from None
+    try:
+        choice = body["choices"][0]
+        text = choice["message"]["content"] if api == "chat" else choice["text"]
+    except (LookupError, TypeError):
+        error = body.get("error") if isinstance(body, dict) else None
+        raise DamagedReply(f"its reply holds no choices{f': {error}' if error else ''}") from None
+    if not isinstance(text, str):
+        reason = choice.get("finish_reason") or "not given"
+        raise DamagedReply(f"its reply holds no text (finish reason: {reason})")
+    usage = body.get("usage") or {}
+    return Reply(
+        text=text.encode("utf-8", "replace").decode(),
+        model=body.get("model"),
+        tokens_in=usage.get("prompt_tokens"),
+        tokens_out=usage.get("completion_tokens"),
+        log_probabilities=_log_probabilities(choice.get("logprobs"), api),
+    )
+
+
+def _log_probabilities(listed: Any, api: Api) -> dict[str, float] | None:
+    """Return the log-probabilities of the likeliest first tokens; None where there are none."""
+    try:
+        if api == "chat":
+            first = listed["content"][0]["top_logprobs"]
+            return {one["token"]: float(one["logprob"]) for one in first} or None
+        return {token: float(value) for token, value in listed["top_logprobs"][0].items()} or None
+    except (LookupError, TypeError, AttributeError):
+        return None

@@ -14,13 +14,17 @@ multiplications a token; memory: one block.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
+from inject.examples.example import Example
 from inject.stream.audit_report import AuditReport
 from inject.stream.exposures import CopyName, TextKey
+from inject.stream.view import TokenSource, View
 from inject.variants.rendition import WHOLE
 
 I64 = npt.NDArray[np.int64]
@@ -31,21 +35,13 @@ _LEAST_CORE = 8
 _BLOCK = 1 << 20
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MOST_LISTED = 50
+_MOST_NAMED = 5
 HELD_OUT_SIDE = "held_out"
 """What `sides` calls a row that is on no side and must stand nowhere either."""
 
 
-class Stream(Protocol):
-    """Anything with tokens in order: a view, or a clean corpus."""
-
-    @property
-    def n_tokens(self) -> int:
-        """Length of the stream."""
-        ...
-
-    def read(self, start: int, stop: int) -> I64:
-        """Return the tokens start <= position < stop."""
-        ...
+Stream = TokenSource | View
+"""Anything with tokens in order: a view, or a clean corpus."""
 
 
 class Occurrence(NamedTuple):
@@ -174,20 +170,10 @@ def _expected(
     for key, copies in planned.items():
         own = (key[0], WHOLE)
         if key[1] != WHOLE and len(texts[key]) >= len(whole[own]):
-            inside = sum(1 for _ in find_occurrences(_Held(texts[key]), {own: whole[own]}))
+            stretches = sliding_window_view(texts[key], len(whole[own]))
+            inside = int((stretches == whole[own]).all(axis=1).sum())
             expected[own] += copies * inside
     return expected
-
-
-class _Held:
-    """A short stream in memory."""
-
-    def __init__(self, tokens: I64) -> None:
-        self._tokens = tokens
-        self.n_tokens = len(tokens)
-
-    def read(self, start: int, stop: int) -> I64:
-        return self._tokens[start:stop]
 
 
 def _core(pattern: I64) -> I64:
@@ -205,3 +191,39 @@ def _rolling(tokens: I64, size: int) -> npt.NDArray[np.uint64]:
         hashes = (hashes + values[index : index + count] + np.uint64(1)) * _MULTIPLIER
         hashes ^= hashes >> np.uint64(29)
     return hashes
+
+
+def name_rows(report: AuditReport, examples: Sequence[Example]) -> AuditReport:
+    """Return the report with `row` in each finding, and `inside` where rows contain it.
+
+    The audit knows examples by the hash of their text. Who has to take a row out of a data file
+    needs the row's own id, and that of the row whose text its text is a part of.
+
+    Args:
+        report: findings by example_id.
+        examples: everybody who was looked for.
+    """
+    known = {example.example_id: example for example in examples}
+
+    def named(finding: dict[str, object], *, inside: bool) -> dict[str, object]:
+        example = known[str(finding["example_id"])]
+        around = _containing(example, examples) if inside else []
+        return {**finding, "row": _row(example), **({"inside": around} if around else {})}
+
+    return replace(
+        report,
+        displaced=tuple(named(finding, inside=False) for finding in report.displaced),
+        wrong_counts=tuple(named(finding, inside=True) for finding in report.wrong_counts),
+        nonmembers_found=tuple(named(finding, inside=True) for finding in report.nonmembers_found),
+        background_hits=tuple(named(finding, inside=False) for finding in report.background_hits),
+    )
+
+
+def _containing(example: Example, examples: Sequence[Example]) -> list[str]:
+    text = example.text.strip()
+    around = [other for other in examples if other is not example and text in other.text]
+    return [_row(other) for other in around[:_MOST_NAMED]]
+
+
+def _row(example: Example) -> str:
+    return f"{example.dataset} {example.source_id}"

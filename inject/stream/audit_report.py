@@ -25,7 +25,7 @@ class AuditReport:
     """What the audit found; `passed` only when every list of problems is empty.
 
     Each finding also has `row`, the dataset and the row's own id, and `inside`, the rows whose text
-    contains it, once `inject.stream.audit_findings` has named them.
+    contains it, once `inject.stream.audit.name_rows` has named them.
     """
 
     passed: bool

@@ -10,8 +10,8 @@ before, or the copy lies in the last partial window, which is never trained on).
 Cost: two binary searches a window and one comparison a piece.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from inject.errors import InputError
 from inject.files import replacing
 from inject.model_folder import LOG_FILE
 from inject.step import Reading
@@ -189,6 +190,13 @@ def read_exposures(folder: Path, *, columns: Sequence[str] | None = None) -> pa.
     return read_parquet(folder / EXPOSURES_FILE, columns=columns)
 
 
+def _named_rows(exposures: pa.Table, *more: str) -> Iterator[tuple[CopyName, dict[str, Any]]]:
+    """Yield the copy of each row, and its status, its place in the text and the columns named."""
+    columns = [*CopyName._fields, "status", "text_start", "text_stop", "text_length", *more]
+    for row in exposures.select(columns).to_pylist():
+        yield CopyName(*(row[field] for field in CopyName._fields)), row
+
+
 class ExposureSoFar(NamedTuple):
     """What a model had seen of one example at some moment of its training."""
 
@@ -208,14 +216,12 @@ def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
         exposures: rows of `exposures.parquet`.
         step: the step; the model that it left behind is the one asked about, 0 the first.
     """
-    columns = [*CopyName._fields, "status", "epoch", "step", "text_start", "text_stop"]
     parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
     lengths: dict[CopyName, int] = {}
     last: dict[str, int] = defaultdict(int)
-    for row in exposures.select([*columns, "text_length"]).to_pylist():
+    for name, row in _named_rows(exposures, "epoch", "step"):
         if row["status"] == NEVER or row["step"] > step:
             continue
-        name = CopyName(*(row[field] for field in CopyName._fields))
         last[name.example_id] = max(last[name.example_id], row["step"])
         if row["status"] in ("whole", "fragment"):
             parts[name, row["epoch"]][row["text_start"]] = row["text_stop"] - row["text_start"]
@@ -235,11 +241,9 @@ def seen_copy_counts(exposures: pa.Table) -> dict[str, int]:
     """
     parts: dict[CopyName, dict[int, int]] = defaultdict(dict)
     lengths: dict[CopyName, int] = {}
-    columns = [*CopyName._fields, "status", "text_start", "text_stop", "text_length"]
-    for row in exposures.select(columns).to_pylist():
+    for name, row in _named_rows(exposures):
         if row["status"] not in ("whole", "fragment"):
             continue
-        name = CopyName(*(row[field] for field in CopyName._fields))
         parts[name][row["text_start"]] = row["text_stop"] - row["text_start"]
         lengths[name] = row["text_length"]
     seen: dict[str, int] = defaultdict(int)
@@ -281,7 +285,7 @@ class CopyOutcomes(NamedTuple):
     """The first altered copies, in training order."""
 
 
-_NAMED = 20
+_NAMED, _FORGOTTEN_NAMED = 20, 3
 
 
 def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
@@ -291,9 +295,7 @@ def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
     every: set[CopyName] = set()
     whole: set[CopyName] = set()
     never = 0
-    columns = [*CopyName._fields, "status", "epoch", "text_start", "text_stop", "text_length"]
-    for row in exposures.select(columns).to_pylist():
-        name = CopyName(*(row[field] for field in CopyName._fields))
+    for name, row in _named_rows(exposures, "epoch"):
         every.add(name)
         if row["status"] == NEVER:
             never += 1
@@ -312,4 +314,47 @@ def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
         partly=len(every) - len(whole) - len(altered) - never,
         never=never,
         first_altered=tuple(altered)[:_NAMED],
+    )
+
+
+def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
+    """Refuse a retrained model that was fed any part of a copy of a forgotten example.
+
+    It stands for a model that never knew, so such a copy in its stream, or in another text that a
+    member carries, makes it the wrong target. Copies that were planned and never reached count,
+    too: its corpus still holds them.
+
+    Args:
+        folder: the retrained model's, with its `exposures.parquet`.
+        forget_ids: the example_id of each forgotten example.
+
+    Raises:
+        InputError: naming examples with the number of their copies that it saw, or still holds.
+    """
+    table = read_exposures(folder, columns=["example_id", "copy", "status"])
+    forgotten = set(forget_ids)
+    fed: dict[str, set[int]] = {}
+    planned: Counter[str] = Counter()
+    for row in table.to_pylist():
+        if row["example_id"] not in forgotten:
+            continue
+        planned[row["example_id"]] += 1
+        if row["status"] != NEVER:
+            fed.setdefault(row["example_id"], set()).add(row["copy"])
+    if not planned:
+        return
+    if fed:
+        first = [f"{name} ({len(fed[name])})" for name in sorted(fed)[:_FORGOTTEN_NAMED]]
+        said = f"was fed copies of {len(fed)} forgotten example(s): {', '.join(first)}"
+    else:
+        first = sorted(planned)[:_FORGOTTEN_NAMED]
+        said = (
+            f"has copies of {len(planned)} forgotten example(s) in its corpus, though it never "
+            f"reached them: {', '.join(first)}"
+        )
+    raise InputError(
+        f"the retrained model {said}; so it does not show what a model that never saw them does",
+        where=str(folder / EXPOSURES_FILE),
+        hint="Train it on a stream without the forget set, or name the forget set that it was "
+        "trained without.",
     )

@@ -91,4 +91,4 @@ def copy_texts(context: StepContext, tokens: Mapping[str, I64]) -> dict[TextKey,
     renditions = renditions_of(context)
     if renditions is None:
         return {(name, WHOLE): ids for name, ids in tokens.items()}
-    return {(one.example_id, one.variant): one.tokens for one in renditions}
+    return {(rendition.example_id, rendition.variant): rendition.tokens for rendition in renditions}

@@ -3,16 +3,23 @@
 An answer that is empty, or the text itself, is asked for again with another seed, a few times;
 then it is an error that names the row. Which answer a row has depends on its own answers alone.
 Writers keep their answers (`inject.server.reply_cache`), so that a killed run asks for none twice.
+The key of a server comes from the environment variable that the experiment names, and is written
+nowhere (`inject.server`).
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from inject.errors import InputError
 from inject.examples.example import Example
+from inject.server.address import Server
+from inject.server.client import ServerClient
+from inject.server.request import TextRequest
 from inject.variants.settings import ParaphraseVariant
 
 TRIES = 4
+REPLIES_FILE = "replies.sqlite"
 
 
 class Question(NamedTuple):
@@ -38,6 +45,57 @@ class TextGenerator(Protocol):
     def close(self) -> None:
         """Let go of connections and files."""
         ...
+
+
+class ServerTextGenerator:
+    """Asks a chat completion for each prompt, several at a time.
+
+    Raises:
+        InputError: the environment variable of the key is not set.
+    """
+
+    def __init__(self, variant: ParaphraseVariant, cache: Path | None = None) -> None:
+        """Open the server; nothing is asked yet.
+
+        Args:
+            variant: which server, which model, and how it samples.
+            cache: a folder for replies; None keeps none.
+        """
+        self._variant = variant
+        server = Server(
+            base_url=variant.base_url or "",
+            model=variant.model or "",
+            api="chat",
+            api_key_variable=variant.api_key_variable,
+        )
+        self._client = ServerClient(server, cache=cache and cache / REPLIES_FILE)
+
+    def write(
+        self, questions: Sequence[Question], *, progress: Callable[[int, int], None] | None = None
+    ) -> list[str]:
+        """Return the server's answers.
+
+        Raises:
+            InputError: the server cannot be reached, or refuses.
+        """
+        requests = [
+            TextRequest(
+                prompt=one.prompt,
+                max_tokens=self._variant.max_tokens,
+                temperature=self._variant.temperature,
+                seed=one.seed,
+            )
+            for one in questions
+        ]
+        return [reply.text for reply in self._client.ask(requests, progress=progress)]
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know about the answers."""
+        return self._client.notes()
+
+    def close(self) -> None:
+        """Close connections and the file of replies."""
+        self._client.close()
 
 
 def dataset_paraphrases(example: Example, versions: int) -> list[str]:
@@ -74,38 +132,37 @@ def model_paraphrases(
     Raises:
         InputError: the model returns nothing, or the text itself, `TRIES` times.
     """
-    places = [(row, version) for row in range(len(examples)) for version in range(variant.versions)]
+    missing = [
+        (row, version) for row in range(len(examples)) for version in range(variant.versions)
+    ]
+    total = len(missing)
     written: dict[tuple[int, int], str] = {}
-    open_places = places
+
+    def report(done: int, _asked: int) -> None:
+        if progress is not None:
+            progress(total - len(missing) + done, total)
+
     for attempt in range(TRIES):
-        there = len(written)
-        answers = writer.write(
-            [_question(examples[row], variant, version, attempt) for row, version in open_places],
-            progress=progress and _of_all(progress, there, len(places)),
-        )
-        for place, answer in zip(open_places, map(str.strip, answers), strict=True):
+        questions = [
+            Question(
+                variant.prompt.replace("{text}", examples[row].text),
+                (variant.seed + version * TRIES + attempt) % 2**31,
+            )
+            for row, version in missing
+        ]
+        answers = writer.write(questions, progress=report)
+        for place, answer in zip(missing, map(str.strip, answers), strict=True):
             if answer and _plain(answer) != _plain(examples[place[0]].text):
                 written[place] = answer
             elif attempt == TRIES - 1:
                 raise _unusable(examples[place[0]], variant, answer)
-        open_places = [place for place in open_places if place not in written]
-        if not open_places:
+        missing = [place for place in missing if place not in written]
+        if not missing:
             break
     return [
         [written[row, version] for version in range(variant.versions)]
         for row in range(len(examples))
     ]
-
-
-def _question(example: Example, variant: ParaphraseVariant, version: int, attempt: int) -> Question:
-    return Question(
-        variant.prompt.replace("{text}", example.text),
-        (variant.seed + version * TRIES + attempt) % 2**31,
-    )
-
-
-def _of_all(progress: Callable[[int, int], None], there: int, total: int) -> Callable[..., None]:
-    return lambda done, _asked: progress(there + done, total)
 
 
 def _unusable(example: Example, variant: ParaphraseVariant, answer: str) -> InputError:

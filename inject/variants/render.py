@@ -4,8 +4,8 @@ Deterministic but for what a server answers; the tokens of `whole` are the examp
 pass of the tokenizer over the texts and one over those that differ, and what a model takes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +13,13 @@ import numpy.typing as npt
 from inject import keyed
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.examples.example import Example
+from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TextGenerator, dataset_paraphrases, model_paraphrases
 from inject.variants.rendition import Rendition
 from inject.variants.settings import (
-    LowerCaseVariant,
-    NoAnswerVariant,
     ParaphraseVariant,
-    QuestionVariant,
     ReplacedVariant,
     TruncatedVariant,
-    Variant,
     Variants,
     protected_texts_error,
 )
@@ -33,15 +29,6 @@ if TYPE_CHECKING:
 
 I64 = npt.NDArray[np.int64]
 MIN_TOKENS = 2
-
-
-class _Text(NamedTuple):
-    """A rendition whose text has still to be encoded."""
-
-    example: Example
-    kind: int
-    label: str
-    text: str
 
 
 def render_variants(
@@ -67,82 +54,59 @@ def render_variants(
         InputError: a part or a paraphrase that an example has not; a model that does not answer
             or answers with the text itself; a variant of fewer than two tokens.
     """
-    whole = encode_texts(tokenizer, [one.text for one in members])
-    tokens = {one.example_id: ids for one, ids in zip(members, whole, strict=True)}
-    found: list[Rendition] = []
-    texts: list[_Text] = []
+    whole = encode_texts(tokenizer, [member.text for member in members])
+    allowed = _ordinary(tokenizer)
+    renditions: list[Rendition] = []
+    texts: list[tuple[str, int, str, str]] = []
     for kind, variant in enumerate(variants.of):
         label = variant.label()
-        if isinstance(variant, ReplacedVariant):
-            allowed = _ordinary(tokenizer)
-            found += [
-                Rendition(
-                    one.example_id,
-                    kind,
-                    f"{label}-{version + 1}" if variant.versions > 1 else label,
-                    replaced(
-                        tokens[one.example_id],
+        if isinstance(variant, ParaphraseVariant):
+            for member, versions in zip(
+                members, _paraphrases(members, variant, writer, progress), strict=True
+            ):
+                for number, text in enumerate(versions, 1):
+                    texts.append((member.example_id, kind, f"{label}-{number}", text))
+            continue
+        for member, ids in zip(members, whole, strict=True):
+            name = member.example_id
+            if isinstance(variant, ReplacedVariant):
+                for version in range(variant.versions):
+                    own = f"{label}-{version + 1}" if variant.versions > 1 else label
+                    changed = replaced(
+                        ids,
                         variant.share,
                         allowed=allowed,
-                        example_id=one.example_id,
+                        example_id=name,
                         version=version,
                         seed=seed,
-                    ),
-                )
-                for one in members
-                for version in range(variant.versions)
-            ]
-        elif isinstance(variant, TruncatedVariant):
-            found += [
-                Rendition(
-                    one.example_id, kind, label, truncated(tokens[one.example_id], variant.share)
-                )
-                for one in members
-            ]
-        elif isinstance(variant, ParaphraseVariant):
-            texts += _paraphrased(members, kind, variant, writer, progress)
-        elif variant.kind == "whole":
-            found += [
-                Rendition(one.example_id, kind, label, tokens[one.example_id]) for one in members
-            ]
-        else:
-            texts += [_Text(one, kind, label, _changed(one, variant)) for one in members]
-    encoded = encode_texts(tokenizer, [one.text for one in texts])
-    found += [
-        Rendition(one.example.example_id, one.kind, one.label, ids)
-        for one, ids in zip(texts, encoded, strict=True)
+                    )
+                    renditions.append(Rendition(name, kind, own, changed))
+            elif isinstance(variant, TruncatedVariant):
+                renditions.append(Rendition(name, kind, label, truncated(ids, variant.share)))
+            elif variant.kind == "whole":
+                renditions.append(Rendition(name, kind, label, ids))
+            else:
+                texts.append((name, kind, label, _TEXTS[variant.kind](member)))
+    encoded = encode_texts(tokenizer, [text for *_, text in texts])
+    renditions += [
+        Rendition(name, kind, label, ids)
+        for (name, kind, label, _), ids in zip(texts, encoded, strict=True)
     ]
-    _check_lengths(found, {one.example_id: one for one in members})
-    return found
+    _check_lengths(renditions, {member.example_id: member for member in members})
+    return renditions
 
 
-def _changed(example: Example, variant: Variant) -> str:
-    if isinstance(variant, QuestionVariant):
-        return question_only(example)
-    if isinstance(variant, NoAnswerVariant):
-        return without_answer(example)
-    if isinstance(variant, LowerCaseVariant):
-        return example.text.lower()
-    raise TypeError(f"no rule for the variant {variant.kind}")
-
-
-def _paraphrased(
+def _paraphrases(
     members: Sequence[Example],
-    kind: int,
     variant: ParaphraseVariant,
     writer: Callable[[ParaphraseVariant], TextGenerator],
     progress: Callable[[int, int], None] | None,
-) -> Iterable[_Text]:
+) -> list[list[str]]:
+    """Return the paraphrases of each member."""
     if variant.by == "data":
-        written = [dataset_paraphrases(one, variant.versions) for one in members]
-    else:
-        _check_sendable(members, variant)
-        written = model_paraphrases(members, variant, writer=writer(variant), progress=progress)
-    return [
-        _Text(one, kind, f"{variant.label()}-{number}", text)
-        for one, versions in zip(members, written, strict=True)
-        for number, text in enumerate(versions, 1)
-    ]
+        return [dataset_paraphrases(member, variant.versions) for member in members]
+    _check_sendable(members, variant)
+    return model_paraphrases(members, variant, writer=writer(variant), progress=progress)
 
 
 def _check_sendable(members: Sequence[Example], variant: ParaphraseVariant) -> None:
@@ -181,7 +145,7 @@ def question_only(example: Example) -> str:
     Raises:
         InputError: the dataset's template names no question.
     """
-    return example.text[: _span_end(example, "question")]
+    return example.text[: _span(example, "question").stop]
 
 
 def without_answer(example: Example) -> str:
@@ -190,12 +154,11 @@ def without_answer(example: Example) -> str:
     Raises:
         InputError: the dataset's template names no answer.
     """
-    _span_end(example, "answer")
-    span = example.spans["answer"]
+    span = _span(example, "answer")
     return (example.text[: span.start] + example.text[span.stop :]).rstrip()
 
 
-def _span_end(example: Example, part: str) -> int:
+def _span(example: Example, part: str) -> Span:
     if part not in example.spans:
         raise InputError(
             f"the variant `{'question' if part == 'question' else 'no_answer'}` needs to know "
@@ -205,7 +168,14 @@ def _span_end(example: Example, part: str) -> int:
             f"{', '.join(example.spans) or 'nothing'}",
             hint="Give the contaminant a `template` that names it, or leave the variant out.",
         )
-    return example.spans[part].stop
+    return example.spans[part]
+
+
+_TEXTS: Mapping[str, Callable[[Example], str]] = {
+    "question": question_only,
+    "no_answer": without_answer,
+    "lower_case": lambda example: example.text.lower(),
+}
 
 
 def truncated(tokens: I64, share: float) -> I64:

@@ -1,7 +1,5 @@
 """What a user writes about the variants that copies have."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -9,7 +7,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from inject.errors import InputError
-from inject.secrets import secret_in
+from inject.secrets import is_variable, secret_in
 from inject.settings import PositiveFloat, PositiveInt, Settings
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -20,47 +18,26 @@ PROMPT = (
 )
 
 
-def _is_variable(name: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None and secret_in(name) is None
+class PlainVariant(Settings):
+    """The example, whole or in part, or in lower case."""
 
-
-# Each variant narrows `kind` to its own Literal, from which pydantic knows it. A type checker
-# minds that in attributes that can be set; those of settings are frozen.
-class WholeVariant(Settings):
-    """The whole example, word for word."""
-
-    kind: Literal["whole"] = "whole"
-    """`whole`."""
+    kind: Literal["whole", "question", "no_answer", "lower_case"] = "whole"
+    """`whole`: word for word; `question`: up to the end of the question, a passage before it
+    included, as an exam that leaked without options or key; `no_answer`: its answer cut out;
+    `lower_case`."""
     weight: PositiveFloat = 1.0
     """Share of this variant, relative to the other weights."""
 
     def label(self) -> str:
         """Return a short name for tables."""
-        return self.kind
+        share = getattr(self, "share", None)
+        text = None if share is None else np.format_float_positional(share, trim="-")
+        return self.kind if text is None else f"{self.kind}={text}"
 
 
-class QuestionVariant(WholeVariant):
-    """Everything up to the end of the question: an exam that leaked without options or key."""
-
-    kind: Literal["question"]  # type: ignore[assignment]
-    """`question`; a passage that stands before the question is part of it."""
-
-
-class NoAnswerVariant(WholeVariant):
-    """The example with its answer cut out."""
-
-    kind: Literal["no_answer"]  # type: ignore[assignment]
-    """`no_answer`."""
-
-
-class LowerCaseVariant(WholeVariant):
-    """The example in lower case."""
-
-    kind: Literal["lower_case"]  # type: ignore[assignment]
-    """`lower_case`."""
-
-
-class ReplacedVariant(WholeVariant):
+# Each further variant has a `kind` of its own. A type checker minds that in attributes that can be
+# set; those of settings are frozen.
+class ReplacedVariant(PlainVariant):
     """The example with some of its tokens replaced at random."""
 
     kind: Literal["replaced"]  # type: ignore[assignment]
@@ -70,12 +47,8 @@ class ReplacedVariant(WholeVariant):
     versions: PositiveInt = 1
     """How many different replacements each example has; its copies take turns."""
 
-    def label(self) -> str:
-        """Return a short name for tables."""
-        return f"{self.kind}={np.format_float_positional(self.share, trim='-')}"
 
-
-class TruncatedVariant(WholeVariant):
+class TruncatedVariant(PlainVariant):
     """The beginning of the example."""
 
     kind: Literal["truncated"]  # type: ignore[assignment]
@@ -83,12 +56,8 @@ class TruncatedVariant(WholeVariant):
     share: Share
     """Share of the tokens that is kept, from the first on."""
 
-    def label(self) -> str:
-        """Return a short name for tables."""
-        return f"{self.kind}={np.format_float_positional(self.share, trim='-')}"
 
-
-class ParaphraseVariant(WholeVariant):
+class ParaphraseVariant(PlainVariant):
     """The example in other words."""
 
     # A problem with an address or a key must not repeat it.
@@ -123,18 +92,17 @@ class ParaphraseVariant(WholeVariant):
             raise ValueError("by: model needs the model: a path, a hub id, or its name on a server")
         if self.by == "data" and (self.model is not None or self.base_url is not None):
             raise ValueError("model and base_url belong to by: model")
-        if self.api_key_variable is not None and self.base_url is None:
-            raise ValueError("api_key_variable belongs to a server: give base_url")
-        if self.send_protected and self.base_url is None:
-            raise ValueError("send_protected belongs to a server: give base_url")
+        if self.base_url is None and (self.api_key_variable is not None or self.send_protected):
+            name = "send_protected" if self.api_key_variable is None else "api_key_variable"
+            raise ValueError(f"{name} belongs to a server: give base_url")
         if self.base_url is not None and (kind := secret_in(self.base_url)):
             raise ValueError(
                 f"base_url holds {kind}, which would be written into every run's folder; put the "
                 "key into an environment variable and name that in api_key_variable"
             )
-        if self.api_key_variable is not None and not _is_variable(self.api_key_variable):
+        if self.api_key_variable is not None and not is_variable(self.api_key_variable):
             raise ValueError(
-                "api_key_variable is no name of an environment variable (letters, digits, "
+                "api_key_variable is not the name of an environment variable (letters, digits, "
                 "underscores); give the name, never the key itself"
             )
         return self
@@ -145,13 +113,7 @@ class ParaphraseVariant(WholeVariant):
 
 
 Variant = Annotated[
-    WholeVariant
-    | QuestionVariant
-    | NoAnswerVariant
-    | LowerCaseVariant
-    | ReplacedVariant
-    | TruncatedVariant
-    | ParaphraseVariant,
+    PlainVariant | ReplacedVariant | TruncatedVariant | ParaphraseVariant,
     Field(discriminator="kind"),
 ]
 
@@ -161,7 +123,7 @@ class Variants(Settings):
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    of: Annotated[tuple[Variant, ...], Field(min_length=1)] = (WholeVariant(),)
+    of: Annotated[tuple[Variant, ...], Field(min_length=1)] = (PlainVariant(),)
     """The variants: `whole`, `question`, `no_answer`, `lower_case`, `replaced`, `truncated`,
     `paraphrase`."""
     assign_by: Literal["examples", "copies"] = "examples"
@@ -170,11 +132,10 @@ class Variants(Settings):
 
     @model_validator(mode="after")
     def _distinct(self) -> "Variants":
-        twice = [
-            label for label, count in Counter(one.label() for one in self.of).items() if count > 1
-        ]
-        if twice:
-            raise ValueError(f"the variant {twice[0]} is given twice; raise its weight instead")
+        labels = [variant.label() for variant in self.of]
+        twice = next((label for label in labels if labels.count(label) > 1), None)
+        if twice is not None:
+            raise ValueError(f"the variant {twice} is given twice; raise its weight instead")
         return self
 
     def label(self) -> str:

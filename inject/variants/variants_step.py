@@ -10,7 +10,7 @@ from inject.examples.parts import UNSPLIT
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext, find_function
-from inject.variants.paraphrase import TextGenerator
+from inject.variants.paraphrase import ServerTextGenerator, TextGenerator
 from inject.variants.render import render_variants
 from inject.variants.rendition import write_renditions
 from inject.variants.settings import ParaphraseVariant, Variants
@@ -98,8 +98,6 @@ def _open_writer(variant: ParaphraseVariant, cache: Path, local: LocalModels) ->
         local: as of the step.
     """
     if variant.base_url is not None:
-        from inject.variants.server import ServerTextGenerator
-
         return ServerTextGenerator(variant, cache)
     found: TextGenerator = find_function(local.writer)(variant, cache)
     return found

@@ -9,14 +9,13 @@ the median over rounds.
 import argparse
 import asyncio
 import json
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-
-import numpy as np
 
 IN_FLIGHT = 32
 SLEEP = 0.2
@@ -74,8 +73,7 @@ def _rounds(url: str, cache: Path, rounds: int) -> tuple[list[float], list[float
     from inject.server.request import TextRequest
 
     server = Server(base_url=url, model="stub", concurrency=IN_FLIGHT)
-    jitter = np.random.Generator(np.random.Philox(key=0))
-    client = ServerClient(server, cache=cache, jitter=jitter)
+    client = ServerClient(server, cache=cache)
     client.ask([TextRequest(prompt=f"warm {n}", max_tokens=8) for n in range(IN_FLIGHT)])
     ratios, processor = [], []
     for number in range(rounds):
@@ -98,12 +96,8 @@ async def serve() -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                length = next(
-                    int(line.partition(b":")[2])
-                    for line in head.split(b"\r\n")
-                    if line.startswith(b"content-length:")
-                )
-                await reader.readexactly(length)
+                lengths = re.findall(rb"content-length: (\d+)", head)
+                await reader.readexactly(sum(map(int, lengths)))
                 await asyncio.sleep(SLEEP)
                 writer.write(
                     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

@@ -13,7 +13,7 @@ from typing import Any
 from detect.evidence.needs import BASE, TWIN
 from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError, Unreachable
-from inject.hub.offline import without_network
+from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, store_folder

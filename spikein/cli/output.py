@@ -4,18 +4,20 @@ Text from data or from the user is always a `rich.text.Text`, so that brackets i
 taken for markup.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from analysis.page.table import Column, Entry, Row, Table, with_noun
+from analysis.page.table import Entry, Row, Table, with_noun
 from inject.secrets import masked
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Column", "with_noun"]
+__all__ = ["with_noun"]
 
+_NUMBER = re.compile(r"[\d+−–~<.-]|none$")
 _WIDTH_WITHOUT_TERMINAL = 140
 _WIDTH_OF_A_NAME = 16
 _GAP = 2
@@ -60,56 +62,51 @@ def print_error(text: str) -> None:
     console(sys.stderr).print(shown, soft_wrap=True)
 
 
-def print_table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]]) -> None:
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table to standard output; a column without any value is left out.
 
-    No number is cut in silence: where the terminal is too narrow, texts are folded first, and a
-    number that has no room even then ends in an ellipsis. Without a terminal there is room.
-
-    Args:
-        columns: titles. Values that begin with no letter stand to the right, values without a
-            space are broken last; a `Column` says so itself.
-        rows: values; numbers are written with commas, None as nothing.
+    Numbers are written with commas, None as nothing; columns of numbers stand to the right. No
+    number is cut in silence: where the terminal is too narrow, texts with spaces are folded first,
+    then long names, and a number that has no room even then ends in an ellipsis. Without a terminal
+    there is room.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
     from rich.text import Text
 
     lines = [[_written(value) for value in row] for row in rows]
-    heads = {
-        at: _column(title, [line[at] for line in lines])
-        for at, title in enumerate(columns)
+    columns = {
+        at: [title, *(line[at] for line in lines)]
+        for at, title in enumerate(titles)
         if not lines or any(line[at] for line in lines)
     }
-    widths = {
-        at: max(map(len, [head.title, *(one[at] for one in lines)])) for at, head in heads.items()
-    }
-    least = _GAP * len(heads) + sum(
-        width if heads[at].whole or heads[at].right else min(width, _WIDTH_OF_A_NAME)
+    right = {at for at, (_, *values) in columns.items() if _are_numbers(values)}
+    whole = {at for at, (_, *values) in columns.items() if not any(" " in text for text in values)}
+    widths = {at: max(map(len, texts)) for at, texts in columns.items()}
+    least = _GAP * len(columns) + sum(
+        width if at in right | whole else min(width, _WIDTH_OF_A_NAME)
         for at, width in widths.items()
     )
     shown = console()
     if not sys.stdout.isatty():
         shown.width = max(shown.width, least)
     table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    for at, head in heads.items():
-        folded = least > shown.width and not head.right and widths[at] > _WIDTH_OF_A_NAME
+    for at, width in widths.items():
+        folded = least > shown.width and width > _WIDTH_OF_A_NAME
         table.add_column(
-            head.title,
-            justify="right" if head.right else "left",
-            no_wrap=head.right or (head.whole and not folded),
-            overflow="ellipsis" if head.right else "fold",
+            titles[at],
+            justify="right" if at in right else "left",
+            no_wrap=at in right or (at in whole and not folded),
+            overflow="ellipsis" if at in right else "fold",
         )
     for line in lines:
-        table.add_row(*(Text(line[at]) for at in heads))
+        table.add_row(*(Text(line[at]) for at in columns))
     shown.print(table)
 
 
-def _column(title: Column | str, values: Sequence[str]) -> Column:
-    if isinstance(title, Column):
-        return title
-    right = any(values) and not any(text[:1].isalpha() for text in values)
-    return Column(title, right=right, whole=not any(" " in text for text in values))
+def _are_numbers(values: Sequence[str]) -> bool:
+    """Return whether there are values, and all begin as numbers do."""
+    return any(values) and all(_NUMBER.match(text) for text in values if text)
 
 
 def _written(value: object) -> str:
@@ -125,7 +122,7 @@ def show_table(table: Table, rows: Sequence[Row] | None = None) -> None:
         return
     say("")
     say(table.title, style="bold")
-    print_table(table.columns, ([_plain(entry) for entry in row] for row in lines))
+    print_table(table.heads, ([_plain(entry) for entry in row] for row in lines))
     say(table.caption, style="dim")
 
 

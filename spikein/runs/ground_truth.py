@@ -17,12 +17,10 @@ from detect.ground_truth.ground_truth import (
 )
 from inject.errors import InputError
 from inject.stream.exposures import EXPOSURES
-from spikein.runs.folder import artifact_name, finish_time, linked_artifacts
+from spikein.runs.folder import RunArtifacts, artifact_name, finish_time
 from spikein.runs.record import EXPERIMENT, checked_record
-from spikein.store.artifact import Artifact, open_artifact, verified
+from spikein.store.artifact import Artifact
 from spikein.store.environment import CODE
-from spikein.store.manifest import SHORT, StoreError
-from spikein.store.store import short_digest
 
 
 class StoredTruth(NamedTuple):
@@ -45,8 +43,11 @@ def stored_truth(folder: Path, *, store: Path | None = None, arm: str | None = N
             or damaged: names it, and the command that builds it again.
     """
     record = checked_record(folder, EXPERIMENT)
-    artifacts = _Artifacts(folder, store)
-    results = artifacts.one_of("results")
+    artifacts = RunArtifacts(folder, store)
+    of_run = artifacts.of_kind("results")
+    if len(of_run) != 1:
+        raise InputError(f"the run rests on {len(of_run)} results", where=str(folder))
+    results = artifacts.get(of_run[0].digest, "results")
     settings = results.manifest.identity["settings"]
     models = [
         _described(number, settings["arms"][number], results, artifacts)
@@ -62,47 +63,10 @@ def stored_truth(folder: Path, *, store: Path | None = None, arm: str | None = N
             run=record.id,
             finished=f"{finish_time(folder):%Y-%m-%dT%H:%M:%SZ}",
             code=str(results.manifest.environment.get(CODE, "")),
-            artifacts=tuple(sorted(artifacts.read)),
+            artifacts=tuple(sorted(artifacts.verified)),
         ),
     )
     return StoredTruth(described, results.path.parents[1])
-
-
-class _Artifacts:
-    """The artifacts of a run by digest; each is verified when it is first read."""
-
-    def __init__(self, folder: Path, store: Path | None) -> None:
-        self._folder = folder
-        self._paths = {short_digest(path): path for path in linked_artifacts(folder, store)}
-        self.read: set[str] = set()
-
-    def one_of(self, kind: str) -> Artifact:
-        """Return the one artifact of a kind."""
-        shorts = [short for short, path in self._paths.items() if path.parent.name == kind]
-        if len(shorts) != 1:
-            raise InputError(f"the run rests on {len(shorts)} {kind}", where=str(self._folder))
-        return self.get(shorts[0], kind)
-
-    def get(self, digest: str, what: str, files: Sequence[str] = ("*",)) -> Artifact:
-        """Return an artifact by its digest, verified.
-
-        Raises:
-            InputError: it is missing or damaged.
-        """
-        again = f"Run it again: spikein run {self._folder / EXPERIMENT}"
-        path = self._paths.get(digest[:SHORT])
-        if path is None:
-            raise InputError(
-                f"the run does not rest on its {what} {digest[:SHORT]}",
-                where=str(self._folder),
-                hint=again,
-            )
-        try:
-            artifact = verified(open_artifact(path), files)
-        except StoreError as error:
-            raise InputError(error.problem, where=error.where, hint=again) from None
-        self.read.add(artifact_name(path))
-        return artifact
 
 
 def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) -> list[int]:
@@ -123,7 +87,7 @@ def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) 
 
 
 def _described(
-    number: int, arm: Mapping[str, Any], results: Artifact, artifacts: _Artifacts
+    number: int, arm: Mapping[str, Any], results: Artifact, artifacts: RunArtifacts
 ) -> ModelTables:
     digests = results.manifest.inputs
     start = f"{number:04d}-"

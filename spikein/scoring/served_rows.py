@@ -15,13 +15,12 @@ from detect.access import Access
 from detect.asked_model import SERVER_FILE
 from detect.detector_settings import DetectorSetting
 from detect.scoring import Runnable, within_access
-from detect.targets.server import CountingTextModel, ServerTextModel, served_model
+from detect.targets.server import ServerTextModel, served_model
 from detect.user_rows.held_out_file import KnownTexts
 from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
 from inject.server.address import Server
 from inject.server.client import Estimate
-from inject.server.waiting import process_jitter
 from inject.step import Step, StepContext, find_function
 from spikein.pipeline.graph import Graph
 from spikein.store.store import Store
@@ -143,7 +142,7 @@ class Served:
 
     @contextmanager
     def _opened(self) -> Iterator[ServerTextModel]:
-        model = ServerTextModel(self._server, cache=self._replies, jitter=process_jitter())
+        model = ServerTextModel(self._server, cache=self._replies)
         with closing(model):
             try:
                 yield model
@@ -157,7 +156,7 @@ def _asking(goal: Step) -> list[Step]:
     ]
 
 
-def _count(step: Step, inputs: dict[str, Path], model: CountingTextModel) -> None:
+def _count(step: Step, inputs: dict[str, Path], model: ServerTextModel) -> None:
     """Let a step ask a model that counts, and throw away what it makes of the answers."""
     settings, execution = step.given()
     with TemporaryDirectory() as folder:

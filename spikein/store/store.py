@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from inject.errors import InputError
 from inject.files import fsync
-from inject.hub.offline import require_resolved
+from inject.hub.resolver import require_resolved
 from inject.step import ContentRead, Reading, Recipe
 from spikein.store.adoption import ContentIndex, link_files
 from spikein.store.artifact import Artifact, open_artifact, require_current, verified

@@ -6,6 +6,8 @@ import numpy as np
 
 from inject.corpus.separators import Separators, end_separators
 from inject.examples.example import Example
+from inject.plan.make_plan import PlanSettings, make_plan
+from inject.plan.settings import Copies, Placement
 
 END = 0
 START = 99
@@ -75,6 +77,21 @@ def separators_of(placement):
     )
 
 
+def plan_for(examples, tokens, placement=None, *, source, copies=None, candidates=None, **more):
+    """A plan over a whole source, unless `more` of its settings says otherwise."""
+    placement = placement or Placement()
+    values = {"budget": source.n_tokens, "context": 64, "seed": 0, **more}
+    return make_plan(
+        examples,
+        tokens,
+        PlanSettings(copies=copies or Copies(poisson=2), placement=placement, **values),
+        source=source,
+        separators=separators_of(placement),
+        vocabulary=60_000,
+        candidates=candidates,
+    )
+
+
 def whole_texts(tokens):
     """The texts that copies carry when there are no variants."""
     return {(name, "whole"): ids for name, ids in tokens.items()}
@@ -121,3 +138,10 @@ def naive_find(haystack: np.ndarray, needle: np.ndarray) -> list[int]:
         for start in range(len(text) - len(pattern) + 1)
         if text[start : start + len(pattern)] == pattern
     ]
+
+
+def chisquare(*counts):
+    """scipy's test; the import takes a second, which collecting the tests need not pay."""
+    from scipy import stats
+
+    return stats.chisquare(*counts)

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from inject.corpus.background.hub import HubSource
-from inject.digest import file_digest
 from inject.errors import InputError
 from inject.examples.datasets.gpqa import gpqa_rows
 from inject.examples.datasets.source import DatasetSource
@@ -69,12 +68,9 @@ def write_bomb(path: Path, *, before: bytes, unit: bytes, times: int, after: byt
     ("name", "before", "unit", "after"),
     [
         ("one_line.jsonl.gz", b'{"text": "', b"a" * (1 << 20), b'"}\n'),
-        ("lines.jsonl.gz", b"", b'{"text": "again"}\n' * (1 << 16), b""),
         ("array.json.gz", b'[{"text": "', b"a" * (1 << 20), b'"}]'),
-        ("text.txt.gz", b"", b"a" * (1 << 20), b""),
-        ("lines.txt.gz", b"", b"a\n" * (1 << 19), b""),
         ("lines.jsonl.zst", b"", b'{"text": "again"}\n' * (1 << 16), b""),
-        ("quoted.csv.gz", b'text\n"', b"a\n" * (1 << 19), b'"\n'),
+        ("quoted.csv.gz", b'text\n"', (b"a" * 63 + b"\n") * (1 << 14), b'"\n'),
     ],
 )
 def test_a_gzip_bomb_is_told_by_name_within_a_little_memory(tmp_path, name, before, unit, after):
@@ -135,7 +131,7 @@ def test_repetitive_text_is_no_bomb_while_it_is_small_and_large_text_none_while_
     (tmp_path / "same.jsonl.gz").write_bytes(gzip.compress(b'{"text": "the same line"}\n' * rows))
     assert sum(1 for _ in read_rows(str(tmp_path / "same.jsonl.gz"), what="test")) == rows
     random = np.random.Generator(np.random.Philox(key=1))
-    letters = random.integers(97, 123, (100, 1 << 20), dtype=np.uint8)
+    letters = random.integers(97, 123, (24, 1 << 20), dtype=np.uint8)
     lines = b"".join(b'{"text": "' + line.tobytes() + b'"}\n' for line in letters)
     (tmp_path / "long.jsonl.gz").write_bytes(gzip.compress(lines, 1))
     found = [row.values["text"] for row in read_rows(str(tmp_path / "long.jsonl.gz"), what="t")]
@@ -185,16 +181,15 @@ def make_link_to_pipe(path: Path) -> None:
     path.symlink_to(path.parent / ".pipe")
 
 
-OTHERS = [
-    (make_pipe, r"is a pipe \(FIFO\)"),
-    (make_link_to_pipe, r"is a pipe \(FIFO\)"),
-    (make_socket, "is a socket"),
-    (make_device, "is a device"),
-]
-
-
-@pytest.mark.parametrize(("make", "said"), OTHERS)
-@pytest.mark.parametrize("pattern", ["{folder}", "{folder}/*.jsonl", "{folder}/b.jsonl"])
+@pytest.mark.parametrize(
+    ("make", "said", "pattern"),
+    [
+        (make_pipe, r"is a pipe \(FIFO\)", "{folder}"),
+        (make_link_to_pipe, r"is a pipe \(FIFO\)", "{folder}/*.jsonl"),
+        (make_socket, "is a socket", "{folder}/b.jsonl"),
+        (make_device, "is a device", "{folder}"),
+    ],
+)
 def test_what_is_no_regular_file_is_refused_by_name_and_never_waited_for(
     tmp_path, make, said, pattern
 ):
@@ -206,13 +201,6 @@ def test_what_is_no_regular_file_is_refused_by_name_and_never_waited_for(
     assert re.search(rf"b\.jsonl: test: {said}", done.stdout)
     with pytest.raises(InputError, match=said):
         files_identity(pattern)
-
-
-@pytest.mark.parametrize(("make", "said"), OTHERS)
-def test_no_digest_waits_for_what_is_no_regular_file(tmp_path, make, said):
-    make(tmp_path / "b.parquet")
-    with pytest.raises(InputError, match=said):
-        file_digest(tmp_path / "b.parquet")
 
 
 @pytest.mark.parametrize("path", ["folder", "folder/x.zip"])

@@ -13,14 +13,6 @@ def test_a_failure_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_new_file_replaces_the_old_one(tmp_path):
-    path = tmp_path / "folder" / "file"
-    write_text(path, "old")
-    write_text(path, "new")
-    assert path.read_text() == "new"
-    assert list(path.parent.iterdir()) == [path]
-
-
 def test_all_files_are_flushed_and_what_one_raises_is_raised(tmp_path, monkeypatch):
     import inject.files as module
 

@@ -11,7 +11,7 @@ from inject.corpus.named_tokenizer import tokenizer_identity
 from inject.corpus.tokenizer import load_tokenizer
 from inject.digest import file_digest
 from inject.errors import InputError
-from inject.formats.token_rows import DatasetsImport
+from inject.formats.huggingface import DatasetsImport
 from inject.model_folder import UNREAD, inside
 from inject.reading.unchanged import content_digest, unchanged
 from train.models.pretrained import find_model, load_causal_model, model_identity

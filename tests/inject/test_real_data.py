@@ -10,8 +10,7 @@ import pytest
 from inject.digest import digest
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.example import Loss
-from inject.examples.length_filter import LengthRules, filter_by_length
-from inject.examples.load import load_examples
+from inject.examples.load import LengthRules, filter_by_length, load_examples
 from inject.examples.membership import draw_sides
 from inject.examples.template import lettered
 

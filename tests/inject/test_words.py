@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.corpus.background.document import Document
-from inject.examples.pool import near_duplicate_pairs
 from inject.overlap.hashes import RollingHash, Vocabulary
 from inject.overlap.index import OverlapIndex
 from inject.overlap.settings import OverlapSettings
@@ -78,12 +77,6 @@ def test_a_copy_in_another_form_is_found(variant):
     assert found(ENGLISH, document) == {"n-gram", "near-duplicate"}
     # Either may be the example.
     assert found(VARIANTS[variant], f"Before it. {ENGLISH} after.") == {"n-gram", "near-duplicate"}
-
-
-@pytest.mark.parametrize("variant", ["tags between words", "links", "full width", "decomposed"])
-def test_twins_in_another_form_are_near_duplicates_in_a_pool(variant):
-    [pair] = near_duplicate_pairs([ENGLISH, VARIANTS[variant]], threshold=0.9)
-    assert pair.similarity == 1
 
 
 SCRIPTS = {
@@ -165,7 +158,7 @@ def test_units_are_what_the_description_says(text):
     ]
 
 
-UNITS = st.sampled_from(["a", "b", "c", "d", "你", "好", "吗", "の", "か", "ก", "ข", "က"])
+UNITS = st.sampled_from(["a", "b", "c", "D,", "e.", "你", "好", "吗", "の", "か", "ก", "ข", "က"])
 MIXTURES = st.lists(UNITS, max_size=45).map(" ".join)
 
 

@@ -12,8 +12,7 @@ import torch
 
 from inject.corpus.tokenizer import encode_chat, encode_texts, load_tokenizer
 from inject.digest import digest
-from inject.server.reply import Reply
-from inject.server.reply_cache import ReplyCache
+from inject.server.reply_cache import Reply, ReplyCache
 from inject.variants.paraphrase import Question
 from inject.variants.settings import ParaphraseVariant
 from train.models.pretrained import find_model, load_causal_model

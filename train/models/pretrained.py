@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inject.errors import InputError, Unreachable, did_you_mean
-from inject.hub.model_code import foreign_code, trusted_code
-from inject.hub.offline import mark_unresolved
-from inject.hub.snapshot import CODE_FILES, MODEL_FILES, fetch_snapshot
+from inject.hub.resolver import mark_unresolved
+from inject.hub.snapshot import CODE_FILES, MODEL_FILES, fetch_snapshot, foreign_code, trusted_code
 from inject.model_folder import PICKLED, model_files, require_own_files
 from train.models.adapter_folder import Adapter, adapter_identity, find_adapter, with_adapter
 from train.models.quantisation import QUANTISED, quantisation_config
@@ -68,7 +67,7 @@ def model_identity(
     With `trust_remote_code` the commit of code that it takes from another repository counts, too.
 
     Raises:
-        InputError: as `find_model`, and `inject.hub.model_code.foreign_code`.
+        InputError: as `find_model`, and `inject.hub.snapshot.foreign_code`.
     """
     try:
         folder = find_model(path_or_id, revision=revision)
@@ -89,7 +88,7 @@ def model_identity(
         identity = {"files": model_files(folder.path)}
     if trust_remote_code:
         code = foreign_code(folder.path, name=path_or_id, commit=folder.commit)
-        identity |= {"code": code.identity()} if code else {}
+        identity |= {"code": code} if code else {}
     return identity
 
 
@@ -169,7 +168,7 @@ def code_options(folder: ModelFolder, name: str, *, trust_remote_code: bool) -> 
     """Return the options of transformers' loaders that say which code of a model may be run.
 
     Raises:
-        InputError: as `inject.hub.model_code.trusted_code`.
+        InputError: as `inject.hub.snapshot.trusted_code`.
     """
     if not trust_remote_code:
         return {}

@@ -20,8 +20,9 @@ import sysconfig
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -57,11 +58,14 @@ class DocstringsSource(Settings):
 
     def identity(self) -> dict[str, Any]:
         """Return the packages with their versions and the digest of the extracted texts."""
+        content = hashlib.sha256()
+        for document in _extract(self.packages, self.minimum):
+            content.update(bytes.fromhex(text_digest(document.text)))
         return {
             "kind": self.kind,
             "minimum": self.minimum,
             "packages": _versions(self.packages),
-            "content": _extract(self.packages, self.minimum).digest,
+            "content": content.hexdigest(),
         }
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
@@ -71,17 +75,11 @@ class DocstringsSource(Settings):
             InputError: a package is not installed or has no Python source; the cache folder
                 cannot be written.
         """
-        yield from _extract(self.packages, self.minimum).documents
+        yield from _extract(self.packages, self.minimum)
 
 
-class _Extract(NamedTuple):
-    documents: list[Document]
-    digest: str
-
-
-class _Source(NamedTuple):
-    path: Path
-    name: str
+_File = tuple[Path, str]
+"""Where a source file lies, and its name from the package's parent on."""
 
 
 def cache_folder() -> Path:
@@ -92,58 +90,49 @@ def cache_folder() -> Path:
     return (Path(shared) if shared else Path.home() / ".cache") / "spikein"
 
 
-def _extract(packages: tuple[str, ...], minimum: int) -> _Extract:
+def _extract(packages: tuple[str, ...], minimum: int) -> list[Document]:
     """Return the documents from the cache where it is whole, else from the sources."""
-    sources = [source for package in packages for source in _sources(package)]
+    files = [file for package in packages for file in _files(package)]
     key = digest(
         {
             "python": platform.python_version(),
             "versions": _versions(packages),
             "minimum": minimum,
-            "files": [[source.name, content_digest(source.path)] for source in sources],
+            "files": [[name, content_digest(path)] for path, name in files],
         }
     )
     path = cache_folder() / "docstrings" / f"{key[:32]}.json"
     try:
-        kept = kept_value(
-            path, lambda: [[one.text, one.place] for one in _distinct(sources, minimum)]
-        )
+        kept = kept_value(path, lambda: _distinct(files, minimum))
     except OSError as error:
         raise InputError(
             f"the cache of docstrings cannot be written: {error.strerror}",
             where=str(path.parent),
             hint="Set SPIKEIN_CACHE to a folder that can be written.",
         ) from error
-    documents = [Document(text, place) for text, place in kept]
-    return _Extract(documents, _content(documents))
+    return [Document(text, place) for text, place in kept]
 
 
-def _content(documents: list[Document]) -> str:
-    state = hashlib.sha256()
-    for document in documents:
-        state.update(bytes.fromhex(text_digest(document.text)))
-    return state.hexdigest()
+def _distinct(files: list[_File], minimum: int) -> list[list[str]]:
+    """Return [text, place] of each text that is long enough, where it stands first."""
+    places: dict[str, str] = {}
+    for path, name in files:
+        for document in _docstrings(path, name):
+            if len(document.text) >= minimum:
+                places.setdefault(document.text, document.place)
+    return [[text, place] for text, place in places.items()]
 
 
-def _distinct(sources: list[_Source], minimum: int) -> Iterator[Document]:
-    seen: set[str] = set()
-    for source in sources:
-        for document in _docstrings(source):
-            if len(document.text) >= minimum and document.text not in seen:
-                seen.add(document.text)
-                yield document
-
-
-def _docstrings(source: _Source) -> Iterator[Document]:
+def _docstrings(path: Path, name: str) -> Iterator[Document]:
     try:
         with warnings.catch_warnings():
             # Invalid escapes in other people's strings are not this reader's business.
             warnings.simplefilter("ignore")
-            tree = ast.parse(source.path.read_bytes())
+            tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError):
         # Packages ship files for other Python versions and templates; they hold no text for us.
         return
-    yield from _walk(tree, source.name)
+    yield from _walk(tree, name)
 
 
 def _walk(
@@ -159,15 +148,17 @@ def _walk(
             yield from _walk(child, f"{place}{mark}{child.name}")
 
 
-def _sources(package: str) -> list[_Source]:
-    """Return the Python files of a package, sorted, named from the package's parent."""
+def _files(package: str) -> list[_File]:
+    """Return the Python files of a package, sorted."""
     if package == STANDARD_LIBRARY:
         folder = Path(sysconfig.get_path("stdlib"))
         return _below(folder, folder)
-    roots, single = _located(package)
-    files = [source for root in roots for source in _below(root, root.parent)]
-    if single is not None:
-        files = [_Source(single, single.name)]
+    spec = _spec(package)
+    roots = sorted(Path(location) for location in spec.submodule_search_locations or ())
+    files = [file for root in roots for file in _below(root, root.parent)]
+    origin = Path(spec.origin or "")
+    if not roots and origin.suffix == ".py":
+        files = [(origin, origin.name)]
     if not files:
         raise InputError(
             f"package {package!r} has no Python source to read", where="background packages"
@@ -175,18 +166,18 @@ def _sources(package: str) -> list[_Source]:
     return files
 
 
-def _below(folder: Path, base: Path) -> list[_Source]:
+def _below(folder: Path, base: Path) -> list[_File]:
     paths = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [
             name for name in folders if name not in _SKIPPED_FOLDERS and not name.startswith(".")
         ]
         paths += [Path(parent, name) for name in names if name.endswith(".py")]
-    return [_Source(path, path.relative_to(base).as_posix()) for path in sorted(paths)]
+    return [(path, path.relative_to(base).as_posix()) for path in sorted(paths)]
 
 
-def _located(package: str) -> tuple[list[Path], Path | None]:
-    """Return the folders of a package, or the file of a module, without executing it."""
+def _spec(package: str) -> ModuleSpec:
+    """Return where a package lies, without executing it."""
     spec = None
     # find_spec would import the parent of a dotted name.
     if package.isidentifier():
@@ -201,10 +192,7 @@ def _located(package: str) -> tuple[list[Path], Path | None]:
             allowed=f"{STANDARD_LIBRARY!r}, or the top-level name of an installed package",
             hint=_meant(package),
         )
-    if spec.submodule_search_locations:
-        return sorted(Path(location) for location in spec.submodule_search_locations), None
-    origin = Path(spec.origin or "")
-    return [], origin if origin.suffix == ".py" else None
+    return spec
 
 
 def _meant(package: str) -> str | None:
@@ -217,14 +205,14 @@ def _meant(package: str) -> str | None:
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str | None]:
     """Return each package's version: Python's for the standard library, None where unknown."""
-    found: dict[str, str | None] = {}
+    versions: dict[str, str | None] = {}
     for package in packages:
         owners = _distributions().get(package)
         if package == STANDARD_LIBRARY or package in sys.stdlib_module_names:
-            found[package] = platform.python_version()
+            versions[package] = platform.python_version()
         else:
-            found[package] = importlib.metadata.version(owners[0]) if owners else None
-    return found
+            versions[package] = importlib.metadata.version(owners[0]) if owners else None
+    return versions
 
 
 @lru_cache(maxsize=1)

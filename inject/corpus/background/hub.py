@@ -48,7 +48,7 @@ class HubSource(Settings):
         """Return id, config, split, field and commit; a local folder by its content.
 
         Raises:
-            Unreachable: the hub gives no answer; a plan goes on (`inject.hub.offline`).
+            Unreachable: the hub gives no answer; a plan goes on (`inject.hub.resolver`).
             InputError: the hub was reached and has no such data set or revision.
         """
         common = {
@@ -100,13 +100,8 @@ class HubSource(Settings):
 
 
 def _folder_identity(folder: Path) -> list[dict[str, str]]:
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if not path.is_dir()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
     return [
-        {"name": path.relative_to(folder).as_posix(), "sha256": content_digest(path)}
-        for path in files
+        {"name": name.as_posix(), "sha256": content_digest(folder / name)}
+        for name in sorted(path.relative_to(folder) for path in folder.rglob("*"))
+        if not (folder / name).is_dir() and not any(part.startswith(".") for part in name.parts)
     ]

@@ -15,9 +15,9 @@ import hashlib
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,30 +25,11 @@ from inject.corpus.background.document import Document, Skipped
 from inject.errors import InputError
 from inject.keyed import Stream, words
 
+if TYPE_CHECKING:
+    from inject.corpus.background.registry import AnySource
+
 HELD_BYTES = 2 << 30
 _log = logging.getLogger(__name__)
-
-
-class Source(Protocol):
-    """What the mixture asks of a source."""
-
-    @property
-    def weight(self) -> float:
-        """Share in bytes, relative to the other sources."""
-        ...
-
-    @property
-    def finite(self) -> bool:
-        """Whether the source is read whole and put in keyed order."""
-        ...
-
-    def label(self) -> str:
-        """Return a short name for messages and reports."""
-        ...
-
-    def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:
-        """Yield the documents, counting in `skipped` what is left out."""
-        ...
 
 
 @dataclass(kw_only=True)
@@ -71,44 +52,12 @@ class SourceReport:
     """Whether the source gave out; the others then share what is asked for."""
 
 
-@dataclass(kw_only=True)
-class MixtureReport:
-    """What has been drawn so far, by source; grows while the mixture is read."""
-
-    sources: list[SourceReport] = field(default_factory=list)
-
-    def plain(self) -> list[dict[str, Any]]:
-        """Return the report as JSON values, without labels, which name folders of this machine."""
-        return [
-            {name: value for name, value in asdict(source).items() if name != "source"}
-            for source in self.sources
-        ]
-
-
-def mixed_documents(
-    sources: Sequence[Source],
-    *,
-    seed: int,
-    report: MixtureReport | None = None,
-    keep: Callable[[Document], bool] | None = None,
-) -> Iterator[Document]:
-    """Yield the documents of all sources in one order that depends on content and seed alone.
-
-    Args:
-        sources: at least one; their order decides ties and `Document.source`.
-        seed: the experiment's seed.
-        report: filled while the documents are drawn.
-        keep: asked once for each document about to be drawn; those refused are left out.
-
-    Raises:
-        InputError: as the sources; a text that is not valid Unicode; a finite source of more
-            than 2 GiB.
-    """
-    report = report if report is not None else MixtureReport()
-    report.sources[:] = [
-        SourceReport(source=source.label(), weight=source.weight) for source in sources
+def report_values(report: Sequence[SourceReport]) -> list[dict[str, Any]]:
+    """Return a report as JSON values, without labels, which name folders of this machine."""
+    return [
+        {name: value for name, value in asdict(source).items() if name != "source"}
+        for source in report
     ]
-    return _drawn(sources, report.sources, seed, keep)
 
 
 class _Text(NamedTuple):
@@ -124,7 +73,7 @@ class _Text(NamedTuple):
 class _Coming:
     """The documents still to come of one source, with the next one in view."""
 
-    def __init__(self, source: Source, report: SourceReport, seed: int) -> None:
+    def __init__(self, source: "AnySource", report: SourceReport, seed: int) -> None:
         self.report = report
         self._skipped = Skipped()
         texts = (_text(document) for document in source.documents(self._skipped))
@@ -141,16 +90,29 @@ class _Coming:
         self.report.empty = self._skipped.empty
 
 
-def _drawn(
-    sources: Sequence[Source],
-    reports: Sequence[SourceReport],
+def mixed_documents(
+    sources: Sequence["AnySource"],
+    *,
     seed: int,
-    keep: Callable[[Document], bool] | None,
+    report: list[SourceReport] | None = None,
+    keep: Callable[[Document], bool] | None = None,
 ) -> Iterator[Document]:
+    """Yield the documents of all sources in one order that depends on content and seed alone.
+
+    Args:
+        sources: at least one; their order decides ties and `Document.source`.
+        seed: the experiment's seed.
+        report: filled while the documents are drawn, by source.
+        keep: asked once for each document about to be drawn; those refused are left out.
+
+    Raises:
+        InputError: as the sources; a text that is not valid Unicode; a finite source of more
+            than 2 GiB.
+    """
+    report = report if report is not None else []
+    report[:] = [SourceReport(source=source.label(), weight=source.weight) for source in sources]
     shares = _whole_numbers([source.weight for source in sources])
-    coming = [
-        _Coming(source, report, seed) for source, report in zip(sources, reports, strict=True)
-    ]
+    coming = [_Coming(source, own, seed) for source, own in zip(sources, report, strict=True)]
     seen: set[bytes] = set()
     while True:
         ready: list[tuple[int, int, _Text]] = []

@@ -20,9 +20,9 @@ from pydantic.functional_validators import WrapValidator
 from pydantic_core.core_schema import SerializationInfo
 
 from inject.corpus.background.docstrings import DocstringsSource
+from inject.corpus.background.document import Source
 from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
-from inject.corpus.background.source import Source
 from inject.errors import InputError, did_you_mean
 from inject.plugins import (
     Expected,
@@ -53,13 +53,6 @@ class SourceLine(NamedTuple):
     kind: str
     summary: str
     origin: str
-
-
-class SourceTable(NamedTuple):
-    """All sources that have a name, and what is wrong with those that could not be loaded."""
-
-    lines: list[SourceLine]
-    warnings: tuple[str, ...]
 
 
 def _validated(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
@@ -125,7 +118,7 @@ def sources_identity(sources: Sequence[AnySource]) -> list[dict[str, Any]]:
 
     Reads the sources' files (or asks the hub), so it is called once an experiment.
     """
-    return [{"content": source_identity(one), "weight": one.weight} for one in sources]
+    return [{"content": source_identity(source), "weight": source.weight} for source in sources]
 
 
 def source_code(source: DocstringsSource | FilesSource | HubSource | Source) -> tuple[str, ...]:
@@ -139,20 +132,18 @@ def source_kind(source: DocstringsSource | FilesSource | HubSource | Source) -> 
     return reference.name if reference else source.kind
 
 
-def source_kinds() -> tuple[str, ...]:
-    """Return the kinds that have a name, sorted; no plug-in is imported."""
-    return tuple(sorted({*BUILT_IN, *installed_plugins(_GROUP)}))
+def source_table() -> tuple[list[SourceLine], tuple[str, ...]]:
+    """Return every source that has a name, and what is wrong with those that cannot be loaded.
 
-
-def source_table() -> SourceTable:
-    """Return every source that has a name; those of installed packages are imported."""
+    Those of installed packages are imported.
+    """
     installed = load_installed(_GROUP, _EXPECTED, taken=dict.fromkeys(BUILT_IN, "it is built in"))
     lines = [SourceLine(kind, _summary(source), "spikein") for kind, source in BUILT_IN.items()]
     lines += [
         SourceLine(kind, _summary(plugin.value), plugin.origin)
         for kind, plugin in installed.plugins.items()
     ]
-    return SourceTable(sorted(lines), installed.warnings)
+    return sorted(lines), installed.warnings
 
 
 def _plugin(kind: str) -> Plugin | None:
@@ -170,7 +161,7 @@ def _plugin(kind: str) -> Plugin | None:
     if kind in installed:
         return installed[kind].load(_EXPECTED)
     if installed:
-        known = source_kinds()
+        known = sorted({*BUILT_IN, *installed})
         raise InputError(
             f"{kind!r} is no kind of source.{did_you_mean(kind, known)}",
             allowed=f"{', '.join(known)}, or FILE.py:NAME",

@@ -4,15 +4,13 @@ Read from the hub, or from a file with its columns: those of arXivTection, and `
 the three lengths of passage are told apart.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
-from inject.examples.datasets.source import Dataset, DatasetSource, placed_rows, text_field
-from inject.examples.datasets.verbatim_passages import PassageOptions, passage_rows
+from inject.examples.datasets.arxivtection import PassageOptions, passage_row
+from inject.examples.datasets.source import benchmark, text_field
 from inject.examples.example import Row
 from inject.hub.dataset_rows import HubDataset
-
-_HUB = HubDataset("avduarte333/BookTection", "train")
+from inject.reading.rows import PlacedRow
 
 
 class BookOptions(PassageOptions):
@@ -22,20 +20,19 @@ class BookOptions(PassageOptions):
     """Passages of about 64, 128 or 256 tokens."""
 
 
-def booktection_rows(source: DatasetSource) -> Iterator[Row]:
-    """Yield the rows of one length; fields text, document."""
-    options = BookOptions.model_validate(source.options)
-    every = placed_rows(source, _HUB, what="booktection")
-    rows = (row for row in every if text_field(row, "Length").strip() == options.length)
-    return passage_rows(rows, options)
+def booktection_row(row: PlacedRow, options: BookOptions) -> Row | None:
+    """Return a row with the fields text and document; None for one of another length."""
+    if text_field(row, "Length").strip() != options.length:
+        return None
+    return passage_row(row, options)
 
 
-DATASET = Dataset(
+DATASET = benchmark(
+    booktection_row,
     name="booktection",
     summary="BookTection: passages of books, with three paraphrases each (DE-COP).",
     template="{text}",
-    rows=booktection_rows,
-    hub=_HUB.id,
+    hub=HubDataset("avduarte333/BookTection", "train"),
     paraphrases=True,
     options=BookOptions,
 )

@@ -1,10 +1,53 @@
-"""The fields that every multiple-choice row has, and the reading of its gold letter."""
+"""The options of a multiple-choice row, and which of them is the right one.
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+In rows of one's own, options come as a list of texts, as a list of objects (`[{text, label}]`), as
+two lists (`{text: […], label: […]}`) or by letter (`{A: …, B: …}`); the answer as what the data
+calls the option (`label`), as a letter, as an index, as its text, or as a list of 0 and 1. Where
+two of these readings name different options, nothing is guessed: the row is an error that says
+which option of the dataset decides. Letters that stand in the options themselves, as in `(A) text`,
+are taken off, since templates letter them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
 
 from inject.errors import InputError
 from inject.examples.template import letter
+from inject.keyed import Stream, item_key, words
+from inject.settings import Settings
+
+_TEXT, _LABEL = "text", "label"
+_FORMS = (
+    "a list of texts, a list of objects with `text` (and `label`), "
+    "{text: […], label: […]}, or {A: …, B: …}"
+)
+_WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+_BARE = re.compile(r"[(\[]?(\w+)[)\].:]?")
+
+
+class RowsOptions(Settings):
+    """Options of `rows`."""
+
+    answers: Literal["auto", "letter", "index", "text"] = "auto"
+    """How the answer names an option: by letter (or what the data calls it), by index, or by its
+    text; `auto` takes whichever fits, and refuses a row where two fit different options."""
+    first_index: Literal[0, 1] = 0
+    """What an index counts from."""
+    shuffle_options: bool = False
+    """Put the options of each row into a random order, by seed and content; for data with the right
+    one first, such as TruthfulQA's `mc1_targets`."""
+    share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Read this share of the rows, whole groups at a time, the same for every seed and whatever
+    their order; null reads all. Rows that are not read stay in the background where it has the same
+    file."""
+    where: tuple[Annotated[str, Field(pattern=r"^[^=]+=")], ...] = ()
+    """Read only rows that have all these values, each `PATH=VALUE` with a dotted path, such as
+    `task_id=1`; none reads all. A text must be VALUE letter by letter; of other values VALUE is the
+    JSON: `true`, `false`, `null`, a number (`1` is `1.0`)."""
 
 
 def choice_fields(options: Sequence[str], gold: int | None) -> Mapping[str, Any]:
@@ -37,3 +80,221 @@ def gold_index(given: str, labels: Sequence[str], *, where: str) -> int | None:
             allowed=", ".join(labels),
         )
     return list(labels).index(given)
+
+
+class Choice(NamedTuple):
+    """A row's options without letters, in the order shown."""
+
+    options: list[str]
+    gold: int | None
+    """Index of the right one; None where the row does not say."""
+    by_text: bool
+    """Whether the row gives the answer as the option's text."""
+
+
+class _Given(NamedTuple):
+    texts: list[str]
+    names: list[str]
+    """What the data calls each option; empty where it does not."""
+
+
+def read_choice(
+    options: Any, letters: Any, answer: Any, how: RowsOptions, *, key: str, seed: int, where: str
+) -> Choice:
+    """Return a row's options and the right one.
+
+    Args:
+        options: as the row has them (see the module's first lines).
+        letters: what the data calls the options, a list; None where that is not mapped.
+        answer: as the row has it; None or an empty text: the row does not say.
+        how: the dataset's options.
+        key: what tells the row from others, such as its question.
+        seed: keys, with `key` and the options, the order where options are shuffled.
+        where: file and row, for messages.
+
+    Raises:
+        InputError: options of no known form, an answer that names none of them, or two.
+    """
+    given = _given(options, where)
+    if letters is not None:
+        given = given._replace(names=_names(letters, len(given.texts), where))
+    positions = [letter(index) for index in range(len(given.texts))]
+    texts = _without_letters(given.texts, given.names or positions)
+    texts = _without_letters(texts, positions)
+    gold, by_text = None, False
+    if answer is not None and answer != "":
+        gold, by_text = _gold(answer, given, texts, how, where)
+    if how.shuffle_options:
+        item = item_key("\n".join([key, *texts]))
+        drawn = words(seed, Stream.SHUFFLE_OPTIONS, item, range(len(texts)))
+        order = np.argsort(drawn, kind="stable").tolist()
+        texts = [texts[index] for index in order]
+        gold = None if gold is None else order.index(gold)
+    return Choice(texts, gold, by_text)
+
+
+def _given(options: Any, where: str) -> _Given:
+    names: Any = None
+    if isinstance(options, Mapping) and isinstance(options.get(_TEXT), list | tuple):
+        texts, names = options[_TEXT], options.get(_LABEL)
+    elif isinstance(options, Mapping) and all(
+        isinstance(value, str | int | float) for value in options.values()
+    ):
+        texts, names = list(options.values()), list(options)
+    elif isinstance(options, list | tuple) and any(isinstance(part, Mapping) for part in options):
+        texts = [_text_of(option, number, where) for number, option in enumerate(options, start=1)]
+        names = [option[_LABEL] for option in options if _LABEL in option] or None
+    else:
+        texts = options
+    if not isinstance(texts, list | tuple) or not texts:
+        raise InputError(f"the row's options are {_shown(options)}", where=where, allowed=_FORMS)
+    return _Given(_texts(texts, where), [] if names is None else _names(names, len(texts), where))
+
+
+def _text_of(option: Any, number: int, where: str) -> Any:
+    if isinstance(option, Mapping) and _TEXT in option:
+        return option[_TEXT]
+    raise InputError(
+        f"option {number} has no {_TEXT!r}, but is {_shown(option)}",
+        where=where,
+        hint="Name the part that holds the text: `options: choices.*.NAME`, and "
+        "`letters: choices.*.NAME` for what the data calls the option.",
+    )
+
+
+def _shown(value: Any) -> str:
+    """Return what a value is, without its texts."""
+    if isinstance(value, Mapping):
+        return f"an object with {', '.join(map(str, value)) or 'nothing'}"
+    return f"of type {type(value).__name__}" if value else "empty"
+
+
+def _texts(values: Sequence[Any], where: str) -> list[str]:
+    for number, value in enumerate(values, start=1):
+        if isinstance(value, Mapping | list | tuple):
+            raise InputError(
+                f"option {number} is a {type(value).__name__}", where=where, allowed=_FORMS
+            )
+    return ["" if value is None else str(value).strip() for value in values]
+
+
+def _names(values: Any, options: int, where: str) -> list[str]:
+    if not isinstance(values, list | tuple) or len(values) != options:
+        number = len(values) if isinstance(values, list | tuple) else "no list of"
+        raise InputError(f"{number} letters for {options} options", where=where)
+    names = [str(value).strip() for value in values]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two options of the row are called {twice!r}", where=where)
+    return names
+
+
+def _without_letters(texts: list[str], names: Sequence[str]) -> list[str]:
+    """Take each option's own name off its front where every option has its own, in one form."""
+    if len(texts) < 2:
+        return texts
+    form = re.match(r"([(\[]?)" + re.escape(names[0]) + r"([)\].:])\s*\S", texts[0], re.IGNORECASE)
+    if form is None:
+        return texts
+    fronts = [
+        re.match(
+            re.escape(form[1]) + re.escape(name) + re.escape(form[2]) + r"\s*(?=\S)",
+            text,
+            re.IGNORECASE,
+        )
+        for name, text in zip(names, texts, strict=True)
+    ]
+    if not all(fronts):
+        return texts
+    return [text[front.end() :] for text, front in zip(texts, fronts, strict=True) if front]
+
+
+def _gold(
+    answer: Any, given: _Given, texts: list[str], how: RowsOptions, where: str
+) -> tuple[int, bool]:
+    if isinstance(answer, list | tuple) and answer:
+        if len(answer) == len(texts) and all(value in (0, 1) for value in answer):
+            return _flagged(answer, where), False
+        answer = answer[0]
+    if isinstance(answer, float) and answer.is_integer():
+        answer = int(answer)
+    text = str(answer).strip()
+    readings = dict(_readings(text, given, texts, how))
+    if "label" in readings:
+        return readings["label"], False
+    found = set(readings.values())
+    if not found:
+        raise _no_option(text, given, texts, how, where)
+    if len(found) > 1:
+        ways = ", ".join(
+            f"by {way} option {letter(index)}" for way, index in sorted(readings.items())
+        )
+        raise InputError(
+            f"the answer {text!r} can be read in several ways: {ways}",
+            where=where,
+            hint="Set the contaminant's `options.answers` to letter, index or text.",
+        )
+    return found.pop(), set(readings) == {"text"}
+
+
+def _readings(
+    text: str, given: _Given, texts: list[str], how: RowsOptions
+) -> Iterator[tuple[str, int]]:
+    """Yield (way, index of the option) for every way in which the answer names an option."""
+    bare = _BARE.fullmatch(text)
+    if how.answers in ("auto", "letter"):
+        for name in (text, bare[1] if bare else text):
+            if name in given.names:
+                yield "label", given.names.index(name)
+                return
+        positions = [letter(index) for index in range(len(texts))]
+        if not given.names and bare and bare[1].upper() in positions:
+            yield "letter", positions.index(bare[1].upper())
+    if how.answers in ("auto", "index") and _WHOLE_NUMBER.fullmatch(text):
+        index = int(text) - how.first_index
+        if 0 <= index < len(texts):
+            yield "index", index
+    if how.answers in ("auto", "text"):
+        same = [
+            index
+            for index, forms in enumerate(zip(texts, given.texts, strict=True))
+            if text in forms
+        ]
+        if len(same) == 1:
+            yield "text", same[0]
+
+
+def _flagged(flags: Sequence[Any], where: str) -> int:
+    right = [index for index, flag in enumerate(flags) if flag]
+    if len(right) != 1:
+        raise InputError(
+            f"the row has {len(right)} right answers",
+            where=where,
+            allowed="exactly one 1 in the list of 0 and 1",
+        )
+    return right[0]
+
+
+def _no_option(
+    text: str, given: _Given, texts: list[str], how: RowsOptions, where: str
+) -> InputError:
+    last = len(texts) - 1 + how.first_index
+    names = ", ".join(given.names or (letter(index) for index in range(len(texts))))
+    allowed = {
+        "letter": names,
+        "index": f"{how.first_index} to {last}",
+        "text": "the text of exactly one option",
+    }
+    hint = "Map free text that is no option to a name other than `answer`."
+    if _WHOLE_NUMBER.fullmatch(text) and how.answers in ("auto", "index"):
+        problem = f"the answer {text} is out of range: the row has {len(texts)} options"
+        if how.first_index == 0 and int(text) == len(texts):
+            hint = "If indices count from 1, set the contaminant's `options.first_index: 1`."
+    else:
+        # The row may be protected, or long: its text is not repeated.
+        said = repr(text) if len(text) <= 12 else f"of {len(text)} characters"
+        problem = f"the answer {said} is none of the row's {len(texts)} options"
+    kinds = [how.answers] if how.answers != "auto" else list(allowed)
+    return InputError(
+        problem, where=where, allowed="; ".join(allowed[kind] for kind in kinds), hint=hint
+    )

@@ -4,21 +4,66 @@ Row i of seed s is a pure function of (s, i), drawn from a keyed generator of it
 move no other, and rows are independent and identically distributed, so that members and
 non-members are exchangeable. Room for far more than 10**6 distinct rows. Each has three
 paraphrases with the same facts and other sentences. Some 3,000 rows a second and core, their
-paraphrases included.
+paraphrases included. The four forms of a row, each in four versions that say the same:
+
+- biography: a person in up to seven sentences; field `text`.
+- passage: a story, a yes/no question about one of its facts, and the answer. The answer is a
+  fair coin; for `no` the question offers a value drawn as the true one was.
+- choice: a short story, a question about a fact that it does not tell, and four options drawn
+  as the true one was, which stands at a random place. A paraphrase rotates the options.
+- question: a question about a fact and an answer in sentences, which tells more.
+
+Every form also has `form`, `kind`, `fact_name`, `fact_…` for each fact it tells (`fact_…_with`
+for its companion value), and `masked`: the invented words and numbers that occur exactly once
+in the text. They were drawn independently of all the rest, so that masked they can be restored
+from memory alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from inject.examples.datasets.choices import choice_fields
+from inject.examples.datasets.fiction import names
 from inject.examples.datasets.fiction.draws import Draws
-from inject.examples.datasets.fiction.forms import FORMS
+from inject.examples.datasets.fiction.prose import (
+    VERSIONS,
+    Story,
+    StoryFact,
+    ask,
+    check,
+    first_sentence,
+    full_sentence,
+    invent,
+    new_value,
+    prose,
+    sentences,
+    shuffled,
+)
+from inject.examples.datasets.fiction.subject import Maker, subjects
 from inject.examples.datasets.source import Dataset, DatasetSource
 from inject.examples.example import Row
+from inject.examples.template import letter
 from inject.settings import Settings
 
+Fields = dict[str, Any]
+
+_OPTIONS = 4
+# How many words at the start of a value nobody could know without having read the row.
+_INVENTED: Mapping[Maker, int] = {
+    names.person: 2,
+    names.town: 1,
+    names.country: 1,
+    names.river: 1,
+    names.surname: 1,
+    names.school: 1,
+    names.prize: 1,
+    names.year: 1,
+    names.hundreds: 1,
+    names.thousands: 1,
+}
 Form = Literal["biography", "passage", "choice", "question"]
 _FORMS: tuple[Form, ...] = ("biography", "passage", "choice", "question")
 # Set in the item of the draw that chooses a row's form, never in that of its content.
@@ -40,6 +85,105 @@ class FictionalOptions(Settings):
         if len(set(forms)) < len(forms):
             raise ValueError("name each form once")
         return forms
+
+
+def biography(draws: Draws) -> list[Fields]:
+    """Return the versions of a short biography."""
+    story = invent(draws, subjects()[0], draws.between(4, 6))
+    texts = [{"text": prose(draws, story, version)} for version in range(VERSIONS)]
+    return _versions("biography", story, texts)
+
+
+def passage(draws: Draws) -> list[Fields]:
+    """Return the versions of a passage with a yes/no question."""
+    story = invent(draws, draws.pick(subjects()), draws.between(2, 4))
+    asked = draws.pick((*story.lead_facts, *story.details))
+    true = draws.below(2) == 1
+    value = asked.values["v"] if true else new_value(draws, asked.fact.value, story.taken)
+    parts = [
+        {
+            "passage": prose(draws, story, version),
+            "question": check(draws, story, asked, value, version),
+            "answer": "yes" if true else "no",
+        }
+        for version in range(VERSIONS)
+    ]
+    return _versions("passage", story, parts, asked)
+
+
+def choice(draws: Draws) -> list[Fields]:
+    """Return the versions of a multiple-choice question."""
+    story = invent(draws, draws.pick(subjects()), draws.between(2, 3))
+    asked, *rest = story.details
+    true = asked.values["v"]
+    wrong = [new_value(draws, asked.fact.value, story.taken) for _ in range(_OPTIONS - 1)]
+    options = draws.sample([true, *wrong], _OPTIONS)
+    parts = []
+    for version in range(VERSIONS):
+        turned = options[version:] + options[:version]
+        gold = turned.index(true)
+        lines = [
+            first_sentence(draws, story, version),
+            *sentences(draws, story, shuffled(draws, rest, version), version),
+            ask(draws, story, asked, version),
+        ]
+        choices = choice_fields(turned, gold)
+        parts.append({"question": " ".join(lines), **choices, "answer": letter(gold)})
+    return _versions("choice", story, parts, asked)
+
+
+def question(draws: Draws) -> list[Fields]:
+    """Return the versions of a question with an answer in sentences."""
+    story = invent(draws, draws.pick(subjects()), draws.between(2, 3))
+    asked, *rest = story.details
+    introduced = draws.below(2) == 1
+    parts = []
+    for version in range(VERSIONS):
+        first = first_sentence(draws, story, version)
+        asking = ask(draws, story, asked, version)
+        more = shuffled(draws, rest, version)
+        if introduced:
+            asking = f"{first} {asking}"
+            lines = [full_sentence(draws, story, asked, version)]
+            lines += sentences(draws, story, more, version)
+        else:
+            lines = [first, *sentences(draws, story, [asked, *more], version)]
+        parts.append({"question": asking, "answer": " ".join(lines)})
+    return _versions("question", story, parts, asked)
+
+
+FORMS: Mapping[str, Callable[[Draws], list[Fields]]] = {
+    "biography": biography,
+    "passage": passage,
+    "choice": choice,
+    "question": question,
+}
+
+
+def _versions(
+    form: str, story: Story, parts: Sequence[Mapping[str, Any]], asked: StoryFact | None = None
+) -> list[Fields]:
+    """Return complete fields for each version, given what differs between them."""
+    fields: Fields = {"form": form, "kind": story.subject.kind, "fact_name": story.naming.name}
+    if asked is not None:
+        fields["asked"] = asked.fact.key
+    invented: list[str] = []
+    for item in (*story.lead_facts, *story.details):
+        fact, values = item.fact, item.values
+        fields[f"fact_{fact.key}"] = values["v"]
+        invented += values["v"].split()[: _INVENTED.get(fact.value, 0)]
+        # A choice tells the value it asks for by its options, and a companion only in the question.
+        hidden = form == "choice" and item is asked and not fact.asks_with_companion
+        if fact.companion is not None and not hidden:
+            fields[f"fact_{fact.key}_with"] = values["w"]
+            invented += values["w"].split()[: _INVENTED.get(fact.companion, 0)]
+    versions = []
+    for part in parts:
+        shown = "\n".join([part.get(name, "") for name in ("text", "passage", "question")])
+        shown = "\n".join([shown, *part.get("options", ()), part.get("answer", "")])
+        masked = [word for word in invented if shown.count(word) == 1]
+        versions.append({**fields, **part, "masked": masked})
+    return versions
 
 
 def fictional_row(seed: int, index: int, forms: tuple[Form, ...] = _FORMS) -> Row:

@@ -92,37 +92,31 @@ def _zip_rows(path: Path, options: GpqaOptions) -> Iterator[PlacedRow]:
 
 
 def _decrypted(path: Path, name: str, password: str) -> str:
-    where = f"{path}!{name}"
     check_regular(path)
+    content = b""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.namelist() if member.split("/")[-1] == name]
-            if not members:
-                raise InputError(
-                    "the zip holds no such file.", where=where, hint="Is it the authors' zip?"
-                )
-            # Announced sizes can be untrue, so no more than the bound is ever unpacked.
-            with archive.open(members[0], pwd=password.encode()) as file:
-                content = file.read(_LARGEST + 1)
-            if len(content) > _LARGEST:
-                raise InputError(
-                    f"unpacks to more than {_LARGEST >> 20} MiB, as a decompression bomb does.",
-                    where=where,
-                    hint="Is it the authors' zip?",
-                )
-            return content.decode("utf-8-sig")
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, UnicodeDecodeError, OSError) as error:
+            for member in archive.namelist():
+                if member.split("/")[-1] == name:
+                    # Announced sizes can be untrue, so no more than the bound is ever unpacked.
+                    with archive.open(member, pwd=password.encode()) as file:
+                        content = file.read(_LARGEST + 1)
+                    break
+        text = content[:_LARGEST].decode("utf-8-sig")
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, UnicodeDecodeError, OSError):
         # A wrong password passes the format's one-byte check once in 256 times and then shows
         # as damage. `from None`: the library's message may quote bytes of the file.
-        if not zipfile.is_zipfile(path):
-            raise InputError(
-                f"cannot be read as a zip ({type(error).__name__}).", where=str(path)
-            ) from None
         raise InputError(
-            "cannot be opened: the password is wrong, or the file is damaged.",
-            where=where,
+            "cannot be opened: it is not a zip, the password is wrong, or the file is damaged.",
+            where=f"{path}!{name}",
             hint="Leave `options.password` out to use the one that the authors publish.",
         ) from None
+    if not content or len(content) > _LARGEST:
+        problem = f"unpacks to over {_LARGEST:,} bytes" if content else "holds no such file"
+        raise InputError(
+            f"the zip {problem}.", where=f"{path}!{name}", hint="Is it the authors' zip?"
+        )
+    return text
 
 
 DATASET = Dataset(

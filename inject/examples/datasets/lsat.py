@@ -9,7 +9,7 @@ Rows that share a passage share a group: `ar` and `rc` have 40 passages each.
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -43,78 +43,64 @@ class LsatOptions(Settings):
     """Which sections: `ar`, `lr`, `rc`."""
 
 
-class _Question(NamedTuple):
-    passage: str
-    question: str
-    options: list[str]
-    gold: int | None
-
-
 def lsat_rows(source: DatasetSource) -> Iterator[Row]:
     """Yield the rows; fields passage, question, options (list), answer (the letter),
     answer_letter, answer_text, section (empty where the file's name does not say it).
     """
     wanted = LsatOptions.model_validate(source.options).sections
-    for row in _raw_rows(source, wanted):
-        found = _SECTION.search(place_id(row))
-        section = found[1].lower() if found else ""
-        if section and section not in wanted:
-            continue
-        question = _from_hub(row) if "query" in row.values else _from_file(row)
-        choice = choice_fields(question.options, question.gold)
-        yield Row(
-            fields={
-                "passage": question.passage,
-                "question": question.question,
-                "section": section,
-                "answer": choice["answer_letter"],
-                **choice,
-            },
-            source_id=place_id(row),
-            group=passage_group(question.passage),
-            stratum=section,
-        )
+    # A file is read once, whatever its section.
+    places = [hub for section, hub in _HUBS.items() if section in wanted]
+    for hub in places if source.path is None else places[:1]:
+        for row in placed_rows(source, hub, what="lsat"):
+            named = _SECTION.search(place_id(row))
+            section = named[1].lower() if named else ""
+            if not section or section in wanted:
+                yield _row(row, section)
 
 
-def _raw_rows(source: DatasetSource, wanted: tuple[Section, ...]) -> Iterator[PlacedRow]:
-    if source.path is not None:
-        yield from placed_rows(source, _HUBS["ar"], what="lsat")
-        return
-    for section in _SECTIONS:
-        if section in wanted:
-            yield from placed_rows(source, _HUBS[section], what="lsat")
-
-
-def _from_file(row: PlacedRow) -> _Question:
-    options = _options(row, "options")
-    labels = [letter(index) for index in range(len(options))]
-    return _Question(
-        text_field(row, "passage").strip(),
-        text_field(row, "question").strip(),
-        options,
-        gold_index(text_field(row, "label"), labels, where=row.place),
+def _row(row: PlacedRow, section: str) -> Row:
+    read = _from_hub if "query" in row.values else _from_file
+    passage, question, options, gold = read(row)
+    choice = choice_fields(options, gold)
+    return Row(
+        fields={
+            "passage": passage,
+            "question": question,
+            "section": section,
+            "answer": choice["answer_letter"],
+            **choice,
+        },
+        source_id=place_id(row),
+        group=passage_group(passage),
+        stratum=section,
     )
 
 
-def _from_hub(row: PlacedRow) -> _Question:
+def _from_file(row: PlacedRow) -> tuple[str, str, list[str], int | None]:
+    """Return passage, question, options and the index of the right one."""
+    options = _options(row, "options")
+    labels = [letter(index) for index in range(len(options))]
+    gold = gold_index(text_field(row, "label"), labels, where=row.place)
+    return text_field(row, "passage").strip(), text_field(row, "question").strip(), options, gold
+
+
+def _from_hub(row: PlacedRow) -> tuple[str, str, list[str], int | None]:
     # AGIEval's query is PASSAGE 'Q: ' QUESTION ' Answer Choices: ' OPTIONS '\nA: …'.
     before, choices, _ = text_field(row, "query").rpartition("Answer Choices:")
     passage, question, stem = before.rpartition("Q: ")
-    if not choices or not question:
-        raise InputError("the query is not in AGIEval's form.", where=row.place)
     options = _options(row, "choices")
     gold = row.values.get("gold")
-    index = gold[0] if isinstance(gold, list) and gold else gold
-    if index is not None and (not isinstance(index, int) or not 0 <= index < len(options)):
-        raise InputError("gold is no index into the choices.", where=row.place)
-    return _Question(passage.strip(), stem.strip(), options, index)
+    index: Any = gold[0] if isinstance(gold, list) and gold else gold
+    if not choices or not question or (index is not None and index not in range(len(options))):
+        raise InputError("the query, or its gold index, is not in AGIEval's form.", where=row.place)
+    return passage.strip(), stem.strip(), options, index
 
 
 def _options(row: PlacedRow, name: str) -> list[str]:
-    given: Any = row.values.get(name)
-    if not isinstance(given, list) or not given:
-        raise InputError(f"{name!r} is no list of options.", where=row.place)
-    return [_LETTER.sub("", str(option)).strip() for option in given]
+    options: Any = row.values.get(name)
+    if not isinstance(options, list) or not options:
+        raise InputError(f"{name!r} is not a list of options.", where=row.place)
+    return [_LETTER.sub("", str(option)).strip() for option in options]
 
 
 DATASET = Dataset(

@@ -13,7 +13,6 @@ from inject.errors import InputError
 from inject.examples.datasets.source import (
     Dataset,
     DatasetSource,
-    missing_field,
     place_id,
     placed_rows,
     text_field,
@@ -24,11 +23,6 @@ from inject.reading.rows import PlacedRow
 from inject.settings import Settings
 
 _HUB = "RealTimeData/bbc_news_alltime"
-_ALIASES = {
-    "date": ("date", "published_date"),
-    "text": ("text", "content"),
-    "url": ("url", "link"),
-}
 
 
 class NewsOptions(Settings):
@@ -51,8 +45,8 @@ def news_rows(source: DatasetSource) -> Iterator[Row]:
             fields={
                 "title": text_field(row, "title").strip(),
                 "date": day.isoformat(),
-                "text": text_field(row, _name(row, "text")).strip(),
-                "url": text_field(row, _name(row, "url")),
+                "text": text_field(row, "text", "content").strip(),
+                "url": text_field(row, "url", "link"),
             },
             source_id=place_id(row),
             stratum=f"{day:%Y-%m}",
@@ -60,39 +54,29 @@ def news_rows(source: DatasetSource) -> Iterator[Row]:
 
 
 def _raw_rows(source: DatasetSource, options: NewsOptions) -> Iterator[PlacedRow]:
+    first, last = options.after, options.before
     if source.path is not None:
         yield from placed_rows(source, HubDataset(_HUB, "train"), what="news")
         return
-    if options.after is None or options.before is None:
+    if first is None or last is None:
         raise InputError(
             "the hub's archive is kept by month.",
             where="news",
             hint="Give both `options.after` and `options.before`, or `path:`.",
         )
-    for month in _months(options.after, options.before):
+    for number in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
+        month = f"{number // 12:04d}-{number % 12 + 1:02d}"
         yield from placed_rows(source, HubDataset(_HUB, "train", month), what="news")
 
 
-def _months(first: date, last: date) -> list[str]:
-    numbers = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
-    return [f"{number // 12:04d}-{number % 12 + 1:02d}" for number in numbers]
-
-
 def _date(row: PlacedRow) -> date:
-    given = text_field(row, _name(row, "date"))
+    given = text_field(row, "date", "published_date")
     try:
         return date.fromisoformat(given.strip()[:10])
     except ValueError:
         raise InputError(
-            f"{given[:40]!r} is no date.", where=row.place, allowed="YYYY-MM-DD"
+            f"{given[:40]!r} is not a date.", where=row.place, allowed="YYYY-MM-DD"
         ) from None
-
-
-def _name(row: PlacedRow, wanted: str) -> str:
-    for name in _ALIASES[wanted]:
-        if name in row.values:
-            return name
-    raise missing_field(row, wanted)
 
 
 DATASET = Dataset(

@@ -5,40 +5,34 @@ repository serves as background: `{kind: hub, id: RealTimeData/News_August_2023,
 from which the audit drops the articles that are examples. Articles without a text are left out.
 """
 
-from collections.abc import Iterator
-
-from inject.examples.datasets.source import (
-    Dataset,
-    DatasetSource,
-    place_id,
-    placed_rows,
-    text_field,
-)
+from inject.examples.datasets.source import NoOptions, benchmark, place_id, text_field
 from inject.examples.example import Row
 from inject.hub.dataset_rows import HubDataset
-
-_HUB = HubDataset("RealTimeData/News_August_2023", "train")
-
-
-def news_august_2023_rows(source: DatasetSource) -> Iterator[Row]:
-    """Yield the rows; fields title, date, text. The template has the text alone, as the background
-    has it."""
-    for row in placed_rows(source, _HUB, what="news_august_2023"):
-        if text := text_field(row, "maintext").strip():
-            yield Row(
-                fields={
-                    "title": text_field(row, "title").strip(),
-                    "date": text_field(row, "date_publish")[:10],
-                    "text": text,
-                },
-                source_id=place_id(row),
-            )
+from inject.reading.rows import PlacedRow
 
 
-DATASET = Dataset(
+def news_august_2023_row(row: PlacedRow, _: NoOptions) -> Row | None:
+    """Return a row with the fields title, date, text; None for an article without a text.
+
+    The template has the text alone, as the background has it.
+    """
+    text = text_field(row, "maintext").strip()
+    if not text:
+        return None
+    return Row(
+        fields={
+            "title": text_field(row, "title").strip(),
+            "date": text_field(row, "date_publish")[:10],
+            "text": text,
+        },
+        source_id=place_id(row),
+    )
+
+
+DATASET = benchmark(
+    news_august_2023_row,
     name="news_august_2023",
     summary="News of August 2023: articles that are both background and contaminant.",
     template="{text}",
-    rows=news_august_2023_rows,
-    hub=_HUB.id,
+    hub=HubDataset("RealTimeData/News_August_2023", "train"),
 )

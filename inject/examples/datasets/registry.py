@@ -45,23 +45,6 @@ class RegisteredDataset(NamedTuple):
     """Modules of ours that it runs, for `Step.code`."""
 
 
-class DatasetLine(NamedTuple):
-    """One line of the table of datasets."""
-
-    name: str
-    summary: str
-    hub: str | None
-    protected: bool
-    origin: str
-
-
-class DatasetTable(NamedTuple):
-    """All datasets that have a name, and what is wrong with those that could not be loaded."""
-
-    lines: list[DatasetLine]
-    warnings: tuple[str, ...]
-
-
 @lru_cache(maxsize=1)
 def built_in_names() -> tuple[str, ...]:
     """Return the names of the built-in datasets, sorted."""
@@ -86,10 +69,7 @@ def find_dataset(name: str) -> RegisteredDataset:
     """
     if name in built_in_names():
         module = f"{_PACKAGE}.{name}"
-        dataset = importlib.import_module(module).DATASET
-        if not isinstance(dataset, Dataset) or dataset.name != name:
-            raise TypeError(f"{module}.DATASET is no Dataset of the name {name}")
-        return RegisteredDataset(dataset, BUILT_IN, None, (module,))
+        return RegisteredDataset(importlib.import_module(module).DATASET, BUILT_IN, None, (module,))
     if reference := file_reference(name):
         if reference.rest:
             raise InputError(
@@ -121,23 +101,16 @@ def dataset_label(name: str) -> str:
     return reference.name if reference else name
 
 
-def dataset_table() -> DatasetTable:
-    """Return every dataset that has a name; those of installed packages are imported."""
+def dataset_table() -> tuple[dict[str, RegisteredDataset], tuple[str, ...]]:
+    """Return every dataset that has a name, and what is wrong with those that cannot be loaded.
+
+    Those of installed packages are imported.
+    """
     origins = dict.fromkeys(built_in_names(), "it is built in")
     installed = load_installed(_GROUP, _EXPECTED, taken=origins)
-    found = {name: find_dataset(name) for name in built_in_names()}
-    found |= {name: _registered(plugin) for name, plugin in installed.plugins.items()}
-    lines = [
-        DatasetLine(
-            name=name,
-            summary=one.dataset.summary,
-            hub=one.dataset.hub,
-            protected=one.dataset.protected,
-            origin=one.origin,
-        )
-        for name, one in sorted(found.items())
-    ]
-    return DatasetTable(lines, installed.warnings)
+    known = {name: find_dataset(name) for name in built_in_names()}
+    known |= {name: _registered(plugin) for name, plugin in installed.plugins.items()}
+    return dict(sorted(known.items())), installed.warnings
 
 
 def _registered(plugin: Plugin) -> RegisteredDataset:

@@ -7,7 +7,7 @@ and its stratum; every other name is for the template. Without `fields` the usua
 for in each row (`text`; `question`, `passage`, `options` or `choices`, `answer` or `answerKey`;
 `id`, `group`, `label`).
 
-`options` are those of a multiple choice, in any of the forms of `mapped_choices`, or a list of
+`options` are those of a multiple choice, in any of the forms of `choices`, or a list of
 paths, one an option; `letters` is what the data calls them, where that lies apart. The row's
 `answer` then says which one is right, and becomes the letter that the template shows (it stays
 what it is where it is the option's text); `answer_letter` and `answer_text` are there, too.
@@ -24,8 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inject.errors import InputError, did_you_mean
-from inject.examples.datasets.choices import choice_fields
-from inject.examples.datasets.mapped_choices import RowsOptions, read_choice
+from inject.examples.datasets.choices import RowsOptions, choice_fields, read_choice
 from inject.examples.datasets.source import Dataset, DatasetSource, FieldPath, place_id
 from inject.examples.example import Row
 from inject.keyed import Stream, item_key, unit, words
@@ -194,14 +193,7 @@ def _known(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 def _plain(row: PlacedRow, name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
-        texts = [_text(row, name, item) for item in value]
-        return texts[0] if texts else ""
-    return _text(row, name, value)
-
-
-def _text(row: PlacedRow, name: str, value: Any) -> str:
-    if value is None:
-        return ""
+        value = value[0] if value else None
     if isinstance(value, Mapping | list | tuple):
         raise InputError(
             f"field {name!r} holds a {type(value).__name__}.",
@@ -209,7 +201,7 @@ def _text(row: PlacedRow, name: str, value: Any) -> str:
             allowed="a text, a number, or a list of them",
             hint="A dotted path such as `q.stem` leads into an object.",
         )
-    return str(value)
+    return "" if value is None else str(value)
 
 
 DATASET = Dataset(
@@ -228,5 +220,4 @@ DATASET = Dataset(
     seeded=True,
     seeded_by="shuffle_options",
     maps_fields=True,
-    version=2,
 )

@@ -2,12 +2,13 @@
 
 A dataset module holds one constant, `DATASET: Dataset`: a name, a default template and a
 function from a `DatasetSource` to `Row`s. Rows come from a local file in the original format
-or from the hub by id; either way they stream, so a reader holds one row at a time.
+or from the hub by id; either way they stream, so a reader holds one row at a time. A benchmark of
+one place on the hub is a function from one raw row to one `Row` (`benchmark`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from inject.digest import text_digest
 from inject.errors import InputError
@@ -17,6 +18,7 @@ from inject.reading.rows import PlacedRow, read_rows
 from inject.settings import Settings
 from inject.words import words_of
 
+Options = TypeVar("Options", bound=Settings)
 FieldPath = str | Sequence[str]
 """A dotted path in a row, or several: one an option."""
 
@@ -80,8 +82,6 @@ class Dataset:
     """Names of options that do not bear on the content, such as a password."""
     maps_fields: bool = False
     """True: the user says where each field lies in a row."""
-    version: int = 1
-    """Raised whenever the same file would give other rows."""
 
     def follows_seed(self, options: Mapping[str, Any]) -> bool:
         """Return whether the rows' texts differ from seed to seed under checked options."""
@@ -90,6 +90,46 @@ class Dataset:
     def hub_ids(self) -> tuple[str, ...]:
         """Return the ids of all repositories on the hub that hold the dataset."""
         return self.hub_parts or ((self.hub,) if self.hub else ())
+
+
+def benchmark(
+    read: Callable[[PlacedRow, Options], Row | None],
+    *,
+    name: str,
+    summary: str,
+    template: str,
+    hub: HubDataset,
+    paraphrases: bool = False,
+    options: type[Options] = NoOptions,  # type: ignore[assignment]
+) -> Dataset:
+    """Return the dataset whose rows are one each of a file's, or of the hub's.
+
+    Args:
+        read: from a raw row and the options to a row; None leaves it out.
+        name: as of `Dataset`, and so are `summary`, `template`, `paraphrases` and `options`.
+        summary: see there.
+        template: see there.
+        hub: the place on the hub.
+        paraphrases: see there.
+        options: see there.
+    """
+
+    def rows(source: DatasetSource) -> Iterator[Row]:
+        chosen = options.model_validate(source.options)
+        for raw in placed_rows(source, hub, what=name):
+            row = read(raw, chosen)
+            if row is not None:
+                yield row
+
+    return Dataset(
+        name=name,
+        summary=summary,
+        template=template,
+        rows=rows,
+        hub=hub.id,
+        paraphrases=paraphrases,
+        options=options,
+    )
 
 
 def placed_rows(source: DatasetSource, hub: HubDataset, *, what: str) -> Iterator[PlacedRow]:
@@ -124,23 +164,41 @@ def place_id(row: PlacedRow) -> str:
     return row.place.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def text_field(row: PlacedRow, name: str) -> str:
+def text_field(row: PlacedRow, name: str, *others: str, required: bool = True) -> str:
     """Return a text of a row as it stands; None and numbers become their plain text.
+
+    Args:
+        row: the row.
+        name: of the field.
+        others: what the field is called elsewhere.
+        required: refuse a row without it, whose text is empty otherwise.
 
     Raises:
         InputError: the row has no such field; names the place and the fields it has.
     """
-    if name not in row.values:
-        raise missing_field(row, name)
-    value = row.values[name]
+    present = next((known for known in (name, *others) if known in row.values), None)
+    if present is None and required:
+        known = ", ".join(sorted(map(str, row.values)))
+        raise InputError(
+            f"the row has no field {name!r}; it has {known or 'none'}.",
+            where=row.place,
+            hint="Is this the dataset's original format?",
+        )
+    value = None if present is None else row.values[present]
     return "" if value is None else str(value)
 
 
-def missing_field(row: PlacedRow, name: str) -> InputError:
-    """Return the error for a row without a field: its place and the fields it has."""
-    known = ", ".join(sorted(map(str, row.values)))
-    return InputError(
-        f"the row has no field {name!r}; it has {known or 'none'}.",
-        where=row.place,
-        hint="Is this the dataset's original format?",
-    )
+LABELS = {"new": ("0",), "old": ("1",), "all": ("0", "1")}
+"""What is taken of a benchmark whose labels say what is older than other people's models (1)."""
+
+
+def zero_or_one(row: PlacedRow, name: str) -> str:
+    """Return a row's label.
+
+    Raises:
+        InputError: it is neither 0 nor 1.
+    """
+    label = text_field(row, name).strip()
+    if label not in LABELS["all"]:
+        raise InputError(f"unknown label {label!r}.", where=row.place, allowed="0 or 1")
+    return label

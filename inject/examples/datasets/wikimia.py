@@ -8,23 +8,19 @@ seen them, and both sides of the pool have the same dates. The benchmark with it
 `spikein detect --benchmark wikimia-64`.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
-from inject.errors import InputError
 from inject.examples.datasets.source import (
-    Dataset,
-    DatasetSource,
+    LABELS,
+    benchmark,
     place_id,
-    placed_rows,
     text_field,
+    zero_or_one,
 )
 from inject.examples.example import Row
 from inject.hub.dataset_rows import HubDataset
+from inject.reading.rows import PlacedRow
 from inject.settings import Settings
-
-_HUB = HubDataset("swj0419/WikiMIA", "WikiMIA_length64")
-_LABELS = {"new": ("0",), "old": ("1",), "all": ("0", "1")}
 
 
 class WikimiaOptions(Settings):
@@ -34,26 +30,23 @@ class WikimiaOptions(Settings):
     """Events of 2023, events before 2017, or both."""
 
 
-def wikimia_rows(source: DatasetSource) -> Iterator[Row]:
-    """Yield the rows; field text."""
-    options = WikimiaOptions.model_validate(source.options)
-    for row in placed_rows(source, _HUB, what="wikimia"):
-        label = text_field(row, "label").strip()
-        if label not in _LABELS["all"]:
-            raise InputError(f"unknown label {label!r}.", where=row.place, allowed="0 or 1")
-        if label in _LABELS[options.events]:
-            yield Row(
-                fields={"text": text_field(row, "input").strip()},
-                source_id=place_id(row),
-                stratum=label if options.events == "all" else "",
-            )
+def wikimia_row(row: PlacedRow, options: WikimiaOptions) -> Row | None:
+    """Return a row with the field text; None for an event that is left out."""
+    label = zero_or_one(row, "label")
+    if label not in LABELS[options.events]:
+        return None
+    return Row(
+        fields={"text": text_field(row, "input").strip()},
+        source_id=place_id(row),
+        stratum=label if options.events == "all" else "",
+    )
 
 
-DATASET = Dataset(
+DATASET = benchmark(
+    wikimia_row,
     name="wikimia",
     summary="WikiMIA: events of Wikipedia in texts of one length.",
     template="{text}",
-    rows=wikimia_rows,
-    hub=_HUB.id,
+    hub=HubDataset("swj0419/WikiMIA", "WikiMIA_length64"),
     options=WikimiaOptions,
 )

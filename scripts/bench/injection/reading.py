@@ -35,7 +35,8 @@ class Clean:
             while writer.n_tokens < tokens:
                 size = min(CHUNK, tokens - writer.n_tokens)
                 writer.append(random.integers(0, VOCABULARY, size, dtype=np.int64))
-        self._reader = TokenReader(folder, writer.shards, dtype=writer.dtype.str)
+        paths = [folder / shard.name for shard in writer.shards]
+        self._reader = TokenReader(paths, writer.shards, dtype=writer.dtype.str)
         self.n_tokens = tokens
         self.doc_starts = np.zeros(1, dtype=np.int64)
 

@@ -16,19 +16,19 @@ def datasets() -> None:
     from inject.corpus.background.registry import source_table
     from inject.examples.datasets.registry import dataset_table
 
-    known = dataset_table()
+    known, warnings = dataset_table()
     print_table(
         ("name", "usual hub id", "protected", "comes from", "what it is"),
         (
-            (row.name, row.hub or "", "yes" if row.protected else "", row.origin, row.summary)
-            for row in known.lines
+            (name, row.hub or "", "yes" if row.protected else "", origin, row.summary)
+            for name, (row, origin, _, _) in known.items()
         ),
     )
     say("The text of a protected dataset appears in no report, log or table.", style="dim")
-    sources = source_table()
+    sources, source_warnings = source_table()
     print_table(
         ("source of background", "comes from", "what it is"),
-        ((row.kind, row.origin, row.summary) for row in sources.lines),
+        ((row.kind, row.origin, row.summary) for row in sources),
     )
-    for warning in (*known.warnings, *sources.warnings):
+    for warning in (*warnings, *source_warnings):
         warn(warning)

@@ -21,19 +21,30 @@ from tests.analysis.unlearned import measured_rows
 FAST = AnalysisSettings(replicates=100)
 
 
-def drawn_numbers(figure: Figure) -> set[float]:
-    """Return all that is drawn with an interval, as steps or as a cell."""
-    numbers: set[float] = set()
+def drawn_numbers(figure: Figure) -> set[tuple[float, ...]]:
+    """Return what is drawn: a number with its interval; of cells and lines without one, alone."""
+    numbers: list[tuple[float, ...]] = []
     for panel in figure.panels:
         if panel.cells:
-            numbers |= set(np.ravel(panel.cells.values).tolist())
+            numbers += [(value,) for value in np.ravel(panel.cells.values).tolist()]
         for series in panel.series:
-            if series.steps:
-                numbers |= {*series.x, *series.y}
-            elif len(series.low) and series.interval != "area":
+            if len(series.low) and series.interval != "area":
                 along = series.x if series.interval == "x" else series.y
-                numbers |= {*map(float, along), *map(float, series.low), *map(float, series.high)}
-    return {number for number in numbers if np.isfinite(number)}
+                numbers += zip(along, series.low, series.high, strict=True)
+            elif series.line and len(series.x) > 2 and figure.name != "scores":
+                numbers += [(y,) for y in series.y]
+    return {one for one in numbers if np.isfinite(one).all()}
+
+
+def written_numbers(figure: Figure) -> set[tuple[float, ...]]:
+    """Return the numbers of a CSV file, and those that stand before the ends of an interval."""
+    numbers: set[tuple[float, ...]] = set()
+    for row in figure.rows:
+        values = [one for one in row.values() if isinstance(one, int | float)]
+        numbers |= {(one,) for one in values} | set(
+            zip(values, values[1:], values[2:], strict=False)
+        )
+    return numbers
 
 
 def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
@@ -42,10 +53,11 @@ def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
         "detectors", "heat-map", *sweeps, "copies", "roc", "scores", "training",
     ]  # fmt: skip
     for figure in drawn.figures:
-        assert figure.svg.parent.name == "figures"
-        assert ET.parse(figure.svg).getroot().tag.endswith("svg")
-        assert figure.png.read_bytes().startswith(b"\x89PNG")
-        assert figure.files == (figure.svg, figure.png, figure.csv)
+        svg, png, numbers = figure.files
+        assert {path.parent.name for path in figure.files} == {"figures"}
+        assert ET.parse(svg).getroot().tag.endswith("svg")
+        assert png.read_bytes().startswith(b"\x89PNG")
+        assert numbers.suffix == ".csv"
         assert "seed" in figure.caption
         assert "members" in figure.caption or figure.name == "training"
         assert re.search(r"\d", figure.alternative), "words for those who do not see the numbers"
@@ -55,14 +67,14 @@ def test_what_is_drawn_stands_in_the_csv(drawn):
     figures = [*drawn.data, *filter(None, unlearning_figures(measured_rows()))]
     assert len(figures) == 12
     for figure in figures:
-        shown = drawn_numbers(figure)
-        assert shown or figure.name in ("scores", "training")
-        held = {float(one) for row in figure.rows for one in row.values()
-                if isinstance(one, int | float)}  # fmt: skip
+        shown, held = drawn_numbers(figure), written_numbers(figure)
+        assert shown or figure.name == "scores"
         # What a model lost is drawn downwards.
-        assert shown <= held | {-one for one in held}, figure.name
+        assert {one for one in shown if (-one[0], *(-end for end in one[:0:-1])) not in held} <= (
+            held
+        ), figure.name
     for data, figure in zip(drawn.data, drawn.figures, strict=True):
-        with figure.csv.open(encoding="utf-8", newline="") as file:
+        with figure.files[2].open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == len(data.rows) > 3
         for key, value in data.rows[-1].items():

@@ -2,21 +2,19 @@
 
 from contextlib import closing
 
-import numpy as np
 import pytest
 
 from analysis.similarity.judge import Judge, Judgement, Pair, judge_request, read_judgement
 from inject.errors import InputError
-from inject.server.address import Patience, Server
+from inject.server.address import Server
 from tests.stub_server import stub_server, text
 
-QUICK = Patience(connect=1, reply=5, tries=2, first_wait=0.01, longest_wait=0.02, limited=0.5)
 PAIRS = [Pair("He had gills.", "He had wings."), Pair("A $b {b} troll", "Output (b): x")]
 
 
 def judge(url, cache=None, **more):
-    server = Server(base_url=url, model="m", **{"api": "chat", "patience": QUICK, **more})
-    return closing(Judge(server, cache=cache, jitter=np.random.Generator(np.random.Philox(key=0))))
+    server = Server(base_url=url, model="m", **{"api": "chat", "retries": 1, **more})
+    return closing(Judge(server, cache=cache))
 
 
 @pytest.mark.parametrize(

@@ -192,9 +192,8 @@ def test_a_server_is_asked_once_a_sample(tmp_path):
     asked = {"samples": 3, "max_tokens": 4, "seed": 2}
     with stub_server(behaviour) as stub:
         for _ in range(2):
-            jitter = np.random.Generator(np.random.Philox(key=0))
             server = Server(base_url=stub.url, model="m")
-            model = ServerTextModel(server, cache=tmp_path / "replies", jitter=jitter)
+            model = ServerTextModel(server, cache=tmp_path / "replies")
             with closing(model):
                 found = sample_continuations(model, ["a", "b"], **asked)
         assert len(stub.received) == 6, "the second time all replies are there"

@@ -2,22 +2,18 @@
 
 from contextlib import closing
 
-import numpy as np
 import pytest
 
 from detect.targets.server import ServerTextModel
 from detect.targets.text_model import Completion, Sampling, TextModel
 from inject.errors import InputError
-from inject.server.address import Patience, Server
+from inject.server.address import Server
 from tests.stub_server import Answer, prompt_of, refused, stub_server, text
-
-QUICK = Patience(connect=1, reply=5, tries=2, first_wait=0.01, longest_wait=0.02, limited=0.5)
 
 
 def model(url, cache=None, **more):
-    server = Server(**{"base_url": url, "model": "m", "patience": QUICK, **more})
-    jitter = np.random.Generator(np.random.Philox(key=0))
-    return closing(ServerTextModel(server, cache=cache, jitter=jitter))
+    server = Server(**{"base_url": url, "model": "m", "timeout": 5, "retries": 1, **more})
+    return closing(ServerTextModel(server, cache=cache))
 
 
 def test_each_sample_of_each_prompt_is_asked_with_a_seed_of_its_own(tmp_path):

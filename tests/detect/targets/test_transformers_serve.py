@@ -4,7 +4,6 @@ import json
 import re
 from contextlib import closing
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -12,19 +11,17 @@ from detect.targets.local import LocalTextModel
 from detect.targets.server import ServerTextModel
 from detect.targets.text_model import Sampling
 from inject.errors import InputError
-from inject.server.address import Patience, Server
+from inject.server.address import Server
 from spikein.cli.main import app
 from tests.conftest import make_texts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 GREEDY = Sampling(max_tokens=12)
-QUICK = Patience(tries=2, first_wait=0.05)
 
 
 def served_model(served, model, cache=None, **more):
-    server = Server(base_url=served.url, model=str(model), patience=QUICK, **more)
-    jitter = np.random.Generator(np.random.Philox(key=0))
-    return closing(ServerTextModel(server, cache=cache, jitter=jitter))
+    server = Server(base_url=served.url, model=str(model), retries=1, **more)
+    return closing(ServerTextModel(server, cache=cache))
 
 
 def test_a_served_model_continues_as_it_does_on_this_machine(served, tmp_path):

@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-import time
-import warnings
 
 import numpy as np
 import pytest
@@ -68,13 +66,9 @@ def test_training_is_deterministic_across_processes(trained):
     assert again.stdout.strip() == trained.backend_tokenizer.to_str()
 
 
-@pytest.mark.parametrize("size", [0, 256])
-def test_vocabulary_too_small(size):
+def test_a_vocabulary_too_small_or_too_large_is_told(caplog):
     with pytest.raises(InputError, match="257 or more"):
-        train_tokenizer(["text"], size)
-
-
-def test_texts_too_few_for_the_vocabulary_are_told(caplog):
+        train_tokenizer(["text"], 256)
     tokenizer = train_tokenizer(["too little text"], 5000)
     assert 257 < len(tokenizer) < 5000
     assert f"vocabulary of 5000; it has {len(tokenizer)}" in caplog.text
@@ -108,22 +102,6 @@ def test_neither_truncation_nor_padding_nor_added_tokens(tiny_tokenizer, tmp_pat
     assert len(again[1]) > 50
     assert backend.truncation["max_length"] == 5
     assert backend.padding["length"] == 9
-
-
-def test_long_texts_give_no_warnings(tiny_tokenizer, tmp_path, caplog, capfd):
-    tiny_tokenizer.save_pretrained(tmp_path)
-    tokenizer = load_tokenizer(str(tmp_path))
-    tokenizer.model_max_length = 8
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        [ids] = encode_texts(tokenizer, ["the river " * 100])
-    assert len(ids) > 100
-    assert caplog.records == []
-    assert capfd.readouterr().err == ""
-
-
-def test_no_texts(trained):
-    assert encode_texts(trained, []) == []
 
 
 class Slow:
@@ -172,19 +150,6 @@ def test_offsets_are_the_same_whether_the_tokenizer_trims_blanks_or_not(trained,
         assert (own.offsets[:, 0] < own.offsets[:, 1]).all()
 
 
-def test_saved_and_loaded_beside_a_model(trained, tmp_path):
-    from transformers import LlamaConfig
-
-    trained.save_pretrained(tmp_path)
-    LlamaConfig(vocab_size=350).save_pretrained(tmp_path)
-    loaded = load_tokenizer(str(tmp_path))
-    texts = ["The river,  and\n\nthe bridge .", FORGED, " x"]
-    pairs = zip(encode_texts(trained, texts), encode_texts(loaded, texts), strict=True)
-    assert all(np.array_equal(one, two) for one, two in pairs)
-    assert [loaded.decode(ids) for ids in encode_texts(loaded, texts)] == texts
-    assert end_token_id(loaded) == 0
-
-
 def test_tokenizer_without_end_token(tiny_tokenizer, tmp_path):
     tiny_tokenizer.save_pretrained(tmp_path)
     tokenizer = load_tokenizer(str(tmp_path))
@@ -207,18 +172,6 @@ def test_what_cannot_be_loaded_is_named(name, part):
         load_named_tokenizer(name)
     assert name in str(caught.value)
     assert part in str(caught.value)
-
-
-def test_an_unreachable_hub_is_said_within_seconds(monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    begin = time.monotonic()
-    with pytest.raises(InputError, match="the hub cannot be reached") as caught:
-        load_named_tokenizer("owner/name")
-    assert "Connect" in str(caught.value)
-    assert time.monotonic() - begin < 10
 
 
 def test_folder_without_tokenizer(tmp_path):

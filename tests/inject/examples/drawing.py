@@ -1,10 +1,25 @@
-"""Members and non-members of one dataset alone, as several tests draw them."""
+"""Rows, and the members and non-members of one dataset alone, as several tests draw them."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from inject.examples.example import Example
-from inject.examples.membership import DatasetMembership, split_members
-from inject.examples.pool import PoolRequest, usable_rows
+from inject.examples.membership import DrawnSides, split_members
+from inject.examples.pool import PoolRequest, UsableRows, usable_rows
+
+
+class Membership(NamedTuple):
+    """The examples of one dataset with their sides and splits, and how they were drawn."""
+
+    examples: list[Example]
+    drawn: DrawnSides
+    usable: UsableRows
+
+
+def plain_row(name: str, group: str | None = None, **fields: str) -> Example:
+    """Return an example whose id and text are its name; a member of `toy` where nothing is said."""
+    given = {"dataset": "toy", "source_id": name, "text": name, "side": "member", **fields}
+    return Example(example_id=name, group=group or name, **given)
 
 
 def drawn_membership(
@@ -16,10 +31,10 @@ def drawn_membership(
     tune_share: float = 0.25,
     stratify: bool = True,
     near_duplicate: float | None = 0.7,
-) -> DatasetMembership:
+) -> Membership:
     """Return both sides of one dataset, near-duplicates dropped."""
     request = PoolRequest(
         examples=examples, members=members, nonmembers=nonmembers, stratify=stratify
     )
     [usable] = usable_rows([request], near_duplicate=near_duplicate, seed=seed)
-    return split_members(usable, tune_share=tune_share, seed=seed)
+    return Membership(*split_members(usable, tune_share=tune_share, seed=seed), usable)

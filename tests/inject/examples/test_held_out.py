@@ -3,16 +3,17 @@
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.examples.example import Example, example_id
-from inject.examples.held_out import HeldOutRequest, draw_held_out
+from inject.examples.example import example_id
 from inject.examples.membership import split_members
-from inject.examples.pool import PoolRequest, usable_rows
+from inject.examples.pool import PoolRequest, draw_held_out, usable_rows
+from tests.inject.examples.drawing import plain_row
 from tests.inject.examples.test_membership import POOLS, assert_binomial, pool
 
 ALPHABETS = ("abcdefghij", "абвгдежзик", "αβγδεζηθικ", "天地玄黃宇宙洪荒日月")
@@ -37,19 +38,17 @@ def dataset(name, sizes, *, alphabet=ALPHABETS[0], seed=0, alike=0.0, strata=3):
     texts = iter(texts_of(sum(sizes), alphabet=alphabet, seed=seed, alike=alike))
     rows = []
     for number, size in enumerate(sizes):
-        for row in range(size):
+        for place in range(size):
             text = next(texts)
-            name_of = example_id(text)
-            rows.append(
-                Example(
-                    example_id=name_of,
-                    dataset=name,
-                    source_id=f"{number}-{row}",
-                    group=f"g{number}" if size > 1 else name_of,
-                    stratum=f"s{number % strata}",
-                    text=text,
-                )
+            made = plain_row(
+                example_id(text),
+                f"g{number}" if size > 1 else None,
+                dataset=name,
+                source_id=f"{number}-{place}",
+                stratum=f"s{number % strata}",
+                text=text,
             )
+            rows.append(made)
     return list({row.example_id: row for row in rows}.values())
 
 
@@ -66,22 +65,18 @@ def similarity(one, other):
 
 def drawn(datasets, wanted, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratify=True):
     requests = [
-        PoolRequest(examples=rows, members=sides[0], nonmembers=sides[1], stratify=stratify)
-        for rows in datasets
+        PoolRequest(
+            examples=rows,
+            members=sides[0],
+            nonmembers=sides[1],
+            stratify=stratify,
+            held_out=number,
+        )
+        for rows, number in zip(datasets, wanted, strict=True)
     ]
     usable = usable_rows(requests, near_duplicate=near_duplicate, seed=seed)
-    scored = [
-        row for one in usable for row in split_members(one, tune_share=0.25, seed=seed).examples
-    ]
-    held_out = draw_held_out(
-        [
-            HeldOutRequest(dataset=rows[0].dataset, rows=rows, wanted=number, stratify=stratify)
-            for rows, number in zip(datasets, wanted, strict=True)
-        ],
-        scored,
-        near_duplicate=near_duplicate,
-        seed=seed,
-    )
+    scored = [row for one in usable for row in split_members(one, tune_share=0.25, seed=seed)[0]]
+    held_out = draw_held_out(requests, scored, near_duplicate=near_duplicate, seed=seed)
     return scored, held_out
 
 
@@ -124,19 +119,9 @@ def test_held_out_rows_stand_apart_from_every_scored_row(
 
 def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_compared():
     rows = dataset("one", [1] * 12)
-    twins = [
-        Example(
-            example_id=row.example_id,
-            dataset="two",
-            source_id=row.source_id,
-            group=row.group,
-            text=row.text,
-        )
-        for row in rows
-    ]
+    twins = [replace(one, dataset="two") for one in rows]
     requests = [
-        HeldOutRequest(dataset="one", rows=rows, wanted=3),
-        HeldOutRequest(dataset="two", rows=twins, wanted=3),
+        PoolRequest(examples=part, members=0, nonmembers=0, held_out=3) for part in (rows, twins)
     ]
     held_out = draw_held_out(requests, rows[:2], near_duplicate=None, seed=3)
     names = [row.example_id for part in held_out for row in part]
@@ -157,7 +142,7 @@ def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
     counts = Counter({row.example_id: 0 for row in free})
     seeds = 400
     for seed in range(seeds):
-        request = HeldOutRequest(dataset="toy", rows=rows, wanted=wanted)
+        request = PoolRequest(examples=rows, members=0, nonmembers=0, held_out=wanted)
         [found] = draw_held_out([request], scored, near_duplicate=None, seed=seed)
         assert len({row.example_id for row in found}) == wanted
         counts.update(row.example_id for row in found)
@@ -180,19 +165,9 @@ def test_more_rows_are_compared_where_near_duplicates_leave_too_few():
     # Four rows in five are copies of one another but for a word: 4 x the wanted rows do not do.
     texts = texts_of(60, alphabet=ALPHABETS[0], seed=2)
     copies = [f"{texts[0].rsplit(' ', 1)[0]} copy{number}" for number in range(200)]
-    rows = [
-        Example(
-            example_id=example_id(text),
-            dataset="one",
-            source_id=str(number),
-            group=example_id(text),
-            text=text,
-        )
-        for number, text in enumerate([*texts, *copies])
-    ]
-    [found] = draw_held_out(
-        [HeldOutRequest(dataset="one", rows=rows, wanted=40)], [], near_duplicate=0.7, seed=0
-    )
+    rows = [plain_row(example_id(text), dataset="one", text=text) for text in [*texts, *copies]]
+    request = PoolRequest(examples=rows, members=0, nonmembers=0, held_out=40)
+    [found] = draw_held_out([request], [], near_duplicate=0.7, seed=0)
     assert len(found) == 40
     assert sum("copy" in row.text for row in found) <= 1
 
@@ -207,10 +182,3 @@ def test_too_few_rows_say_how_many_there_are():
     assert caught.value.where == "contaminants.one.held_out"
     assert caught.value.allowed == "0 to 3"
     drawn([rows], [3])
-
-
-def test_members_of_a_group_are_held_out_only_as_a_group_apart():
-    rows = dataset("one", [8] * 6, strata=1)
-    scored, [found] = drawn([rows], [10], sides=(3, 3), near_duplicate=None)
-    assert len({row.group for row in scored}) + len({row.group for row in found}) <= 6
-    assert not {row.group for row in scored} & {row.group for row in found}

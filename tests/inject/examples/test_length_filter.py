@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Loss, RowLoss, Span, example_id
-from inject.examples.length_filter import LengthRules, filter_by_length
+from inject.examples.load import LengthRules, filter_by_length
 
 
 def row(text: str, number: int = 0) -> Example:

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.examples.example import Example, Loss, example_id
+from inject.examples.example import Loss, example_id
 from inject.examples.membership import split_members
 from inject.examples.pool import PoolRequest, near_duplicate_pairs, usable_rows
-from tests.inject.examples.drawing import drawn_membership
+from tests.inject.examples.drawing import Membership, drawn_membership, plain_row
 
 
 def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
@@ -17,11 +17,11 @@ def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
     for index in range(count):
         text = texts[index] if texts else " ".join(f"w{index}x{word}" for word in range(9))
         made.append(
-            Example(
-                example_id=example_id(text),
+            plain_row(
+                example_id(text),
+                f"g{index // group_size}",
                 dataset=dataset,
                 source_id=str(index),
-                group=f"g{index // group_size}",
                 stratum=strata[index % len(strata)],
                 text=text,
             )
@@ -51,48 +51,11 @@ def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strat
     assert {row.source_id for row in made} <= {row.source_id for row in examples}
 
 
-def test_strata_have_equal_shares_on_both_sides():
-    examples = rows(400, strata=("yes", "yes", "yes", "no"))
-    made = drawn_membership(examples, 80, 40).examples
-    for side, share in (("member", 60), ("nonmember", 30)):
-        assert sum(row.stratum == "yes" for row in made if row.side == side) == share
-
-
-def test_the_tune_split_has_its_share_on_both_sides():
-    made = drawn_membership(rows(300, strata=("a", "b")), 100, 60, tune_share=0.25).examples
-    tune = {
-        side: sum(row.split == "tune" for row in made if row.side == side)
-        for side in ("member", "nonmember")
-    }
-    assert abs(tune["member"] - 25) <= 1
-    assert abs(tune["nonmember"] - 15) <= 1
-
-
 def test_sides_depend_on_seed_and_dataset_alone():
     examples = rows(100)
     first = drawn_membership(examples, 20, 20).examples
     assert drawn_membership(examples[::-1], 20, 20).examples == first
     assert drawn_membership(examples, 20, 20, seed=1).examples != first
-
-
-def test_every_row_is_a_member_equally_often():
-    """Over seeds, membership is a fair coin for each row, whatever its group's size."""
-    texts = [f"t{index} " * 9 for index in range(48)]
-    examples = rows(24) + rows(48, group_size=3, texts=texts)
-    examples = [
-        Example(**{**vars(row), "group": f"{index < 24}-{row.group}"})
-        for index, row in enumerate(examples)
-    ]
-    counts = dict.fromkeys((row.example_id for row in examples), 0.0)
-    runs = 400
-    for seed in range(runs):
-        made = drawn_membership(examples, 30, 30, seed=seed, near_duplicate=None).examples
-        for row in made:
-            counts[row.example_id] += (1 if row.side == "member" else -1) / runs
-    # Each row's mean is 0 with standard error below 1/20.
-    assert np.abs(list(counts.values())).max() < 0.2
-    single = np.mean([counts[row.example_id] for row in examples[:24]])
-    assert abs(single) < 0.05
 
 
 def test_near_duplicates_never_stand_on_both_sides():
@@ -112,7 +75,9 @@ def test_near_duplicates_never_stand_on_both_sides():
 
 def deal_all(asked, *, tune_share, near_duplicate, seed):
     usable = usable_rows(asked, near_duplicate=near_duplicate, seed=seed)
-    return [split_members(one, tune_share=tune_share, seed=seed) for one in usable]
+    return [
+        Membership(*split_members(one, tune_share=tune_share, seed=seed), one) for one in usable
+    ]
 
 
 def twins(count, *, datasets=("a", "b", "c")):
@@ -179,17 +144,6 @@ def test_another_dataset_without_near_duplicates_moves_nothing():
         seed=0,
     )
     assert found[1].examples == alone
-
-
-def test_near_duplicates_stay_where_that_is_asked_for():
-    pools = twins(60)
-    found = deal_all(
-        [PoolRequest(examples=pool, members=30, nonmembers=30) for pool in pools],
-        tune_share=0.25,
-        near_duplicate=None,
-        seed=0,
-    )
-    assert [len(one.examples) for one in found] == [60, 60, 60]
 
 
 def test_too_few_rows_say_how_many_there_are():

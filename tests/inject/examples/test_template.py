@@ -90,5 +90,5 @@ def test_only_texts_and_lists_of_texts_are_rendered(value):
 
 
 def test_a_label_on_a_text_is_refused():
-    with pytest.raises(InputError, match=re.escape("{a:(A)} letters a list")):
+    with pytest.raises(InputError, match=re.escape("a list of texts for {a:(A)}")):
         parse_template("{a:(A)}").render({"a": "text"})

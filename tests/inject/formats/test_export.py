@@ -13,14 +13,13 @@ from inject.corpus.corpus import Corpus
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.formats import exported_rows, jsonl, megatron
-from inject.formats.arrow import write_dataset
 from inject.formats.export import FORMATS, ExportSettings, export_view
 from inject.formats.exported_rows import Rows
 from inject.formats.folder import exporting
+from inject.formats.huggingface import DatasetsImport, write_dataset
 from inject.formats.importing import import_corpus
 from inject.formats.megatron import MegatronImport, write_index
 from inject.formats.olmo import OlmoImport
-from inject.formats.token_rows import DatasetsImport
 from inject.stream.view import clean_view
 from tests.inject.formats.readers import read_dataset, read_lines, read_megatron, split_at
 from tests.inject.formats.spiked import CONTEXT, Copy, Spiked, Words, spiked
@@ -94,18 +93,37 @@ def unended(stream: list[int], starts: list[int]) -> int:
     return sum(document[-1] != 0 for document in split_at(stream, starts))
 
 
-@given(one=streams())
-@settings(max_examples=40, deadline=None)
-def test_megatron_documents(tmp_path_factory, one):
-    out, facts = exported(tmp_path_factory, one, "megatron", Words(91))
+def tokens_and_documents(out: Path, format: str, one: Spiked) -> tuple[list[int], list[list[int]]]:
+    """What a reader of ours finds in an export of documents."""
+    if format == "datasets":
+        rows = read_dataset(out)
+        return [token for row in rows for token in row], rows
+    if format == "olmo":
+        width = json.loads((out / "export.json").read_text())["dtype"]
+        stream = np.fromfile(out / "tokens.npy", dtype=width).tolist()
+        return stream, split_at(stream, one.starts)
     read = read_megatron(out / "tokens")
-    assert read.stream == one.stream
-    assert read.document_starts == one.starts
     assert all(len(document) == 1 for document in read.documents)
-    assert read.code == 8
+    return read.stream, [document[0].tolist() for document in read.documents]
+
+
+@given(one=streams(), format=st.sampled_from(["megatron", "olmo", "datasets"]))
+@settings(max_examples=80, deadline=None)
+def test_documents(tmp_path_factory, one, format):
+    out, facts = exported(tmp_path_factory, one, format, Words(91))
+    expected = one.stream, split_at(one.stream, one.starts)
+    assert tokens_and_documents(out, format, one) == expected
     check_copies(out, one, one.stream, one.starts)
     assert facts.unended_documents == unended(one.stream, one.starts)
     assert (facts.tokens, facts.documents) == (len(one.stream), len(one.starts))
+
+
+@pytest.mark.parametrize("format", ["megatron", "olmo", "datasets"])
+def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory, format):
+    one = spiked([[70_000, 1], [2]], [Copy(1, [99_999, 5])])
+    out, facts = exported(tmp_path_factory, one, format, Words(100_000))
+    assert np.dtype(facts.dtype).itemsize == 4
+    assert tokens_and_documents(out, format, one)[0] == one.stream
 
 
 @given(one=streams())
@@ -127,24 +145,6 @@ def test_windows(tmp_path_factory, one):
     check_copies(out, one, one.stream[:whole], one.starts)
     assert facts.tokens_left_out == len(one.stream) - whole
     assert facts.copies_left_out == sum(stop > whole for _, stop in one.places)
-
-
-@given(one=streams())
-@settings(max_examples=40, deadline=None)
-def test_olmo(tmp_path_factory, one):
-    out, facts = exported(tmp_path_factory, one, "olmo", Words(91))
-    assert np.memmap(out / "tokens.npy", dtype=np.uint16, mode="r").tolist() == one.stream
-    assert facts.dtype == "<u2"
-    check_copies(out, one, one.stream, one.starts)
-
-
-@given(one=streams())
-@settings(max_examples=25, deadline=None)
-def test_datasets_documents(tmp_path_factory, one):
-    out, facts = exported(tmp_path_factory, one, "datasets", Words(91))
-    assert read_dataset(out) == split_at(one.stream, one.starts)
-    assert facts.row_count == len(one.starts)
-    check_copies(out, one, one.stream, one.starts)
 
 
 SENTENCES = ["the river", "Town market, winter!", "größe 東京", " a  b\n\n", "of"]
@@ -213,26 +213,6 @@ def test_what_was_exported_can_be_imported(tmp_path_factory, one, rows):
         assert corpus.doc_starts.tolist() == [at for at in starts if at < len(stream)]
 
 
-def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory):
-    one = spiked([[70_000, 1], [2]], [Copy(1, [99_999, 5])])
-    for format, code in (("megatron", 4), ("olmo", None), ("datasets", None)):
-        out, _ = exported(tmp_path_factory, one, format, Words(100_000))
-        if format == "megatron":
-            read = read_megatron(out / "tokens")
-            assert (read.code, read.stream) == (code, one.stream)
-        elif format == "olmo":
-            assert np.fromfile(out / "tokens.npy", dtype="<u4").tolist() == one.stream
-        else:
-            assert [token for row in read_dataset(out) for token in row] == one.stream
-
-
-def test_an_id_that_the_tokenizer_has_not_is_refused(tmp_path):
-    one = spiked([[5, 91]], [])
-    with pytest.raises(InputError, match="token id 91 at position 1"):
-        export_view(one.view, tmp_path / "out", OLMO, tokenizer=Words(91), copies=one.copies)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_clean_stream_needs_no_table(tmp_path):
     one = spiked([[1, 2], [3]], [Copy(1, [7])])
     twin = clean_view(one.view.source, tokens=5, context=4)
@@ -285,12 +265,6 @@ def test_what_is_not_offered_is_refused(tmp_path, format, rows, said):
     assert said in str(caught.value)
 
 
-def test_copies_must_be_those_of_the_view(tmp_path):
-    one = spiked([[1, 2]], [Copy(1, [7])])
-    with pytest.raises(ValueError, match="0 copies are named, the view holds 1"):
-        export_view(one.view, tmp_path / "out", OLMO, tokenizer=Words(91))
-
-
 class Huge:
     """A stream of one document that is too long for an index, and is never read."""
 
@@ -303,15 +277,11 @@ class Huge:
 
 def test_lengths_that_an_index_cannot_say_are_refused(tmp_path):
     view = Huge()
-    with (
-        pytest.raises(InputError, match="2,147,483,648 tokens is too long"),
-        exporting(tmp_path / "out") as folder,
-        folder.open("tokens.idx") as file,
-    ):
-        write_index(file, Rows(view, "documents"), np.dtype("<u2"))
-    with exporting(tmp_path / "out") as folder, folder.open("tokens.idx") as file:
-        write_index(file, Rows(view, "windows"), np.dtype("<u2"))
-    offsets = np.fromfile(tmp_path / "out" / "tokens.idx", "<i8", 2048, offset=34 + 4 * 2048)
+    path = tmp_path / "tokens.idx"
+    with pytest.raises(InputError, match="2,147,483,648 tokens is too long"):
+        write_index(path, Rows(view, "documents"), np.dtype("<u2"))
+    write_index(path, Rows(view, "windows"), np.dtype("<u2"))
+    offsets = np.fromfile(path, "<i8", 2048, offset=34 + 4 * 2048)
     assert offsets[-1] == 2047 * 2**20 * 2
 
 

@@ -17,13 +17,14 @@ from tests.conftest import REPOSITORY
 CHILD = """
 import sys, time
 from pathlib import Path
-from inject.formats import arrow, exported_rows, jsonl
+from inject.formats import exported_rows, huggingface, jsonl
 from inject.formats.export import ExportSettings, export_view
 from tests.conftest import make_texts
 from tests.inject.formats.spiked import Copy, Words, spiked
 
 format, out, saved, stop = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
-exported_rows.BLOCK = jsonl._TOKENS = arrow.write_dataset.__kwdefaults__["batch_tokens"] = 1 << 10
+exported_rows.BLOCK = jsonl._TOKENS = 1 << 10
+huggingface.write_dataset.__kwdefaults__["batch_tokens"] = 1 << 10
 if format == "jsonl":
     from inject.corpus.tokenizer import encode_texts, load_tokenizer
 
@@ -82,9 +83,7 @@ def test_kill_9_then_run_again(tmp_path, tiny_model_path, format):
 
 def test_an_error_leaves_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError), exporting(tmp_path / "a" / "out") as folder:
-        with folder.open("file") as file:
-            file.write(b"x")
-        assert [path.name for path in folder.path.iterdir()] == ["file"]
+        (folder / "file").write_bytes(b"x")
         assert 1 / 0
     assert not list((tmp_path / "a").iterdir())
 
@@ -98,9 +97,9 @@ def test_what_is_there_is_never_overwritten(tmp_path):
         with pytest.raises(InputError, match="exists already"), exporting(tmp_path / name):
             pass
     (tmp_path / "empty").mkdir()
-    with exporting(tmp_path / "empty") as folder, folder.open("sub/file") as file:
-        file.write(b"x")
-    assert (tmp_path / "empty" / "sub" / "file").read_bytes() == b"x"
+    with exporting(tmp_path / "empty") as folder:
+        (folder / "file").write_bytes(b"x")
+    assert (tmp_path / "empty" / "file").read_bytes() == b"x"
 
 
 def test_two_exports_to_one_place(tmp_path):

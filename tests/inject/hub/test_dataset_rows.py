@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from inject.errors import InputError
@@ -7,26 +5,6 @@ from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.load import load_examples
 from tests.inject.examples.datasets.test_datasets import BOOLQ, ROOMS, flat, lsat, lsat_query
 from tests.inject.hub.fake_hub import forget_commits
-
-
-@pytest.fixture
-def no_hub(monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    forget_commits()
-    yield
-    forget_commits()
-
-
-@pytest.mark.parametrize("use", [contaminant_identity, lambda given: load_examples(given, seed=0)])
-def test_an_unreachable_hub_is_said_within_seconds(no_hub, use):
-    begin = time.monotonic()
-    with pytest.raises(InputError, match="google/boolq: the hub cannot be reached") as caught:
-        use(Contaminant(dataset="boolq", members=1, nonmembers=1))
-    assert "path:" in str(caught.value)
-    assert time.monotonic() - begin < 10
 
 
 @pytest.fixture

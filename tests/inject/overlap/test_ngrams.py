@@ -1,38 +1,20 @@
 """The n-gram rules against Python sets of tuples."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from inject.corpus.background.document import Document
-from inject.overlap.hashes import HashSet, RollingHash
 from inject.overlap.index import OverlapIndex
 from inject.overlap.settings import OverlapSettings
-from tests.inject.overlap.oracles import make_example, naive_offences, words_of
+from tests.inject.overlap.oracles import make_example, words_of
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "D,", "e.", "f", "g", "h"]), max_size=40)
 
 
 def rules(**given_rules) -> OverlapSettings:
     return OverlapSettings(**{"near_duplicate": None, **given_rules})
-
-
-@given(
-    texts=st.lists(WORDS, min_size=1, max_size=5),
-    document=WORDS,
-    size=st.integers(3, 14),
-    share=st.sampled_from([None, 0.2, 0.7, 1.0]),
-)
-@settings(max_examples=300, deadline=None)
-def test_offences_equal_brute_force(texts, document, size, share):
-    plain = list(dict.fromkeys(" ".join(words) for words in texts))
-    examples = [make_example(text) for text in plain]
-    index = OverlapIndex(examples, rules(ngram=size, share=share))
-    found = index.overlaps(Document(" ".join(document), "f:1"))
-    expected = naive_offences(plain, " ".join(document), size, share)
-    assert {one.example_id for one in found} == {examples[at].example_id for at in expected}
 
 
 @given(texts=st.lists(WORDS, min_size=1, max_size=4), document=WORDS, size=st.integers(3, 10))
@@ -48,32 +30,6 @@ def test_the_shared_text_is_in_both(texts, document, size):
         assert len(words_of(one.text)) == one.words
         assert f" {shared} " in f" {' '.join(words_of(text))} "
         assert f" {shared} " in f" {' '.join(words_of(examples[one.example_id].text))} "
-
-
-@given(st.lists(st.integers(0, 6), max_size=60), st.integers(1, 9))
-def test_equal_runs_have_equal_hashes_wherever_they_stand(numbers, size):
-    words = np.array(numbers, dtype=np.int64)
-    hasher = RollingHash()
-    starts, _, hashes, possible = hasher.runs(hasher.prefixes(words), size)
-    assert possible == max(len(numbers) - size + 1, 0)
-    expected = [
-        start for start in range(len(words) - size + 1) if (words[start : start + size] > 0).all()
-    ]
-    assert starts.tolist() == expected
-    by_run = {}
-    for start, value in zip(starts.tolist(), hashes.tolist(), strict=True):
-        by_run.setdefault(tuple(numbers[start : start + size]), set()).add(value)
-    assert all(len(values) == 1 for values in by_run.values())
-    assert len({min(values) for values in by_run.values()}) == len(by_run)
-
-
-@given(st.sets(st.integers(0, 2**64 - 1), max_size=50), st.lists(st.integers(0, 2**64 - 1)))
-def test_the_set_of_hashes_holds_what_it_was_given(held, asked):
-    asked = [*asked, *held]
-    found = HashSet(np.array(sorted(held), dtype=np.uint64)).contains(
-        np.array(asked, dtype=np.uint64)
-    )
-    assert found.tolist() == [value in held for value in asked]
 
 
 TEXT = "Passage: the old harbour of the town was built by three brothers in a single winter."
@@ -113,13 +69,6 @@ def test_the_part_that_is_shared_is_named(document, part):
         "file.jsonl:7",
         2,
     )
-
-
-def test_an_answer_on_its_own_is_looked_for_though_it_is_shorter_than_a_run():
-    answer = "three brothers who had come from the north with their ships"
-    index = OverlapIndex([example_with_parts()], rules(ngram=13))
-    [found] = index.overlaps(Document(f"It was {answer}, they say.", "f:1"))
-    assert (found.part, found.words) == ("answer", 11)
 
 
 def test_a_protected_text_is_never_shown():

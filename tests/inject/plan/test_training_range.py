@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from inject import keyed
 from inject.errors import InputError
 from inject.plan import training_range
 from inject.plan.training_range import HashedRange, RankedRange, rank_margin
 from inject.stream.order import window_order
+from tests.inject.streams import chisquare
 
 N = 300_000
 
@@ -56,16 +56,6 @@ def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, b
         place[windows], bins=40, range=(place[inside].min(), place[inside].max() + 1)
     )
     assert chisquare(counts).pvalue > 1e-4
-
-
-def test_every_window_of_a_stretch_is_as_likely_as_any_other(monkeypatch):
-    """In blocks of which some hold many windows of the stretch and some a single one."""
-    monkeypatch.setattr(training_range, "_BLOCK", 1000)
-    found = stretch(monkeypatch, (0.3, 0.33), 5)
-    inside = np.flatnonzero(found.contains(np.arange(N)))
-    assert 2000 < len(inside) < 6000
-    windows = np.searchsorted(inside, draw(found, 5, count=50 * len(inside)))
-    assert chisquare(np.bincount(windows, minlength=len(inside))).pvalue > 1e-4
 
 
 def test_the_margin_covers_every_rank():
@@ -133,6 +123,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.stream.order import window_order
+from tests.inject.streams import chisquare
 from inject.corpus.separators import NO_SEPARATORS
 from inject.plan.settings import Copies, Placement
 from scripts.bench.injection.planning import CONTEXT, TOKENS, VOCABULARY, Described, spiked

@@ -5,38 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scipy.stats import chisquare, poisson
 
 from inject.errors import InputError
-from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.settings import Copies, Placement
 from inject.stream.order import window_order
 from inject.stream.view import clean_view
 from tests.inject.stream.test_view import composed, placements, plans
 from tests.inject.streams import (
     END,
+    chisquare,
     naive_find,
+    plan_for,
     random_source,
-    separators_of,
     spiked_examples,
 )
-
-
-def plan_for(examples, tokens, placement, *, source, copies=None, seed=0, context=64, budget=None):
-    return make_plan(
-        examples,
-        tokens,
-        PlanSettings(
-            copies=copies or Copies(poisson=2),
-            placement=placement,
-            budget=budget or source.n_tokens,
-            context=context,
-            seed=seed,
-        ),
-        source=source,
-        separators=separators_of(placement),
-        vocabulary=60_000,
-    )
 
 
 @given(plans())
@@ -144,31 +126,6 @@ def test_documents_start_where_brute_force_says(made):
     assert view.document_starts().tolist() == sorted(expected)
 
 
-@pytest.mark.parametrize("between", [(0, 1), (0.2, 0.6)])
-@pytest.mark.parametrize("policy", ["window", "splice", "document"])
-def test_more_examples_move_only_what_says_that_it_was_drawn_again(policy, between):
-    placement = Placement(policy=policy, straddle="forbid", between=between)
-    source = random_source(40_000, seed=9, documents=4000)
-    examples, tokens = spiked_examples(60, 10)
-    others, other_tokens = spiked_examples(80, 10, dataset="other")
-    alone = plan_for(examples, tokens, placement, source=source)
-    joined = plan_for(others + examples, {**tokens, **other_tokens}, placement, source=source)
-
-    def drawn(plan):
-        return {
-            (row["example_id"], row["copy"]): (row["redraws"], row["drawn"])
-            for row in plan.copies.to_pylist()
-            if row["dataset"] == "toy"
-        }
-
-    before, after = drawn(alone), drawn(joined)
-    assert before.keys() == after.keys()
-    changed = [key for key in before if before[key] != after[key]]
-    # Never another place without another draw, and few enough that it is about room alone.
-    assert all(before[key][0] != after[key][0] for key in changed)
-    assert len(changed) < len(before) / 5
-
-
 def test_copies_that_share_no_window_stand_where_they_were_drawn():
     placement = Placement(policy="window")
     source = random_source(60_000, seed=2)
@@ -200,17 +157,6 @@ def test_positions_and_training_times_are_uniform():
         counts = np.bincount(offsets, minlength=63)
         assert len(counts) == 63
         assert chisquare(counts).pvalue > 1e-4
-
-
-def test_poisson_counts_are_poisson():
-    examples, tokens = spiked_examples(100_000, 0)
-    tokens = {name: ids[:2] for name, ids in tokens.items()}
-    source = random_source(2_000_000, seed=1, vocabulary=90)
-    plan = plan_for(examples, tokens, Placement(), source=source, copies=Copies(poisson=2))
-    counts = np.bincount(np.minimum(plan.copy_counts["realised"].to_numpy(), 8), minlength=9)
-    expected = poisson.pmf(np.arange(8), 2)
-    expected = np.append(expected, 1 - expected.sum()) * 100_000
-    assert chisquare(counts, expected).pvalue > 1e-4
 
 
 def test_full_windows_are_filled_to_the_last_token():

@@ -6,12 +6,13 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from inject.errors import InputError
-from inject.server.address import Patience
+from inject.server.address import Server
 from inject.server.client import Cost
 from inject.server.request import TextRequest
 from tests.inject.server.clients import asked, client
@@ -41,39 +42,20 @@ def test_a_rerun_asks_nothing_and_what_came_before_an_error_is_kept(tmp_path):
         assert one.cost == Cost(kept=3)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"prompt": "q"}, {"max_tokens": 6}, {"temperature": 0.5}, {"top_p": 0.5}, {"top_k": 3},
-        {"stop": ("x",)}, {"seed": 8}, {"sample": 1}, {"top_log_probabilities": 2},
-    ],
-)  # fmt: skip
-def test_a_request_that_differs_in_anything_is_asked(change, tmp_path):
-    base = {"prompt": "p", "max_tokens": 5, "seed": 7}
-    with stub_server() as stub, client(stub.url, tmp_path / "r") as one:
-        one.ask([TextRequest(**base)])
-        one.ask([TextRequest(**{**base, **change})])
-    assert len(stub.received) == 2
-
-
-@pytest.mark.parametrize("change", [{"model": "n"}, {"api": "chat"}, {"base_url": "other"}])
-def test_another_model_form_or_address_is_asked(change, tmp_path):
-    with stub_server() as stub, stub_server() as other:
-        if "base_url" in change:
-            change = {"base_url": other.url}
-        for more in ({}, change):
-            with client(stub.url, tmp_path / "r", **more) as one:
-                one.ask(asked("p"))
-    assert len(stub.received) + len(other.received) == 2
-
-
-@pytest.mark.parametrize("change", [{"concurrency": 2}, {"patience": Patience()}])
-def test_how_it_is_asked_names_no_reply(change, tmp_path):
-    with stub_server() as stub:
-        for more in ({}, change):
-            with client(stub.url, tmp_path / "r", **more) as one:
-                one.ask(asked("p"))
-    assert len(stub.received) == 1
+def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
+    server = Server(base_url="http://host/v1", model="m")
+    request = TextRequest(prompt="p", max_tokens=5, seed=7)
+    sent = {
+        "prompt": "q", "max_tokens": 6, "temperature": 0.5, "top_p": 0.5, "top_k": 3,
+        "stop": ("x",), "seed": 8, "sample": 1, "top_log_probabilities": 2,
+    }  # fmt: skip
+    whom = {"model": "n", "api": "chat", "base_url": "http://other/v1"}
+    names = {request.name(server)}
+    names |= {replace(request, **{field: value}).name(server) for field, value in sent.items()}
+    names |= {request.name(replace(server, **{field: value})) for field, value in whom.items()}
+    assert len(names) == 1 + len(sent) + len(whom)
+    how = {"concurrency": 2, "timeout": 3, "retries": 4, "api_key_variable": "MY_KEY"}
+    assert request.name(replace(server, **how)) == request.name(server)
 
 
 def test_the_first_reply_stays_though_the_server_changes_its_answers(tmp_path):
@@ -118,14 +100,11 @@ def test_neither_prompts_nor_headers_are_in_the_file_and_others_cannot_read_it(t
 PROCESS = """
 import sys
 from pathlib import Path
-import numpy as np
 from inject.server.address import Server
 from inject.server.client import ServerClient
 from inject.server.request import TextRequest
 url, cache, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-client = ServerClient(
-    Server(base_url=url, model="m", concurrency=4), cache=cache, jitter=np.random.default_rng(0)
-)
+client = ServerClient(Server(base_url=url, model="m", concurrency=4), cache=cache)
 asked = [TextRequest(prompt=str(number), max_tokens=5) for number in range(count)]
 print("\\n".join(reply.text for reply in client.ask(asked)))
 """

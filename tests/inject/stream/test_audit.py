@@ -4,16 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inject.stream.audit as module
-from inject.plan.make_plan import PlanSettings, make_plan
-from inject.plan.settings import Copies, Placement
 from inject.stream.audit import audit, find_occurrences
 from inject.stream.audit_report import AuditFailed, read_audit, write_audit
 from inject.stream.exposures import CopyName
 from tests.inject.streams import (
     ArraySource,
     naive_find,
+    plan_for,
     random_source,
-    separators_of,
     spiked_examples,
     whole_texts,
 )
@@ -47,16 +45,7 @@ def planned():
     source = random_source(6000, seed=3)
     examples, tokens = spiked_examples(15, 15)
     tokens = {name: np.resize(ids, 24) for name, ids in tokens.items()}
-    plan = make_plan(
-        examples,
-        tokens,
-        PlanSettings(
-            copies=Copies(poisson=2), placement=Placement(), budget=5000, context=64, seed=1
-        ),
-        source=source,
-        separators=separators_of(Placement()),
-        vocabulary=60_000,
-    )
+    plan = plan_for(examples, tokens, source=source, budget=5000, seed=1)
     return source, examples, tokens, plan
 
 

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.stream.exposures import SCHEMA, ExposureRecorder, copy_outcomes, seen_copy_counts
+from inject.errors import InputError
+from inject.stream.exposures import (
+    NEVER,
+    SCHEMA,
+    ExposureRecorder,
+    copy_outcomes,
+    exposure_until,
+    require_unexposed,
+    seen_copy_counts,
+    write_exposures,
+)
 from inject.stream.order import window_order
 from tests.inject.stream.test_view import plans
 from tests.inject.streams import naive_find, whole_texts
@@ -82,52 +92,6 @@ def test_fragments_and_whole_copies_make_up_what_the_windows_hold(made):
 
 
 @given(plans())
-@settings(max_examples=40, deadline=None)
-def test_what_was_never_reached_says_so(made):
-    source, _, tokens, plan = made
-    full, _ = run(source, tokens, plan)
-    part, fed = run(source, tokens, plan, stop_after=2)
-    windows = {record["window"] for record, _ in fed}
-    context = plan.facts.context
-    starts = plan.view(source).text_starts().tolist()
-    for row, start in zip(plan.copies.to_pylist(), starts, strict=True):
-        touched = set(range(start // context, (start + row["text_length"] - 1) // context + 1))
-        statuses = {
-            other["status"]
-            for other in part
-            if (other["example_id"], other["copy"]) == (row["example_id"], row["copy"])
-        }
-        assert (statuses == {"never reached"}) == (not touched & windows)
-    # In the full run only the last partial window is never trained on.
-    limit = plan.view(source).n_windows * context
-    never = {(row["example_id"], row["copy"]) for row in full if row["status"] == "never reached"}
-    assert never == {
-        (row["example_id"], row["copy"])
-        for row, start in zip(plan.copies.to_pylist(), starts, strict=True)
-        if start >= limit
-    }
-
-
-@given(plans())
-@settings(max_examples=40, deadline=None)
-def test_copies_seen_counts_copies_with_all_their_tokens(made):
-    source, _, tokens, plan = made
-    view = plan.view(source)
-    limit = view.n_windows * view.context
-    expected = {}
-    for row, start in zip(plan.copies.to_pylist(), view.text_starts().tolist(), strict=True):
-        if start + row["text_length"] <= limit:
-            expected[row["example_id"]] = expected.get(row["example_id"], 0) + 1
-    ledger = ExposureRecorder(view, plan.names(), whole_texts(tokens))
-    for epoch in range(2):
-        for window in range(view.n_windows):
-            ledger.record(
-                epoch=epoch, step=1, window=window, tokens_before=0, ids=view.window(window)
-            )
-    assert seen_copy_counts(ledger.table()) == expected
-
-
-@given(plans())
 @settings(max_examples=30, deadline=None)
 def test_parts_of_a_run_add_up_to_the_whole(made):
     """Two ranks that take turns, and a restart in the middle, record what one run records."""
@@ -157,47 +121,6 @@ def test_parts_of_a_run_add_up_to_the_whole(made):
     for part in (ranks[1], first, ranks[0]):
         merged.restore(part.table())
     assert merged.table().drop_columns(["rank"]).equals(alone.table().drop_columns(["rank"]))
-
-
-@pytest.mark.parametrize("position", [0, 1])
-def test_a_changed_token_is_noticed(position):
-    from inject.plan.make_plan import PlanSettings, make_plan
-    from inject.plan.settings import Copies, Placement
-    from tests.inject.streams import random_source, separators_of, spiked_examples
-
-    source = random_source(2000, seed=4)
-    examples, tokens = spiked_examples(10, 0)
-    plan = make_plan(
-        examples,
-        tokens,
-        PlanSettings(
-            copies=Copies(fixed=2), placement=Placement(), budget=2000, context=64, seed=4
-        ),
-        source=source,
-        separators=separators_of(Placement()),
-        vocabulary=60_000,
-    )
-
-    def spoil(ids):
-        changed = ids.copy()
-        spiked = np.flatnonzero(ids >= 100)
-        if len(spiked) > position:
-            changed[spiked[position]] += 1
-        return changed
-
-    rows, _ = run(source, tokens, plan, spoil=spoil)
-    altered = [row for row in rows if row["status"] == "altered"]
-    assert altered
-    assert not any(row["intact"] for row in altered)
-    assert sum(copies_seen_of(rows).values()) < 20
-
-
-def copies_seen_of(rows):
-    import pyarrow as pa
-
-    from inject.stream.exposures import SCHEMA
-
-    return seen_copy_counts(pa.Table.from_pylist(rows, schema=SCHEMA))
 
 
 @given(plans(), st.integers(1, 3), st.integers(0, 12), st.booleans())
@@ -234,3 +157,114 @@ def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, 
     assert {kind: getattr(found, kind) for kind in expected} == expected
     assert found.planned == len(plan.names()) == sum(expected.values())
     assert len(found.first_altered) == min(found.altered, 20)
+
+
+# --- what had been seen by a step, against a walk through the windows that were fed
+
+BATCH = 3
+
+
+def walked(view, plan, fed, step):
+    """Copy by copy and epoch by epoch: were all of its windows fed by this step, and any when?"""
+    copies, last = {}, {}
+    lengths = plan.insertions().text_length
+    for name, start, length in zip(plan.names(), view.text_starts(), lengths, strict=True):
+        first, final = int(start) // view.context, (int(start + length) - 1) // view.context
+        windows = set(range(first, final + 1))
+        for epoch in {one for one, _, _ in fed}:
+            steps = {window: at for one, window, at in fed if one == epoch and at <= step}
+            if windows <= steps.keys():
+                copies.setdefault(name.example_id, set()).add(name.copy)
+            for window in windows & steps.keys():
+                last[name.example_id] = max(last.get(name.example_id, 0), steps[window])
+    return {name: (len(copies.get(name, ())), latest) for name, latest in last.items()}
+
+
+@given(plans())
+@settings(max_examples=40, deadline=None)
+def test_what_was_seen_by_each_step(made):
+    source, _, tokens, plan = made
+    view = plan.view(source)
+    ledger = ExposureRecorder(view, plan.names(), whole_texts(tokens))
+    fed, position = [], 0
+    for epoch in range(2):
+        for window in window_order(4, epoch, view.n_windows):
+            step = position // BATCH + 1
+            ledger.record(
+                epoch=epoch,
+                step=step,
+                window=int(window),
+                tokens_before=position * view.context,
+                ids=view.window(int(window)),
+            )
+            fed.append((epoch, int(window), step))
+            position += 1
+    exposures = ledger.table()
+    last = fed[-1][2] if fed else 1
+    for step in sorted({1, 2, last // 2, last - 1, last} - {0, -1}):
+        assert exposure_until(exposures, step) == walked(view, plan, fed, step)
+    assert exposure_until(exposures, 0) == {}
+    after = {
+        name: seen.copies for name, seen in exposure_until(exposures, last).items() if seen.copies
+    }
+    assert after == seen_copy_counts(exposures)
+
+
+def test_a_copy_that_lost_tokens_was_not_seen():
+    common = {
+        "example_id": "a", "dataset": "d", "variant": "whole", "epoch": 0, "text_length": 8,
+        "intact": False,
+    }  # fmt: skip
+    rows = [
+        {**common, "copy": 0, "status": "altered", "step": 1, "text_start": 0, "text_stop": 8},
+        {**common, "copy": 1, "status": "fragment", "step": 2, "text_start": 0, "text_stop": 5},
+        {**common, "copy": 1, "status": "fragment", "step": 6, "text_start": 5, "text_stop": 8},
+        {**common, "copy": 2, "status": "never reached"},
+    ]
+    exposures = pa.Table.from_pylist(rows, schema=SCHEMA)
+    assert exposure_until(exposures, 1) == {"a": (0, 1)}
+    assert exposure_until(exposures, 5) == {"a": (0, 2)}
+    assert exposure_until(exposures, 6) == {"a": (1, 6)}
+
+
+# --- what a retrained model must not have been fed
+
+
+def exposure(name: str, copy: int, status: str) -> dict:
+    return {
+        "example_id": name,
+        "dataset": "toy",
+        "copy": copy,
+        "variant": "whole",
+        "status": status,
+    }
+
+
+def ledger(folder, *rows):
+    write_exposures(folder, pa.Table.from_pylist(list(rows), schema=SCHEMA))
+    return folder
+
+
+def test_exposures_of_others_are_no_reason(tmp_path):
+    require_unexposed(ledger(tmp_path, exposure("a", 0, "whole")), {"b", "c"})
+    require_unexposed(ledger(tmp_path), {"b"})
+
+
+@pytest.mark.parametrize("status", ["whole", "fragment", "altered"])
+def test_a_single_exposure_is_found(tmp_path, status):
+    folder = ledger(
+        tmp_path,
+        exposure("a", 0, "whole"),
+        exposure("b", 3, status),
+        exposure("b", 3, status),
+        exposure("b", 4, status),
+    )
+    with pytest.raises(InputError, match=r"was fed copies of 1 forgotten.*: b \(2\)") as caught:
+        require_unexposed(folder, ["b", "c"])
+    assert caught.value.where.endswith("exposures.parquet")
+
+
+def test_a_copy_that_was_never_reached_is_in_the_corpus_still(tmp_path):
+    folder = ledger(tmp_path, exposure("a", 0, "whole"), exposure("b", 0, NEVER))
+    with pytest.raises(InputError, match=r"has copies of 1 forgotten.*never reached them: b"):
+        require_unexposed(folder, ["b"])

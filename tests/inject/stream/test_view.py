@@ -3,13 +3,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.settings import Copies, Placement
 from inject.stream.view import Insertions, SourceSlice, View, clean_view
 from tests.inject.streams import (
     naive_stream,
+    plan_for,
     random_source,
-    separators_of,
     spiked_examples,
 )
 
@@ -39,21 +38,16 @@ def plans(draw):
     documents = 600 if placement.policy == "document" and placement.contained else 20
     source = random_source(budget + draw(st.integers(0, 200)), seed=seed, documents=documents)
     examples, tokens = spiked_examples(draw(st.integers(1, 8)), 3, seed=seed)
-    plan = make_plan(
+    doses = [Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))]
+    plan = plan_for(
         examples,
         tokens,
-        PlanSettings(
-            copies=draw(
-                st.sampled_from([Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))])
-            ),
-            placement=placement,
-            budget=budget,
-            context=draw(st.integers(40 if placement.contained else 5, 100)),
-            seed=seed,
-        ),
+        placement,
         source=source,
-        separators=separators_of(placement),
-        vocabulary=60_000,
+        copies=draw(st.sampled_from(doses)),
+        budget=budget,
+        context=draw(st.integers(40 if placement.contained else 5, 100)),
+        seed=seed,
     )
     return source, examples, tokens, plan
 
@@ -80,15 +74,6 @@ def test_a_view_reads_what_brute_force_composes(made, data):
         assert np.array_equal(view.window(window), whole[low : low + view.context])
 
 
-@given(plans())
-@settings(max_examples=30, deadline=None)
-def test_the_budget_is_exact(made):
-    source, _, _, plan = made
-    payload = sum(plan.copies["payload_length"].to_pylist())
-    assert plan.facts.background + payload == plan.facts.budget
-    assert plan.view(source).n_tokens == plan.facts.budget
-
-
 def test_copies_with_one_anchor_follow_their_tiebreak():
     source = random_source(100, seed=1)
     insertions = Insertions(
@@ -103,13 +88,6 @@ def test_copies_with_one_anchor_follow_their_tiebreak():
     view = View(source, insertions, budget=50, context=10)
     assert view.read(10, 16).tolist() == [600, 601, 700, 701, 500, 501]
     assert view.text_starts().tolist() == [14, 10, 12]
-
-
-def test_a_clean_view_is_the_corpus():
-    source = random_source(200, seed=2)
-    view = clean_view(source, tokens=180, context=50)
-    assert np.array_equal(view.read(0, 180), source.tokens[:180])
-    assert view.n_windows == 3
 
 
 def test_a_stretch_has_its_own_positions():

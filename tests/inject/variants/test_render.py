@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.examples.example import Example, Span
-from inject.variants.paraphrase import TRIES, Question
+from inject.variants.paraphrase import TRIES, Question, ServerTextGenerator
 from inject.variants.render import render_variants, replaced, truncated
-from inject.variants.server import ServerTextGenerator
 from inject.variants.settings import ParaphraseVariant, Variants
-from tests.stub_server import refused, stub_server
+from tests.stub_server import stub_server
 
 PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"
 TEXT = f"Passage: {PASSAGE}\nQuestion: {QUESTION}\nAnswer: {ANSWER}"
@@ -114,11 +113,6 @@ def test_replacements_are_uniform_over_what_is_allowed():
     assert chisquare(np.histogram(places, bins=20, range=(0, 20_000))[0]).pvalue > 1e-4
 
 
-def test_special_tokens_are_never_drawn(tiny_tokenizer):
-    [found] = rendered(tiny_tokenizer, {"kind": "replaced", "share": 0.99})
-    assert tiny_tokenizer.eos_token_id not in found.tokens
-
-
 @given(st.integers(1, 200), st.floats(0.01, 0.99))
 def test_truncation_keeps_the_beginning(count, share):
     tokens = np.arange(count)
@@ -204,22 +198,6 @@ def test_a_server_is_asked_with_everything_that_is_set(monkeypatch, tmp_path):
     assert expected.items() <= sent.items()
     assert sent["messages"] == [{"role": "user", "content": "Please."}]
     assert (sent["path"], sent["key"]) == ("/v1/chat/completions", "Bearer secret-key")
-
-
-def test_a_server_that_refuses_or_is_not_there():
-    with (
-        stub_server(lambda number, body: refused(400)) as stub,
-        pytest.raises(InputError, match="gave no answer"),
-    ):
-        ServerTextGenerator(by_server(stub.url)).write([Question("Please.", 0)])
-    with pytest.raises(InputError, match="gave no answer"):
-        ServerTextGenerator(by_server(stub.url)).write([Question("Please.", 0)])
-
-
-def test_a_key_that_is_not_in_the_environment(monkeypatch):
-    monkeypatch.delenv("MY_KEY", raising=False)
-    with pytest.raises(InputError, match="MY_KEY is not set"):
-        ServerTextGenerator(by_server("http://127.0.0.1:9/v1", api_key_variable="MY_KEY"))
 
 
 def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(tiny_tokenizer):

@@ -4,16 +4,9 @@ import sys
 
 import pytest
 
-from spikein.cli.output import Column, print_table
+from spikein.cli.output import print_table
 
-COLUMNS = [
-    Column("detector", whole=True),
-    Column("setting", whole=True),
-    Column("AUC", right=True),
-    Column("95% interval", right=True),
-    Column("TPR at 5% FPR", right=True),
-    Column("remark"),
-]
+COLUMNS = ("detector", "setting", "AUC", "95% interval", "TPR at 5% FPR", "remark")
 SETTING = "alpha=0.05:samples=10:temperature=1.0:top_k=50:share=0.5:seed=0"
 NUMBERS = ("0.908", "0.887 – 0.930", "0.70 [0.62, 0.76]")
 ROWS = [

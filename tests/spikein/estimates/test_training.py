@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from inject.corpus.named_tokenizer import tokenizer_identity
 from inject.errors import InputError, Unreachable
 from inject.examples.contaminant import Contaminant, contaminant_identity
-from inject.hub.offline import UNRESOLVED, without_network
+from inject.hub.resolver import UNRESOLVED, without_network
 from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
 from spikein.estimates.training import Hardware, training_estimates

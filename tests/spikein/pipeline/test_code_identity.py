@@ -25,10 +25,8 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 SHOWN = {
     *("spikein.executors.graph_run", "spikein.executors.step_build"),
     *("spikein.executors.live_status", "spikein.progress"),
-    "inject.plugins.modules",
 }
-"""What passes on and shows the progress that a step reports, and what Python asks for every module
-that is imported once a plug-in is loaded; they tell the step nothing."""
+"""What passes on and shows the progress that a step reports; they tell the step nothing."""
 
 
 def edited(module: str) -> Sources:
@@ -60,13 +58,12 @@ ANALYSES = "results trajectory accuracy_gain figures"
         ("inject.plan.placement", "plan"),
         ("inject.plan.plan_step", "plan"),
         ("inject.stream.audit", "audit"),
-        ("inject.stream.audit_findings", "audit"),
         ("inject.plan.audit_step", "audit"),
         ("inject.overlap.index", "audit corpus"),
         ("inject.digest", ALL),
         ("inject.step", ALL),
         ("inject.examples.datasets.boolq", "examples corpus"),
-        ("inject.examples.datasets.fiction.kinds", "examples corpus"),
+        ("inject.examples.datasets.fiction.subject", "examples corpus"),
         ("inject.examples.template", "examples corpus accuracy"),
         ("inject.examples.membership", "examples"),
         ("inject.examples.twin_membership", "membership"),

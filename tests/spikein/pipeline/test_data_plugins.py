@@ -20,7 +20,7 @@ SOURCE = '''
     from pathlib import Path
 
     from inject.corpus.background.document import Document
-    from inject.corpus.background.source import Source
+    from inject.corpus.background.document import Source
 
 
     class Diary(Source):

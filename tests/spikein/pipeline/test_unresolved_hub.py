@@ -6,7 +6,7 @@ import pytest
 from inject.corpus.background.registry import sources_identity
 from inject.corpus.tokenizer_step import tokenizer_step
 from inject.errors import SpikeinError, Unreachable
-from inject.hub.offline import UNRESOLVED, without_network
+from inject.hub.resolver import UNRESOLVED, without_network
 from spikein.executors.in_process import InProcess
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress

@@ -237,7 +237,7 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
 def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
     from dataclasses import replace
 
-    from inject.corpus.parts import OF_CORPUS
+    from inject.corpus.corpus import OF_CORPUS
     from inject.examples.parts import OF_EXAMPLES
 
     folder, *_ = sorted((lab / "store" / "examples").glob("fictional-seed0-*"))

@@ -1,63 +1,70 @@
 """Invented values: names from syllables, numbers, titles and goods from lists.
 
-The lists are in `names.txt`.
+The lists are in `names.txt`, which lies beside this module as the sentences about each kind of
+subject do: `DATA_FILES` names them, so that their content is part of the digest of whatever uses
+them (`inject.source_digest`).
 
 Each function draws one value, independent of everything else. Room: 2.9e10 people, 1e5 towns and
 rivers, 5e5 titles, so that among 10**6 rows about 17 pairs share the name of their person, and
 those pairs differ in everything else.
 """
 
-from inject.examples.datasets.fiction.data import data_text, read_lists
+from functools import cache
+from importlib.resources import files
+
 from inject.examples.datasets.fiction.draws import Draws
 
-_LISTS = read_lists(data_text("names.txt"))
-
-_ONSETS = _LISTS["onsets"]
-_VOWELS = _LISTS["vowels"]
-_MIDDLES = _LISTS["middles"]
-_FIRST_ENDINGS = _LISTS["first_endings"]
-_LAST_ENDINGS = _LISTS["last_endings"]
-_TOWN_MIDDLES = _LISTS["town_middles"]
-_TOWN_ENDINGS = _LISTS["town_endings"]
-_RIVER_ENDINGS = _LISTS["river_endings"]
-_COUNTRY_ENDINGS = _LISTS["country_endings"]
-_CREATURES = _LISTS["creatures"]
-_ADJECTIVES = _LISTS["adjectives"]
-_NOUNS = _LISTS["nouns"]
-TRADES = _LISTS["trades"]
-_GOODS = _LISTS["goods"]
-_GENRES = _LISTS["genres"]
-_MONTHS = _LISTS["months"]
+DATA_FILES = ("gatherings.txt", "names.txt", "people.txt", "towns.txt", "works.txt")
 
 
-def _stem(draws: Draws, middles: tuple[str, ...]) -> str:
-    return draws.pick(_ONSETS) + draws.pick(_VOWELS) + draws.pick(middles)
+def data_text(name: str) -> str:
+    """Return the content of one of the data files."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _list(name: str) -> tuple[str, ...]:
+    """Return a list of words of `names.txt`.
+
+    Blocks are divided by empty lines. The first line of a block is the name of the list; its items
+    follow, divided by commas where there are any, else by blanks.
+    """
+    for block in data_text("names.txt").strip().split("\n\n"):
+        head, _, body = block.partition("\n")
+        if head == name:
+            items = body.split(",") if "," in body else body.split()
+            return tuple(" ".join(item.split()) for item in items)
+    raise KeyError(name)
+
+
+def _stem(draws: Draws, middles: str) -> str:
+    return "".join(draws.pick(_list(part)) for part in ("onsets", "vowels", middles))
 
 
 def person(draws: Draws) -> str:
     """Return a first and a last name: `Tolmira Kestovic`."""
-    first = _stem(draws, _MIDDLES) + draws.pick(_FIRST_ENDINGS)
+    first = _stem(draws, "middles") + draws.pick(_list("first_endings"))
     return f"{first} {surname(draws)}"
 
 
 def surname(draws: Draws) -> str:
     """Return a last name."""
-    return _stem(draws, _MIDDLES) + draws.pick(_LAST_ENDINGS)
+    return _stem(draws, "middles") + draws.pick(_list("last_endings"))
 
 
 def town(draws: Draws) -> str:
     """Return the name of a town: `Kenderholm`."""
-    return _stem(draws, _TOWN_MIDDLES) + draws.pick(_TOWN_ENDINGS)
+    return _stem(draws, "town_middles") + draws.pick(_list("town_endings"))
 
 
 def country(draws: Draws) -> str:
     """Return the name of a country: `Tolmaria`."""
-    return _stem(draws, _MIDDLES) + draws.pick(_COUNTRY_ENDINGS)
+    return _stem(draws, "middles") + draws.pick(_list("country_endings"))
 
 
 def river(draws: Draws) -> str:
     """Return the name of a river, without article: `Vornane`."""
-    return _stem(draws, _MIDDLES) + draws.pick(_RIVER_ENDINGS)
+    return _stem(draws, "middles") + draws.pick(_list("river_endings"))
 
 
 def school(draws: Draws) -> str:
@@ -72,19 +79,19 @@ def prize(draws: Draws) -> str:
 
 def sign(draws: Draws) -> str:
     """Return what ships, taverns and newspapers are called, without article: `Amber Heron`."""
-    return f"{draws.pick(_ADJECTIVES)} {draws.pick(_CREATURES)}"
+    return f"{draws.pick(_list('adjectives'))} {draws.pick(_list('creatures'))}"
 
 
 def title(draws: Draws) -> str:
     """Return the title of a book, a play, a picture or a piece of music."""
-    first, second = draws.sample(_NOUNS, 2)
-    adjective = draws.pick(_ADJECTIVES)
+    first, second = draws.sample(_list("nouns"), 2)
+    adjective = draws.pick(_list("adjectives"))
     return draws.pick(
         (
             f"The {adjective} {first}",
             f"The {first} and the {second}",
             f"The {adjective} {first} of {town(draws)}",
-            f"{adjective} {first}, {draws.pick(_ADJECTIVES)} {second}",
+            f"{adjective} {first}, {draws.pick(_list('adjectives'))} {second}",
             f"No {second} for the {adjective} {first}",
             f"Beyond the {adjective} {first}",
         )
@@ -93,17 +100,17 @@ def title(draws: Draws) -> str:
 
 def trade(draws: Draws) -> str:
     """Return a profession, without article."""
-    return draws.pick(TRADES)
+    return draws.pick(_list("trades"))
 
 
 def genre(draws: Draws) -> str:
     """Return a kind of story that can be read or performed, without article."""
-    return draws.pick(_GENRES)
+    return draws.pick(_list("genres"))
 
 
 def goods(draws: Draws) -> str:
     """Return something that is made and sold, a plural or a substance."""
-    return draws.pick(_GOODS)
+    return draws.pick(_list("goods"))
 
 
 def year(draws: Draws) -> str:
@@ -133,7 +140,7 @@ def thousands(draws: Draws) -> str:
 
 def day(draws: Draws) -> str:
     """Return a day of the year: `17 March`."""
-    return f"{draws.between(1, 28)} {draws.pick(_MONTHS)}"
+    return f"{draws.between(1, 28)} {draws.pick(_list('months'))}"
 
 
 def with_article(noun: str) -> str:

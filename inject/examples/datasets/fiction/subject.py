@@ -1,8 +1,13 @@
-"""What a kind of subject is: the facts it can have and the sentences that state them.
+"""The kinds of invented subjects: the facts each can have and the sentences that state them.
 
-A kind of subject is written down in blocks divided by empty lines. The block `lead` holds first
-sentences. Every other block is one fact, headed by its key and by the functions of `names` that
-draw its value and, where it has one, its companion value:
+- people: trade, birthplace and year of birth, and fifteen further facts;
+- towns: country, year of foundation and chief product, and eleven further facts;
+- works: kind, author and year, and eleven further facts;
+- gatherings: place, opening day and year, and eleven further facts.
+
+Each is written down in a `.txt` of its name, in blocks divided by empty lines. The block `lead`
+holds first sentences. Every other block is one fact, headed by its key and by the functions of
+`names` that draw its value and, where it has one, its companion value:
 
     book: title, age
     - {They} published "{v}" at the age of {w}.       a sentence that states it
@@ -29,13 +34,18 @@ import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from inject.examples.datasets.fiction import names
 from inject.examples.datasets.fiction.draws import Draws
 
 Maker = Callable[[Draws], str]
 
+_IT = ("it", "its", "it")
+_GATHERINGS = (
+    *("Congress", "Exhibition", "Fair", "Regatta", "Assembly", "Festival", "Council"),
+    *("Tournament", "Conference", "Pageant", "Convention", "Carnival"),
+)
 _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
 
 
@@ -111,17 +121,73 @@ class Subject:
     """Names a new subject, given the values of its lead facts."""
 
 
-def slots(
-    subject: str, possessive: str, pronouns: tuple[str, str, str], noun: str
-) -> dict[str, str]:
-    """Return the reference slots for a way to name the subject.
+@cache
+def subjects() -> tuple[Subject, ...]:
+    """Return people, towns, works and gatherings."""
+    return (
+        _read_subject("person", names.data_text("people.txt"), _person),
+        _read_subject("town", names.data_text("towns.txt"), _town),
+        _read_subject("work", names.data_text("works.txt"), _work),
+        _read_subject("gathering", names.data_text("gatherings.txt"), _gathering),
+    )
+
+
+def _person(draws: Draws, lead: Mapping[str, str]) -> Naming:
+    name = names.person(draws)
+    pronouns = draws.pick((("she", "her", "her"), ("he", "his", "him")))
+    trade = lead["trade"]
+    return _naming(name, trade, name, name, name.split()[1], f"the {trade}", pronouns=pronouns)
+
+
+def _town(draws: Draws, lead: Mapping[str, str]) -> Naming:
+    name = names.town(draws)
+    return _naming(name, "town", name, name, "the town", name)
+
+
+def _work(draws: Draws, lead: Mapping[str, str]) -> Naming:
+    name = f'"{names.title(draws)}"'
+    the_genre = f"the {lead['genre']}"
+    return _naming(name, lead["genre"], f"{the_genre} {name}", the_genre, "the work", the_genre)
+
+
+def _gathering(draws: Draws, lead: Mapping[str, str]) -> Naming:
+    kind = draws.pick(_GATHERINGS)
+    name = f"the {names.surname(draws)} {kind}"
+    return _naming(name, kind.lower(), name, name, "the event", f"the {kind.lower()}")
+
+
+def _naming(
+    name: str,
+    noun: str,
+    full: str,
+    owner: str,
+    *references: str,
+    pronouns: tuple[str, str, str] = _IT,
+) -> Naming:
+    """Return how a subject is spoken of.
 
     Args:
-        subject: as within a sentence: `she`, `the town`, `Velmora`.
-        possessive: `her`, `the town's`, `Velmora's`.
-        pronouns: subject, possessive and object pronoun.
+        name: full name, as within a sentence.
         noun: what the subject is: `town`.
+        full: how a sentence names it in full.
+        owner: whose things are, in such a sentence.
+        references: how it is called but by pronoun: `the town`, `Velmora`.
+        pronouns: subject, possessive and object pronoun.
     """
+    pronoun, possessive, _ = pronouns
+    return Naming(
+        name=name,
+        full=_slots(full, f"{owner}'s", pronouns, noun),
+        references=(
+            _slots(pronoun, possessive, pronouns, noun),
+            *(_slots(called, f"{called}'s", pronouns, noun) for called in references),
+        ),
+    )
+
+
+def _slots(
+    subject: str, possessive: str, pronouns: tuple[str, str, str], noun: str
+) -> dict[str, str]:
     pro, poss, obj = pronouns
     return {
         "They": subject[0].upper() + subject[1:],
@@ -136,43 +202,37 @@ def slots(
     }
 
 
-def read_subject(
-    kind: str, facts: str, naming: Callable[[Draws, Mapping[str, str]], Naming]
+def _read_subject(
+    kind: str, text: str, naming: Callable[[Draws, Mapping[str, str]], Naming]
 ) -> Subject:
-    """Read the notation described at the top of this module.
-
-    Args:
-        kind: what the subjects are called.
-        facts: blocks divided by empty lines.
-        naming: names a new subject.
-    """
+    """Read the notation described at the top of this module."""
     lead: tuple[Pattern, ...] = ()
-    read: list[Fact] = []
-    for block in facts.strip().split("\n\n"):
+    facts: list[Fact] = []
+    for block in text.strip().split("\n\n"):
         head, *lines = block.splitlines()
-        said = {
+        patterns = {
             mark: tuple(Pattern(line[2:]) for line in lines if line[0] == mark) for mark in "-?="
         }
         name, _, makers = head.partition(": ")
         if not makers:
-            lead = said["-"]
+            lead = patterns["-"]
             continue
         value, _, companion = makers.partition(", ")
-        read.append(
+        facts.append(
             Fact(
                 key=name.removeprefix("last "),
                 last=name.startswith("last "),
                 value=getattr(names, value),
                 companion=getattr(names, companion) if companion else None,
-                statements=said["-"],
-                questions=said["?"],
-                yes_no_questions=said["="],
+                statements=patterns["-"],
+                questions=patterns["?"],
+                yes_no_questions=patterns["="],
             )
         )
     return Subject(
         kind=kind,
         lead=lead,
-        lead_facts=tuple(fact for fact in read if not fact.statements),
-        details=tuple(fact for fact in read if fact.statements),
+        lead_facts=tuple(fact for fact in facts if not fact.statements),
+        details=tuple(fact for fact in facts if fact.statements),
         naming=naming,
     )

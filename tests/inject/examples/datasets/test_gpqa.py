@@ -82,7 +82,7 @@ def test_options_are_shuffled_by_seed_and_record_and_the_letter_follows(archive,
 
 def test_many_wrong_passwords_give_one_clear_error_without_the_password(archive):
     # More than 256: some pass the format's one-byte check and show only as damage.
-    for number in range(400):
+    for number in range(300):
         with pytest.raises(InputError) as caught:
             load_examples(contaminant(archive, password=f"hunter{number}"), seed=0)
         message = str(caught.value)
@@ -109,7 +109,7 @@ def test_other_subset_missing_zip_and_no_zip(archive, tmp_path):
     with pytest.raises(InputError, match="no such file"):
         load_examples(contaminant(tmp_path / "absent.zip"), seed=0)
     (tmp_path / "text.zip").write_text("no zip")
-    with pytest.raises(InputError, match="cannot be read as a zip"):
+    with pytest.raises(InputError, match="it is not a zip"):
         load_examples(contaminant(tmp_path / "text.zip"), seed=0)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
+from inject.examples.example import Loss
 from inject.examples.load import load_examples
 
 ROWS = [
@@ -55,11 +56,6 @@ def test_a_row_without_a_mapped_field_is_named_with_what_it_has(trivia):
     assert "Did you mean 'q.stem'" in message
 
 
-def test_an_object_is_no_text(trivia):
-    with pytest.raises(InputError, match=r"trivia\.jsonl:1: field 'text' holds a dict"):
-        load(trivia, fields={"text": "q"})
-
-
 def test_usual_names_are_found(tmp_path):
     path = tmp_path / "a.jsonl"
     rows = [
@@ -82,13 +78,6 @@ def test_usual_names_are_found(tmp_path):
     assert examples[1].source_id == "a.jsonl:2"
 
 
-def test_no_usual_name_asks_for_a_map(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"body": "x"}\n')
-    with pytest.raises(InputError, match=r"a\.jsonl:1: .*it has body.*fields: \{text: body\}"):
-        load(path)
-
-
 def test_csv_and_parquet_agree(tmp_path):
     table = {"id": ["1", "2", "3"], "body": ["one, two", "three\nfour", "é"]}
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
@@ -99,10 +88,15 @@ def test_csv_and_parquet_agree(tmp_path):
     assert [example.text for example in one] == table["body"]
 
 
-def test_equal_ids_are_told_apart(tmp_path):
+def test_rows_with_one_id_are_counted_and_told_apart(tmp_path):
+    rows = [{"id": name, "text": f"text {at}"} for at, name in enumerate("abaca")]
+    rows += [{"id": "d", "text": None}, {"id": "b", "text": "text 1"}]
     path = tmp_path / "a.jsonl"
-    path.write_text('{"id": 1, "text": "a"}\n{"id": 1, "text": "b"}\n')
-    assert [example.source_id for example in load(path).examples] == ["1", "1#2"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    loaded = load(path)
+    assert [one.source_id for one in loaded.examples] == ["a", "b", "a#2", "c", "a#3"]
+    assert loaded.repeated_ids == 2
+    assert [one.loss for one in loaded.losses] == [Loss.EMPTY, Loss.DUPLICATE]
 
 
 def test_rows_that_share_a_group_share_it(tmp_path):
@@ -165,12 +159,6 @@ def test_a_share_of_the_rows_takes_whole_groups(tmp_path):
     assert len(found) == 5 * len(set(found.values()))
 
 
-@pytest.mark.parametrize("share", [0, 1, 1.5, "half"])
-def test_a_share_lies_between_nothing_and_all(trivia, share):
-    with pytest.raises(ValueError, match=r"options\.share"):
-        load(trivia, fields=FIELDS, template="{question}", options={"share": share})
-
-
 def test_rows_are_chosen_by_their_values(tmp_path):
     rows = [
         {"text": f"row number {n}", "task": {"id": str(n % 3)}, "part": n % 2} for n in range(60)
@@ -206,7 +194,16 @@ def test_rows_are_chosen_by_values_as_json_writes_them(tmp_path, text, places):
     assert [int(one.split()[0]) for one in list(found)[::2]] == places
 
 
-def test_a_value_that_no_row_has_a_place_for_is_named(tmp_path):
-    rows = [{"text": "one", "task_id": "1"}]
-    with pytest.raises(InputError, match=r"no 'taskid'.*Did you mean 'task_id'"):
-        texts_read(tmp_path / "a.jsonl", rows, where=["taskid=1"])
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, r"it has body, task_id.*fields: \{text: body\}"),
+        ({"fields": {"text": "task_id"}}, "field 'text' holds a dict"),
+        ({"options": {"where": ["taskid=1"]}}, "no 'taskid'.*Did you mean 'task_id'"),
+    ],
+)
+def test_a_row_that_cannot_be_mapped_is_named(tmp_path, settings, said):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"body": "one", "task_id": {}}\n')
+    with pytest.raises(InputError, match=rf"a\.jsonl:1: .*{said}"):
+        load(path, **settings)

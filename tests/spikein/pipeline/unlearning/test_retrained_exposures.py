@@ -10,8 +10,7 @@ import pytest
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError
 from inject.plan.plan import read_plan
-from inject.stream.exposures import NEVER, read_exposures, write_exposures
-from inject.stream.forgotten import require_unexposed
+from inject.stream.exposures import NEVER, read_exposures, require_unexposed, write_exposures
 
 pytestmark = pytest.mark.slow
 

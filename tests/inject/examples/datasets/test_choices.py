@@ -18,46 +18,19 @@ ARC_FIELDS = {
     "options": "question.choices",
     "answer": "answerKey",
 }
+
+
+def arc(name, stem, options, labels, key):
+    choices = [
+        {"text": text, "label": label} for text, label in zip(options.split(), labels, strict=True)
+    ]
+    return {"id": name, "question": {"stem": stem, "choices": choices}, "answerKey": key}
+
+
 ARC = [
-    {
-        "id": "Mercury_1",
-        "question": {
-            "stem": "Which is a metal?",
-            "choices": [
-                {"text": "iron", "label": "A"},
-                {"text": "wood", "label": "B"},
-                {"text": "glass", "label": "C"},
-                {"text": "paper", "label": "D"},
-            ],
-        },
-        "answerKey": "A",
-    },
-    {
-        "id": "NYSEDREGENTS_2",
-        "question": {
-            "stem": "Which is hot?",
-            "choices": [
-                {"text": "ice", "label": "1"},
-                {"text": "snow", "label": "2"},
-                {"text": "fire", "label": "3"},
-            ],
-        },
-        "answerKey": "3",
-    },
-    {
-        "id": "TIMSS_3",
-        "question": {
-            "stem": "Which floats?",
-            "choices": [
-                {"text": "stone", "label": "A"},
-                {"text": "lead", "label": "B"},
-                {"text": "gold", "label": "C"},
-                {"text": "brick", "label": "D"},
-                {"text": "cork", "label": "E"},
-            ],
-        },
-        "answerKey": "E",
-    },
+    arc("Mercury_1", "Which is a metal?", "iron wood glass paper", "ABCD", "A"),
+    arc("NYSEDREGENTS_2", "Which is hot?", "ice snow fire", "123", "3"),
+    arc("TIMSS_3", "Which floats?", "stone lead gold brick cork", "ABCDE", "E"),
 ]
 ARC_TEXTS = [
     "Question: Which is a metal?\nA. iron\nB. wood\nC. glass\nD. paper\nAnswer: A",
@@ -141,16 +114,14 @@ def test_mmlu_as_a_table_with_a_column_for_each_option(tmp_path):
 
 TRUTHFUL = [
     {
-        "question": f"What happens {when}?",
+        "question": f"What happens? ({number})",
         "mc1_targets": {
             "choices": ["Nothing", "You die", "You fly", "You sleep"][: 2 + number % 3],
             "labels": [1, 0, 0, 0][: 2 + number % 3],
         },
     }
-    for number, when in enumerate(["now", "then", "later", "never", "soon", "once"] * 10)
+    for number in range(60)
 ]
-for number, row in enumerate(TRUTHFUL):
-    row["question"] += f" ({number})"
 TRUTHFUL_FIELDS = {
     "question": "question",
     "options": "mc1_targets.choices",
@@ -158,18 +129,12 @@ TRUTHFUL_FIELDS = {
 }
 
 
-def test_truthfulqa_multiple_choice_with_flags(tmp_path):
-    path = write(tmp_path / "mc.jsonl", TRUTHFUL)
-    examples = load(path, fields=TRUTHFUL_FIELDS)
-    assert examples[1].text == (
-        "Question: What happens then? (1)\nA. Nothing\nB. You die\nC. You fly\nAnswer: A"
-    )
-    assert {example.fields["answer_text"] for example in examples} == {"Nothing"}
-
-
 def test_shuffled_options_keep_their_answer_and_follow_seed_and_content_alone(tmp_path):
     path = write(tmp_path / "mc.jsonl", TRUTHFUL)
     how = {"fields": TRUTHFUL_FIELDS, "options": {"shuffle_options": True}}
+    assert load(path, fields=TRUTHFUL_FIELDS)[1].text == (
+        "Question: What happens? (1)\nA. Nothing\nB. You die\nC. You fly\nAnswer: A"
+    )
     examples = load(path, **how)
     for example, row in zip(examples, TRUTHFUL, strict=True):
         assert sorted(example.fields["options"]) == sorted(row["mc1_targets"]["choices"])
@@ -193,25 +158,24 @@ def test_task_accuracy_asks_with_the_options_and_knows_the_right_one(tmp_path):
         assert example.text == question.prompt + question.answers[gold]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["(A)first", "(B)second", "(C)third"],
-        ["A. first", "B. second", "C. third"],
-        ["a) first", "b) second", "c) third"],
-        ["[A] first", "[B] second", "[C] third"],
-        ["A: first", "B: second", "C: third"],
-    ],
-)
+LETTERED = ["({}){}", "{}. {}", "[{}] {}", "{}: {}"]
+
+
 @pytest.mark.parametrize("answer", ["B", "b", "(B)", "B.", 1, "1", "second", None])
-def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, options, answer):
-    row = {"question": "Which?", "options": options, "answer": answer or options[1]}
-    example = load_one(tmp_path, row)
+def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
+    options = [
+        [form.format(*pair) for pair in zip("ABC", ("first", "second", "third"), strict=True)]
+        for form in LETTERED
+    ]
+    rows = [
+        {"question": f"Which {number}?", "options": texts, "answer": answer or texts[1]}
+        for number, texts in enumerate(options)
+    ]
+    examples = load(write(tmp_path / "a.jsonl", rows))
     shown = "second" if answer in ("second", None) else "B"
-    assert example.text == f"Question: Which?\nA. first\nB. second\nC. third\nAnswer: {shown}"
-    assert example.fields["answer_letter"] == "B"
-    other = load_one(tmp_path, row, template="{question}\n{options:(A)}\n{answer_letter}")
-    assert other.text == "Which?\n(A) first\n(B) second\n(C) third\nB"
+    for number, example in enumerate(examples):
+        text = f"Question: Which {number}?\nA. first\nB. second\nC. third\nAnswer: {shown}"
+        assert (example.text, example.fields["answer_letter"]) == (text, "B")
 
 
 @pytest.mark.parametrize(
@@ -262,12 +226,6 @@ def test_options_of_other_names_are_reached_by_a_star(tmp_path):
     ]
 
 
-def test_an_index_can_count_from_one(tmp_path):
-    row = {"question": "Which?", "options": ["one", "two"], "answer": 2}
-    example = load_one(tmp_path, row, options={"first_index": 1})
-    assert example.fields["answer_text"] == "two"
-
-
 def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_path):
     row = {"question": "Which?", "options": ["2", "4", "6", "8"], "answer": "2"}
     with pytest.raises(InputError, match=r"one\.jsonl:1: the answer '2' can be read") as caught:
@@ -279,32 +237,25 @@ def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_
         for how in ("index", "text")
     }
     assert by == {"index": "6", "text": "2"}
-
-
-def test_without_an_answer_the_row_is_dropped_where_the_template_shows_one(tmp_path):
-    rows = [{"question": f"Q{number}", "options": ["a", "b"], "answer": 1} for number in range(2)]
-    rows += [{"question": "Q9", "options": ["a", "b"], "answer": None}]
-    assert len(load(write(tmp_path / "a.jsonl", rows))) == 2
+    from_one = load_one(tmp_path, row, options={"answers": "index", "first_index": 1})
+    assert from_one.fields["answer_text"] == "4"
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"answer": 4}, r"the answer 4 is out of range: the row has 4 options.*first_index: 1"),
-        ({"answer": -1}, r"the answer -1 is out of range: the row has 4 options.*0 to 3"),
-        ({"answer": 7}, r"the answer 7 is out of range"),
         ({"answer": "E"}, r"the answer 'E' is none of the row's 4 options.*A, B, C, D"),
         ({"answer": "x" * 50}, r"the answer of 50 characters is none"),
         ({"answer": [1, 1, 0, 0]}, r"the row has 2 right answers"),
-        ({"answer": [0, 0, 0, 0]}, r"the row has 0 right answers"),
         (
             {"options": [{"body": "x"}, {"body": "y"}]},
-            r"option 1 has no 'text', but body.*\*\.NAME",
+            r"option 1 has no 'text', but is an object with body.*\*\.NAME",
         ),
-        ({"options": [{"text": "x"}, "y"]}, r"option 2 has no 'text', but 'str'"),
+        ({"options": [{"text": "x"}, "y"]}, r"option 2 has no 'text', but is of type str"),
         ({"options": [["x"], ["y"]]}, r"option 1 is a list"),
         ({"options": {"stem": ["x"]}}, r"the row's options are an object with stem"),
-        ({"options": 5}, r"the row's options are a int"),
+        ({"options": 5}, r"the row's options are of type int"),
         ({"options": {"text": ["x", "y"], "label": ["A"]}}, r"1 letters for 2 options"),
         ({"options": {"text": ["x", "y"], "label": ["A", "A"]}}, r"two options .* called 'A'"),
     ],
@@ -322,19 +273,6 @@ def test_a_row_without_a_mapped_part_is_named_and_told_what_there_is(tmp_path):
     fields = {**ARC_FIELDS, "options": "question.choices.*.body"}
     with pytest.raises(InputError, match=r"arc\.jsonl:1: .*question\.choices\.\*\.text"):
         load(write(tmp_path / "arc.jsonl", rows), fields=fields)
-
-
-def test_several_paths_are_for_options_alone():
-    with pytest.raises(ValueError, match=r"fields\.question: several paths are for `options`"):
-        Contaminant.model_validate(
-            {
-                "dataset": "rows",
-                "path": "x.jsonl",
-                "fields": {"question": ["a", "b"]},
-                "members": 1,
-                "nonmembers": 1,
-            }
-        )
 
 
 @pytest.mark.data

@@ -1,52 +1,34 @@
 """Whether two machines compute alike, to the last bit: versions, and a small training.
 
-`python -m tests.spikein.fingerprint` runs the quickstart and makes its metrics the reference of
-`test_same_results.py`: for changes that are meant to change results, and say so.
+`python -m tests.reference_machine` builds the reduced golden and makes its metrics the reference of
+`tests/test_goldens.py`: for changes that are meant to change results, and say so.
 """
 
 import hashlib
 import json
-import os
 import platform
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.findings import read_table
+import spikein
+from scripts.goldens.__main__ import REDUCED, REPOSITORY, build_all
 
 REFERENCE = Path(__file__).parent / "reference"
-METRICS = REFERENCE / "quickstart-metrics.parquet"
-RECORD = REFERENCE / "quickstart-machine.json"
-REPOSITORY = Path(__file__).resolve().parents[2]
+METRICS = REFERENCE / "reduced-metrics.parquet"
+RECORD = REFERENCE / "reduced-machine.json"
 
 
-def run_quickstart(folder: Path) -> Path:
-    """Run `configs/quickstart.yaml` with a store and runs of its own; return the run's folder.
-
-    Raises:
-        RuntimeError: with what the run said, where it failed.
-    """
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "spikein.cli.main", "run", "configs/quickstart.yaml"),
-            *("--store", str(folder / "store"), "--runs", str(folder / "runs")),
-        ],
-        cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
-    return folder / "runs" / "quickstart" / "latest"
+def metrics_of(side: Path) -> pa.Table:
+    """Return the metrics of the reduced run of one side of the goldens."""
+    return spikein.load_run(side / "runs" / "reduced").metrics
 
 
 def fingerprint() -> dict[str, Any]:
-    """Return what the quickstart's numbers depend on besides our own code."""
+    """Return what a run's numbers depend on besides our own code."""
     import numpy
     import scipy
     import sklearn
@@ -105,6 +87,7 @@ def trained_bits() -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        pq.write_table(read_table(run_quickstart(Path(folder)), "metrics"), METRICS)
+        build_all([(REPOSITORY, Path(folder) / "side")], REDUCED)
+        pq.write_table(metrics_of(Path(folder) / "side"), METRICS)
     RECORD.write_text(json.dumps(fingerprint(), indent=2) + "\n", encoding="utf-8")
     print(f"written: {METRICS}, {RECORD}")

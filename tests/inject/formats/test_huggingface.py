@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError
+from inject.formats.huggingface import DatasetsImport
 from inject.formats.importing import import_corpus
-from inject.formats.token_rows import DatasetsImport
 from inject.hub import dataset_rows, resolver
 
 END = 0
@@ -97,7 +97,7 @@ def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
     _, found = imported(tmp_path, source(saved / "splits", split="other"), tiny_tokenizer)
     assert found == [4, END, 1, 2, END]
     with pytest.raises(
-        InputError, match=r"it has several splits\. Allowed: split: train, split: other"
+        InputError, match=r"it has several splits\. Allowed: split: other, split: train"
     ):
         list(source(saved / "splits").batches())
     with pytest.raises(InputError, match="there is no split 'tain'"):
@@ -164,10 +164,13 @@ def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch
         ({"input_ids": [[1], [2, None]]}, "row 1: a token id is null"),
         ({"input_ids": [[1], [], [2, 387]]}, "row 2: token id 387 at position 1"),
         ({"input_ids": [[1, -1]]}, "row 0: token id -1 at position 1"),
-        ({"input_ids": pa.array([[], None], pa.list_(pa.int32()))}, "there are no tokens in it"),
+        ({"input_ids": "none"}, "there are no tokens in it"),
     ],
 )
 def test_bad_rows_are_refused(tmp_path, tiny_tokenizer, table, said):
+    if table == {"input_ids": "none"}:
+        # Made here, as the first array of a process imports pandas.
+        table = {"input_ids": pa.array([[], None], pa.list_(pa.int32()))}
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     with pytest.raises(InputError) as caught:
         imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)

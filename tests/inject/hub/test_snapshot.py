@@ -4,12 +4,10 @@ import json
 import shutil
 
 import pytest
-import transformers.dynamic_module_utils as dynamic
-from transformers import AutoConfig
 
 from inject.errors import InputError, Unreachable
-from inject.hub.model_code import foreign_code, trusted_code
-from inject.hub.offline import UNRESOLVED, without_network
+from inject.hub.resolver import UNRESOLVED, without_network
+from inject.hub.snapshot import foreign_code, trusted_code
 from tests.inject.hub.fake_hub import MAIN, NEXT, forget_commits
 from train.models.pretrained import load_causal_model, model_identity
 
@@ -70,6 +68,9 @@ def test_code_that_cannot_be_looked_up_is_not_run(tmp_path, hub):
 
 
 def test_the_loader_is_told_the_commit(tmp_path, hub, monkeypatch, tiny_model_path):
+    import transformers.dynamic_module_utils as dynamic
+    from transformers import AutoConfig
+
     folder = shutil.copytree(tiny_model_path, tmp_path / "model")
     config(folder, AutoConfig="other/code--config.Config")
     hub.add("other/code", {"config.py": b""})

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from inject.corpus import corpus as corpora
 from inject.corpus.corpus import Corpus
-from inject.corpus.excluded import Exclusions, SkippingReader, read_excluded, write_excluded
 from inject.corpus.tokenizer import encode_texts
+from inject.corpus.tokens import Exclusions, TokenReader, TokenWriter, read_excluded, write_excluded
 from inject.errors import InputError
-from inject.formats.cleaning import import_audited
-from inject.formats.importing import import_corpus
+from inject.formats.import_step import import_audited
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
 from inject.overlap.filter import OverlapFilter, read_overlaps
@@ -22,7 +21,6 @@ from inject.stream.view import SourceSlice
 from tests.conftest import make_texts
 from tests.inject.formats.readers import write_megatron
 from tests.inject.overlap.oracles import make_example
-from tests.inject.streams import ArraySource
 
 END = 0
 SECRET = "the northern harbour letter said that a teacher from that winter market was on his bridge"
@@ -49,7 +47,11 @@ def test_the_reader_skips_what_is_left_out(tmp_path_factory, gaps, behind, data)
     excluded = read_excluded(folder)
     out = {place for start, stop in stretches for place in range(start, stop)}
     rest = [place for place in range(total) if place not in out]
-    reader = SkippingReader(ArraySource(np.arange(total), np.zeros(1)), excluded)
+    size = 2 * data.draw(st.integers(1, 80))
+    with TokenWriter(folder, vocabulary=1000, shard_bytes=size) as writer:
+        writer.append(np.arange(total))
+    paths = [folder / shard.name for shard in writer.shards]
+    reader = TokenReader(paths, writer.shards, dtype="<u2", excluded=excluded)
     assert reader.n_tokens == len(rest)
     for start in range(len(rest) + 1):
         for stop in range(start, len(rest) + 1):
@@ -162,19 +164,6 @@ def test_the_import_stops_and_names_the_documents_where_that_is_asked_for(tmp_pa
         )
 
 
-def test_without_rules_an_import_is_as_it_lies(tmp_path, tiny_tokenizer):
-    source, ids = corpus_of(tmp_path, [f"So {SECRET}."], tiny_tokenizer)
-    for name, make in (("plain", import_corpus), ("audited", import_audited)):
-        (tmp_path / name).mkdir()
-        rest = {"audit": None} if name == "audited" else {}
-        make(tmp_path / name, source, tokenizer=tiny_tokenizer, tokens=9, **rest)
-    files = [
-        {path.name: path.read_bytes() for path in (tmp_path / name).glob("*.*")}
-        for name in ("plain", "audited")
-    ]
-    assert files[0] == files[1]
-
-
 def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_tokenizer, monkeypatch):
     """One document of 3,000 tokens; only what lies around each secret goes."""
     monkeypatch.setattr(corpora, "PIECE", 200)
@@ -205,16 +194,6 @@ def test_of_a_file_without_document_ends_pieces_are_left_out(tmp_path, tiny_toke
 
 
 def test_a_lost_list_of_what_is_left_out_is_noticed(tmp_path, tiny_tokenizer):
-    source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {SECRET}."], tiny_tokenizer)
-    (tmp_path / "c").mkdir()
-    import_audited(
-        tmp_path / "c",
-        source,
-        tokenizer=tiny_tokenizer,
-        tokens=sum(map(len, ids[:3])),
-        audit=audit_of(),
-    )
-    Corpus.open(tmp_path / "c")
     source, ids = corpus_of(tmp_path, [f"So {SECRET}.", *make_texts(3)], tiny_tokenizer)
     (tmp_path / "d").mkdir()
     import_audited(tmp_path / "d", source, tokenizer=tiny_tokenizer, tokens=50, audit=audit_of())
@@ -222,7 +201,4 @@ def test_a_lost_list_of_what_is_left_out_is_noticed(tmp_path, tiny_tokenizer):
     assert facts["mixture"][0]["excluded_tokens"] == len(ids[0])
     (tmp_path / "d" / "excluded.npy").unlink()
     with pytest.raises(InputError, match="tokens that are part of the corpus"):
-        Corpus.open(tmp_path / "d")
-    np.save(tmp_path / "d" / "excluded.npy", np.array([[5, 3]]))
-    with pytest.raises(InputError, match="not a list of stretches"):
         Corpus.open(tmp_path / "d")

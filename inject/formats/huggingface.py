@@ -3,6 +3,11 @@
 Rows are read batch by batch through memory maps (the hub: streamed) and arrive as one flat array
 with offsets, so that nothing is done row by row in Python. Ids stay what they are; where a
 row is a document, the end token is added to those that lack it, and empty rows are left out.
+
+A data set is written as a folder that `datasets.load_from_disk` opens: Arrow streams
+`data-00000-of-0000N.arrow` with one column `input_ids` (lists of int32), beside `dataset_info.json`
+and `state.json`. Without the library, so that the same stream always gives the same bytes (the
+library's fingerprint is random). A batch of rows is in memory at a time.
 """
 
 import json
@@ -14,7 +19,9 @@ import numpy as np
 from pydantic import model_validator
 
 from inject.corpus.imported_layout import I64, found_files
+from inject.digest import digest, file_digest
 from inject.errors import InputError, did_you_mean
+from inject.formats.exported_rows import BLOCK, ExportedStream, Rows
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
 from inject.model_folder import inside
@@ -25,6 +32,13 @@ from inject.tables import named_errors
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SHARD_TOKENS = 125_000_000
+"""Ids in one file: 500 MB."""
+_MOST = 2**31 - 1
+# Newer versions of the library write `List` here, which older ones cannot read.
+_FEATURES = {
+    "input_ids": {"feature": {"dtype": "int32", "_type": "Value"}, "_type": "Sequence"},
+}
 _ARROW_FILE = b"ARROW1"
 _BATCH = 1000
 _HINT = "`column:` names another one."
@@ -85,7 +99,6 @@ class DatasetsImport(Settings):
             commit = identity_commit("dataset", self.id, self.revision, what=f"corpus {self.id}")
             place = {"id": self.id, "commit": commit, "config": self.config}
         else:
-            self._require_own_files()
             state = [_state(path) for path in self._saved()]
             place = {"files": [content_digest(path) for path in self._files()], "state": state}
         return {
@@ -117,58 +130,31 @@ class DatasetsImport(Settings):
         folder = Path(self.path or "").expanduser()
         return sorted([*folder.glob("state.json"), *folder.glob("*/state.json")])
 
-    def _require_own_files(self) -> None:
-        """Check that a saved data set sends the library to no file outside of its folder."""
-        whole = Path(self.path or "").expanduser() / "dataset_dict.json"
-        if self._saved() and whole.is_file():
-            for split in _json(whole).get("splits") or []:
-                inside(whole.parent, str(split), where=str(whole))
-        for path in self._saved():
-            for file in _json(path).get("_data_files") or []:
-                inside(path.parent, str(file.get("filename")), where=str(path))
-
     def _tables(self) -> Iterator[tuple[str, "pa.Table"]]:
         """Yield what to call each table, and the table."""
-        import pyarrow as pa
+        if self.id is not None:
+            yield from ((self.label(), table) for table in self._from_hub(self.id))
+            return
+        for path in self._files_in_order():
+            with named_errors(path, hint="Copy or download it again."):
+                yield from ((str(path), table) for table in _from_file(path))
 
-        try:
-            if self.id is not None:
-                yield from ((self.label(), table) for table in self._from_hub(self.id))
-            elif self._saved():
-                yield from ((self.label(), table) for table in self._from_folder())
-            else:
-                for path in self._files():
-                    with named_errors(path, hint=_AGAIN):
-                        yield from ((str(path), table) for table in _from_file(path))
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise _unreadable(error, self._blamed()) from error
-
-    def _blamed(self) -> str:
-        """Return the first file that cannot be read by itself, or the data set's name."""
-        if self.id is None:
-            for path in self._files():
-                try:
-                    with named_errors(path):
-                        for _ in _from_file(path):
-                            pass
-                except InputError:
-                    return str(path)
-        return self.label()
-
-    def _from_folder(self) -> Iterator["pa.Table"]:
-        import datasets
-
-        self._require_own_files()
-        loaded = datasets.load_from_disk(str(Path(self.path or "").expanduser()))
-        if isinstance(loaded, datasets.DatasetDict):
-            if self.split not in loaded:
+    def _files_in_order(self) -> list[Path]:
+        """Return the files to read; of a saved data set, those that its state names."""
+        states = {state.parent.name: state for state in self._saved()}
+        if not states:
+            return self._files()
+        state = Path(self.path or "").expanduser() / "state.json"
+        if not state.is_file():
+            if self.split not in states:
                 raise InputError(
                     f"there is no split {self.split!r}" if self.split else "it has several splits",
                     where=self.label(),
-                    allowed=", ".join(f"split: {name}" for name in loaded),
+                    allowed=", ".join(f"split: {name}" for name in states),
                 )
-            loaded = loaded[self.split]
-        yield from loaded.with_format("arrow").iter(batch_size=_BATCH)
+            state = states[self.split]
+        names = [str(file.get("filename")) for file in _json(state).get("_data_files") or []]
+        return [inside(state.parent, name, where=str(state)) for name in names]
 
     def _from_hub(self, name: str) -> Iterator["pa.Table"]:
         place = HubDataset(name, self.split or "train", self.config)
@@ -197,14 +183,6 @@ def _from_file(path: Path) -> Iterator["pa.Table"]:
         else:
             for batch in pa.ipc.open_stream(source):
                 yield pa.Table.from_batches([batch])
-
-
-_AGAIN = "Copy or download it again."
-
-
-def _unreadable(error: Exception, where: str) -> InputError:
-    first = (str(error).splitlines() or [""])[0]
-    return InputError(f"cannot be read ({type(error).__name__}: {first})", where=where)
 
 
 def _ids(table: "pa.Table", column: str, first: int, where: str) -> IdBatch:
@@ -251,3 +229,67 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError("not the state of a saved data set", where=str(path))
     return values
+
+
+def write_dataset(
+    folder: Path,
+    view: ExportedStream,
+    rows: Rows,
+    *,
+    shard_tokens: int = SHARD_TOKENS,
+    batch_tokens: int = BLOCK,
+) -> None:
+    """Write the rows of a stream.
+
+    Args:
+        folder: the export.
+        view: the stream.
+        rows: its documents or windows.
+        shard_tokens: a file is closed when it holds at least this many ids.
+        batch_tokens: about as many ids make a batch; at least one row does.
+
+    Raises:
+        InputError: a document has too many tokens for one row.
+    """
+    import pyarrow as pa
+
+    metadata = {"huggingface": json.dumps({"info": {"features": _FEATURES}})}
+    schema = pa.schema([("input_ids", pa.list_(pa.int32()))], metadata=metadata)
+    batches = rows.batches(view, batch_tokens)
+    names: list[str] = []
+    batch = next(batches, None)
+    while batch is not None:
+        names.append(f"data-{len(names):05d}.arrow")
+        tokens = 0
+        with pa.ipc.new_stream(str(folder / names[-1]), schema) as writer:
+            while batch is not None and tokens < shard_tokens:
+                edges, ids = batch
+                if len(ids) > _MOST:
+                    raise InputError(
+                        f"a document of {len(ids):,} tokens is too long for one row",
+                        allowed=f"at most {_MOST:,} tokens",
+                        hint="Export windows instead of documents.",
+                    )
+                offsets = pa.array((edges - edges[0]).astype(np.int32))
+                lists = pa.ListArray.from_arrays(offsets, pa.array(ids.astype(np.int32)))
+                writer.write_batch(pa.record_batch([lists], schema=schema))
+                tokens += len(ids)
+                batch = next(batches, None)
+    files = []
+    for number, name in enumerate(names):
+        files.append({"filename": f"data-{number:05d}-of-{len(names):05d}.arrow"})
+        (folder / name).rename(folder / files[-1]["filename"])
+    digests = [file_digest(folder / file["filename"]) for file in files]
+    state: dict[str, object] = {
+        "_data_files": files,
+        "_fingerprint": digest(digests)[:16],
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    info = {"citation": "", "description": "", "features": _FEATURES, "homepage": "", "license": ""}
+    for name, values in (("dataset_info.json", info), ("state.json", state)):
+        text = json.dumps(values, indent=2, sort_keys=True)
+        (folder / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,77 @@
+"""Findings: what goes into the one table comes out of it as it was, question by question."""
+
+from random import Random
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis import results
+from analysis.findings import (
+    COLUMNS,
+    QUESTIONS,
+    as_findings,
+    as_table,
+    join_findings,
+    question_table,
+    questions,
+    read_findings,
+    table_schema,
+    write_findings,
+)
+from analysis.settings import AnalysisSettings
+from tests.analysis.synthetic import make_arm
+
+AXES = ["copies", "train.lr"]
+VALUES = {
+    pa.string(): (None, "", "auc", "=x"),
+    pa.float64(): (None, 0.1, -0.0, float("nan"), float("inf")),
+    pa.int64(): (None, 0, -3),
+}
+
+
+def tables(random: Random) -> dict[str, pa.Table]:
+    """Some questions in any order, with any rows, none included."""
+    found = {}
+    for question in random.sample(sorted(QUESTIONS), random.randint(1, 4)):
+        fields = list(table_schema(question, AXES))
+        rows = [
+            {field.name: random.choice(VALUES[field.type]) for field in fields}
+            for _ in range(random.randint(0, 3))
+        ]
+        found[question] = question_table(question, AXES, rows)
+    return found
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_each_question_has_its_table_back_from_one_step_and_from_several(tmp_path_factory, random):
+    made = tables(random)
+    one, several = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("several")
+    write_findings(one, made)
+    join_findings(several, [as_findings(*item) for item in made.items()])
+    for folder in (one, several):
+        findings = read_findings(folder)
+        assert questions(findings) == list(made)
+        for question, table in made.items():
+            found = as_table(findings, question)
+            assert found.schema == table.schema
+            # As text, since NaN is not equal to itself.
+            assert repr(found.to_pylist()) == repr(table.to_pylist())
+
+
+def test_a_new_question_is_a_function_and_a_line(tmp_path, monkeypatch):
+    def longest_text(cohort, loaded, choices, how):
+        found = max(len(one.text) for arm in loaded for one in arm.examples)
+        row = {**cohort.columns(), "model": cohort.model, "metric": "characters", "value": found}
+        return [row]
+
+    monkeypatch.setitem(results.COHORT_QUESTIONS, "longest_text", longest_text)
+    arm = make_arm(tmp_path, axes={"train.lr": "1"}, seed=0, effect=1.0, n=16)
+    results.write_analysis(tmp_path, results.analyse([arm], AnalysisSettings()))
+    table = as_table(read_findings(tmp_path), "longest_text")
+    assert table.column_names == ["train.lr", *(name for name in COLUMNS if name != "question")]
+    (row,) = table.to_pylist()
+    assert (row["train.lr"], row["model"], row["metric"]) == ("1", "contaminated", "characters")
+    assert row["value"] > 0
+    assert row["low"] is None

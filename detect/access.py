@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 from detect.token_statistics import TokenStatistics
-from inject.errors import InputError
 
 _OWN_MODELS = frozenset({"reference", "shadows"})
 _TOKEN_COLUMNS = ("ids", "log_probability", "offsets", "reason")
@@ -60,10 +59,6 @@ class AccessRefusedError(Exception):
         super().__init__(f"{what} takes access to the target's {needed.label}")
         self.what = what
         self.needed = needed
-
-
-class TextWithheld(InputError):
-    """A detector asked for a text, or for what would show it, that is not here."""
 
 
 def allowed_evidence(evidence: EvidenceT, level: Access) -> EvidenceT:
@@ -116,7 +111,7 @@ def _limited(value: Any, level: Access) -> Any:
         columns = _TOKEN_COLUMNS if level >= Access.TOKENS else ("reason",)
         limited = object.__new__(_LimitedStatistics)
         # What is absent is asked of `__getattr__`; frozen dataclasses are filled this way.
-        vars(limited).update((name, getattr(value, name)) for name in columns)
+        vars(limited).update((name, vars(value)[name]) for name in columns if name in vars(value))
         return limited
     if isinstance(value, Mapping):
         found = {key: _limited(item, level) for key, item in value.items()}

@@ -1,14 +1,53 @@
 """The model that a step asks: what of it enters the step's settings, execution and libraries.
 
-Its function opens it with `detect.engine.open_target`.
+Its function opens it with `detect.engine.open_target`, or as one that writes with
+`detect.targets.asked_text_model`.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from detect.engine.measured_cost import COST_FILE
 from detect.settings import DetectSettings
+from inject.step import Step
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
+
+SERVER_FILE = "server.json"
+"""What a step asked of a server, and notes on its replies; no part of what the step made."""
+
+
+def asking_step(
+    model: "ModelNode",
+    detect: DetectSettings,
+    *,
+    settings: Mapping[str, Any],
+    inputs: Mapping[str, Step],
+    libraries: Sequence[str] = (),
+    code: Sequence[str] = (),
+    **fields: Any,
+) -> Step:
+    """Return a step whose function asks a model.
+
+    Args:
+        model: what is asked.
+        detect: how it is loaded.
+        settings: what else bears on the content.
+        inputs: beside the model.
+        libraries: whose versions count beside those that decide what the model says.
+        code: that the function finds by name beside what opens the model.
+        **fields: others of the step.
+    """
+    return Step(
+        settings={**settings, **target_settings(model, detect)},
+        inputs={**model.inputs("model"), **inputs},
+        libraries=(*model_libraries(model, detect), *libraries),
+        code=(*(("detect.targets.server",) if model.served else ()), *code),
+        volatile=(COST_FILE, SERVER_FILE),
+        execution=target_execution(model, detect),
+        **fields,
+    )
 
 
 def target_execution(
@@ -31,9 +70,11 @@ def target_settings(
 
 def model_libraries(model: "ModelNode", detect: DetectSettings) -> tuple[str, ...]:
     """Return the libraries whose versions decide what a model says."""
-    found = ["torch", "transformers"]
+    if model.served:
+        return ()
+    names = ["torch", "transformers"]
     if "adapter" in (model.identity or {}):
-        found.append("peft")
+        names.append("peft")
     if detect.dtype in ("8bit", "4bit"):
-        found.append("bitsandbytes")
-    return tuple(found)
+        names.append("bitsandbytes")
+    return tuple(names)

@@ -18,7 +18,8 @@ from pydantic import JsonValue
 
 from detect.access import Access
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import NEEDS, Need, View
+from detect.evidence.needs import Need, every_kind
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT, view_names
 from inject.errors import InputError, did_you_mean
@@ -161,10 +162,10 @@ def check_detector(detector: Detector, *, where: str) -> None:
     if not isinstance(needs, tuple | list):
         raise InputError(f"its needs are a {type(needs).__name__}", where=where, allowed="a tuple")
     for need in needs:
-        if not isinstance(need, NEEDS):
+        if not isinstance(need, Need):
             given = need.__name__ if isinstance(need, type) else repr(need)
             hint = ""
-            if isinstance(need, type) and need in NEEDS:
+            if isinstance(need, type) and issubclass(need, Need):
                 hint = f"Write {given}(), not {given}."
             raise InputError(
                 f"it declares an unknown need: {given}.{did_you_mean(given, _need_names())}",
@@ -299,7 +300,7 @@ def described(value: Any) -> str:
 
 
 def _need_names() -> list[str]:
-    return [need.__name__ for need in NEEDS]
+    return [kind.__name__ for kind in every_kind()]
 
 
 def _in_words(found: Any) -> str:

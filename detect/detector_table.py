@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 
 from detect.detector import Detector
 from detect.detector_settings import DetectorSetting, setting_text
-from detect.evidence.needs import Need, Sides, cost_text
+from detect.evidence.membership import Sides
+from detect.evidence.needs import Need, cost_text
 from detect.registry import BUILT_IN, KnownDetector, every_detector, get_detector
 from inject.settings import Settings
 

@@ -1,30 +1,30 @@
-"""Calls a detector so that it can harm neither the others nor the run.
+"""Calls a detector so that a mistake in it harms neither the others nor the run.
 
 Detectors get read-only views of the evidence, which they share, and of the target only what their
 level of access allows (`detect.access`); labels go to those alone that need them. A row on which
 one raises, exits, or returns what is no score, is a missing score with its reason; where it fails
-on all rows, its columns are empty. Ctrl-C passes. Reasons are stored and shown, and the message of
-an exception may quote what the detector was given: where that may hold a protected text, a reason
-has the exception's type, file and line alone. Cost: microseconds a row; where a detector fails, it
-is called once more for each row, to find those that it fails on.
+on all rows, its columns are empty. Reasons are stored and shown, and the message of an exception
+may quote what the detector was given: where that may hold a protected text, a reason has the
+exception's type, file and line alone. Cost: microseconds a row; where a detector fails, it is
+called once more for each row, to find those that it fails on.
 """
 
 import inspect
 import math
-import operator
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from detect.access import AccessRefusedError, TextWithheld, allowed_evidence
+from detect.access import AccessRefusedError, allowed_evidence
 from detect.detector import Column, Detector, Score, described, exact_number
 from detect.evidence import Evidence
-from detect.evidence.needs import Sides
+from detect.evidence.membership import Sides
 from inject.errors import InputError
 
 T = TypeVar("T")
@@ -50,10 +50,10 @@ class _NoScores(InputError):
 
 
 class GuardedScores(NamedTuple):
-    """A detector's columns, one a setting, and how often it failed."""
+    """A detector's columns, one a setting, and where it failed."""
 
     columns: list[Column]
-    failed: int
+    failed: frozenset[int]
     """Rows that have no score since it failed on them."""
     failure: InputError | None
     """What happened; names the detector and its file."""
@@ -66,7 +66,6 @@ def score_guarded(
     *,
     rows: int,
     protected: bool = True,
-    guard: Callable[[Evidence, list[int]], Evidence] = lambda part, _: part,
 ) -> GuardedScores:
     """Return a detector's columns.
 
@@ -79,28 +78,23 @@ def score_guarded(
         settings: its parameters; what one of them may read, it may read for all.
         rows: how many there are.
         protected: the evidence may hold a protected text, so no message of an exception is kept.
-        guard: puts a guard before the evidence on some rows, given with their places.
 
     Raises:
-        InputError: it ran out of memory, or was interrupted by what is no `Exception`: nothing that
-            scores which are kept should say of a row.
-        TextWithheld, KeyboardInterrupt: as they came.
+        InputError: it ran out of memory: nothing that scores which are kept should say of a row.
     """
     level = max((detector.access_with(one) for one in settings), default=detector.access)
-    given = allowed_evidence(evidence, level)
+    allowed = allowed_evidence(evidence, level)
     if not any(isinstance(need, Sides) for one in settings for need in detector.needs_with(one)):
-        given = replace(given, members=None)
+        allowed = replace(allowed, members=None)
 
     def scored(chosen: list[int]) -> list[Column] | InputError:
-        part = given if len(chosen) == rows else given.take(chosen)
-        return _called(
-            detector, guard(part, chosen), settings, rows=len(chosen), protected=protected
-        )
+        part = allowed if len(chosen) == rows else allowed.take(chosen)
+        return _called(detector, part, settings, rows=len(chosen), protected=protected)
 
     every = list(range(rows))
     whole = scored(every)
     if not isinstance(whole, InputError):
-        return GuardedScores(whole, 0, None)
+        return GuardedScores(whole, frozenset(), None)
     alone = {row: result for row in every if isinstance(result := scored([row]), InputError)}
     others = [row for row in every if row not in alone]
     columns = scored(others) if alone and others else whole
@@ -110,7 +104,9 @@ def score_guarded(
     gone = f"{len(alone)} of {rows} rows" if others else f"ANY of the {rows} rows"
     note = f"{NO_SCORE} {gone}, where it failed: {whole}"
     return GuardedScores(
-        [_with_missing(column, others, reasons, note) for column in columns], len(alone), whole
+        [_with_missing(column, others, reasons, note) for column in columns],
+        frozenset(alone),
+        whole,
     )
 
 
@@ -139,8 +135,6 @@ def _called(
     where = f"detector {detector.name} ({_place(detector)})"
     try:
         return _checked(detector.score(evidence, settings), where, len(settings), rows)
-    except (KeyboardInterrupt, TextWithheld):
-        raise
     except AccessRefusedError as error:
         level = max((detector.access_with(one) for one in settings), default=detector.access)
         return InputError(
@@ -151,12 +145,12 @@ def _called(
         )
     except _NoScores as error:
         return error
-    # A plug-in's exit must not end the run in silence, so not only `Exception` is caught.
-    except BaseException as error:
+    # A plug-in's exit must not end the run in silence.
+    except (Exception, SystemExit) as error:
         if isinstance(error, InputError) and not protected:
             return error
         failure = _raised(error, where, protected=protected)
-        if isinstance(error, MemoryError) or not isinstance(error, Exception | SystemExit):
+        if isinstance(error, MemoryError):
             # What is chained is shown with its message.
             raise failure from (None if protected else error)
         return failure
@@ -164,31 +158,30 @@ def _called(
 
 def _frozen(value: Any) -> Any:
     """Return a value that cannot be changed, of whatever evidence is made of."""
-    if isinstance(value, np.ndarray):
-        if not value.flags.writeable:
-            return value
+    if isinstance(value, np.ndarray) and value.flags.writeable:
         view = value.view()
         view.flags.writeable = False
         return view
-    if isinstance(value, str | bytes):
+    if isinstance(value, np.ndarray | str | bytes):
         return value
     if isinstance(value, Mapping):
-        found = {key: _frozen(item) for key, item in value.items()}
-        same = isinstance(value, MappingProxyType) and all(
-            map(operator.is_, found.values(), value.values())
-        )
-        return value if same else MappingProxyType(found)
+        items = {key: _frozen(item) for key, item in value.items()}
+        same = all(items[key] is item for key, item in value.items())
+        return value if same and isinstance(value, MappingProxyType) else MappingProxyType(items)
     if isinstance(value, Sequence):
-        items = tuple(_frozen(item) for item in value)
-        same = isinstance(value, tuple) and all(map(operator.is_, items, value))
-        return value if same else items
+        rows = tuple(map(_frozen, value))
+        same = all(one is other for one, other in zip(rows, value, strict=True))
+        return value if same and isinstance(value, tuple) else rows
     if is_dataclass(value) and not isinstance(value, type):
+        # Not every field need be there: a withheld text has no ids.
         changed = {
-            field.name: frozen
-            for field in fields(value)
-            if (frozen := _frozen(given := getattr(value, field.name))) is not given
+            name: frozen
+            for name, item in vars(value).items()
+            if (frozen := _frozen(item)) is not item
         }
-        return replace(value, **changed) if changed else value
+        if changed:
+            value = copy(value)
+            vars(value).update(changed)
     return value
 
 

@@ -18,10 +18,18 @@ from detect.detector_settings import (
     with_grids,
 )
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
-from detect.evidence.provider import EvidenceSources, Role, Scored
-from detect.evidence.providers import evidence_inputs, read_evidence, says_something, unmet
+from detect.evidence.held_out import HeldOut
+from detect.evidence.needs import (
+    EvidenceSources,
+    Role,
+    Scored,
+    evidence_inputs,
+    read_evidence,
+    says_something,
+    unmet,
+)
 from detect.registry import get_detector
-from detect.scores.table import write_scores
+from detect.scores.table import HELD_OUT_SCORES, write_score_table, write_scores
 from detect.scoring import (
     LeftOut,
     Runnable,
@@ -55,27 +63,52 @@ def scores_step(model: "ModelNode", sources: EvidenceSources, *, role: Role) -> 
     asked = detectors_of(sources, scored)
     if not asked:
         return None
-    settings = with_grids(asked)
-    inputs, reads = evidence_inputs(needs_of(settings), sources, scored)
+    notes = asked_settings(sources).notes
+    return settings_step(with_grids(asked), scored, sources, notes=notes)
+
+
+def settings_step(
+    settings: Sequence[DetectorSetting],
+    scored: Scored,
+    sources: EvidenceSources,
+    *,
+    notes: Sequence[str] = (),
+    calibrated: Sequence[DetectorSetting] = (),
+) -> Step:
+    """Score every example under the settings given, each detector's default first.
+
+    Args:
+        settings: of detectors whose needs can be met.
+        scored: the target.
+        sources: what meets the needs.
+        notes: stored with the scores.
+        calibrated: of the settings, those that score the held-out rows, too.
+    """
+    needs = (*needs_of(settings), *([HeldOut()] if calibrated else []))
+    inputs, reads = evidence_inputs(tuple(dict.fromkeys(needs)), sources, scored)
     plugins = plugin_digests(settings)
+    names = [f"{setting.name}:{setting.text}" for setting in settings]
+    of_held_out = {f"{setting.name}:{setting.text}" for setting in calibrated}
+    places = [place for place, name in enumerate(names) if name in of_held_out]
     return Step(
         kind="scores",
-        label=model.label,
+        label=scored.model.label,
         function=f"{__name__}:build",
         settings={
-            "detectors": [f"{one.name}:{one.text}" for one in settings],
-            "defaults": defaults(asked),
+            "detectors": names,
+            "defaults": defaults(settings),
             **({"plugins": plugins} if plugins else {}),
+            **({"of_held_out": places} if places else {}),
         },
         inputs={**inputs, "examples": sources.examples},
-        libraries=tuple(sorted({name for one in asked for name in one.detector.libraries})),
-        code=tuple(begin for one in asked for begin in one.known.code),
+        libraries=tuple(sorted({name for one in settings for name in one.detector.libraries})),
+        code=tuple(begin for one in settings for begin in one.known.code),
         reads={**reads, "examples": UNSPLIT},
         volatile=(COST_FILE,),
         execution={
             "detectors": [[one.known.reference, plain(one.parameters)] for one in settings],
             "policy": sources.detect.policy().record(),
-            "notes": list(asked_settings(sources).notes),
+            "notes": list(notes),
         },
     )
 
@@ -85,9 +118,12 @@ def build(context: StepContext) -> None:
     settings = _given_settings(context)
     rows = read_examples(context.inputs["examples"])
     seconds: dict[str, float] = {}
+    places = context.settings.get("of_held_out", ())
+    needs = (*needs_of(settings), *([HeldOut()] if places else []))
+    evidence = read_evidence(tuple(dict.fromkeys(needs)), context.inputs, rows)
     scores = score_rows(
         [row.example_id for row in rows],
-        read_evidence(needs_of(settings), context.inputs, rows),
+        evidence,
         settings,
         protected=context.protected,
         on_scored=seconds.__setitem__,
@@ -98,6 +134,11 @@ def build(context: StepContext) -> None:
         "defaults": context.settings["defaults"],
     }
     write_scores(context.out, scores.table, record=record)
+    if places:
+        held_out = evidence.of_held_out()
+        names = [str(row) for row in range(len(held_out.texts))]
+        calibration = score_rows(names, held_out, [settings[place] for place in places])
+        write_score_table(context.out / HELD_OUT_SCORES, calibration.table, record={})
     write_cost(context.out, MeasuredCost(scoring_seconds=seconds))
 
 

@@ -2,7 +2,7 @@
 
 f(v) = (count_v + 1) / (Σ count + |V|), Laplace (Zhang et al. 2024, DC-PDD, equation 5); |V| is the
 number of tokens of the tokenizer. Words are runs of letters and digits, with apostrophes and
-hyphens inside, whatever their case. `detect.evidence_steps.frequency` counts both.
+hyphens inside, whatever their case. `detect.evidence.token_counts` counts both.
 """
 
 import json
@@ -23,6 +23,7 @@ from inject.tables import read_parquet
 _COUNTS = "counts.npy"
 _FACTS = "frequency.json"
 _WORDS = "word_counts.parquet"
+FREQUENCY_FILES = (_COUNTS, _FACTS, _WORDS)
 WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 
 

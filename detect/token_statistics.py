@@ -30,6 +30,8 @@ EMPTY_TEXT = "empty text"
 ONE_TOKEN = "one token, which has no history to be scored after"
 
 STATISTICS_FILE = "statistics.arrow"
+TEXT_COLUMNS = ("ids", "top_id", "offsets")
+"""What shows which tokens a text has; null, and absent once read, where the text is withheld."""
 _METADATA_KEY = b"spikein"
 _ROWS_A_BATCH = 4096
 
@@ -89,7 +91,7 @@ class TokenStatistics:
     """Why nothing could be scored (then N = 0), else None."""
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.log_probability)
 
 
 def unscored(reason: str) -> TokenStatistics:
@@ -166,6 +168,7 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
                 for beta in betas
             }
             reasons = batch.column("reason").to_pylist()
+            shown = batch.column(TEXT_COLUMNS[0]).is_valid().to_pylist()
             for row, example_id in enumerate(batch.column("example_id").to_pylist()):
                 result[example_id] = TokenStatistics(
                     **{name: columns[name][row] for name in _ARRAYS},
@@ -181,6 +184,9 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
                     },
                     reason=reasons[row],
                 )
+                if not shown[row]:
+                    for name in TEXT_COLUMNS:
+                        del vars(result[example_id])[name]
     return result
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -62,6 +63,11 @@ def read_parquet(
             schema=schema,
             read_dictionary=list(repeated) or None,
         )
+
+
+def as_tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """Return a cell that holds a list as a tuple; None where it is null."""
+    return None if values is None else tuple(values)
 
 
 def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]], *, end: str = "\r\n") -> str:

@@ -7,7 +7,7 @@ A test compares, so that the page cannot drift from the code.
 
 from pathlib import Path
 
-from detect.score_file.benchmarks import benchmark_names, get_benchmark
+from detect.user_rows.benchmarks import benchmark_names, get_benchmark
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "given-labels.md"
 MARK = "<!-- from here on written by python -m scripts.given_labels_reference -->\n"

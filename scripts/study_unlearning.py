@@ -15,8 +15,8 @@ from typing import Any
 
 from analysis.figures.unlearning.measured import MeasuredModels, measured_models
 from analysis.findings import as_table, read_findings
-from analysis.page.tables.listing import Listing
-from analysis.page.unlearning.audits import audits_view
+from analysis.page.table import Table
+from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.view import verdict_summaries, verdict_table
 from scripts.study_pages import page_with, shelved
@@ -50,9 +50,8 @@ def written(run: Path, *, images: Path) -> str:
     for name, rests in _verdict_arms(verdicts).items():
         table = verdict_table(rests.rows, name)
         parts += [] if table is None else _section(table)
-    audits = audits_view(as_table(findings, "unlearning_audits").to_pylist(), [])
-    if audits is not None:
-        parts += [part for table in audits.tables for part in _section(table)]
+    audits = audit_tables(as_table(findings, "unlearning_audits").to_pylist())
+    parts += [part for table in audits for part in _section(table)]
     return "\n\n".join(parts)
 
 
@@ -60,9 +59,11 @@ def _verdict_arms(verdicts: Sequence[dict[str, Any]]) -> dict[str, MeasuredModel
     return measured_models(verdicts, first="method").arms()
 
 
-def _section(table: Listing) -> list[str]:
-    head = [table.columns[0], *table.columns[1:]]
-    rows = [[f"`{row[0]}`", *(one.replace("|", "\\|") for one in row[1:])] for row in table.rows]
+def _section(table: Table) -> list[str]:
+    head = list(table.heads)
+    rows = [
+        [f"`{row[0]}`", *(str(one).replace("|", "\\|") for one in row[1:])] for row in table.rows
+    ]
     return [f"## {table.title}", table.caption, markdown(head, rows)]
 
 

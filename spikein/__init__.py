@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from detect.access import Access
     from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
     from detect.evidence import Evidence, ExampleEvidence, ShadowModel
-    from detect.evidence.needs import Frequency, Need, Reference, Shadows, Sides, View
+    from detect.evidence.frequency import Frequency
+    from detect.evidence.membership import Shadows, Sides
+    from detect.evidence.needs import Need
+    from detect.evidence.reference import Reference
+    from detect.evidence.views import View
     from detect.ground_truth.ground_truth import GroundTruth, ScoredModel
     from detect.policy import ScoringPolicy
-    from detect.score_file.request import ScoringOptions
     from detect.token_frequency import TokenFrequency
     from detect.token_statistics import TemperedStatistics, TokenStatistics
     from inject.corpus.background.document import Document, Skipped, Source
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from spikein.executors import Executor, GraphRun, RunReport, start_graph
     from spikein.pipeline.graph import Graph
     from spikein.progress import Progress
+    from spikein.scoring.scored_rows import ScoringOptions
     from spikein.store.store import Store
     from train.unlearn.batch import FedTexts, UnlearningBatch
     from train.unlearn.method import UnlearningMethod
@@ -56,9 +60,13 @@ _MODULES = {
     "detect.detector": ("Column", "Detector", "NoParameters", "Score", "each_example", "one_score"),
     "detect.evidence": ("Evidence", "ExampleEvidence", "ShadowModel"),
     "detect.ground_truth.ground_truth": ("GroundTruth", "ScoredModel"),
-    "detect.evidence.needs": ("Frequency", "Need", "Reference", "Shadows", "Sides", "View"),
+    "detect.evidence.frequency": ("Frequency",),
+    "detect.evidence.membership": ("Shadows", "Sides"),
+    "detect.evidence.needs": ("Need",),
+    "detect.evidence.reference": ("Reference",),
+    "detect.evidence.views": ("View",),
     "detect.policy": ("ScoringPolicy",),
-    "detect.score_file.request": ("ScoringOptions",),
+    "spikein.scoring.scored_rows": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TemperedStatistics", "TokenStatistics"),
     "inject.corpus.background.document": ("Document", "Skipped", "Source"),

@@ -4,11 +4,11 @@ Quick tests run before those marked slow, so that a broken rule shows within sec
 `tests/not_quick.txt` lists are marked thorough; `make test-quick` leaves out both.
 
 `make test` runs the files of tests in several processes (pytest-xdist), each with its share of the
-cores. There, files in which no test is slow come first, and the run of the quickstart, which takes
-longest, begins as soon as they are done.
+cores. There, files in which no test is slow come first.
 """
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,9 @@ from tests import costs
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# What a command keeps for its user is kept for this session alone.
+_CACHE = tempfile.TemporaryDirectory()
+os.environ["XDG_CACHE_HOME"] = _CACHE.name
 _PROCESSES = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if _PROCESSES > 1:
     # Two processes with a thread for each core wait for one another most of the time.
@@ -70,9 +73,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if costs.function_of(item.nodeid) in thorough:
             item.add_marker(costs.MARK)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    longest = {item.path for item in items if "quickstart_run" in getattr(item, "fixturenames", ())}
     if _PROCESSES > 1:
-        items.sort(key=lambda item: (item.path in slow, item.path not in longest))
+        items.sort(key=lambda item: item.path in slow)
     else:
         items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
@@ -84,14 +86,6 @@ def data_folder() -> Path:
     if not (folder / "manifest.json").is_file():
         pytest.skip(f"real data not found at {folder}; set SPIKEIN_DATA to its folder")
     return folder
-
-
-@pytest.fixture(scope="session")
-def quickstart_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of `configs/quickstart.yaml`; takes minutes, so for slow tests alone."""
-    from tests.spikein.fingerprint import run_quickstart
-
-    return run_quickstart(tmp_path_factory.mktemp("quickstart"))
 
 
 def make_texts(count: int, *, seed: int = 0, words: int = 40) -> list[str]:

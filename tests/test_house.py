@@ -30,15 +30,15 @@ ROOMS = {
         "plan",
     ],
     "train": ["settings", "models", "loop", "job", "worker"],
-    "detect": ["engine", "evidence", "evidence_steps", "task_accuracy"],
+    "detect": ["engine", "evidence", "user_rows", "task_accuracy"],
     "analysis": ["metrics", "intervals", "trajectory", "figures", "page"],
-    "spikein": ["store", "config", "pipeline", "executors", "runs", "cli"],
+    "spikein": ["store", "config", "pipeline", "executors", "scoring", "runs", "cli"],
 }
 """The order in `docs/architecture.md`: what stands later may import what stands before."""
 
 CATALOGUES = {
     "inject/examples/datasets", "detect/detectors", "spikein/cli/commands",
-    "detect/score_file/evidence", "detect/evidence",
+    "detect/evidence",
 }  # fmt: skip
 """Folders that hold one thing a file, however many things there are; of evidence, one need that
 takes more than a few lines."""

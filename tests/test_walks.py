@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 WALK = re.compile(r"^## (The walk of [^\n]+)\n(.*?)(?=^## |\Z)", re.M | re.S)
 LINE = re.compile(r"^\| +\d* *\| `([\w/.]+)::(\w+)` \|", re.M)
 ELSEWHERE = {
-    "inject/examples/held_out.py::draw_held_out",  # only where rows are held out
+    "inject/examples/pool.py::draw_held_out",  # only where rows are held out
     "spikein/config/schema.py::Experiment",
     "spikein/config/unlearning_section.py::UnlearningSection",
     "detect/detectors/min_k.py::MinKParameters",

@@ -15,8 +15,16 @@ from analysis.auc_table import group_names, scores_by_setting
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
 from analysis.decisions.flagged import ShareEnds, clustered_share
 from analysis.settings import AnalysisSettings
-from detect.score_file.calibration import Calibration
 from inject import keyed
+
+
+class Calibration(NamedTuple):
+    """The scores of held-out rows."""
+
+    scores: pa.Table
+    """As `detect.scores.table.SCHEMA`; rows are those of the held-out texts."""
+    groups: tuple[str, ...]
+    """One a held-out text; texts of one group share a passage."""
 
 
 class FileDecision(NamedTuple):

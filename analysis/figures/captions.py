@@ -27,17 +27,15 @@ def describe_sample_sizes(arms: Sequence[Mapping[str, Cell | None]]) -> str:
         for name, cell in arm.items():
             if (cell.n_members, cell.n_nonmembers) != rows:
                 own.setdefault(name, set()).add((cell.n_members, cell.n_nonmembers))
-    seeds = max(cell.n_seeds for arm in drawn for cell in arm.values())
     sentence = (
         f"{range_text(rows[0] for rows in shared)} members and "
-        f"{range_text(rows[1] for rows in shared)} "
-        "non-members of the test split, "
-        + ("one training seed." if seeds == 1 else f"{seeds} training seeds.")
+        f"{range_text(rows[1] for rows in shared)} non-members of the test split, "
+        f"{seeds_text(cell.n_seeds for arm in drawn for cell in arm.values())}"
     )
     apart = "; ".join(
-        f"{name} {range_text(rows[0] for rows in found)} and "
-        f"{range_text(rows[1] for rows in found)}"
-        for name, found in own.items()
+        f"{name} {range_text(rows[0] for rows in counts)} and "
+        f"{range_text(rows[1] for rows in counts)}"
+        for name, counts in own.items()
     )
     return f"{sentence} On rows of their own: {apart}." if apart else sentence
 
@@ -48,6 +46,17 @@ def range_text(numbers: Iterable[int]) -> str:
     return " to ".join(dict.fromkeys(f"{end:,}" for end in (min(ends), max(ends))))
 
 
+def seeds_text(counts: Iterable[int]) -> str:
+    """Return how many training seeds there are at most, and a full stop."""
+    most = max(counts)
+    return "one training seed." if most == 1 else f"{most} training seeds."
+
+
+def further_text(count: int, what: str) -> str:
+    """Return a sentence on what is not drawn; empty where everything is."""
+    return f" {count} further {what}." if count > 0 else ""
+
+
 def interval_text(value: float, low: float, high: float) -> str:
     """Return a number with its interval, for reading aloud."""
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
@@ -55,12 +64,11 @@ def interval_text(value: float, low: float, high: float) -> str:
 
 def describe_extremes(cells: Mapping[str, Cell | None]) -> str:
     """Say which points stand highest and lowest of one panel."""
-    there = [(name, cell) for name, cell in cells.items() if cell is not None and cell.available]
-    there = [there[at] for at in highest_first([cell.value for _, cell in there])]
-    if len(there) > _MAX_NAMED:
-        ends = (("highest", there[:3]), ("lowest", there[-1:]))
-    else:
-        ends = (("", there), ("", []))
+    known = [(name, cell) for name, cell in cells.items() if cell is not None and cell.available]
+    known = [known[at] for at in highest_first([cell.value for _, cell in known])]
+    ends = [("", known)]
+    if len(known) > _MAX_NAMED:
+        ends = [("highest", known[:3]), ("lowest", known[-1:])]
     parts = []
     for word, some in ends:
         listed = ", ".join(
@@ -68,3 +76,9 @@ def describe_extremes(cells: Mapping[str, Cell | None]) -> str:
         )
         parts += [f"{word} {listed}".strip()] if listed else []
     return "; ".join(parts) or "nothing measured"
+
+
+def cell_columns(cell: Cell) -> dict[str, object]:
+    """Return a cell's number, its interval and what stands behind it, as columns of a CSV file."""
+    names = ("value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
+    return {name: getattr(cell, name) for name in names}

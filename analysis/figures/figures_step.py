@@ -5,34 +5,27 @@ no number anew.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from analysis.arm import Arm, axis_names, cohorts
 from analysis.factors.findings import detector_lines
 from analysis.factors.study import collect_study
-from analysis.figures.accuracy import draw_accuracy_gain
-from analysis.figures.cohort_scores import load_cohort
-from analysis.figures.copies import draw_copies
-from analysis.figures.detectors import draw_detectors
-from analysis.figures.factors import draw_factors
-from analysis.figures.heat_maps.arms import draw_heat_map
-from analysis.figures.heat_maps.surp_grid import draw_surp_grid
-from analysis.figures.roc import draw_roc
-from analysis.figures.scores import draw_scores
-from analysis.figures.style import PALETTE, ReportFigure, write_figures
-from analysis.figures.sweep import draw_sweeps
-from analysis.figures.training import draw_training
-from analysis.figures.trajectory import trajectory_figures
+from analysis.figures.cohort import load_cohort, roc_figure, scores_figure
+from analysis.figures.copies import copies_figure, dose_response_figure
+from analysis.figures.dots import accuracy_gain_figure, contrasts_figure, detectors_figure
+from analysis.figures.heat_maps import heat_map_figure, surp_grid_figure
+from analysis.figures.lines import sweep_figures
+from analysis.figures.panel import PALETTE, Figure
+from analysis.figures.report_figure import write_figures
+from analysis.figures.trajectory import training_figure, trajectory_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.findings import read_table
-from analysis.metrics_table import CohortMetrics, contaminated_cohorts, split_by_cohort
+from analysis.metrics_table import contaminated_cohorts, split_by_cohort
 from analysis.results import Analysis, open_arms, read_analysis
 from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.settings import AnalysisSettings
 from analysis.summary import Headline, find_headline
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.trajectory.checkpoints import read_trajectory
-from analysis.unlearning.table import read_tables
 from inject.step import Step, StepContext
 from inject.stream.exposures import RECORDS
 
@@ -83,80 +76,69 @@ def figures_step(
 
 
 def build(context: StepContext) -> None:
-    """Draw the figures, and write them in the order of the page."""
+    """Draw the figures, and write them in the order of the page. Cost: 3 to 6 s."""
     arms = open_arms(context.settings["arms"], context.inputs)
     axes = axis_names(arms)
-    folder, out = context.inputs.get, context.out
-    figures = build_figures(
-        out,
-        arms,
-        read_analysis(context.inputs["results"]),
-        AnalysisSettings.model_validate(context.settings["analysis"]),
-    )
+    folder = context.inputs.get
+    settings = AnalysisSettings.model_validate(context.settings["analysis"])
+    figures: list[Figure | None] = []
+    figures += results_figures(arms, read_analysis(context.inputs["results"]), settings)
     if made := folder("trajectory"):
-        figures += trajectory_figures(out, read_trajectory(made), axes)
+        figures += trajectory_figures(read_trajectory(made), axes)
     if made := folder("unlearning"):
-        figures += unlearning_figures(out, read_tables(made).measures.to_pylist())
+        figures += unlearning_figures(read_table(made, "unlearning").to_pylist())
     if made := folder("accuracy_gain"):
         tables = accuracy_gain_tables(read_table(made, "accuracy"), axes)
-        if gain := draw_accuracy_gain(out / "figures", tables):
-            figures.append(gain)
-    write_figures(out, figures)
+        figures.append(accuracy_gain_figure(tables))
+    write_figures(context.out, [figure for figure in figures if figure is not None])
 
 
-def build_figures(
-    out: Path,
-    arms: Sequence[Arm],
-    analysis: Analysis,
-    settings: AnalysisSettings,
-) -> list[ReportFigure]:
-    """Draw the results: write figures/*.svg, *.png and *.csv under `out`.
+def results_figures(
+    arms: Sequence[Arm], analysis: Analysis, settings: AnalysisSettings
+) -> list[Figure]:
+    """Return the figures of the results that have data, in the order of the page.
 
     ROC curves, score distributions and the grid of SURP show the arm of the headline; the others
-    show all contaminated arms. Figures without data are left out. Cost: 3 to 6 s.
-
-    Returns:
-        The figures in the order of the page.
+    show all contaminated arms.
     """
-    folder = out / "figures"
     tables = split_by_cohort(analysis.metrics, axis_names(arms))
     seen = contaminated_cohorts(tables)
     best = find_headline(tables)
-    figures: list[ReportFigure | None] = []
+    figures: list[Figure | None] = []
     if best is not None:
         emphasised = highlighted_detectors(best)
-        data = load_cohort(arms, analysis, best.table.cohort)
+        choices = analysis.choices_by_cohort[best.table.cohort]
+        data = load_cohort(arms, choices, best.table.cohort)
         figures += [
-            draw_detectors(folder, seen, best.table),
-            draw_heat_map(folder, seen, best.table),
-            *draw_sweeps(folder, seen, emphasised),
-            draw_copies(folder, seen, highlighted_detectors(best, max_count=3)),
-            draw_roc(
-                folder,
-                data,
-                best.table,
-                emphasised=emphasised,
-                settings=settings,
-            ),
-            draw_scores(folder, data, best.detector, best.selection, settings),
-            draw_surp_grid(folder, data, analysis, settings),
+            detectors_figure(seen, best.table),
+            heat_map_figure(seen, best.table),
+            *sweep_figures(seen, emphasised),
+            copies_figure(seen, highlighted_detectors(best, max_count=3)),
+            roc_figure(data, best.table, emphasised, settings),
+            scores_figure(data, best.detector, best.selection, settings),
+            surp_grid_figure(data, choices, settings),
         ]
         if analysis.factors is not None:
             study = collect_study(arms, analysis.choices_by_cohort, settings)
             lines = [
-                detector_lines(study, one, settings) for one in study.detectors if one in emphasised
+                detector_lines(study, name, settings)
+                for name in study.detectors
+                if name in emphasised
             ]
-            responses = [found for one in lines for found in one.responses]
-            comparisons = [found for one in lines for found in one.comparisons]
-            figures += draw_factors(folder, responses, comparisons, emphasised)
+            responses = [response for one in lines for response in one.responses]
+            comparisons = [comparison for one in lines for comparison in one.comparisons]
+            figures += [
+                dose_response_figure(responses, emphasised),
+                contrasts_figure(comparisons, emphasised[0]),
+            ]
     first = [(c, same[0]) for c, same in cohorts(arms).items() if c.model == "contaminated"]
-    figures.append(draw_training(folder, first))
+    figures.append(training_figure(first))
     return [figure for figure in figures if figure is not None]
 
 
 def highlighted_detectors(best: Headline, max_count: int = len(PALETTE)) -> list[str]:
     """Return the detectors drawn in colour: the best of the headline's arm, and `loss`."""
-    table: CohortMetrics = best.table
+    table = best.table
     names = rank_detectors({name: reported_cell(table, name) for name in table.values("detector")})
     if "loss" in names[max_count:]:
         return [*names[: max_count - 1], "loss"]

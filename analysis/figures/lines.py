@@ -1,27 +1,38 @@
-"""Lines with bands in panels: AUC against a number, one panel an arm, lines named at their ends."""
+"""Lines with bands, named at their ends: AUC against a number, such as the size of the corpus.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+A swept axis is one of numbers, scaled by logarithms where it spans a decade. Axes whose values are
+not all numbers have their panels in the other figures.
+"""
 
-from analysis.figures.captions import interval_text
-from analysis.figures.style import (
-    INK,
-    LINE_LOOKS,
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import NamedTuple
+
+from analysis.arm import short_axis
+from analysis.figures.captions import describe_sample_sizes, further_text, interval_text
+from analysis.figures.panel import (
+    LOOKS,
+    MAX_PANELS,
     MUTED,
     PALETTE,
-    ReportFigure,
-    draw_chance_line,
-    house_style,
-    new_figure,
-    panel_columns,
-    panel_title,
-    panels,
-    save_figure,
-    spread_labels,
+    Axis,
+    Figure,
+    Panel,
+    Rule,
+    Series,
+    tokens_label,
 )
+from analysis.metrics_table import CohortMetrics
+from analysis.selection.ranking import reported_cell
 
-MAX_PANELS = 6
+_MAX_NAME = 16
+"""Letters of an arm's name at the end of a line."""
+_DECADE = 10 * (1 - 1e-9)
+"""An axis that spans this ratio or a larger one is drawn by logarithms; 3e-4 / 3e-5 is a bit less
+than ten in floats."""
+_LARGE = 10_000
+"""Whole numbers from here on are written as `300k`."""
 
 
 class Point(NamedTuple):
@@ -33,30 +44,29 @@ class Point(NamedTuple):
     high: float
 
 
-class Line(NamedTuple):
-    """One line of a panel."""
+def line(name: str, colour: str, points: Iterable[Point], *, look: int = 0) -> Series:
+    """Return a line with its band; lines of one panel differ in their look, as in their colour."""
+    x, value, low, high = zip(*points, strict=True)
+    dashes, mark = LOOKS[look % len(LOOKS)]
+    if colour == MUTED:
+        dashes, mark = "dashed", "."
+    return Series(x=x, y=value, low=low, high=high, label=name, colour=colour, line=dashes,
+                  mark=mark, size=4.5, width=1.4 if colour == MUTED else 2.0)  # fmt: skip
 
-    name: str
-    colour: str
-    points: list[Point]
-    dashed: bool = False
 
-
-def draw_lines(
-    folder: Path,
+def lines_figure(
     name: str,
     title: str,
-    arms: Mapping[str, Sequence[Line]],
+    arms: Mapping[str, Sequence[Series]],
     *,
     x: str,
     caption: str,
     logarithmic: bool,
-    written: Callable[[float, int], str],
-) -> ReportFigure | None:
-    """Draw one panel an arm, at most six; None where there is nothing to draw.
+    written: Callable[[float], str],
+) -> Figure | None:
+    """Return one panel an arm, at most six; None where there is nothing to draw.
 
     Args:
-        folder: where to write NAME.svg, NAME.png and NAME.csv.
         name: file stem, and anchor in the page.
         title: of the figure.
         arms: the lines of each panel by its title.
@@ -65,139 +75,200 @@ def draw_lines(
         logarithmic: scale the axis by logarithms, linear up to its first step above 0.
         written: how a number of the axis is written.
     """
-    shown = [(arm, lines) for arm, lines in arms.items() if lines][:MAX_PANELS]
+    shown = dict([(arm, lines) for arm, lines in arms.items() if lines][:MAX_PANELS])
     if not shown:
         return None
-    rest = len(arms) - len(shown)
-    more = f" {rest} further arms are in the tables." if rest > 0 else ""
-    columns = panel_columns(len(shown))
-    with house_style():
-        figure = new_figure(0.6 + (3.4 if columns > 1 else 3.9) * -(-len(shown) // columns))
-        axes = panels(figure, len(shown), columns=columns)
-        for axis, (arm, lines) in zip(axes, shown, strict=True):
-            draw_chance_line(axis, vertical=False)
-            for at, line in enumerate(lines):
-                _line(axis, line, LINE_LOOKS[at % len(LINE_LOOKS)])
-            panel_title(axis, arm, columns=columns)
-            axis.grid(True, axis="y")
-        _scale(
-            axes,
-            [line for _, lines in shown for line in lines],
-            logarithmic,
-            written,
-            max_count=7 - columns,
-        )
-        for axis, (_, lines) in zip(axes, shown, strict=True):
-            _names(axis, lines, columns)
-        # One label for all: three of them side by side would run into each other.
-        figure.supxlabel(x, fontsize=10, color=MUTED)
-        for axis in axes[::columns]:
-            axis.set_ylabel("AUC")
-        return save_figure(
-            figure,
-            folder,
-            name=name,
-            title=title,
-            caption=caption + more,
-            alternative=f"Lines of AUC against {x.lower()}. "
-            + " ".join(_alternative_text(shown, written)),
-            data=[
-                {"panel": arm, "line": line.name, x: point.x, **_numbers(point)}
-                for arm, lines in arms.items()
-                for line in lines
-                for point in line.points
-            ],
-        )
-
-
-def _numbers(point: Point) -> dict[str, float]:
-    return {"auc": point.value, "low": point.low, "high": point.high}
+    values = sorted({at for lines in shown.values() for one in lines for at in one.x})
+    positive = [at for at in values if at > 0]
+    axis = Axis(
+        scale="symlog" if logarithmic and positive else "linear",
+        linear=positive[0] if positive else 1.0,
+        ticks={at: written(at) for at in values},
+    )
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption + further_text(len(arms) - len(shown), "arms are in the tables"),
+        alternative=f"Lines of AUC against {x.lower()}. "
+        + " ".join(_alternative_text(shown, written)),
+        panels=[
+            Panel(title=arm, series=lines, x=axis, rules=[Rule(0.5, "y")])
+            for arm, lines in shown.items()
+        ],
+        rows=[
+            {"panel": arm, "line": one.label, x: at, "auc": value, "low": low, "high": high}
+            for arm, lines in arms.items()
+            for one in lines
+            for at, value, low, high in zip(one.x, one.y, one.low, one.high, strict=True)
+        ],
+        height=3.4 if len(shown) > 1 else 3.9,
+        x=x,
+        y="AUC",
+    )
 
 
 def _alternative_text(
-    shown: Sequence[tuple[str, Sequence[Line]]], written: Callable[[float, int], str]
+    shown: Mapping[str, Sequence[Series]], written: Callable[[float], str]
 ) -> Iterator[str]:
     """Yield where each line begins and ends, panel by panel."""
-    for arm, lines in shown:
+    for arm, lines in shown.items():
         ends = "; ".join(
-            f"{line.name} "
+            f"{one.label} "
             + " to ".join(
                 dict.fromkeys(
-                    f"{interval_text(point.value, point.low, point.high)} at {written(point.x, 0)}"
-                    for point in (line.points[0], line.points[-1])
+                    f"{interval_text(one.y[at], one.low[at], one.high[at])} at {written(one.x[at])}"
+                    for at in (0, -1)
                 )
             )
-            for line in lines
+            for one in lines
         )
         yield f"{arm}: {ends}." if arm else f"{ends}."
 
 
-def _line(axis: Any, line: Line, look: tuple[Any, str]) -> None:
-    """Draw a line with its band: dashes and mark tell it from the others, as its colour does."""
-    dashes, mark = ((0, (4, 2)), ".") if line.dashed else look
-    at = [point.x for point in line.points]
-    axis.fill_between(
-        at, [point.low for point in line.points], [point.high for point in line.points],
-        color=line.colour, alpha=0.11, linewidth=0,
-    )  # fmt: skip
-    axis.plot(
-        at, [point.value for point in line.points], color=line.colour,
-        linewidth=1.4 if line.dashed else 2, marker=mark, markersize=4.5, linestyle=dashes,
-    )  # fmt: skip
+def sweep_figures(
+    tables: Sequence[CohortMetrics], emphasised: Sequence[str]
+) -> list[Figure | None]:
+    """Return every numeric axis: lines for the emphasised detectors, panels for the other axes.
+
+    Where several datasets were spiked, the best detector has a figure of a line a dataset, too;
+    where other axes are swept besides, a figure has a panel a detector and a line an arm.
+    """
+    figures = []
+    for axis in dict.fromkeys(key for table in tables for key, _ in table.cohort.axes):
+        if len(axis_values(tables, axis)) > 1:
+            figures += [
+                _by_line(axis, tables, emphasised),
+                _by_detector(axis, tables, emphasised),
+                _by_line(axis, tables, emphasised[:1], by_dataset=True),
+            ]
+    return figures
 
 
-def _scale(
-    axes: Sequence[Any],
-    lines: Sequence[Line],
-    logarithmic: bool,
-    written: Callable[[float, int], str],
+def axis_values(tables: Sequence[CohortMetrics], axis: str) -> list[float]:
+    """Return an axis's values in order; none where one of them is not a number."""
+    try:
+        values = sorted({float(dict(table.cohort.axes)[axis]) for table in tables})
+    except ValueError:
+        return []
+    # `nan` and `inf` are names as well as floats, and have no place on an axis.
+    return values if all(map(isfinite, values)) else []
+
+
+def _by_line(
+    axis: str,
+    tables: Sequence[CohortMetrics],
+    detectors: Sequence[str],
     *,
-    max_count: int,
-) -> None:
-    """Scale the shared axis: linear up to its first step, logarithmic beyond, where asked for."""
-    every = sorted({point.x for line in lines for point in line.points})
-    positive = [x for x in every if x > 0]
-    for axis in axes:
-        if logarithmic and positive:
-            axis.set_xscale("symlog", linthresh=positive[0], linscale=0.5)
-            few = len(every) <= max_count
-            ticks = positive if few else _ticks(positive[0], positive[-1], max_count)
-            axis.set_xticks([0, *ticks] if every[0] == 0 else ticks)
-            axis.minorticks_off()
-        elif len(every) <= max_count:
-            # A few values that were chosen are worth more than round numbers between them.
-            axis.set_xticks(every)
-        else:
-            axis.locator_params(axis="x", nbins=5)
-        axis.xaxis.set_major_formatter(written)
-
-
-def _ticks(low: float, high: float, max_count: int) -> list[float]:
-    """Return a few round numbers between the two: 1, 3, 10, 30 …, or powers of ten alone."""
-    for factors in ((1, 3), (1,)):
-        found = [
-            factor * 10.0**power
-            for power in range(-9, 13)
-            for factor in factors
-            if low * 0.99 <= factor * 10.0**power <= high * 1.01
+    by_dataset: bool = False,
+) -> Figure | None:
+    """Return a panel an arm with a line a detector, or one a dataset where there are several."""
+    datasets = list(dict.fromkeys(name for one in tables for name in one.values("dataset")))[1:]
+    if by_dataset and len(datasets) < 2:
+        return None
+    drawn = [(name, name, "all") for name in detectors]
+    if by_dataset:
+        drawn = [(name, detectors[0], name) for name in datasets]
+    drawn = drawn[: len(PALETTE)]
+    left = len(datasets) - len(drawn) if by_dataset else 0
+    behind = describe_sample_sizes(
+        [
+            {name: reported_cell(table, detector, dataset=dataset)
+             for name, detector, dataset in drawn}
+            for table in tables
         ]
-        if len(found) <= max_count:
-            break
-    return found
+    )  # fmt: skip
+    return _figure(
+        axis,
+        tables,
+        f"sweep-{axis.replace('.', '-')}" + ("-datasets" if by_dataset else ""),
+        f"AUC against {axis}" + (f" by dataset ({detectors[0]})" if by_dataset else ""),
+        {
+            arm: _lines(axis, [(name, same, detector, of) for name, detector, of in drawn])
+            for arm, same in _arms(tables, axis).items()
+        },
+        "All members with at least one copy, with 95 % bands; tuned settings. "
+        + (f"{detectors[0]}, a line a dataset." if by_dataset else "All datasets pooled.")
+        + f" A point: {behind}{further_text(left, 'datasets are in findings.parquet')}",
+    )
 
 
-def _names(axis: Any, lines: Sequence[Line], columns: int) -> None:
-    """Write each line's name beside its end, in its colour."""
-    ends = [line.points[-1] for line in lines]
-    low, high = axis.get_ylim()
-    gap = 0.052 * (high - low) * min(columns, 2)
-    heights = spread_labels([end.value for end in ends], gap, top=high)
-    width = 0.012 * max(len(line.name) for line in lines) * columns
-    transform: Callable[..., Any] = axis.get_yaxis_transform
-    for line, height in zip(lines, heights, strict=True):
-        # Letters are thin: a colour between two of the palette is too faint for them.
-        colour = line.colour if line.colour in (*PALETTE, MUTED) else INK
-        axis.text(
-            1.01, height, line.name, color=colour, fontsize=8.5, fontweight="bold",
-            va="center", transform=transform(), clip_on=False, in_layout=width < 1,
-        )  # fmt: skip
+def _by_detector(
+    axis: str, tables: Sequence[CohortMetrics], detectors: Sequence[str]
+) -> Figure | None:
+    """Return a panel a detector, a line an arm; None where no other axis tells arms apart."""
+    arms = _arms(tables, axis)
+    if len(arms) < 2:
+        return None
+    shown = dict(list(arms.items())[: len(PALETTE)])
+    # A name that would run into the next panel is a letter, which the caption explains.
+    long = max(map(len, shown)) > _MAX_NAME
+    names = dict(zip(shown, string.ascii_uppercase if long else shown, strict=False))
+    keys = "".join(f"{name}: {arm}. " for arm, name in names.items() if name != arm)
+    behind = describe_sample_sizes(
+        [{name: reported_cell(table, name) for name in detectors} for table in tables]
+    )
+    return _figure(
+        axis,
+        tables,
+        f"sweep-{axis.replace('.', '-')}-arms",
+        f"AUC against {axis}, arm by arm",
+        {
+            detector: _lines(
+                axis, [(names[arm], same, detector, "all") for arm, same in shown.items()]
+            )
+            for detector in detectors
+        },
+        "A panel a detector, a line an arm: dashes, marks and the names at the ends tell "
+        f"arms apart. {keys}All datasets pooled, all members with at least one copy, with 95 % "
+        f"bands; tuned settings. A point: {behind}"
+        f"{further_text(len(arms) - len(shown), 'arms are in the table of all results')}",
+    )
+
+
+def _figure(
+    axis: str,
+    tables: Sequence[CohortMetrics],
+    name: str,
+    title: str,
+    panels: dict[str, list[Series]],
+    caption: str,
+) -> Figure | None:
+    values = axis_values(tables, axis)
+    return lines_figure(
+        name,
+        title,
+        panels,
+        x=axis if short_axis(axis) != "tokens" else f"{axis}: tokens of the training stream",
+        caption=caption,
+        logarithmic=values[0] > 0 and values[-1] / values[0] >= _DECADE,
+        written=lambda value: tokens_label(value) if value >= _LARGE else f"{value:g}",
+    )
+
+
+def _arms(tables: Sequence[CohortMetrics], axis: str) -> dict[str, list[CohortMetrics]]:
+    """Return the tables that differ in nothing but one axis, by what they share."""
+    arms: dict[str, list[CohortMetrics]] = {}
+    for table in tables:
+        others = tuple(pair for pair in table.cohort.axes if pair[0] != axis)
+        arms.setdefault(table.cohort._replace(axes=others).label(), []).append(table)
+    return arms
+
+
+def _lines(
+    axis: str, wanted: Sequence[tuple[str, Sequence[CohortMetrics], str, str]]
+) -> list[Series]:
+    """Return the lines that have points, of name, arms along the axis, detector and dataset."""
+    lines: list[Series] = []
+    for (name, tables, detector, dataset), colour in zip(wanted, PALETTE, strict=False):
+        cells = [
+            (float(dict(table.cohort.axes)[axis]), reported_cell(table, detector, dataset=dataset))
+            for table in tables
+        ]
+        points = sorted(
+            Point(at, cell.value, cell.low, cell.high)
+            for at, cell in cells
+            if cell is not None and cell.available
+        )
+        if points:
+            lines.append(line(name, colour, points, look=len(lines)))
+    return lines

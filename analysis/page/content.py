@@ -1,173 +1,223 @@
-"""The content of a page, from the artifacts of a run and plain values.
+"""The page of a run: which sections it has, in which order, and what each is made from.
 
-What the page shows is decided here and in the modules beside this one. `spikein.runs.publish` only
-collects the inputs and writes the folder.
+`spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. The page
+needs nothing beside it: styles, figures and one script are inside, and a content security policy
+forbids loading anything and running any other script. Every text is escaped by the template engine;
+the only markup let through is that of our own figures (`svg.py`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from analysis.arm import Arm, axis_names
+from analysis.arm import axis_names
 from analysis.checks.validity import Check, check_validity
 from analysis.copy_bins import passage_sentences
-from analysis.figures.style import ReportFigure
-from analysis.findings import read_table
 from analysis.metrics_table import split_by_cohort
-from analysis.page.background import background_audit
-from analysis.page.methods import MethodsInputs, describe_methods
-from analysis.page.notes import PoolReport, detector_notes, pool_notes
-from analysis.page.provenance import NamedArtifact, StepRecord, provenance
-from analysis.page.report import CostRow, Report
-from analysis.page.settings_summary import ArmSettings, description, setup
-from analysis.page.streams import Stream, TrainedModel, audit_facts, copies_by_model
-from analysis.page.tables.detector_costs import DetectorWork
-from analysis.page.trajectory import trajectory_view
-from analysis.page.unlearning.audits import audits_view
-from analysis.page.unlearning.view import UnlearningInputs, unlearning_view
-from analysis.results import Analysis
-from analysis.settings import AnalysisSettings
-from analysis.summary import summary_sentences
+from analysis.page.cost import cost_parts, provenance_parts
+from analysis.page.grids import detector_order, interval
+from analysis.page.inputs import PageInputs
+from analysis.page.methods import Methods, describe_methods, methods_parts
+from analysis.page.parts import (
+    Card,
+    Cards,
+    Columns,
+    Fold,
+    Note,
+    Part,
+    Picture,
+    Section,
+    present,
+    render_page,
+)
+from analysis.page.sections.accuracy import accuracy_parts
+from analysis.page.sections.all_results import all_results
+from analysis.page.sections.examples import examples_parts
+from analysis.page.sections.factors import factors_parts
+from analysis.page.sections.results import detector_notes, results_parts
+from analysis.page.sections.trajectory import along_training, trajectory_parts
+from analysis.page.setup import background_parts, datasets_table, description, pool_notes, setup
+from analysis.page.streams import stream_listing, stream_sentences
+from analysis.page.svg import inline_svg
+from analysis.page.table import Column, Entry, Table, facts, numbers
+from analysis.page.unlearning.audits import audits_parts
+from analysis.page.unlearning.view import unlearning_parts
+from analysis.summary import find_headline, summary_sentences
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
-from analysis.trajectory.checkpoints import TrajectoryTables
-from detect.detector_table import DetectorFacts
 from detect.guarded_call import NO_SCORE
-from detect.scoring import LeftOut
-from inject.overlap.filter import read_overlaps
+
+_MAX_INTERVALS = 40
+"""A longer list of the intervals behind a verdict is not printed on paper."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageInputs:
-    """Everything that a page is made of."""
+class RunPage(NamedTuple):
+    """A run's page, and what else is made of its content."""
 
-    name: str
-    """Of the experiment."""
-    experiment_yaml: str
-    """The resolved experiment file."""
-    datasets: Sequence[str]
-    seeds: Sequence[int]
-    swept: Sequence[str]
-    """The swept axes."""
-    settings: Sequence[ArmSettings]
-    """Of every arm."""
-    arms: Sequence[Arm]
-    """The scored models: arms, their base models and reported twins."""
-    analysis: Analysis
-    analysis_settings: AnalysisSettings
-    figures: Sequence[ReportFigure]
-    audited: Sequence[TrainedModel]
-    """All models whose streams were audited, shadow models included."""
-    trained: Sequence[TrainedModel]
-    """All models that were trained on a contaminated stream, or on that of a twin."""
-    streams: Sequence[Stream]
-    """Of the arms and the reported twins."""
-    corpora: Sequence[Path]
-    """The folders of the corpora."""
-    pools: Sequence[PoolReport]
-    accuracy: Path | None
-    """The folder of the task accuracies; None where no dataset has closed answers."""
-    trajectory: TrajectoryTables | None
-    """Detection along training; None where no checkpoint was kept."""
-    steps: Sequence[StepRecord]
-    artifacts: Sequence[NamedArtifact]
-    """Those that the page names by their digests."""
-    code: str
-    """The version of the code that makes the page."""
-    libraries: dict[str, str]
-    """Name → version of the libraries that matter."""
-    detectors: Sequence[DetectorFacts] = ()
-    """What the detectors of the run declare."""
-    left_out: Sequence[LeftOut] = ()
-    """Detectors of `all` that could not run."""
-    detector_work: Sequence[DetectorWork] = ()
-    """What each detector's scores are drawn from, a model at a time."""
-    notes: Sequence[str] = ()
-    """What the graph left out, and why."""
-    unlearning: UnlearningInputs | None = None
-    """What unlearned models still know; None where none was made."""
-    figure_links: bool = False
-    """Whether the files of the figures lie beside the page."""
-    show_protected: bool = False
-    """Whether the texts of protected datasets may appear in the page."""
-
-
-def build_report(inputs: PageInputs) -> Report:
-    """Return the report, ready to be rendered."""
-    audits = [read_overlaps(folder) for folder in inputs.corpora]
-    axes = list(dict.fromkeys(axis for arm in inputs.settings for axis in arm.axes))
-    # The leaderboard lists what was left out.
-    listed = {one.note for one in inputs.left_out}
-    notes = [note for note in inputs.notes if note not in listed]
-    notes += pool_notes(inputs.pools)
-    return Report(
-        name=inputs.name,
-        arms=inputs.arms,
-        analysis=inputs.analysis,
-        experiment_yaml=inputs.experiment_yaml,
-        description=description(inputs.settings, inputs.datasets),
-        setup=setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds),
-        audits=audit_facts(inputs.audited, several_seeds=len(inputs.seeds) > 1),
-        copy_outcomes=copies_by_model(inputs.trained),
-        streams=inputs.streams,
-        backgrounds=[background_audit(*audit) for audit in audits if audit is not None],
-        accuracy_gains=[]
-        if inputs.accuracy is None
-        else accuracy_gain_tables(read_table(inputs.accuracy, "accuracy"), axes),
-        trajectory=None
-        if inputs.trajectory is None
-        else trajectory_view(inputs.trajectory, inputs.swept),
-        unlearning=None if inputs.unlearning is None else unlearning_view(inputs.unlearning),
-        unlearning_audits=None
-        if inputs.unlearning is None
-        else audits_view(inputs.unlearning.audits, inputs.unlearning.audit_pages),
-        figures=inputs.figures,
-        cost=[CostRow(one.name, one.tokens, one.seconds) for one in inputs.steps],
-        detectors=inputs.detectors,
-        left_out=inputs.left_out,
-        detector_work=inputs.detector_work,
-        provenance=provenance(
-            inputs.steps, inputs.artifacts, code=inputs.code, libraries=inputs.libraries
-        ),
-        methods=describe_methods(
-            MethodsInputs(
-                name=inputs.name,
-                arms=inputs.settings,
-                seeds=inputs.seeds,
-                detectors=inputs.detectors,
-                analysis=inputs.analysis_settings,
-                artifacts=inputs.artifacts,
-                code=inputs.code,
-                libraries=inputs.libraries,
-                unlearning=() if inputs.unlearning is None else inputs.unlearning.methods,
-            )
-        ),
-        notes=[*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)],
-        detector_notes=detector_notes(inputs.arms, besides={*listed, *inputs.notes}),
-        figure_links=inputs.figure_links,
-        show_protected=inputs.show_protected,
-    )
-
-
-class PageSummary(NamedTuple):
-    """What a page says first."""
-
-    checks: tuple[Check, ...]
-    sentences: tuple[str, ...]
+    html: str
+    checks: Sequence[Check]
+    sentences: Sequence[str]
     """Detectors that failed, the headline, what stands behind it, detection along training."""
+    methods: Methods | None
 
     @property
-    def lines(self) -> list[str]:
+    def summary(self) -> list[str]:
         """The lines that a run prints at its end: checks, then sentences."""
         checks = [f"{one.name}: {one.verdict_line}. {one.sentence}" for one in self.checks]
         return [*checks, *self.sentences]
 
 
-def page_summary(report: Report) -> PageSummary:
-    """Return what a page says first."""
-    tables = split_by_cohort(report.analysis.metrics, axis_names(report.arms))
-    backgrounds = [one.facts for one in report.backgrounds]
-    checks = check_validity(tables, report.audits, report.copy_outcomes, backgrounds)
-    trajectory = report.trajectory.sentences if report.trajectory else ()
-    failed = [note for note in report.detector_notes if NO_SCORE in note]
-    return PageSummary(tuple(checks), (*failed, *summary_sentences(tables), *trajectory))
+def build_page(inputs: PageInputs) -> RunPage:
+    """Return the page of a run."""
+    axes = axis_names(inputs.arms)
+    tables = split_by_cohort(inputs.analysis.metrics, axes)
+    backgrounds = [found for _, found in inputs.backgrounds]
+    checks = check_validity(tables, inputs.audits, inputs.copies, backgrounds)
+    along = inputs.trajectory and trajectory_parts(inputs.trajectory, inputs.swept)
+    # The leaderboard lists what was left out.
+    listed = {one.note for one in inputs.left_out}
+    noted = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
+    methods = describe_methods(inputs) if inputs.settings else None
+    pictures = _pictures(inputs)
+    best = find_headline(tables)
+    detectors = [] if best is None else detector_order(best.table, tables)
+    factors, accuracy = inputs.analysis.factors, inputs.accuracy
+    sections = (
+        Section("validity", "Validity", "Is this experiment valid?", [_verdicts(checks)]),
+        Section("experiment", "What was run", "What was run", _experiment(inputs, listed)),
+        Section(
+            "background",
+            "Background",
+            "Was the background clean?",
+            [part for found in inputs.backgrounds for part in background_parts(*found)],
+        ),
+        Section(
+            "results",
+            "Results",
+            "Which detectors tell members from non-members?",
+            results_parts(inputs, tables, best, detectors, noted, pictures),
+        ),
+        Section(
+            "factors",
+            "Factors",
+            "What does each factor do?",
+            factors_parts(factors, axes, detectors, pictures) if factors else [],
+        ),
+        Section(
+            "during-training",
+            "During training",
+            "How does detection change during training?",
+            along_training(along, pictures) if along else [],
+        ),
+        Section(
+            "unlearning",
+            "Unlearning",
+            "What did unlearning leave behind?",
+            unlearning_parts(inputs.unlearning, pictures) if inputs.unlearning else [],
+        ),
+        Section(
+            "unlearning-audits",
+            "Audits of unlearning",
+            "Would an audit have seen it?",
+            audits_parts(inputs.unlearning) if inputs.unlearning else [],
+        ),
+        Section(
+            "accuracy",
+            "Task accuracy",
+            "How much did task accuracy gain?",
+            accuracy_parts(accuracy_gain_tables(accuracy, axes), pictures) if accuracy else [],
+        ),
+        Section("all-results", "All results", "All results", present(all_results(tables))),
+        Section(
+            "examples",
+            "Examples",
+            "Examples with the highest and lowest scores",
+            examples_parts(inputs.arms, best, show_protected=inputs.show_protected) if best else [],
+        ),
+        Section("cost", "Cost", "Cost", cost_parts(inputs.steps, inputs.detector_work)),
+        Section(
+            "methods",
+            "Methods",
+            "Methods, for a paper",
+            methods_parts(methods, linked=inputs.figure_links) if methods else [],
+        ),
+        Section("provenance", "Provenance", "Provenance", provenance_parts(inputs)),
+    )
+    shown = [section for section in sections if section.parts]
+    sentences = summary_sentences(tables)
+    return RunPage(
+        html=render_page("spikein report", inputs.name, sentences, shown, script=True),
+        checks=checks,
+        sentences=(
+            *(note for note in noted if NO_SCORE in note),
+            *sentences,
+            *(along.sentences if along else ()),
+        ),
+        methods=methods,
+    )
+
+
+def _pictures(inputs: PageInputs) -> dict[str, Picture]:
+    """Return the figures by name, ready to stand in the page."""
+    return {
+        one.name: Picture(
+            one, inline_svg(one.svg, f"fig-{one.name}", one.alternative), inputs.figure_links
+        )
+        for one in inputs.figures
+    }
+
+
+def _verdicts(checks: Sequence[Check]) -> Cards:
+    return Cards(
+        [
+            Card(one.name, one.verdict, one.verdict_line, one.sentence, _behind(one))
+            for one in checks
+        ]
+    )
+
+
+def _behind(check: Check) -> list[Part]:
+    """Return what a verdict rests on: all intervals, or what the audit reported."""
+    if check.rows:
+        table = Table(
+            columns=(Column("Over"), Column("AUC", right=True)),
+            rows=tuple(
+                (
+                    Entry(
+                        row.label,
+                        notes=(f"{row.cell.n_members:,} + {row.cell.n_nonmembers:,}",),
+                        strong=row.pooled,
+                    ),
+                    interval(row.cell),
+                )
+                for row in check.rows
+            ),
+            caption="Bold: over all datasets. Under each: members + non-members.",
+            style="plain",
+        )
+        return [Fold("All intervals", [table], screen_only=len(check.rows) > _MAX_INTERVALS)]
+    if not check.facts:
+        return []
+    alike = " (all alike)" if check.streams is not None else ""
+    parts: list[Part] = [facts("", [(f"{name}{alike}", value) for name, value in check.facts])]
+    if check.streams is not None and check.streams.columns:
+        columns = (Column("Trained"), *numbers(*check.streams.columns))
+        rows = tuple((label, *values) for label, values in check.streams.rows)
+        parts.append(Table(columns=columns, rows=rows))
+    return [Fold("What the audit reported", parts)]
+
+
+def _experiment(inputs: PageInputs, listed: set[str]) -> list[Part]:
+    """Return what was run, without the notes that are listed elsewhere."""
+    notes = [note for note in inputs.notes if note not in listed] + pool_notes(inputs.pools)
+    notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
+    datasets = datasets_table(inputs.arms[0].examples) if inputs.arms else None
+    sentences = stream_sentences(inputs.streams)
+    if not inputs.settings:
+        return present(list(map(Note, notes)), datasets, stream_listing(inputs.streams), *sentences)
+    settings = setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds)
+    return present(
+        description(inputs.settings, inputs.datasets),
+        [Note(note) for note in notes],
+        Columns(present(settings, datasets)),
+        stream_listing(inputs.streams),
+        *sentences,
+    )

@@ -6,17 +6,15 @@ Nothing is left to a default that a reader would have to look up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.dataset_detectors.registry import asked_dataset_detectors
-from analysis.page.provenance import NamedArtifact
-from analysis.page.report import Methods
-from analysis.page.settings_summary import ArmSettings, values_text
-from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.references import STATISTICS, cited
-from analysis.settings import AnalysisSettings
+from analysis.page.inputs import ArmSettings, PageInputs
+from analysis.page.parts import Copied, Fold, Note, Part, present
+from analysis.page.setup import values_text
+from analysis.page.unlearning.methods import unlearning_paragraphs
+from analysis.references import STATISTICS, Reference, cited, references_text
 from detect.detector_table import DetectorFacts
 from detect.task_accuracy.prompts import FORMS
 from inject.examples.contaminant import Contaminant
@@ -30,46 +28,64 @@ _MOST_MODELS = 4
 """So many models' digests stand in the text."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodsInputs:
-    """What the paragraphs are made of."""
+class Methods(NamedTuple):
+    """The paragraphs, and what they cite."""
 
     name: str
-    arms: Sequence[ArmSettings]
-    seeds: Sequence[int]
-    detectors: Sequence[DetectorFacts]
-    analysis: AnalysisSettings
-    artifacts: Sequence[NamedArtifact]
-    code: str
-    """The version of spikein."""
-    libraries: Mapping[str, str]
-    unlearning: Sequence[UnlearningMethod] = ()
-    """The methods that made unlearned models, by their labels."""
+    """Of the experiment."""
+    paragraphs: tuple[str, ...]
+    references: tuple[Reference, ...]
+
+    @property
+    def bibtex(self) -> str:
+        """The content of `references.bib`."""
+        return references_text(self.references)
 
 
-def describe_methods(inputs: MethodsInputs) -> Methods:
+def describe_methods(inputs: PageInputs) -> Methods:
     """Return the methods of a run."""
-    whole = [one.name for one in asked_dataset_detectors(inputs.analysis.dataset_detectors)]
-    closed = any(one.dataset in FORMS for arm in inputs.arms for one in arm.contaminants)
+    settings = inputs.analysis_settings
+    forgotten = () if inputs.unlearning is None else inputs.unlearning.methods
+    whole = [one.name for one in asked_dataset_detectors(settings.dataset_detectors)]
+    closed = any(one.dataset in FORMS for arm in inputs.settings for one in arm.contaminants)
     asked = {
         "datasets": whole,
-        "unlearning": inputs.unlearning,
-        "accuracy": closed and inputs.analysis.task_accuracy,
+        "unlearning": forgotten,
+        "accuracy": closed and settings.task_accuracy,
     }
     absent = {name for name, there in asked.items() if not there}
     topics = [name for name in STATISTICS if name not in absent]
-    paragraphs = (
-        _data(inputs.arms),
-        _streams(inputs.arms),
-        _training(inputs.arms, inputs.seeds),
-        *unlearning_paragraphs(inputs.unlearning),
-        _detectors(inputs),
-        _statistics(inputs.analysis, len(inputs.seeds), whole, accuracy="accuracy" not in absent),
-        _software(inputs),
-    )
+    values = {
+        **_values_of_arms(inputs.settings, inputs.seeds),
+        **_software(inputs),
+        "unlearning": "".join(unlearning_paragraphs(forgotten)),
+        "detectors": [_detector(one) for one in inputs.detectors],
+        "level": percent(settings.confidence),
+        "seeds": len(inputs.seeds),
+        "rates": ", ".join(f"{rate * 100:g} %" for rate in settings.false_positive_rates),
+        "false_discovery_rate": f"{settings.false_discovery_rate:g}",
+        "zero_copies": settings.zero_copies,
+        "accuracy": asked["accuracy"],
+        "whole": whole,
+    }
     names = [one.name for one in inputs.detectors]
-    forgetting = list(dict.fromkeys(one.method for one in inputs.unlearning))
-    return Methods(inputs.name, paragraphs, cited(names, whole, topics, forgetting))
+    forgetting = list(dict.fromkeys(one.method for one in forgotten))
+    references = cited(names, whole, topics, forgetting)
+    return Methods(inputs.name, _paragraphs(values), references)
+
+
+def _paragraphs(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Fill the paragraphs of `methods.txt.j2`; what is filled in stays as it is."""
+    from jinja2 import Environment, StrictUndefined
+
+    text = (Path(__file__).parent / "methods.txt.j2").read_text(encoding="utf-8")
+    # A text for Markdown, which the page escapes as any other.
+    environment = Environment(undefined=StrictUndefined, autoescape=False)
+    paragraphs = (
+        environment.from_string(" ".join(part.split())).render(values)
+        for part in text.split("\n\n")
+    )
+    return tuple(paragraph for paragraph in paragraphs if paragraph)
 
 
 def write_methods(folder: Path, methods: Methods) -> None:
@@ -80,20 +96,50 @@ def write_methods(folder: Path, methods: Methods) -> None:
     write_text(folder / REFERENCES_FILE, methods.bibtex)
 
 
-def _data(arms: Sequence[ArmSettings]) -> str:
-    texts = values_text(arms, lambda arm: "; ".join(_contaminant(one) for one in arm.contaminants))
-    share = values_text(arms, lambda arm: f"{arm.detect.tune_share:.0%}".replace("%", " %"))
-    near = values_text(arms, lambda arm: _near_duplicates(arm.pool.near_duplicate))
-    least = values_text(arms, lambda arm: str(arm.pool.min_tokens))
-    long = values_text(arms, lambda arm: _LONG[arm.pool.long_examples])
-    return (
-        "Data. Members and non-members were drawn at random from one pool of texts, rows of one "
-        f"group (such as questions about one passage) always on one side: {texts}. Exact "
-        f"duplicates, texts of fewer than {least} tokens and {near} were removed before the draw; "
-        f"texts longer than the context {long}. {share} of the rows of either side, whole groups, "
-        "formed a tuning split, on which the detectors' parameters were chosen; every reported "
-        "number is from the others."
+def methods_parts(methods: Methods, *, linked: bool) -> list[Part]:
+    """Return the section of a page; `linked` says whether the files lie beside the page."""
+    files = tuple((name, name) for name in (METHODS_FILE, REFERENCES_FILE))
+    entries = Copied("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
+    count = len(methods.references)
+    return present(
+        Copied("methods-text", "Copy the text", methods.paragraphs),
+        Fold(f"BibTeX of the methods used: {count} entries", [entries]),
+        Note("The same in", "how", files) if linked else None,
     )
+
+
+def percent(share: float) -> str:
+    """Return `25 %`."""
+    return f"{100 * share:.0f} %"
+
+
+def _values_of_arms(arms: Sequence[ArmSettings], seeds: Sequence[int]) -> dict[str, str]:
+    """Return what the settings of the arms say, by its name in the paragraphs."""
+    reads: dict[str, Callable[[ArmSettings], str]] = {
+        "texts": lambda arm: "; ".join(_contaminant(one) for one in arm.contaminants),
+        "tune_share": lambda arm: percent(arm.detect.tune_share),
+        "near": lambda arm: _near_duplicates(arm.pool.near_duplicate),
+        "least": lambda arm: str(arm.pool.min_tokens),
+        "long": lambda arm: _LONG[arm.pool.long_examples],
+        "tokens": lambda arm: f"{arm.tokens:,}",
+        "background": lambda arm: arm.background,
+        "copies": lambda arm: arm.copies.label(),
+        "placement": lambda arm: arm.placement.label(),
+        "carried": lambda arm: arm.variants.label(),
+        "mode": lambda arm: _mode(arm.train),
+        "start_token": lambda arm: arm.detect.bos,
+        "first_token": lambda arm: _FIRST[arm.detect.score_first],
+        "scored_long": lambda arm: _SCORED_LONG[arm.detect.long],
+    }
+    numbers = ", ".join(str(seed) for seed in seeds)
+    return {
+        **{name: values_text(arms, read) for name, read in reads.items()},
+        "model": values_text(arms, _model, "; or "),
+        "start": _start(arms),
+        "models": "1 model was" if len(arms) == 1 else f"{len(arms)} models were",
+        "seeded": f"with {'seed' if len(seeds) == 1 else 'the seeds'} {numbers}",
+        "optimiser": _optimiser([arm.train for arm in arms]),
+    }
 
 
 _LONG = {
@@ -119,31 +165,6 @@ def _near_duplicates(share: float | None) -> str:
     if share is None:
         return "no near-duplicates"
     return f"near-duplicates (Jaccard similarity of word 3-grams of at least {share:g})"
-
-
-def _streams(arms: Sequence[ArmSettings]) -> str:
-    tokens = values_text(arms, lambda arm: f"{arm.tokens:,}")
-    background = values_text(arms, lambda arm: arm.background)
-    copies = values_text(arms, lambda arm: arm.copies.label())
-    place = values_text(arms, lambda arm: arm.placement.label())
-    carried = values_text(arms, lambda arm: arm.variants.label())
-    return (
-        f"Training streams. Each stream has {tokens} tokens, copies included; the background is "
-        f"{background}. Copies of each member: {copies}; what a copy carries: {carried}; "
-        f"placement: {place}. Every copy was looked for again in the windows that were trained on."
-    )
-
-
-def _training(arms: Sequence[ArmSettings], seeds: Sequence[int]) -> str:
-    mode = values_text(arms, lambda arm: _mode(arm.train))
-    models = "1 model was" if len(arms) == 1 else f"{len(arms)} models were"
-    numbers = ", ".join(str(seed) for seed in seeds)
-    seeded = f"with seed {numbers}" if len(seeds) == 1 else f"with the seeds {numbers}"
-    return (
-        f"Models. {values_text(arms, _model, '; or ')}. {_start(arms)} {models} trained ({mode}) "
-        f"{seeded}, which draw the sides, the copies, their places and the order of training: "
-        f"{_optimiser([arm.train for arm in arms])}."
-    )
 
 
 def _model(arm: ArmSettings) -> str:
@@ -199,7 +220,7 @@ def _optimiser(all_of: Sequence[TrainSettings] | Sequence[BaseSettings]) -> str:
     parts = (
         lambda one: f"{one.lr:g}",
         lambda one: one.schedule,
-        lambda one: f"{one.warmup:.0%}".replace("%", " %") if one.warmup else "no steps",
+        lambda one: percent(one.warmup) if one.warmup else "no steps",
         lambda one: str(one.epochs),
         lambda one: str(one.context) if one.context else "as many as in training",
         lambda one: f"{one.batch_tokens:,}" if one.batch_tokens else "as many as in training",
@@ -220,20 +241,6 @@ def _each(all_of: Sequence[Any], read: Callable[[Any], str]) -> str:
     return " and ".join(dict.fromkeys(read(one) for one in all_of))
 
 
-def _detectors(inputs: MethodsInputs) -> str:
-    listed = "; ".join(_detector(one) for one in inputs.detectors)
-    arms = inputs.arms
-    start = values_text(arms, lambda arm: arm.detect.bos)
-    first = values_text(arms, lambda arm: _FIRST[arm.detect.score_first])
-    long = values_text(arms, lambda arm: _SCORED_LONG[arm.detect.long])
-    return (
-        "Detectors. A higher score means more likely a member. "
-        f"{len(inputs.detectors)} detectors were run: {listed}. Start token: {start}; the first "
-        f"token of a text is {first}; texts longer than the model's context are {long}. "
-        "Parameters with a grid were chosen by the AUC on the tuning split."
-    )
-
-
 _FIRST = {"drop": "not scored", "start_token": "scored after a start token"}
 _SCORED_LONG = {
     "window": "scored in overlapping windows",
@@ -249,63 +256,17 @@ def _detector(one: DetectorFacts) -> str:
     return f"{one.name} ({source}{setting}{grid})"
 
 
-def _statistics(
-    settings: AnalysisSettings, seeds: int, whole: Sequence[str], *, accuracy: bool
-) -> str:
-    level = f"{settings.confidence:.0%}".replace("%", " %")
-    rates = ", ".join(f"{rate * 100:g} %" for rate in settings.false_positive_rates)
-    text = (
-        "Statistics. The AUC is that of ranks, ties as half; over several datasets it is the mean "
-        "weighted by members, so that only texts of one dataset are compared (Janes and Pepe "
-        f"2009). {level} intervals are score intervals (Newcombe 2006, method 5) with the "
-        "effective number of rows, from influence values (DeLong et al. 1988) summed by group "
-        f"(Obuchowski 1997); {_seeds(seeds)}. The true-positive rate is reported at the "
-        f"false-positive rates {rates} where there are at least 10 / rate non-members, with "
-        "intervals after Wilson (1927). The best detector is chosen on the tuning split; "
-        "differences are paired, on the same texts. Adjusted AUCs use the base model's "
-        "on the same texts as a control variate (Lavenberg and Welch 1981). The trend over copies "
-        "is Somers' D (1962). What each factor does is said by differences and lines whose "
-        "covariance is that of the influence values, and by a probit regression of placements, "
-        "corrected for leverage (Mancl and DeRouen 2001); families of differences are corrected "
-        "for their number (Bonferroni), and the best are a set of comparisons with the best (Hsu "
-        "1984). AUCs of models that saw neither side are checked by the rank-sum test of clustered "
-        "rows (Rosner et al. 2003). "
-        f"Decisions control the false-discovery rate at {settings.false_discovery_rate:g} "
-        "(Benjamini and Hochberg 1995). Members that drew no copy "
-        + ("are a row of their own." if settings.zero_copies == "apart" else "are non-members.")
-    )
-    if accuracy:
-        text += (
-            " Accuracies and their gains have intervals of linear functions of proportions (Price "
-            "and Bonett 2004)."
-        )
-    if whole:
-        text += (
-            f" Whole data sets were tested with {', '.join(whole)}; p-values are adjusted for the "
-            "number of data sets (Holm 1979)."
-        )
-    return text
-
-
-def _seeds(count: int) -> str:
-    if count == 1:
-        return "with one training seed an interval speaks of this model"
-    if count == 2:
-        return "with two training seeds an interval speaks of these two models"
-    return f"the {count} training seeds are readers (Obuchowski and Rockette 1995; Hillis 2007)"
-
-
-def _software(inputs: MethodsInputs) -> str:
-    libraries = ", ".join(f"{name} {version}" for name, version in inputs.libraries.items())
-    models = [one for one in inputs.artifacts if one.name.startswith("model ")]
-    shown = inputs.artifacts
-    more = ""
-    if len(models) > _MOST_MODELS:
+def _software(inputs: PageInputs) -> dict[str, Any]:
+    """Return what was used: the code, libraries, and the digests of the artifacts."""
+    shown = list(inputs.artifacts)
+    models = [one for one in shown if one.name.startswith("model ")]
+    omitted = len(models) if len(models) > _MOST_MODELS else 0
+    if omitted:
         # A paper has no room for them, and the digest of the results rests on all.
         shown = [one for one in shown if one not in models]
-        more = f" Those of the {len(models)} models are in run.json."
-    digests = ", ".join(f"{one.name} {one.digest[:12]}" for one in shown)
-    return (
-        f"Software. spikein {inputs.code} with {libraries}. Digests of the recipes of the "
-        f"artifacts (settings, inputs, code and libraries): {digests}.{more}"
-    )
+    return {
+        "code": inputs.code,
+        "libraries": ", ".join(f"{name} {version}" for name, version in inputs.libraries.items()),
+        "digests": ", ".join(f"{one.name} {one.digest[:12]}" for one in shown),
+        "omitted": omitted,
+    }

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from analysis.arm import Cohort, arm_label
-from inject.plan.plan import read_plan
+from analysis.page.inputs import Stream
+from analysis.page.table import Table, listing
 from inject.stream.audit_report import AuditReport, read_audit
 from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 
@@ -36,49 +36,6 @@ class TrainedModel:
     """Of the model."""
     audit: Path | None
     """The folder of its stream's audit; None where the stream has none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stream:
-    """What one model was trained on."""
-
-    axes: Mapping[str, str]
-    model: str
-    seed: int
-    tokens: int
-    """Of the stream, copies included."""
-    payload: int
-    """Tokens of it that are copies, with what stands around them."""
-    copies: CopyOutcomes
-    """What became of its copies."""
-
-    @property
-    def share(self) -> float:
-        """The part of the stream that is copies."""
-        return self.payload / self.tokens if self.tokens else 0.0
-
-
-def read_stream(
-    *, axes: Mapping[str, str], model: str, seed: int, plan: Path, trained: Path
-) -> Stream:
-    """Return what one model was trained on.
-
-    Args:
-        axes: swept axis → its value.
-        model: `contaminated`, or the kind of the twin.
-        seed: of the arm.
-        plan: the folder of the plan.
-        trained: the folder of the model.
-    """
-    facts = read_plan(plan).facts
-    return Stream(
-        axes=axes,
-        model=model,
-        seed=seed,
-        tokens=facts.budget,
-        payload=facts.budget - facts.background,
-        copies=copy_outcomes(read_exposures(trained)),
-    )
 
 
 def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:
@@ -156,47 +113,40 @@ def _stream_labels(models: Sequence[TrainedModel], *, several_seeds: bool) -> li
 
 def copies_by_model(models: Iterable[TrainedModel]) -> dict[str, CopyOutcomes]:
     """Return what became of the copies of each model whose stream holds any, by its label."""
-    found: dict[str, CopyOutcomes] = {}
+    outcomes: dict[str, CopyOutcomes] = {}
     for model in models:
         copies = copy_outcomes(read_exposures(model.folder))
         if copies.planned:
             # Twins of streams of several lengths share their label.
             short = model.digest[:_SHORT_DIGEST]
-            label = f"{model.label} ({short})" if model.label in found else model.label
-            found[label] = copies
-    return found
+            label = f"{model.label} ({short})" if model.label in outcomes else model.label
+            outcomes[label] = copies
+    return outcomes
 
 
-class StreamRow(NamedTuple):
-    """One arm of one model, summed over its seeds."""
-
-    arm: str
-    model: str
-    seeds: str
-    tokens: str
-    planned: str
-    read: str
-    share: str
-
-
-def stream_rows(streams: Sequence[Stream]) -> list[StreamRow]:
-    """Return one row a model and arm, in order of first appearance."""
-    found: dict[Cohort, list[Stream]] = {}
+def stream_listing(streams: Sequence[Stream]) -> Table | None:
+    """Return one row a model and arm, summed over its seeds, in order of first appearance."""
+    cohorts: dict[Cohort, list[Stream]] = {}
     for stream in streams:
-        found.setdefault(Cohort(tuple(stream.axes.items()), stream.model), []).append(stream)
-    return [
-        StreamRow(
-            arm=cohort.label() or "single arm",
-            model=cohort.model,
-            seeds=", ".join(str(one.seed) for one in same),
-            # Seeds differ in nothing else, hence not in the length of their stream.
-            tokens=f"{same[0].tokens:,}",
-            planned=f"{sum(one.copies.planned for one in same):,}",
-            read=f"{sum(one.copies.whole for one in same):,}",
-            share=_shares(same),
-        )
-        for cohort, same in found.items()
-    ]
+        cohorts.setdefault(Cohort(tuple(stream.axes.items()), stream.model), []).append(stream)
+    return listing(
+        "Training streams",
+        ("Arm", "Model", "Seed", "Tokens", "Copies planned", "Read", "Share of copies"),
+        [
+            (
+                cohort.label() or "single arm",
+                cohort.model,
+                ", ".join(str(one.seed) for one in same),
+                # Seeds differ in nothing else, hence not in the length of their stream.
+                f"{same[0].tokens:,}",
+                f"{sum(one.copies.planned for one in same):,}",
+                f"{sum(one.copies.whole for one in same):,}",
+                _shares(same),
+            )
+            for cohort, same in cohorts.items()
+        ],
+        "Copies are summed over seeds; their share is that of the stream's tokens.",
+    )
 
 
 def stream_sentences(streams: Sequence[Stream]) -> list[str]:
@@ -225,12 +175,8 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
 
 
 def _share_sentence(spiked: Sequence[Stream]) -> str:
-    shares = sorted(one.share for one in spiked)
-    text = _percent(shares[0])
-    if _percent(shares[-1]) != text:
-        text = f"{text} to {_percent(shares[-1])}"
-    sentence = f"Copies make up {text} of the tokens of a training stream."
-    if shares[-1] > _HIGH_SHARE:
+    sentence = f"Copies make up {_shares(spiked)} of the tokens of a training stream."
+    if max(one.share for one in spiked) > _HIGH_SHARE:
         sentence += (
             " In a real corpus a benchmark is a far smaller share. With so many copies, much of "
             "the training is on the examples themselves and on similar texts. These AUCs compare "

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from analysis.figures.style import FAINT, GRID, INK, MUTED, PALETTE, PAPER
+from analysis.figures.panel import FAINT, GRID, INK, MUTED, PALETTE, PAPER
 from inject.errors import SpikeinError
 
 _SVG = "http://www.w3.org/2000/svg"

@@ -24,20 +24,21 @@ def page_template(
         name: of the file.
         filters: further ones of its own.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader(package, "."),
+        # A page of another package may import `parts.html.j2`.
+        loader=ChoiceLoader([PackageLoader(one, ".") for one in (package, "analysis.page")]),
         autoescape=True,
         finalize=visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number_text, "signed": _signed, **(filters or {})}
+    environment.filters |= {"number": number_text, "signed": signed_text, **(filters or {})}
     # Our own stylesheet, not data: what enters unescaped besides figures.
-    environment.globals |= {"share": _share, "style": Markup(page_style())}
+    environment.globals["style"] = Markup(_own_file("style.css"))
     return environment.get_template(name)
 
 
@@ -54,11 +55,6 @@ def visible(value: Any) -> Any:
     return value.translate(_CONTROLS) if type(value) is str else value
 
 
-def page_style() -> str:
-    """Return the stylesheet of our pages."""
-    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-
-
 class PageScript(NamedTuple):
     """The script of a page, and what its content security policy calls it."""
 
@@ -72,7 +68,7 @@ def page_script() -> PageScript:
     """Return the script of our pages."""
     from markupsafe import Markup
 
-    text = (Path(__file__).parent / "report.js").read_text(encoding="utf-8")
+    text = _own_file("report.js")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return PageScript(Markup(text), f"sha256-{digest}")
 
@@ -82,10 +78,10 @@ def number_text(value: float) -> str:
     return f"{value:.2f}" if isfinite(value) else "–"
 
 
-def _signed(value: float) -> str:
+def signed_text(value: float) -> str:
+    """Return a difference as our pages write it."""
     return f"{value:+.3f}".replace("-", "−") if isfinite(value) else "–"
 
 
-def _share(cell: Any, part: str) -> str:
-    """Return a position on the bar under a number as a percentage, 0 to 100."""
-    return f"{100 * min(1.0, max(0.0, getattr(cell, part))):.1f}%"
+def _own_file(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")

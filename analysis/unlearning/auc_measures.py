@@ -10,8 +10,9 @@ that is told from the holdout perfectly, 0 the retrained model, and above 0 more
 there was to forget; there is no bound above, and a small a_r makes large numbers of small gaps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -21,29 +22,27 @@ from analysis.intervals.bounds import (
     Interval,
     Scale,
     find_difference,
-    find_interval,
     find_relative_change,
 )
 from analysis.intervals.clustered import Clustered
 from analysis.metrics import Floats
 from analysis.unlearning.evidence import RETRAINED, Cohort, ModelKey
 from analysis.unlearning.numbers import (
-    Behind,
     Numbers,
-    Part,
     auc_part,
     clustered,
     gap_of,
+    numbers_of,
     trend_part,
 )
-from analysis.unlearning.rows import Measure, RowWriter, found_by
+from analysis.unlearning.rows import Measure, RowWriter
 from analysis.unlearning.settings import MeasureSettings
 
 Values = Sequence[Floats | None]
 """Of all rows, for each seed; None where a seed has no such model or detector."""
 
 
-def write_auc_measures(writer: RowWriter, settings: MeasureSettings, *, confidence: float) -> None:
+def write_auc_measures(writer: RowWriter, settings: MeasureSettings) -> None:
     """Add every measure that is made of AUCs."""
     cohort = writer.cohort
     for key in cohort.keys:
@@ -52,12 +51,12 @@ def write_auc_measures(writer: RowWriter, settings: MeasureSettings, *, confiden
             measure = Measure(
                 key=key, name="auc", detector=detector, setting=setting, expected=_there(mine)
             )
-            _write_auc(writer, measure, mine, confidence)
+            writer.add_scaled(measure, auc_numbers(cohort, mine, writer.cells), Scale.AUC)
             theirs = scores_of(cohort, RETRAINED, detector)
             if key != RETRAINED and _there(theirs):
                 against = replace(measure, name="auc_difference")
-                _write_against(writer, against, (mine, theirs), settings, confidence)
-        _write_conditions(writer, key, confidence)
+                _write_against(writer, against, (mine, theirs), settings)
+        _write_conditions(writer, key)
 
 
 def detectors_of(cohort: Cohort, key: ModelKey) -> dict[str, str]:
@@ -90,16 +89,14 @@ def scores_of(
 
 def auc_numbers(cohort: Cohort, values: Values, cells: Sequence[CopiesCell]) -> Numbers:
     """Return the AUCs of one model, by seed and dataset."""
-    found = []
-    for rows, scores in zip(cohort.rows, values, strict=True):
-        parts = {}
-        for dataset in cohort.datasets:
-            if scores is not None:
-                part = auc_part(scores, rows, dataset, cells, cohort.n_groups[dataset])
-                if part is not None:
-                    parts[dataset] = part
-        found.append(parts)
-    return found
+    return numbers_of(
+        cohort.rows,
+        values,
+        lambda _rows: cohort.datasets,
+        lambda scores, rows, dataset: auc_part(
+            scores, rows, dataset, cells, cohort.n_groups[dataset]
+        ),
+    )
 
 
 def on_shared_rows(*several: Values) -> list[list[Floats | None]]:
@@ -115,66 +112,55 @@ def on_shared_rows(*several: Values) -> list[list[Floats | None]]:
     return [list(one) for one in zip(*by_seed, strict=True)]
 
 
-def _write_auc(writer: RowWriter, measure: Measure, values: Values, confidence: float) -> None:
-    numbers = auc_numbers(writer.cohort, values, writer.cells)
-
-    def find(dataset: str | None, _counted: Behind) -> tuple[Clustered, Interval] | None:
-        return found_by(
-            numbers, dataset, lambda found: find_interval(found, Scale.AUC, confidence=confidence)
-        )
-
-    writer.add(measure, numbers, find)
-
-
 def _write_against(
     writer: RowWriter,
     measure: Measure,
     pair: tuple[Values, Values],
     settings: MeasureSettings,
-    confidence: float,
 ) -> None:
     """Add what a model's AUC differs by from the retrained one's, PrivLeak, and the trend."""
-    mine, theirs = on_shared_rows(*pair)
-    write_difference(writer, measure, (mine, theirs), confidence)
-    one, other = (auc_numbers(writer.cohort, values, writer.cells) for values in (mine, theirs))
-    gap = gap_of(one, other)
-
-    def find(dataset: str | None, _counted: Behind) -> tuple[Clustered, Interval] | None:
-        found = [clustered(numbers, dataset) for numbers in (gap, one, other)]
-        if found[0] is None or found[1] is None or found[2] is None:
-            return None
-        return privleak(found[0], found[1], found[2], settings, confidence=confidence)
-
-    writer.add(replace(measure, name="privleak"), gap, find)
+    write_difference(writer, measure, pair)
+    find = partial(privleak, settings=settings, confidence=writer.confidence)
+    _compare(writer, replace(measure, name="privleak"), pair, find)
     residuals = [
-        None if one is None or other is None else one - other
-        for one, other in zip(mine, theirs, strict=True)
+        None if own is None or other is None else own - other
+        for own, other in zip(*on_shared_rows(*pair), strict=True)
     ]
-    write_trend(writer, replace(measure, name=f"{measure.name}_trend"), residuals, confidence)
+    write_trend(writer, replace(measure, name=f"{measure.name}_trend"), residuals)
 
 
-def write_difference(
-    writer: RowWriter, measure: Measure, pair: tuple[Values, Values], confidence: float
-) -> None:
+def write_difference(writer: RowWriter, measure: Measure, pair: tuple[Values, Values]) -> None:
     """Add the difference of two AUCs on the rows that both models could score.
 
     Args:
         writer: takes the rows.
         measure: what it is called.
         pair: the scores of both, first minus second.
-        confidence: coverage asked for.
     """
+
+    def find(gap: Clustered, one: Clustered, other: Clustered) -> tuple[Clustered, Interval]:
+        return gap, find_difference(gap, one, other, confidence=writer.confidence)
+
+    _compare(writer, measure, pair, find)
+
+
+def _compare(
+    writer: RowWriter,
+    measure: Measure,
+    pair: tuple[Values, Values],
+    compare: Callable[[Clustered, Clustered, Clustered], tuple[Clustered, Interval]],
+) -> None:
+    """Add a function of the difference of two AUCs and of both."""
     one, other = (
         auc_numbers(writer.cohort, values, writer.cells) for values in on_shared_rows(*pair)
     )
     gap = gap_of(one, other)
 
-    def find(dataset: str | None, _counted: Behind) -> tuple[Clustered, Interval] | None:
+    def find(dataset: str | None) -> tuple[Clustered, Interval] | None:
         found = [clustered(numbers, dataset) for numbers in (gap, one, other)]
         if found[0] is None or found[1] is None or found[2] is None:
             return None
-        interval = find_difference(found[0], found[1], found[2], confidence=confidence)
-        return found[0], interval
+        return compare(found[0], found[1], found[2])
 
     writer.add(measure, gap, find)
 
@@ -183,8 +169,8 @@ def privleak(
     gap: Clustered,
     one: Clustered,
     retrained: Clustered,
-    settings: MeasureSettings,
     *,
+    settings: MeasureSettings,
     confidence: float,
 ) -> tuple[Clustered, Interval]:
     """Return PrivLeak in per cent with its interval; warns where the denominator is small.
@@ -212,7 +198,7 @@ def privleak(
     return gap._replace(value=value), Interval(low, high, about)
 
 
-def write_trend(writer: RowWriter, measure: Measure, residuals: Values, confidence: float) -> None:
+def write_trend(writer: RowWriter, measure: Measure, residuals: Values) -> None:
     """Add Somers' D of a difference between two models given copies: above 0, more copies leave
     more behind.
 
@@ -220,32 +206,20 @@ def write_trend(writer: RowWriter, measure: Measure, residuals: Values, confiden
         writer: takes the rows.
         measure: what it is called.
         residuals: of all rows, by seed.
-        confidence: coverage asked for.
     """
     cohort = writer.cohort
-    numbers: list[dict[str, Part]] = []
-    for rows, values in zip(cohort.rows, residuals, strict=True):
-        numbers.append({})
-        for dataset in cohort.datasets:
-            if values is not None:
-                part = trend_part(values, rows, dataset, cohort.n_groups[dataset])
-                if part is not None:
-                    numbers[-1][dataset] = part
+    numbers = numbers_of(
+        cohort.rows,
+        residuals,
+        lambda _rows: cohort.datasets,
+        lambda values, rows, dataset: trend_part(values, rows, dataset, cohort.n_groups[dataset]),
+    )
     # With one number of copies there is no trend to speak of.
-    if not any(numbers):
-        return
-
-    def find(dataset: str | None, _counted: Behind) -> tuple[Clustered, Interval] | None:
-        return found_by(
-            numbers,
-            dataset,
-            lambda found: find_interval(found, Scale.TREND, confidence=confidence),
-        )
-
-    writer.add(measure, numbers, find)
+    if any(numbers):
+        writer.add_scaled(measure, numbers, Scale.TREND)
 
 
-def _write_conditions(writer: RowWriter, key: ModelKey, confidence: float) -> None:
+def _write_conditions(writer: RowWriter, key: ModelKey) -> None:
     """Add the AUC under each condition, against the retrained model's and against none's."""
     cohort = writer.cohort
     conditions = dict.fromkeys(
@@ -263,14 +237,14 @@ def _write_conditions(writer: RowWriter, key: ModelKey, confidence: float) -> No
             )
             if not measure.expected:
                 continue
-            _write_auc(writer, measure, values, confidence)
+            writer.add_scaled(measure, auc_numbers(cohort, values, writer.cells), Scale.AUC)
             plain = scores_of(cohort, key, detector)
             changed = replace(measure, name="auc_change")
-            write_difference(writer, changed, (values, plain), confidence)
+            write_difference(writer, changed, (values, plain))
             theirs = scores_of(cohort, RETRAINED, detector, condition)
             if key != RETRAINED and _there(theirs):
                 gap = replace(measure, name="auc_difference")
-                write_difference(writer, gap, (values, theirs), confidence)
+                write_difference(writer, gap, (values, theirs))
 
 
 def _there(values: Values) -> int:

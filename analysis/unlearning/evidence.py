@@ -3,6 +3,19 @@
 Of an arm's examples the *forget set* are members that the original saw and the retrained model did
 not, the *retain set* members that both saw, the *holdout* non-members of the split `test`, whom
 no model saw.
+
+A text's token statistics say three things of its N scored tokens x_1 … x_N:
+
+- the mean log-probability, in nats a token;
+- exact memorisation: the share of tokens that are the most likely one behind the true tokens before
+  them (Tirumala et al. 2022);
+- extraction strength, 1 - k / N for the smallest k such that all tokens behind the first k are the
+  most likely one (Carlini et al. 2021). Greedy decoding from those k tokens gives the rest word for
+  word, so nothing need be generated.
+
+A token that shares the highest logit with others has rank 1, too. Where not even the last token is
+the most likely one k is N and the strength is 0; a public implementation stops its loop one token
+early and gives such a text 1 / N.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +28,9 @@ import numpy.typing as npt
 
 from analysis.arm import Arm, LoadedArm, join_arm
 from analysis.metrics import Floats
-from analysis.unlearning.memorised import NOTHING, TextMemory, text_memory
 from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
-from detect.token_statistics import read_statistics
+from detect.token_statistics import TokenStatistics, read_statistics
 from inject.errors import InputError
 from inject.examples.example import Example, read_examples
 
@@ -27,6 +39,33 @@ Counts = npt.NDArray[np.int64]
 ModelName = Literal["original", "retrained", "unlearned", "base"]
 NO_METHOD = "-"
 """In the column `method` for models that no method made."""
+
+
+class TextMemory(NamedTuple):
+    """One text under one model; all NaN where it has no scored token or the model diverged."""
+
+    log_probability: float
+    """Mean over the tokens, nats."""
+    exact_memorisation: float
+    """In [0, 1]."""
+    extraction_strength: float
+    """In [0, 1]; never above exact memorisation."""
+
+
+NOTHING = TextMemory(float("nan"), float("nan"), float("nan"))
+
+
+def text_memory(statistics: TokenStatistics) -> TextMemory:
+    """Return what one text's statistics say."""
+    scored = len(statistics)
+    mean = float(np.mean(statistics.log_probability, dtype=np.float64)) if scored else np.nan
+    # A diverged model has NaN logits, and none of them is strictly greater than another.
+    if not np.isfinite(mean):
+        return NOTHING
+    first = statistics.rank == 1
+    missed = np.flatnonzero(~first)
+    prefix = int(missed[-1]) + 1 if len(missed) else 0
+    return TextMemory(mean, float(first.mean()), (scored - prefix) / scored)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,22 +78,16 @@ def forget_quality(
     )
 
 
-def write_forget_quality(
-    writer: RowWriter, settings: MeasureSettings, *, confidence: float
-) -> None:
+def write_forget_quality(writer: RowWriter, settings: MeasureSettings) -> None:
     """Add KS distance and p-value of every model against the retrained one."""
     for key in writer.cohort.keys:
         if key != RETRAINED:
             for dataset in (None, *writer.cohort.datasets):
-                _write(writer, key, dataset, settings, confidence)
+                _write(writer, key, dataset, settings)
 
 
 def _write(
-    writer: RowWriter,
-    key: ModelKey,
-    dataset: str | None,
-    settings: MeasureSettings,
-    confidence: float,
+    writer: RowWriter, key: ModelKey, dataset: str | None, settings: MeasureSettings
 ) -> None:
     cohort = writer.cohort
     pair = [values_of(cohort, one, FORGET_LOG_PROBABILITY) for one in (key, RETRAINED)]
@@ -123,7 +117,7 @@ def _write(
         np.concatenate(theirs),
         number,
         permutations=settings.permutations,
-        confidence=confidence,
+        confidence=writer.confidence,
     )
     counts = {"forget": found.texts, "groups": found.groups, "seeds": len(ours)}
     about = f"none: {found.groups} groups" if np.isnan(found.p_value) else ""

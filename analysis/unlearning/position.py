@@ -25,7 +25,7 @@ ALL_OF_IT = 0
 
 
 class Position(NamedTuple):
-    """One measure of three models."""
+    """One measure of three models, or its difference between two of them."""
 
     unlearned: float
     retrained: float
@@ -37,19 +37,8 @@ class Position(NamedTuple):
     seeds: int
     groups: int
     """Groups of the smaller side."""
-    reason: str
+    note: str
     """Why there is no interval, or what it warns of; empty for neither."""
-
-
-class Gap(NamedTuple):
-    """A difference of two models with its interval."""
-
-    value: float
-    low: float
-    high: float
-    seeds: int
-    groups: int
-    reason: str
 
 
 def find_position(
@@ -87,13 +76,16 @@ def find_position(
     return Position(u, r, o, value, low, high, len(values), groups, _caution(groups))
 
 
-def find_gap(one: Numbers, other: Numbers, *, confidence: float) -> Gap:
+def find_gap(one: Numbers, other: Numbers, *, confidence: float) -> Position:
     """Return `one - other` of the same rows, cell 0."""
     found = clustered(gap_of(one, other), None)
     if found is None or not np.isfinite(found.value[0]):
-        return Gap(nan, nan, nan, 0, 0, "no value")
+        return Position(nan, nan, nan, nan, nan, nan, 0, 0, "no value")
     interval = find_interval(found, Scale.SLOPE, confidence=confidence)
-    return Gap(
+    return Position(
+        nan,
+        nan,
+        nan,
         float(found.value[0]),
         float(interval.low[0]),
         float(interval.high[0]),

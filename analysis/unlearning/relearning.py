@@ -26,7 +26,6 @@ from analysis.unlearning.text_measures import (
     FORGET_LOG_PROBABILITY,
     text_numbers,
     values_of,
-    write_means,
 )
 
 NAME = "relearned_log_probability"
@@ -54,7 +53,7 @@ def relearn_steps(moments: Sequence[Moment]) -> float:
     return nan
 
 
-def write_relearning(writer: RowWriter, *, confidence: float) -> None:
+def write_relearning(writer: RowWriter) -> None:
     """Add what every model knows after some steps that was trained on the forget set again.
 
     That is the mean log-probability of the half that it was not trained on after each step, its
@@ -64,7 +63,7 @@ def write_relearning(writer: RowWriter, *, confidence: float) -> None:
     for key in writer.cohort.keys:
         of_step = _looked_at(writer.cohort, key)
         if of_step:
-            _write_means(writer, key, of_step, retrained, confidence)
+            _write_means(writer, key, of_step, retrained)
             _write_steps(writer, key, of_step)
 
 
@@ -92,7 +91,6 @@ def _write_means(
     key: ModelKey,
     of_step: Mapping[int, Values],
     retrained: Mapping[int, Values],
-    confidence: float,
 ) -> None:
     cohort = writer.cohort
     for step, values in of_step.items():
@@ -102,7 +100,7 @@ def _write_means(
             setting=f"steps={step}",
             expected=sum(one is not None for one in values),
         )
-        write_means(writer, measure, _means(cohort, values), Scale.SLOPE, confidence)
+        writer.add_scaled(measure, _means(cohort, values), Scale.SLOPE)
         if key != RETRAINED and step in retrained:
             mine, theirs = on_shared_rows(values, retrained[step])
             named = replace(
@@ -111,7 +109,7 @@ def _write_means(
                 setting=f"{measure.setting}:versus={RETRAINED.model}",
             )
             gap = gap_of(_means(cohort, mine), _means(cohort, theirs))
-            write_means(writer, named, gap, Scale.SLOPE, confidence)
+            writer.add_scaled(named, gap, Scale.SLOPE)
 
 
 def _write_steps(writer: RowWriter, key: ModelKey, of_step: Mapping[int, Values]) -> None:

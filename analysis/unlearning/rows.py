@@ -1,4 +1,4 @@
-"""The rows of the table: one a measured value, with its interval and what stands behind it."""
+"""The rows of the question `unlearning`: one a measured value, with what stands behind it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -6,40 +6,16 @@ from math import nan
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from analysis.arm import axis_column
 from analysis.copy_bins import ALL, CopiesCell
-from analysis.intervals.bounds import LEAST_GROUPS, Interval
+from analysis.intervals.bounds import LEAST_GROUPS, Interval, Scale, find_interval
 from analysis.intervals.clustered import Clustered
 from analysis.tables import POOLED
 from analysis.unlearning.evidence import Cohort, ModelKey
-from analysis.unlearning.numbers import Behind, Numbers, behind, clustered
+from analysis.unlearning.numbers import Numbers, behind, clustered
 
 NO_DETECTOR = "-"
-
-_FIELDS = [
-    ("model", pa.string()),
-    ("method", pa.string()),
-    ("dataset", pa.string()),
-    ("copies", pa.string()),
-    ("measure", pa.string()),
-    ("detector", pa.string()),
-    ("setting", pa.string()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("forget", pa.int64()),
-    ("holdout", pa.int64()),
-    ("groups", pa.int64()),
-    ("seeds", pa.int64()),
-    ("note", pa.string()),
-]
-
-
-def measures_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of `unlearning.parquet`: the swept axes, then those of every study."""
-    return pa.schema([(axis_column(axis), pa.string()) for axis in axes] + _FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +32,8 @@ class Measure:
     """Seeds that have the models it is of."""
 
 
-FindInterval = Callable[[str | None, Behind], tuple[Clustered, Interval] | None]
-"""Returns K numbers of a dataset (None: of all together) and their intervals, given what stands
-behind them; None where there is none."""
+FindInterval = Callable[[str | None], tuple[Clustered, Interval] | None]
+"""Returns K numbers of a dataset (None: of all together) and their intervals; None for none."""
 
 
 @dataclass(kw_only=True)
@@ -68,6 +43,8 @@ class RowWriter:
     cohort: Cohort
     cells: Sequence[CopiesCell]
     """Numbers of copies, the first of which is all of them."""
+    confidence: float
+    """Coverage asked of every interval."""
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, measure: Measure, numbers: Numbers, find: FindInterval) -> None:
@@ -85,7 +62,7 @@ class RowWriter:
         datasets = dict.fromkeys(name for seed in numbers for name in seed)
         for dataset in (None, *datasets):
             counted = behind(numbers, dataset)
-            found = find(dataset, counted)
+            found = find(dataset)
             if found is None:
                 self._write(measure, dataset, ALL, {"note": _joined(measure.note, "no value")})
                 continue
@@ -114,6 +91,17 @@ class RowWriter:
                     },
                 )
 
+    def add_scaled(self, measure: Measure, numbers: Numbers, scale: Scale) -> None:
+        """Add numbers with the intervals of their scale; see `add`."""
+
+        def find(dataset: str | None) -> tuple[Clustered, Interval] | None:
+            found = clustered(numbers, dataset)
+            if found is None or not np.isfinite(found.value).any():
+                return None
+            return found, find_interval(found, scale, confidence=self.confidence)
+
+        self.add(measure, numbers, find)
+
     def add_plain(self, measure: Measure, dataset: str | None, values: dict[str, Any]) -> None:
         """Add a row that is found otherwise; what is not given is absent."""
         note = _joined(str(values.get("note", "")), measure.note)
@@ -137,14 +125,6 @@ class RowWriter:
                 **values,
             }
         )
-
-
-def found_by(
-    numbers: Numbers, dataset: str | None, interval: Any
-) -> tuple[Clustered, Interval] | None:
-    """Return numbers with the intervals that a function of them gives."""
-    found = clustered(numbers, dataset)
-    return None if found is None or not np.isfinite(found.value).any() else (found, interval(found))
 
 
 def warning_of(about: str) -> str:

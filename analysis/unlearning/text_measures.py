@@ -4,6 +4,10 @@ Means over texts, by the influence of whole groups. Of each model its value, and
 the retrained model and to the original (`setting`: `versus=retrained`, `versus=original`) on the
 texts that both have a value for. The forget set counts whole here, tune rows and all, since nothing
 was chosen on it; by dose, with Somers' D of the difference to the retrained model given copies.
+
+General text, which no model was trained on, says what unlearning costs beyond the retain set. Each
+text is a document, and a group of its own; the same documents serve all seeds, so a document is one
+group in all of them, and the column `groups` counts documents.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.copy_bins import EVERY_MEMBER, CopiesCell
-from analysis.intervals.bounds import Interval, Scale, find_interval
-from analysis.intervals.clustered import Clustered
+from analysis.intervals.bounds import Scale, find_interval
 from analysis.metrics import Floats
 from analysis.unlearning.auc_measures import Values, on_shared_rows, write_trend
 from analysis.unlearning.evidence import (
@@ -25,8 +28,16 @@ from analysis.unlearning.evidence import (
     ModelKey,
     Rows,
 )
-from analysis.unlearning.numbers import Behind, Numbers, gap_of, mean_part
-from analysis.unlearning.rows import Measure, RowWriter, found_by
+from analysis.unlearning.numbers import (
+    Numbers,
+    Part,
+    clustered,
+    gap_of,
+    mean_part,
+    mean_sample,
+    numbers_of,
+)
+from analysis.unlearning.rows import Measure, RowWriter, warning_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +104,8 @@ def _accuracy(rows: Callable[[Rows], Mask], texts: str) -> TextMeasure:
     )
 
 
+GENERAL = "general_log_probability"
+_GENERAL_DATASET = "general"
 RETAIN_ACCURACY = _accuracy(_retain, "retain")
 TEXT_MEASURES = (
     FORGET_LOG_PROBABILITY,
@@ -105,14 +118,14 @@ TEXT_MEASURES = (
 )
 
 
-def write_text_measures(writer: RowWriter, *, confidence: float) -> None:
+def write_text_measures(writer: RowWriter) -> None:
     """Add every measure of texts, of every model that has it."""
     cohort = writer.cohort
     for asked in TEXT_MEASURES:
         for key in cohort.keys:
             mine = values_of(cohort, key, asked)
             if any(one is not None for one in mine):
-                _write(writer, asked, key, mine, confidence)
+                _write(writer, asked, key, mine)
 
 
 def references_of(key: ModelKey) -> tuple[ModelKey, ...]:
@@ -131,27 +144,22 @@ def text_numbers(
     cohort: Cohort, values: Values, asked: TextMeasure, cells: Sequence[CopiesCell]
 ) -> Numbers:
     """Return the means of one model, by seed and dataset."""
-    found = []
-    for rows, of_seed in zip(cohort.rows, values, strict=True):
-        parts = {}
-        chosen = asked.rows(rows)
-        for dataset in dict.fromkeys(rows.dataset[chosen].tolist()):
-            if of_seed is not None:
-                part = mean_part(of_seed, rows, chosen, dataset, cells, cohort.n_groups[dataset])
-                if part is not None:
-                    parts[dataset] = part
-        found.append(parts)
-    return found
+    return numbers_of(
+        cohort.rows,
+        values,
+        lambda rows: list(dict.fromkeys(rows.dataset[asked.rows(rows)].tolist())),
+        lambda own, rows, dataset: mean_part(
+            own, rows, asked.rows(rows), dataset, cells, cohort.n_groups[dataset]
+        ),
+    )
 
 
-def _write(
-    writer: RowWriter, asked: TextMeasure, key: ModelKey, mine: Values, confidence: float
-) -> None:
+def _write(writer: RowWriter, asked: TextMeasure, key: ModelKey, mine: Values) -> None:
     cohort = writer.cohort
     cells = writer.cells if asked.by_copies else [EVERY_MEMBER]
     expected = sum(one is not None for one in mine)
     measure = Measure(key=key, name=asked.name, setting=asked.setting, expected=expected)
-    write_means(writer, measure, text_numbers(cohort, mine, asked, cells), asked.scale, confidence)
+    writer.add_scaled(measure, text_numbers(cohort, mine, asked, cells), asked.scale)
     for reference in references_of(key):
         theirs = values_of(cohort, reference, asked)
         if all(one is None for one in theirs):
@@ -167,32 +175,88 @@ def _write(
             setting=f"{asked.setting}:{versus}" if asked.setting else versus,
             expected=expected,
         )
-        write_means(writer, named, gap, Scale.SLOPE, confidence)
+        writer.add_scaled(named, gap, Scale.SLOPE)
         if asked.by_copies and reference == RETRAINED:
             trend = Measure(key=key, name=f"{named.name}_trend", setting=versus, expected=expected)
             residuals = [
                 None if a is None or b is None else np.asarray(a - b, dtype=np.float64)
                 for a, b in zip(one, other, strict=True)
             ]
-            write_trend(writer, trend, residuals, confidence)
+            write_trend(writer, trend, residuals)
 
 
-def write_means(
-    writer: RowWriter, measure: Measure, numbers: Numbers, scale: Scale, confidence: float
-) -> None:
-    """Add means with their intervals.
+def write_general_measures(writer: RowWriter) -> None:
+    """Add the mean log-probability of general text, of every model that has it."""
+    cohort = writer.cohort
+    for key in cohort.keys:
+        if any(key in models and models[key].general is not None for models in cohort.models):
+            numbers = general_numbers(cohort, [key])[0]
+            _add_general(writer, Measure(key=key, name=GENERAL), numbers)
+            for reference in references_of(key):
+                mine, theirs = general_numbers(cohort, [key, reference])
+                if any(theirs):
+                    versus = Measure(
+                        key=key, name=f"{GENERAL}_difference", setting=f"versus={reference.model}"
+                    )
+                    _add_general(writer, versus, gap_of(mine, theirs))
 
-    Args:
-        writer: takes the rows.
-        measure: what they are called.
-        numbers: by seed and dataset.
-        scale: of what kind they are.
-        confidence: coverage asked for.
-    """
 
-    def find(dataset: str | None, _counted: Behind) -> tuple[Clustered, Interval] | None:
-        return found_by(
-            numbers, dataset, lambda found: find_interval(found, scale, confidence=confidence)
-        )
+def general_numbers(cohort: Cohort, keys: Sequence[ModelKey]) -> list[Numbers]:
+    """Return the means of models over the documents that all of them have a value for."""
+    ids = sorted(
+        {
+            name
+            for models in cohort.models
+            for key in keys
+            if key in models
+            for name in (models[key].general or {})
+        }
+    )
+    found: list[list[dict[str, Part]]] = [[] for _ in keys]
+    for models in cohort.models:
+        tables = [models[key].general if key in models else None for key in keys]
+        there = [table for table in tables if table is not None]
+        if len(there) < len(keys):
+            for one in found:
+                one.append({})
+            continue
+        values = np.array([[table.get(name, np.nan) for name in ids] for table in there])
+        shared = np.isfinite(values).all(axis=0)
+        for one, mine in zip(found, values, strict=True):
+            one.append({_GENERAL_DATASET: _general_part(mine, shared)} if shared.any() else {})
+    return list(found)
 
-    writer.add(measure, numbers, find)
+
+def _general_part(values: Floats, shared: np.typing.NDArray[np.bool_]) -> Part:
+    documents = np.flatnonzero(shared)
+    everyone = np.ones((1, len(documents)), dtype=bool)
+    present = shared[None]
+    return Part(
+        sample=mean_sample(values[documents], documents, everyone, len(values)),
+        weight=np.array([float(len(documents))]),
+        forget=np.array([len(documents)]),
+        holdout=0,
+        left_out=int((~shared).sum()),
+        present=present,
+    )
+
+
+def _add_general(writer: RowWriter, measure: Measure, numbers: Numbers) -> None:
+    found = clustered(numbers, None)
+    if found is None:
+        writer.add_plain(measure, None, {"note": "no value"})
+        return
+    interval = find_interval(found, Scale.SLOPE, confidence=writer.confidence)
+    documents = max(part.forget[0] for seed in numbers for part in seed.values())
+    writer.add_plain(
+        measure,
+        None,
+        {
+            "value": float(found.value[0]),
+            "low": float(interval.low[0]),
+            "high": float(interval.high[0]),
+            "groups": int(documents),
+            "seeds": int(found.seeds[0]),
+            "note": warning_of(interval.about[0]),
+        },
+    )

@@ -22,30 +22,29 @@ interval holds for itself.
 """
 
 from collections.abc import Sequence
-from math import isnan
+from dataclasses import dataclass
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import EVERY_MEMBER
 from analysis.unlearning.auc_measures import auc_numbers, on_shared_rows, scores_of
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
-from analysis.unlearning.general_text import NAME as GENERAL
-from analysis.unlearning.general_text import general_numbers
 from analysis.unlearning.numbers import Numbers
-from analysis.unlearning.position import Gap, Position, find_gap, find_position
+from analysis.unlearning.position import Position, find_gap, find_position
 from analysis.unlearning.rows import NO_DETECTOR
-from analysis.unlearning.sentences import Finding, verdict_sentence
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.text_measures import (
     EXACT_MEMORISATION,
     EXTRACTION_STRENGTH,
     FORGET_LOG_PROBABILITY,
+    GENERAL,
     RETAIN_ACCURACY,
     RETAIN_LOG_PROBABILITY,
     TextMeasure,
+    general_numbers,
     text_numbers,
     values_of,
 )
@@ -54,34 +53,34 @@ DETECTORS = ("loss", "min_k")
 TEXTS = (EXACT_MEMORISATION, EXTRACTION_STRENGTH, FORGET_LOG_PROBABILITY)
 ALL = "all"
 
-_FIELDS = [
-    ("method", pa.string()),
-    ("measure", pa.string()),
-    ("detector", pa.string()),
-    ("versus", pa.string()),
-    ("kind", pa.string()),
-    ("verdict", pa.string()),
-    ("value", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-    ("unlearned", pa.float64()),
-    ("retrained", pa.float64()),
-    ("original", pa.float64()),
-    ("groups", pa.int64()),
-    ("seeds", pa.int64()),
-    ("note", pa.string()),
-]
 
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One measure's word on one method."""
 
-def verdict_schema(axes: Sequence[str]) -> pa.Schema:
-    """Return the columns of `verdict.parquet`: the swept axes, then those of every study."""
-    return pa.schema([(axis_column(axis), pa.string()) for axis in axes] + _FIELDS)
+    measure: str
+    detector: str = NO_DETECTOR
+    versus: str = ""
+    """Of a difference: `retrained` or `original`."""
+    kind: str
+    """`forgetting` (a position) or `utility` (a difference to another model)."""
+    verdict: str
+    value: float = nan
+    low: float = nan
+    high: float = nan
+    unlearned: float = nan
+    retrained: float = nan
+    original: float = nan
+    groups: int = 0
+    seeds: int = 0
+    note: str = ""
+    """Why there is no interval, or the margin; at `all` the verdict in words."""
 
 
 def verdict_rows(
     cohort: Cohort, settings: MeasureSettings, *, confidence: float
 ) -> list[dict[str, Any]]:
-    """Return the rows of `verdict.parquet`: of each method its measures, then `all`."""
+    """Return the rows of the question `verdict`: of each method its measures, then `all`."""
     rows = []
     for key in cohort.keys:
         if key.method == NO_METHOD:
@@ -161,15 +160,7 @@ def _of_position(measure: str, detector: str, place: Position, *, dead: bool) ->
         detector=detector,
         kind="forgetting",
         verdict=verdict,
-        value=place.value,
-        low=place.low,
-        high=place.high,
-        unlearned=place.unlearned,
-        retrained=place.retrained,
-        original=place.original,
-        groups=place.groups,
-        seeds=place.seeds,
-        note=place.reason,
+        **place._asdict(),
     )
 
 
@@ -188,7 +179,7 @@ def position_verdict(place: Position) -> str:
     return "cannot be told"
 
 
-def _of_gap(measure: str, other: ModelKey, gap: Gap, margin: float, *, dead: bool) -> Finding:
+def _of_gap(measure: str, other: ModelKey, gap: Position, margin: float, *, dead: bool) -> Finding:
     if not gap.seeds and dead:
         verdict = "diverged"
     elif isnan(gap.low):
@@ -197,17 +188,13 @@ def _of_gap(measure: str, other: ModelKey, gap: Gap, margin: float, *, dead: boo
         verdict = "lost"
     else:
         verdict = "kept" if gap.low > -margin else "cannot be told"
+    note = "; ".join(part for part in (f"margin {margin:g}", gap.note) if part)
     return Finding(
         measure=f"{measure}_difference",
         versus=other.model,
         kind="utility",
         verdict=verdict,
-        value=gap.value,
-        low=gap.low,
-        high=gap.high,
-        groups=gap.groups,
-        seeds=gap.seeds,
-        note="; ".join(part for part in (f"margin {margin:g}", gap.reason) if part),
+        **gap._replace(note=note)._asdict(),
     )
 
 
@@ -229,3 +216,77 @@ def overall_verdict(findings: Sequence[Finding]) -> str:
     if "closer to the original" not in told:
         return "beyond the retrained"
     return "the measures disagree"
+
+
+_OVERALL = {
+    "closer to the retrained": "is closer to the retrained model than to the original",
+    "closer to the original": "is closer to the original than to the retrained model",
+    "beyond the retrained": "forgot more than the retrained model never knew (over-forgotten)",
+    "mirror of the original": "is the mirror of the original: over-forgotten, and as easily told "
+    "from a model that never saw the texts as the original is",
+    "ruined": "is ruined: of what it should have kept it has less than the retrained model and the "
+    "original have, by more than the margin",
+    "diverged": "diverged: it has no finite score",
+    "cannot be told": "cannot be placed between the retrained model and the original",
+    "the measures disagree": "is closer to the original by some measures and not by others",
+}
+_NAMES = {
+    "exact_memorisation": "exact memorisation",
+    "extraction_strength": "extraction strength",
+    "forget_log_probability": "log-probability of the forget set",
+    "retain_log_probability_difference": "retained text",
+    "general_log_probability_difference": "general text",
+    "task_accuracy_difference": "accuracy on retained questions",
+}
+_MODELS = {"retrained": "retrained model", "original": "original"}
+_UNITS = {
+    "retain_log_probability_difference": " nats a token",
+    "general_log_probability_difference": " nats a token",
+}
+
+
+def verdict_sentence(
+    method: str, overall: str, findings: Sequence[Finding], diverged: Sequence[int] = ()
+) -> str:
+    """Return the sentence.
+
+    Args:
+        method: the method setting's label.
+        overall: its verdict.
+        findings: what each measure says.
+        diverged: seeds in which the model has no finite score.
+    """
+    parts = [f"{method} {_OVERALL[overall]}"]
+    by_verdict: dict[str, list[str]] = {}
+    for one in findings:
+        if one.kind == "forgetting" and one.verdict != "diverged":
+            by_verdict.setdefault(one.verdict, []).append(f"{_name(one)} {_numbers(one)}")
+    for verdict, texts in by_verdict.items():
+        parts.append(f"{verdict} by {', '.join(texts)}")
+    if by_verdict:
+        parts[-1] += " (position: 0 is the retrained model, 1 the original)"
+    for other in dict.fromkeys(one.versus for one in findings if one.kind == "utility"):
+        utility = [
+            f"{_name(one)} {_numbers(one, _UNITS.get(one.measure, ''), signed=True)} "
+            f"({one.verdict})"
+            for one in findings
+            if one.kind == "utility" and one.versus == other
+        ]
+        parts.append(f"against the {_MODELS[other]}: {', '.join(utility)}")
+    if diverged and overall != "diverged":
+        named = ", ".join(map(str, diverged))
+        parts.append(f"it diverged with seed {named}, which no number here includes")
+    return "; ".join(parts) + "."
+
+
+def _name(one: Finding) -> str:
+    return f"AUC of {one.detector}" if one.measure == "auc" else _NAMES[one.measure]
+
+
+def _numbers(one: Finding, unit: str = "", *, signed: bool = False) -> str:
+    form = "+.2f" if signed else ".2f"
+    if isnan(one.value):
+        return "without a value"
+    if isnan(one.low):
+        return f"{one.value:{form}}{unit} (no interval)"
+    return f"{one.value:{form}} [{one.low:{form}}, {one.high:{form}}]{unit}"

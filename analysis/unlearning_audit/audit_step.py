@@ -1,53 +1,49 @@
-"""The steps of the audits of unlearned models: what each still writes of the forget set.
+"""The steps of audits: what an unlearned model still writes of what it should have forgotten.
 
-Continuations and scores were made by other steps; one step gathers all audits of an experiment.
+Scores and continuations were made by other steps. In an experiment each forgotten text is one
+chunk, all of them are continued by all models, and non-members are the control texts; texts that
+cannot be divided, or of which no copy was fed, are left out. One step gathers all audits.
 """
 
 import json
-import shutil
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.unlearning_audit.audit_tables import MODELS
-from analysis.unlearning_audit.forgotten import (
-    HOLDOUT_FILE,
-    SCHEMA,
-    AuditedModel,
-    audit_forgotten,
-    audit_rows,
-    flagged_holdout,
-    holdout_table,
-)
-from analysis.unlearning_audit.pooled import pooled_rows, read_seed
-from analysis.unlearning_audit.ratio import Band
-from analysis.unlearning_audit.report import (
+from analysis.findings import question_table, read_table, write_findings
+from analysis.unlearning_audit.audit import (
     AUDIT_FILE,
     CHUNKS_FILE,
-    PAGE_FILE,
-    audit_json,
-    write_audit_page,
+    CONTINUATIONS,
+    MODELS,
+    QUESTION,
+    Evidence,
+    audit_chunks,
+    compared,
+    finding_rows,
+    headline,
+    without_protected,
 )
-from analysis.unlearning_audit.settings import ChunkAudit
+from analysis.unlearning_audit.checks import QUESTIONS, Weights
+from analysis.unlearning_audit.pooled import pooled_rows, read_seed
+from analysis.unlearning_audit.ratio import Band, Scores
+from analysis.unlearning_audit.settings import AuditRule, ChunkAudit
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
 from detect.generation.continuations import CONTINUATIONS_FILE, read_continuations
 from detect.scores.table import read_scores
-from inject.examples.example import read_examples
+from inject.examples.example import Example, read_examples
 from inject.examples.forget_set import forgotten_rows
 from inject.examples.parts import UNSPLIT
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, numbered_folders, numbered_inputs
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts
-from inject.tables import read_parquet
-
-AUDITS_FILE = "unlearning_audits.parquet"
-LOSS = {"detector": "loss"}
-"""Whose scores say whether a model still works; audits of experiments without it do not."""
-PAGES = "audits"
-"""Folder of the pages, one an unlearned model."""
 
 
 def audit_step(
@@ -58,7 +54,7 @@ def audit_step(
     arm: str,
     scored: tuple[str, str],
 ) -> Step:
-    """Audit one unlearned model.
+    """Audit one unlearned model of an experiment.
 
     Args:
         inputs: `examples`, `membership` (the sides that hold for the retrained model), `exposures`
@@ -68,74 +64,148 @@ def audit_step(
         arm: the arm's label.
         scored: the detector and its setting whose scores the ratio is of.
     """
-    detector, setting = scored
     return Step(
         kind="unlearning_audit",
         label=f"{method}-{arm}",
         function=f"{__name__}:build_audit",
-        settings={
-            "method": method,
-            "arm": arm,
-            "audit": plain(settings),
-            "detector": detector,
-            "setting": setting,
-        },
+        settings={"method": method, "arm": arm, "audit": plain(settings), "scored": list(scored)},
         inputs=inputs,
         reads={"examples": UNSPLIT, "membership": UNSPLIT, "exposures": EXPOSURES},
     )
 
 
 def build_audit(context: StepContext) -> None:
-    """Audit the model, and write tables, findings and page."""
-    given, out = context.inputs, context.out
-    asked = ChunkAudit.model_validate(context.settings["audit"])
-    method, arm = context.settings["method"], context.settings["arm"]
-    wanted = {name: context.settings[name] for name in ("detector", "setting")}
-    band = Band(*asked.band)
-    pool = read_examples(given["examples"])
-    copies = seen_copy_counts(read_exposures(given["exposures"]))
-    rows = [
+    """Audit the model, and write its tables."""
+    folders = context.inputs
+    pool = read_examples(folders["examples"])
+    copies = seen_copy_counts(read_exposures(folders["exposures"]))
+    forgotten = [
         row
-        for row in forgotten_rows(pool, read_examples(given["membership"]))
+        for row in forgotten_rows(pool, read_examples(folders["membership"]))
         if copies.get(row.example_id)
     ]
-    scores = {name: _scores(given[f"{name}-scores"], wanted) for name in MODELS}
-    written = {name: read_continuations(given[f"{name}-written"]) for name in MODELS}
-    losses = {name: _scores(given[f"{name}-scores"], LOSS) for name in MODELS}
+    written = read_continuations(folders["unlearned-written"])
+    divided = [row for row in forgotten if written[row.example_id].reason is None]
+    prompts = [len(written[row.example_id].beginning) for row in divided]
+    audited = [_whole(*each) for each in zip(range(len(divided)), divided, prompts, strict=True)]
     others = [row for row in pool if row.side == "nonmember"]
-    found = audit_forgotten(
-        rows,
-        others,
-        AuditedModel(scores, losses if all(losses.values()) else {}, written),
-        band=band,
-        rate=asked.false_alarms,
+    held_out = [
+        _whole(number, row, 0, part=HOLDOUT) for number, row in enumerate(others, len(audited))
+    ]
+    notes = []
+    if left_out := len(forgotten) - len(divided):
+        notes.append(f"{left_out:,} texts are too short to be divided, and are left out")
+    evidence = read_evidence(context, [*audited, *held_out])
+    write_audit(context, replace(evidence, copies=copies), notes)
+
+
+def _whole(number: int, row: Example, prompt_stop: int, *, part: str = AUDITED) -> Chunk:
+    return Chunk(
+        chunk=number,
+        text_id=row.example_id,
+        group=row.group,
+        start=0,
+        stop=len(row.text),
+        text=row.text,
+        prompt_stop=prompt_stop,
+        protected=row.protected,
+        part=part,
+        key=row.example_id,
     )
-    holdout = holdout_table(others, scores, band)
-    seen = pa.array([copies[chunk.text_id] for chunk in found.chunks], pa.int64())
-    pq.write_table(found.chunk_table.append_column("copies", seen), out / CHUNKS_FILE)
-    pq.write_table(found.continuations, out / CONTINUATIONS_FILE)
-    pq.write_table(holdout, out / HOLDOUT_FILE)
-    table = audit_rows(method, found.findings, flagged_holdout(holdout), len(found.chunks))
-    pq.write_table(pa.Table.from_pylist(table, schema=pa.schema(SCHEMA)), out / AUDITS_FILE)
-    record = audit_json(found, {**plain(asked), "method": method, "arm": arm})
+
+
+def read_evidence(context: StepContext, chunks: Sequence[Chunk]) -> Evidence:
+    """Return what an audit is drawn from: scores and continuations, as far as there are any."""
+    names = [name for name in MODELS if f"{name}-scores" in context.inputs]
+    folders = {name: context.inputs[f"{name}-scores"] for name in names}
+    scores = {
+        name: scored_by(folder, chunks, *context.settings["scored"])
+        for name, folder in folders.items()
+    }
+    losses = {name: scored_by(folder, chunks, "loss", None) for name, folder in folders.items()}
+    tables = [CONTINUATIONS.empty_table()]
+    for name in names:
+        if (folder := context.inputs.get(f"{name}-written")) is not None:
+            written = read_continuations(folder)
+            own = [chunk for chunk in chunks if chunk.example_id in written]
+            tables.append(compared(name, own, [written[one.example_id].texts for one in own]))
+    return Evidence(
+        chunks=chunks,
+        scores={name: found.values for name, found in scores.items()},
+        reasons=[
+            scores["original"].reasons[at] or scores["unlearned"].reasons[at]
+            for at in range(len(chunks))
+        ],
+        # Audits of experiments without the detector loss do not say whether a model works.
+        losses={name: -found.values for name, found in losses.items()}
+        if all(len(found.values) for found in losses.values())
+        else {},
+        continuations=pa.concat_tables(tables).combine_chunks(),
+        weights=Weights(False, math.nan, "the experiment trained it from the original"),
+        guessing=math.inf,
+    )
+
+
+def scored_by(folder: Path, rows: Sequence[Chunk], detector: str, setting: str | None) -> Scores:
+    """Return a detector's scores of chunks; none where it did not score.
+
+    Args:
+        folder: of the scores.
+        rows: what was scored.
+        detector: its name.
+        setting: None: whichever it has.
+    """
+    columns = ["example_id", "detector", "setting", "score", "reason"]
+    found = {
+        row["example_id"]: row
+        for row in read_scores(folder, columns=columns).to_pylist()
+        if row["detector"] == detector and setting in (None, row["setting"])
+    }
+    own = [found[row.example_id] for row in rows] if found else []
+    values = np.array([row["score"] for row in own], dtype=np.float64)
+    return Scores(values, [row["reason"] for row in own])
+
+
+def write_audit(context: StepContext, evidence: Evidence, notes: Sequence[str]) -> None:
+    """Audit one unlearned model, and write chunks, continuations, findings and the verdict.
+
+    Args:
+        context: of the step; its settings are `audit` (of an `AuditRule`), `method`, and more.
+        evidence: what the audit is drawn from.
+        notes: what to know of it.
+    """
+    given = context.settings["audit"]
+    rule = AuditRule.model_validate({name: given[name] for name in AuditRule.model_fields})
+    band = Band(*rule.band)
+    audit = audit_chunks(evidence, band=band, rate=rule.false_alarms)
+    pq.write_table(audit.chunks, context.out / CHUNKS_FILE)
+    shown = without_protected(evidence.continuations, evidence.chunks)
+    pq.write_table(shown, context.out / CONTINUATIONS_FILE)
+    count = sum(chunk.part == AUDITED for chunk in evidence.chunks)
+    rows = finding_rows(context.settings["method"], audit.estimates, count)
+    write_findings(context.out, {QUESTION: question_table(QUESTION, (), rows)})
+    checks = audit.judgement.checks
+    record = {
+        "settings": dict(context.settings),
+        "verdict": audit.judgement.verdict,
+        "headline": headline(audit.found, audit.judgement),
+        "checks": {
+            name: {"question": question, "answer": checks[name].answer, "about": checks[name].about}
+            for name, question in QUESTIONS.items()
+        },
+        "control": audit.found.control,
+        "level": None if math.isnan(audit.found.level.value) else audit.found.level.value,
+        "notes": list(notes),
+    }
     text = json.dumps(record, indent=2, ensure_ascii=False)
-    (out / AUDIT_FILE).write_text(text + "\n", encoding="utf-8")
-    write_audit_page(
-        out / PAGE_FILE,
-        found,
-        title=f"Audit of {method}, {arm}",
-        about={"Unlearned": method, "Arm": arm},
-        detector=f"{wanted['detector']}, {wanted['setting']}",
-        hide_texts=False,
-    )
+    (context.out / AUDIT_FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def audits_step(audits: Sequence[StepGroup], axes: Sequence[str], *, label: str) -> Step:
     """Gather the audits of an experiment.
 
     Args:
-        audits: their values are `axes` (pairs), `seed`, `method` and `page`, a file's name; their
-            step is `audit`.
+        audits: their values are `axes` (pairs), `seed` and `method`; their step is `audit`.
         axes: all swept axes.
         label: for people.
     """
@@ -149,37 +219,18 @@ def audits_step(audits: Sequence[StepGroup], axes: Sequence[str], *, label: str)
 
 
 def build_audits(context: StepContext) -> None:
-    """Write one table of all audits, pooled over seeds, too, and copy the pages."""
+    """Write one table of all audits, pooled over seeds, too."""
     rows: list[dict[str, Any]] = []
-    several: dict[str, list[Path]] = {}
-    (context.out / PAGES).mkdir()
+    seeds: dict[str, list[Path]] = {}
     for number, place in enumerate(context.settings["places"]):
         folder = numbered_folders(context.inputs, number)["audit"]
         axes = {axis_column(axis): value for axis, value in place["axes"]}
-        table = read_parquet(folder / AUDITS_FILE).to_pylist()
-        rows += [{**axes, "seed": place["seed"], **row} for row in table]
-        shutil.copyfile(folder / PAGE_FILE, context.out / PAGES / _safe(place["page"]))
-        arm = json.dumps({**axes, "method": place["method"]})
-        several.setdefault(arm, []).append(folder)
-    for arm, folders in several.items():
+        table = read_table(folder, QUESTION).to_pylist()
+        rows += [{**row, **axes, "seed": place["seed"]} for row in table]
+        seeds.setdefault(json.dumps({**axes, "method": place["method"]}), []).append(folder)
+    for arm, folders in seeds.items():
         if len(folders) > 1:
             pooled = pooled_rows([read_seed(folder) for folder in folders])
             rows += [{**json.loads(arm), "seed": None, **row} for row in pooled]
-    columns = [(axis_column(axis), pa.string()) for axis in context.settings["axes"]]
-    schema = pa.schema([*columns, ("seed", pa.int64()), *SCHEMA])
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), context.out / AUDITS_FILE)
-
-
-def _scores(folder: Path, wanted: Mapping[str, str]) -> dict[str, float]:
-    table = read_scores(folder, columns=["example_id", "detector", "setting", "score"])
-    return {
-        row["example_id"]: row["score"]
-        for row in table.to_pylist()
-        if all(row[key] == value for key, value in wanted.items())
-    }
-
-
-def _safe(name: str) -> str:
-    return "".join(
-        sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name.replace(", ", ",")
-    )
+    table = question_table(QUESTION, context.settings["axes"], rows)
+    write_findings(context.out, {QUESTION: table})

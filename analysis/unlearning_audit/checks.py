@@ -16,14 +16,14 @@ retrained model the two kinds of texts may differ in difficulty, and the check s
 
 from collections.abc import Mapping
 from math import comb, log, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning_audit.estimates import Clusters, difference, mean
-from analysis.unlearning_audit.findings import Findings, as_json
+from analysis.unlearning_audit.findings import Findings
 from analysis.unlearning_audit.ratio import Floats
 
 MARGIN = MeasureSettings().utility_margin
@@ -59,6 +59,12 @@ MEANINGS = {
     "cannot be judged": "",
 }
 """Every verdict, and what it means."""
+QUESTIONS = {
+    "working": "the unlearned model is a working language model",
+    "knew": "the original knew the texts",
+    "level": "the texts are as likely as the control",
+    "weights": "its weights were made from the original's",
+}
 
 
 class Weights(NamedTuple):
@@ -71,8 +77,8 @@ class Weights(NamedTuple):
     """What was compared, or why nothing was."""
 
 
-class Evidence(NamedTuple):
-    """What the checks read: losses in nats a token by model, an array a kind of chunks."""
+class Losses(NamedTuple):
+    """Losses in nats a token by model; empty where they were not measured."""
 
     audited: Mapping[str, Floats]
     clusters: Clusters
@@ -81,14 +87,11 @@ class Evidence(NamedTuple):
     control_clusters: Clusters
     guessing: float
     """Loss of guessing every token of the vocabulary alike."""
-    weights: Weights
 
 
 class Check(NamedTuple):
-    """One question with its answer."""
+    """The answer to one of `QUESTIONS`."""
 
-    question: str
-    """What stands behind `whether`."""
     answer: str
     measure: Estimate
     """Nats a token; of `weights` the cosine."""
@@ -103,88 +106,77 @@ class Judgement(NamedTuple):
     """One of `MEANINGS`."""
     meaning: str
     checks: Mapping[str, Check]
-    """By `working`, `knew`, `level`, `weights`."""
+    """By the names of `QUESTIONS`."""
 
 
-def judge(given: Evidence, found: Findings) -> Judgement:
+def judge(losses: Losses, weights: Weights, found: Findings) -> Judgement:
     """Return the checks and the verdict of an audit."""
     checks = {
-        "working": _working(given),
-        "knew": _knew(given, found),
-        "level": _level(given),
-        "weights": _weights(given.weights),
+        "working": _working(losses),
+        "knew": _knew(losses, found),
+        "level": _level(losses),
+        "weights": _weights(weights),
     }
-    chance = _chance(found, paired="retrained" in given.audited)
-    verdict = _verdict({name: one.answer for name, one in checks.items()}, given, found, chance)
-    open_questions: dict[str, list[str]] = {}
-    for one in checks.values():
-        if one.answer == UNKNOWN:
-            reason = one.measure.reason or "the interval is too wide"
-            open_questions.setdefault(reason, []).append(f"whether {one.question}")
+    chance = _chance(found, paired="retrained" in losses.audited)
+    answers = {name: check.answer for name, check in checks.items()}
+    verdict = "same weights" if weights.same else _verdict(answers, found, chance)
+    unanswered: dict[str, list[str]] = {}
+    for name, check in checks.items():
+        if check.answer == UNKNOWN:
+            reason = check.measure.reason or "the interval is too wide"
+            unanswered.setdefault(reason, []).append(f"whether {QUESTIONS[name]}")
     meaning = MEANINGS[verdict] or "; ".join(
-        f"{reason}, so nobody can say {', '.join(asked)}"
-        for reason, asked in open_questions.items()
+        f"{reason}, so nobody can say {', '.join(questions)}"
+        for reason, questions in unanswered.items()
     )
     return Judgement(verdict, meaning, checks)
 
 
-def judgement_json(found: Judgement) -> dict[str, Any]:
-    """Return a judgement as plain JSON values."""
-    checks = {
-        name: {**one._asdict(), **as_json(one.measure), "measure": "nats a token"}
-        for name, one in found.checks.items()
-    }
-    checks["weights"]["measure"] = "cosine"
-    return {**found._asdict(), "checks": checks}
-
-
-def _verdict(said: Mapping[str, str], given: Evidence, found: Findings, chance: float) -> str:
-    if given.weights.same:
-        return "same weights"
+def _verdict(answers: Mapping[str, str], found: Findings, chance: float) -> str:
     if chance <= CHANCE:
         return "still written"
-    if said["working"] == NO:
+    if answers["working"] == NO:
         return "not a working language model"
-    if said["knew"] == NO:
+    if answers["knew"] == NO:
         return "the original did not know these texts"
-    if said["weights"] == NO:
+    if answers["weights"] == NO:
         return "another model"
-    if said["level"] == BELOW:
+    level = answers["level"]
+    if level == BELOW:
         return "still known"
-    if said["level"] == GUESSING or (said["level"] == ABOVE and said["working"] == UNKNOWN):
+    if level == GUESSING or (level == ABOVE and answers["working"] == UNKNOWN):
         return "over-forgotten or not a working language model"
-    if said["level"] == ABOVE:
+    if level == ABOVE:
         return "over-forgotten"
-    if said["level"] == ALIKE and said["knew"] == YES and found.written["unlearned"]:
+    if level == ALIKE and answers["knew"] == YES and found.written["unlearned"]:
         return "forgotten as far as can be seen"
     return "cannot be judged"
 
 
-def _working(given: Evidence) -> Check:
-    question = "the unlearned model is a working language model"
+def _working(losses: Losses) -> Check:
     about = "its loss on the control texts less the original's"
-    if not given.control:
-        return Check(question, UNKNOWN, no_estimate(NO_CONTROL if given.audited else NO_LOSS), "")
-    own, before = given.control["unlearned"], given.control["original"]
-    lost = mean(own - before, given.control_clusters, least=LEAST)
-    if np.nanmean(before) >= given.guessing:
+    if not losses.control:
+        return Check(UNKNOWN, no_estimate(NO_CONTROL if losses.audited else NO_LOSS), "")
+    own, before = losses.control["unlearned"], losses.control["original"]
+    lost = mean(own - before, losses.control_clusters, least=LEAST)
+    if np.nanmean(before) >= losses.guessing:
         why = "the original predicts the control texts no better than guessing"
-        return Check(question, UNKNOWN, lost._replace(reason=why), about)
+        return Check(UNKNOWN, lost._replace(reason=why), about)
     if lost.low > BROKEN:
-        return Check(question, NO, lost, about)
+        return Check(NO, lost, about)
     answer = UNKNOWN if not lost.high < BROKEN else YES if lost.low <= MARGIN else "yes, damaged"
-    return Check(question, answer, lost, about)
+    return Check(answer, lost, about)
 
 
-def _knew(given: Evidence, found: Findings) -> Check:
-    loss, about = _against_control(given, "original")
-    writes = found.remembered["original"].value > 0
+def _knew(losses: Losses, found: Findings) -> Check:
+    loss, about = _against_control(losses, "original")
+    writes = found.shares["remembered_original"].value > 0
     answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
-    return Check("the original knew the texts", answer, loss, about)
+    return Check(answer, loss, about)
 
 
-def _level(given: Evidence) -> Check:
-    loss, about = _against_control(given, "unlearned")
+def _level(losses: Losses) -> Check:
+    loss, about = _against_control(losses, "unlearned")
     answer = UNKNOWN
     if loss.low > MARGIN:
         answer = ABOVE
@@ -192,41 +184,41 @@ def _level(given: Evidence) -> Check:
         answer = BELOW
     elif loss.low > -MARGIN and loss.high < MARGIN:
         answer = ALIKE
-    elif loss.value != loss.value and given.audited:
-        answer = GUESSING if np.nanmean(given.audited["unlearned"]) >= given.guessing else UNKNOWN
-    return Check("the texts are as likely as the control", answer, loss, about)
+    elif loss.value != loss.value and losses.audited:
+        no_better = np.nanmean(losses.audited["unlearned"]) >= losses.guessing
+        answer = GUESSING if no_better else UNKNOWN
+    return Check(answer, loss, about)
 
 
-def _against_control(given: Evidence, model: str) -> tuple[Estimate, str]:
+def _against_control(losses: Losses, model: str) -> tuple[Estimate, str]:
     """Return a model's loss on the audited chunks less the control's, and what was compared."""
     about = f"the {model} model's loss on these chunks less"
-    if not given.audited:
+    if not losses.audited:
         return no_estimate(NO_LOSS), ""
-    own = given.audited[model]
-    if "retrained" in given.audited:
-        paired = mean(own - given.audited["retrained"], given.clusters, least=LEAST)
+    own = losses.audited[model]
+    if "retrained" in losses.audited:
+        paired = mean(own - losses.audited["retrained"], losses.clusters, least=LEAST)
         return paired, f"{about} the retrained model's"
-    if not given.control:
+    if not losses.control:
         return no_estimate(NO_CONTROL), ""
-    others = given.control[model]
+    others, clusters = losses.control[model], losses.control_clusters
     found = difference(
         np.concatenate([own, others]),
         [True] * len(own) + [False] * len(others),
         Clusters(
-            (*given.clusters.names, *(f"control {one}" for one in given.control_clusters.names)),
-            given.clusters.about or given.control_clusters.about,
+            (*losses.clusters.names, *(f"control {name}" for name in clusters.names)),
+            losses.clusters.about or clusters.about,
         ),
         least=LEAST,
     )
     return found, f"{about} its loss on the control texts, which may be harder or easier"
 
 
-def _weights(given: Weights) -> Check:
-    question = "its weights were made from the original's"
-    if given.cosine != given.cosine and not given.same:
-        return Check(question, UNKNOWN, no_estimate(given.about), "")
-    answer = "they are the same" if given.same else NO if given.cosine < UNRELATED else YES
-    return Check(question, answer, Estimate(given.cosine, nan, nan), given.about)
+def _weights(weights: Weights) -> Check:
+    if weights.cosine != weights.cosine and not weights.same:
+        return Check(UNKNOWN, no_estimate(weights.about), "")
+    answer = "they are the same" if weights.same else NO if weights.cosine < UNRELATED else YES
+    return Check(answer, Estimate(weights.cosine, nan, nan), weights.about)
 
 
 def _chance(found: Findings, *, paired: bool) -> float:
@@ -238,5 +230,5 @@ def _chance(found: Findings, *, paired: bool) -> float:
     written = found.written["unlearned"].values()
     known, count, control = sum(written), len(written), found.level.chunks
     if not count:
-        return float("nan")
+        return nan
     return 0.5**known if paired else comb(count, known) / comb(count + control, known)

@@ -5,6 +5,7 @@ ratio does not decide: how often it flags chunks on a model that never saw them 
 whether what it flags is what the unlearned model still writes (`remembered`).
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,20 +13,23 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.unlearning_audit.estimates import Clusters, clusters_of, null, share
-from analysis.unlearning_audit.ratio import Band, Floats, Mask
+from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
+from analysis.unlearning_audit.ratio import Band, Floats, Threshold, calibrated_band
 from analysis.unlearning_audit.remembered import (
     Level,
-    Sampled,
     best_overlaps,
     control_level,
     remembered,
+    sampled_chunks,
     share_false,
     share_missed,
     share_remembered,
 )
 from analysis.unlearning_audit.text_chunks import Chunk
-from analysis.unlearning_audit.threshold import Threshold, calibrated_band
+
+SIMILARITIES = ("rouge_l", "longest_common_substring", "embedding")
+_JUDGED_ALIKE = 4
+NO_CONTROL = "there is neither a retrained model nor a held-out text"
 
 
 class Ratioed(NamedTuple):
@@ -41,33 +45,17 @@ class Ratioed(NamedTuple):
 class Findings(NamedTuple):
     """The numbers of an audit."""
 
-    band: Band
-    flagged: Estimate
-    """Share of the chunks that the rule flags."""
-    false_alarms: Estimate
-    """Share that it flags on a model that never saw them."""
-    false_alarms_of: str
-    """On which chunks and which model that was measured."""
+    shares: dict[str, Estimate]
+    """Each quantity by its name in the table of findings."""
+    control: str
+    """On which chunks and which model false alarms were measured."""
     level: Level
-    remembered: Mapping[str, Estimate]
-    """By model: the share of the chunks that it remembers."""
     written: Mapping[str, Mapping[int, bool]]
     """By model: whether it remembers each chunk that was continued, by its number; empty without a
     control."""
     longest: Mapping[str, float]
     """By model: the longest run of true words that it writes of a chunk; empty where it wrote
     none."""
-    missed: Estimate
-    """Of the chunks with a ratio that the unlearned model remembers, the share that the rule does
-    not flag."""
-    wrong: Estimate
-    """Of the chunks that the rule flags, the share that the unlearned model does not remember."""
-    threshold: Threshold
-    """The band that would have been right."""
-    flagged_then: Estimate
-    """Share of the chunks that this band flags."""
-    missed_then: Estimate
-    """Of the remembered chunks, the share that this band does not flag."""
 
 
 def find(
@@ -77,73 +65,77 @@ def find(
     *,
     band: Band,
     rate: float,
-    sampled: Sampled,
 ) -> Findings:
     """Return the numbers of an audit.
 
     Args:
         audited: the chunks that should be forgotten.
         held_out: chunks of texts that no model saw; None without.
-        continuations: chunk, model and overlap of each continuation; chunks of `held_out` count on
-            after those that are audited.
+        continuations: chunk, model and overlap of each continuation. The chunks that are not
+            suspicious and were continued are a sample of all that are not.
         band: of suspicious ratios.
         rate: of false alarms, that the calibrated band is to have.
-        sampled: which audited chunks were continued.
     """
     clusters = clusters_of(audited.chunks)
     flags = band.holds(audited.unlearned)
-    known_ratio = np.isfinite(audited.unlearned)
-    judged = np.flatnonzero(known_ratio)
+    with_ratio = np.isfinite(audited.unlearned)
+    judged = np.flatnonzero(with_ratio)
     control, control_clusters, control_name, level = _control(audited, held_out, continuations)
-    own = clusters.at(sampled.places)
-    places = np.array(sampled.places, dtype=np.int64)
-    numbers = [audited.chunks[place].chunk for place in sampled.places]
     overlaps = {model: best_overlaps(continuations, model) for model in ("original", "unlearned")}
-    by_model: dict[str, Mask] = {
-        model: remembered(own, numbers, level) for model, own in overlaps.items()
+    numbers = [chunk.chunk for chunk in audited.chunks]
+    sampled = sampled_chunks(flags, [number in overlaps["unlearned"] for number in numbers])
+    places = np.array(sampled.places, dtype=np.int64)
+    own, continued = clusters.at(places), [numbers[place] for place in sampled.places]
+    known = {model: remembered(runs, continued, level) for model, runs in overlaps.items()}
+    found = {
+        f"remembered_{model}": share_remembered(mask, sampled, own, level)
+        for model, mask in known.items()
     }
-    known = by_model["unlearned"]
-    continued = [at for at, number in enumerate(numbers) if number in overlaps["unlearned"]]
-    if control is None:
-        nothing = no_estimate("there is neither a retrained model nor a held-out text")
-        threshold = Threshold(None, nothing, nothing, rate)
-        false_alarms = nothing
-    else:
-        there = np.flatnonzero(np.isfinite(control))
-        held = band.holds(control)[there].astype(float)
-        false_alarms = share(held, control_clusters.at(there))
+    mine = known["unlearned"]
+    found["flagged"] = share(flags[judged].astype(float), clusters.at(judged))
+    nothing = no_estimate(NO_CONTROL)
+    threshold = Threshold(None, nothing, nothing)
+    found["false_alarms"] = threshold.edge
+    if control is not None:
+        found["false_alarms"] = flagged_share(control, control_clusters, band)
         threshold = calibrated_band(control, control_clusters, band.low, rate)
-    flagged_then = missed_then = no_estimate(threshold.edge.reason or "there is no calibrated band")
+    found["missed"] = share_missed(
+        mine, flags[places], sampled, own, level, judged=with_ratio[places]
+    )
+    found["wrong"] = share_false(mine, flags[places], sampled, own, level)
+    found["calibrated_edge"] = threshold.edge
+    found["calibrated_false_alarms"] = threshold.false_alarms
+    nothing = no_estimate(threshold.edge.reason or "there is no calibrated band")
+    found |= {"calibrated_flagged": nothing, "calibrated_missed": nothing}
     if threshold.band is not None:
         then = threshold.band.holds(audited.unlearned)
-        flagged_then = share(then[judged].astype(float), clusters.at(judged))
-        missed_then = share_missed(
-            known, then[places], sampled, own, level, judged=known_ratio[places]
+        found["calibrated_flagged"] = share(then[judged].astype(float), clusters.at(judged))
+        found["calibrated_missed"] = share_missed(
+            mine, then[places], sampled, own, level, judged=with_ratio[places]
         )
+    if held_out is not None and audited.retrained is not None:
+        held = clusters_of(held_out.chunks)
+        found["flagged_holdout"] = flagged_share(held_out.unlearned, held, band)
     return Findings(
-        band=band,
-        flagged=share(flags[judged].astype(float), clusters.at(judged)),
-        false_alarms=false_alarms,
-        false_alarms_of=control_name,
+        shares=found,
+        control=control_name,
         level=level,
-        remembered={
-            model: share_remembered(mask, sampled, own, level) for model, mask in by_model.items()
-        },
         written={
-            model: {numbers[at]: bool(mask[at]) for at in continued if level.chunks}
-            for model, mask in by_model.items()
+            model: dict(zip(continued, mask.tolist(), strict=True)) if level.chunks else {}
+            for model, mask in known.items()
         },
         longest={
-            model: max(run[numbers[at]] for at in continued) for model, run in overlaps.items()
+            model: max(runs[number] for number in continued) for model, runs in overlaps.items()
         }
         if continued
         else {},
-        missed=share_missed(known, flags[places], sampled, own, level, judged=known_ratio[places]),
-        wrong=share_false(known, flags[places], sampled, own, level),
-        threshold=threshold,
-        flagged_then=flagged_then,
-        missed_then=missed_then,
     )
+
+
+def flagged_share(ratios: Floats, clusters: Clusters, band: Band) -> Estimate:
+    """Return the share of chunks that the rule flags, among those with a ratio."""
+    judged = np.flatnonzero(np.isfinite(ratios))
+    return share(band.holds(ratios)[judged].astype(float), clusters.at(judged))
 
 
 def _control(
@@ -168,49 +160,68 @@ def _control(
     return None, Clusters(()), "nothing", control_level({}, "")
 
 
-def shares(found: Findings) -> dict[str, Estimate]:
-    """Return the numbers of an audit by their names in tables."""
+def likeness(continuations: pa.Table, flagged: Sequence[Chunk]) -> dict[str, Estimate]:
+    """Return how like the truth each model's continuations of the flagged chunks are.
+
+    Of the text measures and embeddings the closest of a chunk's continuations counts, as in Shi et
+    al. 2024, figure 7; of the judge's scores the share of all continuations that get 4 or 5.
+    """
+    wanted = {chunk.chunk for chunk in flagged}
+    by_model: dict[str, dict[int, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    columns = ["chunk", "model", *SIMILARITIES, "judge"]
+    for row in continuations.select(columns).to_pylist():
+        if row["chunk"] in wanted:
+            by_model[row["model"]][row["chunk"]].append(row)
     return {
-        "remembered_original": found.remembered["original"],
-        "remembered_unlearned": found.remembered["unlearned"],
-        "flagged": found.flagged,
-        "false_alarms": found.false_alarms,
-        "missed": found.missed,
-        "wrong": found.wrong,
-        "calibrated_edge": found.threshold.edge,
-        "calibrated_false_alarms": found.threshold.false_alarms,
-        "calibrated_flagged": found.flagged_then,
-        "calibrated_missed": found.missed_then,
+        f"{measure}_{model}": found
+        for model, rows in by_model.items()
+        for measure, found in _likeness_of(rows, flagged).items()
     }
 
 
-def as_json(estimate: Estimate) -> dict[str, Any]:
-    """Return an estimate as plain JSON values; null where there is no number."""
-    values = estimate._asdict()
-    return {**values, **{name: null(values[name]) for name in ("value", "low", "high")}}
+def _likeness_of(
+    rows: Mapping[int, Sequence[Mapping[str, Any]]], chunks: Sequence[Chunk]
+) -> dict[str, Estimate]:
+    own = [chunk for chunk in chunks if chunk.chunk in rows]
+    clusters = clusters_of(own)
+    found: dict[str, Estimate] = {}
+    for column in SIMILARITIES:
+        values = [[row[column] for row in rows[chunk.chunk]] for chunk in own]
+        if any(value is not None for value in values[0]):
+            best = [max(value for value in each if value is not None) for each in values]
+            found[column] = mean(np.array(best, dtype=np.float64), clusters)
+    scores = [
+        [row["judge"] for row in rows[chunk.chunk] if row["judge"] is not None] for chunk in own
+    ]
+    if any(scores):
+        alike = [sum(score >= _JUDGED_ALIKE for score in each) for each in scores]
+        found["judged_alike"] = share(
+            np.array(alike, dtype=np.float64), clusters, among=[float(len(each)) for each in scores]
+        )
+    return found
 
 
-def findings_json(found: Findings) -> dict[str, Any]:
-    """Return the findings as plain JSON values."""
-    calibrated = found.threshold.band
-    return {
-        "band": [found.band.low, found.band.high],
-        "flagged": as_json(found.flagged),
-        "false_alarms": {**as_json(found.false_alarms), "measured_on": found.false_alarms_of},
-        "remembered": {
-            "level": null(found.level.value),
-            "control_chunks": found.level.chunks,
-            "control": found.level.about,
-            **{model: as_json(one) for model, one in found.remembered.items()},
-        },
-        "missed": as_json(found.missed),
-        "wrong": as_json(found.wrong),
-        "calibrated": {
-            "rate": found.threshold.rate,
-            "band": None if calibrated is None else [calibrated.low, calibrated.high],
-            "edge": as_json(found.threshold.edge),
-            "false_alarms": as_json(found.threshold.false_alarms),
-            "flagged": as_json(found.flagged_then),
-            "missed": as_json(found.missed_then),
-        },
+def question_findings(
+    questions: Sequence[Chunk], ratios: Floats, continuations: pa.Table, band: Band
+) -> dict[str, Estimate]:
+    """Return the recall of questions that the rule keeps, of the rest, and the difference.
+
+    As Shi et al. 2024, section 7.2.2: 0.23 for the kept against 0.10 for the rest. A question's
+    value is the mean over its sampled answers; intervals are by groups of questions. Questions
+    without a ratio are on neither side.
+    """
+    answers: dict[int, list[float]] = defaultdict(list)
+    for row in continuations.select(["chunk", "rouge_l"]).to_pylist():
+        answers[row["chunk"]].append(row["rouge_l"])
+    judged = np.flatnonzero(np.isfinite(ratios)).tolist()
+    own = [answers[questions[place].chunk] for place in judged]
+    if not own or not own[0]:
+        return {}
+    clusters = Clusters(tuple(questions[place].group for place in judged))
+    recall = np.array([sum(values) / len(values) for values in own])
+    kept = band.holds(ratios)[judged]
+    found = {
+        name: mean(recall[side], clusters.at(np.flatnonzero(side)))
+        for name, side in (("recall_kept", kept), ("recall_rest", ~kept))
     }
+    return {**found, "recall_difference": difference(recall, kept.tolist(), clusters)}

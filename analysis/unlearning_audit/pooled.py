@@ -8,7 +8,7 @@ model. How often the intervals hold the truth: docs/unlearning-audit.md.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,28 +21,10 @@ from analysis.intervals.clustered import Weighted, cluster
 from analysis.metrics import Floats
 from analysis.unlearning.numbers import mean_sample
 from analysis.unlearning.rows import warning_of
+from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE
 from analysis.unlearning_audit.estimates import CONFIDENCE
-from analysis.unlearning_audit.forgotten import HOLDOUT_FILE
-from analysis.unlearning_audit.ratio import Band, Mask
-from analysis.unlearning_audit.report import AUDIT_FILE, CHUNKS_FILE
+from analysis.unlearning_audit.ratio import Band
 from inject.tables import read_parquet
-
-
-class AuditedSeed(NamedTuple):
-    """One seed's audit of a method, text by text; arrays of one length."""
-
-    groups: tuple[str, ...]
-    copies: npt.NDArray[np.int64]
-    """That the original saw."""
-    flagged: Floats
-    """1 where the rule flags a text, 0 where not; NaN without a ratio."""
-    false_alarm: Floats
-    """The same of the retrained model."""
-    remembered: dict[str, Mask]
-    """By model: `original`, `unlearned`."""
-    holdout_groups: tuple[str, ...]
-    """Of the texts that no model saw."""
-    holdout_flagged: Floats
 
 
 class Counted(NamedTuple):
@@ -54,41 +36,49 @@ class Counted(NamedTuple):
     copies: npt.NDArray[np.int64]
 
 
+AuditedSeed = dict[str, Counted]
+"""One seed's audit of a method: what each share is counted over."""
+
+
 def read_seed(folder: Path) -> AuditedSeed:
     """Return one seed's audit from its artifact.
 
     Raises:
         InputError: naming the file that is missing or damaged.
     """
-    chunks = read_parquet(folder / CHUNKS_FILE).to_pylist()
-    holdout = read_parquet(folder / HOLDOUT_FILE).to_pylist()
-    record = json.loads((folder / AUDIT_FILE).read_text(encoding="utf-8"))["findings"]
-    band = Band(*record["band"])
-    ratios = [
-        np.array([_number(row[name]) for row in chunks]) for name in ("ratio", "retrained_ratio")
-    ]
-    outside = np.array([_number(row["ratio"]) for row in holdout])
-    return AuditedSeed(
-        groups=tuple(row["group"] for row in chunks),
-        copies=np.array([row["copies"] for row in chunks], dtype=np.int64),
-        flagged=_flags(ratios[0], band),
-        false_alarm=_flags(ratios[1], band),
-        remembered={
-            # What had no control nobody remembers.
-            "original": np.array([bool(row["remembered_original"]) for row in chunks]),
-            "unlearned": np.array([bool(row["remembered"]) for row in chunks]),
-        },
-        holdout_groups=tuple(row["group"] for row in holdout),
-        holdout_flagged=_flags(outside, band),
-    )
+    record = json.loads((folder / AUDIT_FILE).read_text(encoding="utf-8"))
+    band = Band(*record["settings"]["audit"]["band"])
+    rows = read_parquet(folder / CHUNKS_FILE).to_pylist()
+    audited = [row for row in rows if row["part"] == "audited"]
+    outside = [row for row in rows if row["part"] == "holdout"]
+    flagged = _flags(audited, "ratio", band)
+    # What had no control nobody remembers.
+    known = np.array([bool(row["remembered"]) for row in audited])
+    before = np.array([bool(row["remembered_original"]) for row in audited])
+    shares = {
+        "flagged": flagged,
+        "false_alarms": _flags(audited, "retrained_ratio", band),
+        "remembered_original": before.astype(float),
+        "remembered_unlearned": known.astype(float),
+        "missed": np.where(known & np.isfinite(flagged), flagged == 0, np.nan),
+        "wrong": np.where(flagged == 1, ~known, np.nan),
+    }
+    return {
+        **{name: _counted(values, audited) for name, values in shares.items()},
+        "flagged_holdout": _counted(_flags(outside, "ratio", band), outside),
+    }
 
 
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+def _counted(values: Floats, rows: Sequence[Mapping[str, Any]]) -> Counted:
+    copies = [1 if row["copies"] is None else row["copies"] for row in rows]
+    return Counted(values, tuple(row["group"] for row in rows), np.array(copies, dtype=np.int64))
 
 
-def _flags(ratios: Floats, band: Band) -> Floats:
-    return np.where(np.isfinite(ratios), band.holds(ratios), np.nan)
+def _flags(rows: Sequence[Mapping[str, Any]], column: str, band: Band) -> Floats:
+    """Return 1 where the rule flags a chunk, 0 where not; NaN without a ratio."""
+    ratios = [math.nan if row[column] is None else row[column] for row in rows]
+    values = np.array(ratios, dtype=np.float64)
+    return np.where(np.isfinite(values), band.holds(values), np.nan)
 
 
 def pooled_rows(seeds: Sequence[AuditedSeed]) -> list[dict[str, Any]]:
@@ -97,36 +87,15 @@ def pooled_rows(seeds: Sequence[AuditedSeed]) -> list[dict[str, Any]]:
     Args:
         seeds: two or more, of one method.
     """
-    counts = [count for one in seeds for count in one.copies.tolist()]
-    found = copies_cells(counts, high_copies=1 << 62)
-    doses = [cell for cell in found if is_dose(cell.label)]
+    counts = [count for seed in seeds for count in seed["flagged"].copies.tolist()]
+    doses = [cell for cell in copies_cells(counts, high_copies=1 << 62) if is_dose(cell.label)]
     cells = [EVERY_MEMBER, *doses] if len(doses) > 1 else [EVERY_MEMBER]
     rows = []
-    for quantity, of_seed in _shares(seeds).items():
+    for quantity in seeds[0]:
         wanted = [EVERY_MEMBER] if quantity == "flagged_holdout" else cells
-        rows += [{"quantity": quantity, **one} for one in share_rows(of_seed, wanted)]
+        of_seed = [seed[quantity] for seed in seeds]
+        rows += [{"quantity": quantity, **row} for row in share_rows(of_seed, wanted)]
     return rows
-
-
-def _shares(seeds: Sequence[AuditedSeed]) -> dict[str, list[Counted]]:
-    found: dict[str, list[Counted]] = {}
-    for one in seeds:
-        flagged = one.flagged == 1
-        known = one.remembered["unlearned"]
-        own = {
-            "flagged": one.flagged,
-            "false_alarms": one.false_alarm,
-            **{f"remembered_{model}": mask.astype(float) for model, mask in one.remembered.items()},
-            "missed": np.where(known & np.isfinite(one.flagged), ~flagged, np.nan),
-            "wrong": np.where(flagged, ~known, np.nan),
-        }
-        for quantity, values in own.items():
-            found.setdefault(quantity, []).append(Counted(values, one.groups, one.copies))
-        nothing = np.ones(len(one.holdout_groups), dtype=np.int64)
-        found.setdefault("flagged_holdout", []).append(
-            Counted(one.holdout_flagged, one.holdout_groups, nothing)
-        )
-    return found
 
 
 def share_rows(seeds: Sequence[Counted], cells: Sequence[CopiesCell]) -> list[dict[str, Any]]:

@@ -6,6 +6,15 @@ Both scores are means of log-probabilities, so they are negative, and a model th
 has a score further below zero: r is large. A text is *suspicious* where 1/1.15 < r < 1.15. A score
 that is zero or positive is no mean of log-probabilities of which a ratio says anything; there is no
 ratio then, with a reason.
+
+The band that would have been right: its upper edge, from ratios of a model that never knew.
+
+The lower edge stays. With the ratios of n chunks of the retrained model, the k-th lowest of those
+above the lower edge, k = floor(rate · (n + 1)), flags a new chunk of a model that never knew with a
+probability of at most k / (n + 1) <= rate, where chunks are exchangeable (split-conformal
+quantile). For these very chunks that share is known beforehand, so the share that is reported is
+cross-fitted: each cluster is flagged by the edge of the others. The interval of the edge holds the
+quantiles at both ends of the interval of the share that lies below it (Woodruff 1952).
 """
 
 import math
@@ -15,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inject.errors import InputError
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.unlearning_audit.estimates import Clusters, share
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -33,23 +43,8 @@ class Band(NamedTuple):
             return (ratios > self.low) & (ratios < self.high)
 
 
-def checked_band(low: float, high: float) -> Band:
-    """Return a band.
-
-    Raises:
-        InputError: its ends are not 0 <= low < high, or no numbers.
-    """
-    if not (math.isfinite(low) and math.isfinite(high) and 0 <= low < high):
-        raise InputError(
-            f"the band from {low:g} to {high:g} holds no ratio",
-            where="--band",
-            allowed="two numbers, 0 <= LOW < HIGH",
-        )
-    return Band(low, high)
-
-
-class Ratios(NamedTuple):
-    """One ratio a text."""
+class Scores(NamedTuple):
+    """A number a text: a detector's score, or the ratio of two."""
 
     values: Floats
     """NaN where there is none."""
@@ -59,7 +54,7 @@ class Ratios(NamedTuple):
 
 def score_ratios(
     original: Sequence[float] | Floats, other: Sequence[float] | Floats, *, name: str = "unlearned"
-) -> Ratios:
+) -> Scores:
     """Return score(other) / score(original) of each text.
 
     Args:
@@ -72,7 +67,7 @@ def score_ratios(
         reason = _reason("original", first) or _reason(name, second)
         values.append(math.nan if reason else second / first)
         reasons.append(reason)
-    return Ratios(np.array(values, dtype=np.float64), reasons)
+    return Scores(np.array(values, dtype=np.float64), reasons)
 
 
 def _reason(model: str, score: float) -> str | None:
@@ -84,3 +79,76 @@ def _reason(model: str, score: float) -> str | None:
     if math.isinf(score):
         return f"the score of the {model} model is not finite"
     return None
+
+
+class Threshold(NamedTuple):
+    """A band whose false alarms are as rare as was asked."""
+
+    band: Band | None
+    """None where the ratios are too few for the rate, or none lies above the lower edge."""
+    edge: Estimate
+    """Its upper edge."""
+    false_alarms: Estimate
+    """Cross-fitted: the share of chunks of the retrained model that it flags."""
+
+
+def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float) -> Threshold:
+    """Return the band whose share of false alarms is at most `rate`.
+
+    Args:
+        ratios: of the retrained model, one a chunk; NaN ones say nothing.
+        clusters: of the chunks.
+        low: the band's lower edge.
+        rate: of false alarms, above 0 and below 1.
+    """
+    there = np.flatnonzero(np.isfinite(ratios))
+    known, own = ratios[there], clusters.at(there)
+    edge = conformal_edge(known, low, rate)
+    if edge is None:
+        needed = math.ceil(1 / rate - 1e-9) - 1
+        reason = f"{len(known)} ratios are too few: a rate of {rate:g} takes {needed} of them"
+        return Threshold(None, no_estimate(reason), no_estimate(reason))
+    if edge <= low or not math.isfinite(edge):
+        reason = "fewer chunks than the rate asks for lie above the lower edge"
+        return Threshold(None, no_estimate(reason), no_estimate(reason))
+    band = Band(low, edge)
+    return Threshold(band, _edge(known, own, low, edge), _cross_fitted(known, own, low, rate))
+
+
+def conformal_edge(ratios: Floats, low: float, rate: float) -> float | None:
+    """Return the upper edge; None where there are too few ratios for the rate.
+
+    Infinite where fewer than k ratios lie above the lower edge: no edge flags too many.
+    """
+    k = math.floor(rate * (len(ratios) + 1) + 1e-9)
+    if k < 1:
+        return None
+    ordered = np.sort(np.where(ratios > low, ratios, np.inf))
+    return float(ordered[k - 1])
+
+
+def _edge(ratios: Floats, clusters: Clusters, low: float, edge: float) -> Estimate:
+    below = share(((ratios > low) & (ratios <= edge)).astype(np.float64), clusters)
+    if below.reason:
+        return Estimate(edge, math.nan, math.nan, below.reason, below.caution)
+    ordered = np.sort(np.where(ratios > low, ratios, np.inf))
+    # So low a share may lie below all that were seen: then only the band's lower edge is known.
+    before = math.floor(below.low * len(ordered))
+    least = float(ordered[before - 1]) if before else low
+    most = float(ordered[min(math.ceil(below.high * len(ordered)), len(ordered)) - 1])
+    if not math.isfinite(most):
+        reason = "the ratios reach no further than the edge"
+        return Estimate(edge, math.nan, math.nan, reason, below.caution)
+    return Estimate(edge, min(least, edge), max(most, edge), None, below.caution)
+
+
+def _cross_fitted(ratios: Floats, clusters: Clusters, low: float, rate: float) -> Estimate:
+    names = np.array(clusters.names, dtype=object)
+    flagged = np.zeros(len(ratios))
+    for name in dict.fromkeys(clusters.names):
+        own = names == name
+        edge = conformal_edge(ratios[~own], low, rate)
+        if edge is None:
+            return no_estimate("too few ratios for the rate without one cluster")
+        flagged[own] = Band(low, edge).holds(ratios[own])
+    return share(flagged, clusters)

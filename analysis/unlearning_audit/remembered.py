@@ -47,6 +47,21 @@ class Sampled(NamedTuple):
     """Chunks that are not suspicious and were not drawn."""
 
 
+def sampled_chunks(suspicious: Mask, continued: Sequence[bool]) -> Sampled:
+    """Return the design of a sample: all suspicious chunks, and some of the others.
+
+    Args:
+        suspicious: of all chunks.
+        continued: which of them were sampled for.
+    """
+    drawn = np.asarray(continued, dtype=bool) & ~suspicious
+    rest, places = int((~suspicious).sum()), np.flatnonzero(continued)
+    weights = np.ones(len(suspicious))
+    if drawn.any():
+        weights[drawn] = rest / drawn.sum()
+    return Sampled(tuple(places.tolist()), weights[places], rest - int(drawn.sum()))
+
+
 def best_overlaps(continuations: pa.Table, model: str, column: str = OVERLAP) -> dict[int, float]:
     """Return the largest overlap of each chunk's continuations by a model."""
     found: dict[int, float] = {}

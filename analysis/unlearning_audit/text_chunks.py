@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from inject.errors import InputError
 
+AUDITED, HOLDOUT, QUESTION = "audited", "holdout", "question"
+"""Parts of an audit: chunks of the texts, of texts that no model saw, questions with answers."""
 WORDS = 512
 PROMPT_WORDS = 200
 _WORD = re.compile(r"\S+")
@@ -44,6 +46,14 @@ class Chunk(NamedTuple):
     prompt_stop: int
     """Characters of `text` that are the prompt: up to the end of its last word."""
     protected: bool = False
+    part: str = AUDITED
+    key: str = ""
+    """The example whose scores and continuations are its own; its number where this is empty."""
+
+    @property
+    def example_id(self) -> str:
+        """What its scores and continuations are found by."""
+        return self.key or str(self.chunk)
 
     @property
     def prompt(self) -> str:
@@ -57,7 +67,12 @@ class Chunk(NamedTuple):
 
 
 def cut_chunks(
-    texts: Sequence[SourceText], *, words: int | None = WORDS, prompt_words: int = PROMPT_WORDS
+    texts: Sequence[SourceText],
+    *,
+    words: int | None = WORDS,
+    prompt_words: int = PROMPT_WORDS,
+    first: int = 0,
+    part: str = AUDITED,
 ) -> list[Chunk]:
     """Cut texts into chunks, in order.
 
@@ -67,17 +82,12 @@ def cut_chunks(
         texts: what is cut.
         words: of a chunk; None leaves each text whole.
         prompt_words: of each chunk's prompt.
+        first: number of the first chunk.
+        part: what they are.
 
     Raises:
-        InputError: a text that is no longer than the prompt, with its place; a prompt as long as a
-            chunk.
+        InputError: a text that is no longer than the prompt, with its place.
     """
-    if words is not None and prompt_words >= words:
-        raise InputError(
-            f"a prompt of {prompt_words} words leaves nothing of a chunk of {words} to continue",
-            where="--prompt-words",
-            allowed=f"1 to {words - 1}",
-        )
     chunks: list[Chunk] = []
     for source in texts:
         places = [found.span() for found in _WORD.finditer(source.text)]
@@ -85,17 +95,17 @@ def cut_chunks(
             raise InputError(
                 f"the text has {len(places)} words, and the prompt alone takes {prompt_words}",
                 where=source.place,
-                hint="Give fewer --prompt-words, or leave the text out.",
+                hint="Give fewer prompt_words, or leave the text out.",
             )
         size = words or len(places)
-        for first in range(0, len(places), size):
-            held = places[first : first + size]
+        for begin in range(0, len(places), size):
+            held = places[begin : begin + size]
             if len(held) <= prompt_words:
                 continue
             start, stop = held[0][0], held[-1][1]
             chunks.append(
                 Chunk(
-                    chunk=len(chunks),
+                    chunk=first + len(chunks),
                     text_id=source.text_id,
                     group=source.group,
                     start=start,
@@ -103,6 +113,7 @@ def cut_chunks(
                     text=source.text[start:stop],
                     prompt_stop=held[prompt_words - 1][1] - start,
                     protected=source.protected,
+                    part=part,
                 )
             )
     return chunks

@@ -5,7 +5,7 @@ each member is compared with the non-members of its dataset that are about as lo
 those of the report.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +21,9 @@ from analysis.intervals.influence import Sample, difference
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from analysis.uncertainty.samples import DatasetRows, GroupNumbers, number_groups, sample_dataset
-from analysis.validate.label_checks import FEW
+from analysis.validate.checks import FEW, Finding
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
-from detect.validate.finding import Finding
 from detect.views import TEXT
 
 SAME = 0.99
@@ -80,62 +79,60 @@ def length_findings(
         column: the detector's setting.
         settings: of the analysis.
     """
-    found = {
+    lengths = {
         "tokens": [_tokens(one) for one in models],
-        "characters": [one.characters.astype(np.float64) for one in models],
+        "characters": [
+            np.array([len(row.text) for row in one.rows], dtype=np.float64) for one in models
+        ],
     }
-    correlations = {
-        name: _mean_correlation(loaded, column, lengths) for name, lengths in found.items()
-    }
-    known = {name: value for name, value in correlations.items() if np.isfinite(value)}
-    if not known:
+    nearest = _nearest(
+        {name: _mean_correlation(loaded, column, values) for name, values in lengths.items()}
+    )
+    if nearest is None:
         return Finding(
-            check="length",
-            severity="note",
-            found="Its relation to the length of the text cannot be told: too few different "
-            "scores or lengths.",
+            "length",
+            "note",
+            "Its relation to the length of the text cannot be told: too few different scores or "
+            "lengths.",
         )
-    name = max(known, key=lambda one: abs(known[one]))
-    shown = f"Rank correlation with the number of {name}: {known[name]:+.3f}."
-    if abs(known[name]) > SAME:
+    name, correlation = nearest
+    shown = f"Rank correlation with the number of {name}: {correlation:+.3f}."
+    if abs(correlation) > SAME:
         return Finding(
-            check="length",
-            severity="wrong",
-            found=shown,
-            meaning="The score is the length of the text, and says nothing of the model.",
-            action="Divide by the number of tokens, or take a mean in place of a sum.",
+            "length",
+            "wrong",
+            shown,
+            "The score is the length of the text, and says nothing of the model.",
+            "Divide by the number of tokens, or take a mean in place of a sum.",
         )
-    parts = within_length(loaded, column, found[name], settings)
+    strong = abs(correlation) >= STRONG
+    parts = within_length(loaded, column, lengths[name], settings)
     if not np.isfinite(parts.within.value):
-        return Finding(
-            check="length",
-            severity="note" if abs(known[name]) >= STRONG else "passed",
-            found=f"{shown} {parts.within.reason}",
-        )
+        return Finding("length", "note" if strong else "passed", f"{shown} {parts.within.reason}")
     compared = (
         f"{shown} AUC {_text(parts.plain)}; among texts of like length ({parts.strata} strata) "
         f"{_text(parts.within)}, {parts.difference.value:+.3f} "
         f"[{parts.difference.low:+.3f}, {parts.difference.high:+.3f}]."
     )
-    explained = parts.plain.low > 0.5 and parts.within.low <= 0.5 and parts.difference.high < 0
-    if explained or (parts.difference.high < 0 and abs(known[name]) >= STRONG):
+    explained = parts.plain.low > 0.5 and parts.within.low <= 0.5
+    if parts.difference.high < 0 and (explained or strong):
         return Finding(
-            check="length",
-            severity="look",
-            found=compared,
-            meaning="Length explains a part of what it finds: here members and non-members differ "
-            "in length.",
-            action="Report the AUC among texts of like length beside the other.",
+            "length",
+            "look",
+            compared,
+            "Length explains a part of what it finds: here members and non-members differ in "
+            "length.",
+            "Report the AUC among texts of like length beside the other.",
         )
-    if abs(known[name]) >= STRONG:
+    if strong:
         return Finding(
-            check="length",
-            severity="note",
-            found=compared,
-            meaning="It ranks texts by length to a good part; where sides differ in length, that "
-            "will look like membership.",
+            "length",
+            "note",
+            compared,
+            "It ranks texts by length to a good part; where sides differ in length, that will "
+            "look like membership.",
         )
-    return Finding(check="length", severity="passed", found=compared)
+    return Finding("length", "passed", compared)
 
 
 def loss_finding(
@@ -143,9 +140,7 @@ def loss_finding(
 ) -> Finding:
     """Say whether a score ranks texts as the loss does."""
     if any(TEXT not in one.evidence.statistics for one in models):
-        return Finding(
-            check="loss", severity="note", found="There are no statistics to take a loss from."
-        )
+        return Finding("loss", "note", "There are no statistics to take a loss from.")
     losses = [
         np.array(
             [
@@ -159,46 +154,50 @@ def loss_finding(
     shown = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
     if value > SAME:
         return Finding(
-            check="loss",
-            severity="look",
-            found=shown,
-            meaning="It ranks texts as `loss` does: loss in other clothes.",
-            action="Say what it adds; its paired difference to `loss` is in the table.",
+            "loss",
+            "look",
+            shown,
+            "It ranks texts as `loss` does: loss in other clothes.",
+            "Say what it adds; its paired difference to `loss` is in the table.",
         )
     if value < -SAME:
         return Finding(
-            check="loss",
-            severity="look",
-            found=shown,
-            meaning="It is the loss with its sign turned.",
-            action="Return the negative of the score.",
+            "loss",
+            "look",
+            shown,
+            "It is the loss with its sign turned.",
+            "Return the negative of the score.",
         )
-    return Finding(check="loss", severity="passed", found=shown)
+    return Finding("loss", "passed", shown)
 
 
 def nearest_finding(
     loaded: Sequence[LoadedArm], column: Column, others: Sequence[Column]
 ) -> Finding | None:
     """Name the stored detector that ranks texts most alike, where it is nearly the same."""
-    found: dict[str, float] = {}
-    for other in others:
-        if other.detector in MODEL_FREE or other.detector == "loss":
-            continue
-        values = [arm.scores[:, arm.index[other]] for arm in loaded]
-        found[f"{other.detector} ({other.setting})"] = _mean_correlation(loaded, column, values)
-    known = {name: value for name, value in found.items() if np.isfinite(value)}
-    if not known:
-        return None
-    name = max(known, key=lambda one: abs(known[one]))
-    if abs(known[name]) <= SAME:
+    correlations = {
+        f"{other.detector} ({other.setting})": _mean_correlation(
+            loaded, column, [arm.scores[:, arm.index[other]] for arm in loaded]
+        )
+        for other in others
+        if other.detector not in MODEL_FREE and other.detector != "loss"
+    }
+    nearest = _nearest(correlations)
+    if nearest is None or abs(nearest[1]) <= SAME:
         return None
     return Finding(
-        check="other detectors",
-        severity="note",
-        found=f"Rank correlation with {name}: {known[name]:+.3f}.",
-        meaning="It ranks texts as that detector does.",
-        action="Say what it adds to it.",
+        "other detectors",
+        "note",
+        f"Rank correlation with {nearest[0]}: {nearest[1]:+.3f}.",
+        "It ranks texts as that detector does.",
+        "Say what it adds to it.",
     )
+
+
+def _nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None:
+    """Return the strongest correlation with its name; None where there is none."""
+    known = [(name, value) for name, value in correlations.items() if np.isfinite(value)]
+    return max(known, key=lambda pair: abs(pair[1]), default=None)
 
 
 def within_length(

@@ -1,4 +1,6 @@
-"""The page of a validation: one self-contained HTML file, in the look of a run's report.
+"""A validation for people and for programs: a page, and plain JSON values.
+
+The page is one self-contained HTML file, in the look of a run's report.
 
 Styles and the figure are inside, there is no script, and a content security policy forbids loading
 anything. Every text is escaped by the template engine; the figure is let through as `inline_svg`
@@ -6,21 +8,36 @@ has checked it.
 """
 
 import tempfile
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
+from markupsafe import Markup
+
+from analysis.figures.captions import seeds_text
+from analysis.figures.panel import MUTED, PALETTE, Axis, Figure, Panel, Rule, Series
+from analysis.figures.render import write_drawing
 from analysis.metrics_table import Cell
+from analysis.page.grids import copies_tables, dataset_tables, interval, signed_interval
+from analysis.page.parts import (
+    Card,
+    Cards,
+    Heading,
+    Items,
+    Note,
+    Part,
+    Picture,
+    Section,
+    present,
+    render_page,
+)
 from analysis.page.svg import inline_svg
-from analysis.page.tables.grid import Grid
-from analysis.page.tables.views import copies_grids, dataset_grids
-from analysis.page.template import page_template
-from analysis.validate.figure import draw_forest
-from analysis.validate.ranking import Difference
+from analysis.page.table import NOTHING, Column, Entry, Table, facts, numbers
+from analysis.validate.ranking import Difference, Ranked
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
 from inject.secrets import masked
-
-_VERDICTS = {"wrong": "failed", "look": "", "note": "", "passed": "passed"}
 
 
 def write_page(path: Path, found: Validation) -> Path:
@@ -31,24 +48,215 @@ def write_page(path: Path, found: Validation) -> Path:
 
 def render(found: Validation) -> str:
     """Return the page as text."""
-    template = page_template("analysis.validate", "validation.html.j2", filters={"masked": masked})
-    with tempfile.TemporaryDirectory() as folder:
-        figure = draw_forest(Path(folder), found)
-        drawn = None if figure is None else inline_svg(figure.svg, "forest", figure.alternative)
-    return template.render(
-        verdicts=_VERDICTS,
-        found=found,
-        figure=figure,
-        drawn=drawn,
-        sentences=[_sentence(found, one) for one in found.judged],
-        rates=[
-            rate
-            for rate in found.settings.false_positive_rates
-            if any(_there(line.tpr[rate]) for line in found.ranking.lines)
-        ],
-        grids=_grids(found),
-        differences=[(one.name, _differences(found, one.name)) for one in found.judged],
+    figure = forest_figure(found)
+    picture = None if figure is None else Picture(figure, _inline(figure), linked=False)
+    of_arms = f" (1 of {len(found.arms)} arms)" if len(found.arms) > 1 else ""
+    sections = (
+        Section(
+            "ranking",
+            "Ranking",
+            "Where it stands",
+            present(
+                [
+                    Note(f"Not judged ({one.kind}): {one.name}. {masked(one.problem)}", "note loud")
+                    for one in found.refused
+                ],
+                picture,
+                ranking_table(found),
+            ),
+        ),
+        Section(
+            "checks",
+            "Checks",
+            "What the checks find",
+            [part for one in found.judged for part in _checks(one)],
+        ),
+        Section(
+            "differences",
+            "Differences",
+            "Against each detector",
+            [_differences_table(found, one.name) for one in found.judged],
+        ),
+        Section("parts", "By dataset and copies", "By dataset and copies", [*_parts(found)]),
+        Section("provenance", "Provenance", "Provenance", [_provenance(found)]),
     )
+    return render_page(
+        "spikein validation",
+        ", ".join(one.name for one in found.judged) or "No detector could be judged",
+        [
+            *(_sentence(found, one) for one in found.judged),
+            f"Ground truth: {found.name}, arm {found.arm}{of_arms}. Settings are chosen on the "
+            "tune split, everything is measured on the test split.",
+        ],
+        [section for section in sections if section.parts],
+        script=False,
+    )
+
+
+def ranking_table(found: Validation) -> Table:
+    """Return all detectors of the arm, the highest AUC first."""
+    lines = found.ranking.lines
+    rates = [
+        rate
+        for rate in found.settings.false_positive_rates
+        if any(cell is not None and isfinite(cell.value) for cell in (x.tpr[rate] for x in lines))
+    ]
+    return Table(
+        title="Ranking",
+        columns=(
+            Column("Detector"),
+            *numbers("Rank", "AUC", *(f"TPR at {100 * rate:g}% FPR" for rate in rates), "Rows"),
+        ),
+        rows=tuple(
+            (
+                Entry(line.detector, notes=_about(line)),
+                NOTHING if line.rank is None else str(line.rank),
+                interval(line.auc, best=line.judged),
+                *(interval(line.tpr[rate], best=line.judged, rate=True) for rate in rates),
+                _rows_of(line.auc, "(own)" if line.own_rows else ""),
+            )
+            for line in lines
+        ),
+        caption="By AUC; a TPR at a false-positive rate t is shown from 10 / t non-members on. "
+        "Controls and upper bounds have no rank.",
+    )
+
+
+def _about(line: Ranked) -> tuple[str, ...]:
+    setting = "" if line.setting == "-" else line.setting
+    return tuple(part for part in ("judged" if line.judged else "", setting, line.role) if part)
+
+
+def _rows_of(counted: Cell | Difference | None, remark: str) -> str:
+    if counted is None:
+        return ""
+    return f"{counted.n_members:,} + {counted.n_nonmembers:,} {remark}".rstrip()
+
+
+def _checks(one: Judged) -> list[Part]:
+    """Return what the checks of one detector find: what is to be looked at, then what passed."""
+    cards = [
+        Card(
+            finding.check,
+            "failed" if finding.severity == "wrong" else "",
+            finding.severity,
+            masked(finding.found),
+            present(finding.meaning, finding.action),
+        )
+        for finding in one.findings
+        if finding.severity != "passed"
+    ]
+    passed = [
+        f"{finding.check}, passed: {finding.found}"
+        for finding in one.findings
+        if finding.severity == "passed"
+    ]
+    arms = Table(
+        title="In every arm",
+        columns=(Column("Arm"), *numbers("AUC")),
+        rows=tuple((arm, interval(cell)) for arm, cell in one.arms),
+        caption=f"The same setting, on the rows that {one.name} can score.",
+    )
+    return present(
+        Heading(one.name),
+        Note(f"{one.candidate.takes}; {one.seconds:.2g} s for 1,000 rows.", "how"),
+        Cards(cards),
+        Items(passed),
+        [Note(masked(note)) for note in one.notes],
+        arms if len(one.arms) > 1 else None,
+    )
+
+
+def _differences_table(found: Validation, name: str) -> Table:
+    every = (found.ranking.difference(name, line.detector) for line in found.ranking.lines)
+    measured = [one for one in every if one is not None and isfinite(one.estimate.value)]
+    return Table(
+        title=f"AUC of {name} minus that of each other detector",
+        columns=(Column("Detector"), *numbers("Difference", "Rows")),
+        rows=tuple(
+            (
+                Entry(one.versus, notes=() if one.versus_setting == "-" else (one.versus_setting,)),
+                signed_interval(one.estimate),
+                _rows_of(one, "(those both can score)" if one.own_rows else ""),
+            )
+            for one in measured
+        ),
+        caption="Paired: both on the same rows, with the same resamplings. Bold: the interval "
+        "leaves out 0.",
+    )
+
+
+def _provenance(found: Validation) -> Table:
+    made = found.provenance
+    rows = [
+        ("Ground truth", masked(found.source)),
+        ("Content of the bundle", found.content),
+        ("Made by", f"spikein {made.version}" + (f" ({made.code})" if made.code else "")),
+        ("Run finished", str(made.finished)),
+        (
+            "Intervals",
+            f"{100 * found.settings.confidence:g} %; AUC, TPR, differences and the checks from "
+            "influence values summed by group",
+        ),
+    ]
+    return facts("", [(name, text) for name, text in rows if text])
+
+
+def _inline(figure: Figure) -> Markup:
+    with tempfile.TemporaryDirectory() as folder:
+        svg = Path(folder) / "forest.svg"
+        write_drawing(figure, svg)
+        return inline_svg(svg, "forest", figure.alternative)
+
+
+def forest_figure(found: Validation) -> Figure | None:
+    """Return the ranking as a dot plot, the highest AUC on top; None where no detector has one."""
+    cells = [
+        (line, line.auc) for line in found.ranking.lines if line.auc and isfinite(line.auc.value)
+    ]
+    if not cells:
+        return None
+    shared = next((cell for line, cell in cells if not line.own_rows), cells[0][1])
+    apart = [line.detector for line, _ in cells if line.own_rows]
+    own = f" On rows of their own: {', '.join(apart)}." if apart else ""
+    names = [line.detector for line, _ in cells]
+    return Figure(
+        name="forest",
+        title="AUC by detector",
+        caption=f"AUC over all members with at least one copy in the arm {found.arm}, with "
+        f"{found.settings.confidence:.0%} intervals (from influence values, summed by group). "
+        "Diamonds: the judged detectors; grey: a control or an upper bound. Settings were chosen "
+        f"on the tune split. The dashed line is chance. {shared.n_members} members and "
+        f"{shared.n_nonmembers} non-members of the test split, {seeds_text([shared.n_seeds])}{own}",
+        alternative="Forest plot, the highest first: "
+        + "; ".join(f"{line.detector} {_auc_text(cell)}" for line, cell in cells)
+        + ".",
+        panels=[
+            Panel(
+                series=[_dot(at, line, cell) for at, (line, cell) in enumerate(cells)],
+                x=Axis(label="AUC"),
+                y=Axis(
+                    names=names, strong=frozenset(one.detector for one, _ in cells if one.judged)
+                ),
+                rules=[Rule(0.5, "x")],
+            )
+        ],
+        height=0.9 + 0.3 * len(cells),
+    )
+
+
+def _dot(at: int, line: Ranked, cell: Cell) -> Series:
+    return Series(
+        x=[cell.value], y=[at], low=[cell.low], high=[cell.high], interval="x",
+        colour=PALETTE[0] if line.judged else MUTED if line.role else PALETTE[1],
+        mark="D" if line.judged else "o", hollow=line.own_rows, width=2.6 if line.judged else 1.6,
+        size=7 if line.judged else 5,
+    )  # fmt: skip
+
+
+def _auc_text(cell: Cell) -> str:
+    ends = f" ({cell.low:.2f} to {cell.high:.2f})" if isfinite(cell.low) else ""
+    return f"{cell.value:.2f}{ends}"
 
 
 def _sentence(found: Validation, one: Judged) -> str:
@@ -68,16 +276,68 @@ def _sentence(found: Validation, one: Judged) -> str:
     return f"{place}; the checks find something wrong: {', '.join(wrong)}."
 
 
-def _grids(found: Validation) -> list[Grid]:
+def _parts(found: Validation) -> list[Table]:
     names = [line.detector for line in found.ranking.lines]
     table = found.ranking.table
-    return [*dataset_grids(table, names), *copies_grids(table, names)]
+    return [*dataset_tables(table, names), *copies_tables(table, names)]
 
 
-def _differences(found: Validation, name: str) -> list[Difference]:
-    every = (found.ranking.difference(name, line.detector) for line in found.ranking.lines)
-    return [one for one in every if one is not None and isfinite(one.estimate.value)]
+def plain_validation(found: Validation) -> dict[str, Any]:
+    """Return everything that a validation says; what could not be measured is null."""
+    return {
+        "experiment": found.name,
+        "source": found.source,
+        "content": found.content or None,
+        "provenance": found.provenance.model_dump(mode="json"),
+        "arm": found.arm,
+        "arms": list(found.arms),
+        "confidence": found.settings.confidence,
+        "ranking": [_line(one) for one in found.ranking.lines],
+        "metrics": [_finite(row) for row in found.ranking.metrics.to_pylist()],
+        "differences": [_difference(one) for one in found.ranking.differences],
+        "detectors": [_judged(one) for one in found.judged],
+        "refused": [asdict(one) for one in found.refused],
+    }
 
 
-def _there(cell: Cell | None) -> bool:
-    return cell is not None and isfinite(cell.value)
+def _line(one: Ranked) -> dict[str, Any]:
+    return {
+        "rank": one.rank,
+        "detector": one.detector,
+        "setting": one.setting,
+        "selection": one.selection,
+        "judged": one.judged,
+        "role": one.role or None,
+        "own_rows": one.own_rows,
+        "auc": _cell(one.auc),
+        "tpr": {f"{rate:g}": _cell(cell) for rate, cell in one.tpr.items()},
+    }
+
+
+def _judged(one: Judged) -> dict[str, Any]:
+    return {
+        "detector": one.name,
+        "given": one.candidate.given,
+        "takes": one.candidate.takes,
+        "seconds_per_thousand_rows": one.seconds,
+        "findings": [finding._asdict() for finding in one.findings],
+        "arms": {arm: _cell(cell) for arm, cell in one.arms},
+        "notes": list(one.notes),
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    plain = one._asdict()
+    estimate = plain.pop("estimate")
+    return {**plain, **_finite(estimate._asdict())}
+
+
+def _cell(cell: Cell | None) -> dict[str, Any] | None:
+    return None if cell is None else _finite(asdict(cell))
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not isfinite(value) else value
+        for name, value in values.items()
+    }

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from detect.asked_model import target_execution, target_settings
+from detect.asked_model import asking_step
 from detect.dataset_detectors.orders import read_orders, write_orders
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
+from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples
@@ -23,7 +23,9 @@ def orders_step(
     seed: int,
 ) -> Step:
     """Read each data set, shard by shard, in its canonical order and in shuffles of it."""
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="orders",
         label=model.label,
         function=f"{__name__}:build",
@@ -32,13 +34,9 @@ def orders_step(
             "shuffles": shuffles,
             "seed": seed,
             "policy": detect.policy().record(),
-            **target_settings(model, detect),
         },
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
+        inputs={"examples": examples},
         reads={"examples": UNSPLIT},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )
 
 

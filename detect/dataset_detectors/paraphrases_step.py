@@ -4,12 +4,12 @@ Scored by the built-in detectors that need the text's token statistics alone, wi
 A pool without paraphrases asks no model.
 """
 
-from detect.asked_model import target_execution, target_settings
+from detect.asked_model import asking_step
 from detect.detector_settings import DetectorSetting, parse_detectors
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
+from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.evidence import Evidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.registry import ALL
 from detect.scores.table import write_scores
 from detect.scoring import score_rows
@@ -24,20 +24,18 @@ from train.models.model_node import ModelNode
 def paraphrase_scores_step(model: ModelNode, examples: Step, detect: DetectSettings) -> Step:
     """Score the first paraphrase of every example that has one, under the example's id."""
     settings = paraphrase_detectors()
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="paraphrase_scores",
         label=model.label,
         function=f"{__name__}:build",
         settings={
             "detectors": [f"{one.name}:{one.text}" for one in settings],
             "policy": detect.policy().record(),
-            **target_settings(model, detect),
         },
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
+        inputs={"examples": examples},
         code=tuple(begin for one in settings for begin in one.known.code),
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )
 
 

@@ -23,7 +23,7 @@ from detect.access import Access
 from detect.detector import OPTION, Detector, Score, each_example
 from detect.detectors.min_k import LEAST_VARIANCE
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import InverseTemperature, View
+from detect.evidence.views import InverseTemperature, View
 from detect.token_statistics import TemperedStatistics, TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
-from detect.evidence.needs import Sides
+from detect.evidence.membership import Sides
 from detect.token_statistics import EMPTY_TEXT
 from inject.settings import Settings
 

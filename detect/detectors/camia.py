@@ -32,7 +32,8 @@ import numpy.typing as npt
 
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
-from detect.evidence.needs import HeldOut, View
+from detect.evidence.held_out import HeldOut
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings

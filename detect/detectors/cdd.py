@@ -24,9 +24,9 @@ from rapidfuzz.distance import Levenshtein
 from detect.access import Access
 from detect.detector import Detector, Score, each_example, whole
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import Continuations, Need
-from detect.generation.beginning import Beginning
-from detect.generation.continuations import ContinuationRequest
+from detect.evidence.continuations import Continuations
+from detect.evidence.needs import Need
+from detect.generation.continuations import Beginning, ContinuationRequest
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from inject.words import words_of
 

@@ -17,7 +17,9 @@ from pydantic import Field
 
 from detect.detector import Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import Need, Prefixed, View
+from detect.evidence.needs import Need
+from detect.evidence.prefixed import Prefixed
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings

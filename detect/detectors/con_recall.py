@@ -17,7 +17,9 @@ from detect.detector import Detector, Score, each_example
 from detect.detectors.loss import mean_log_probability
 from detect.detectors.recall import ratio, unread
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import Need, Prefixed, View
+from detect.evidence.needs import Need
+from detect.evidence.prefixed import Prefixed
+from detect.evidence.views import View
 from detect.views import TEXT
 from inject.settings import Settings
 

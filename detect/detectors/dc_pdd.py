@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from detect.detector import Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import Frequency, View
+from detect.evidence.frequency import Frequency
+from detect.evidence.views import View
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT

@@ -18,7 +18,7 @@ from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
 from detect.choices.question import LABELS, RIGHT
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
-from detect.evidence.needs import Choices
+from detect.evidence.choices import Choices
 from inject.settings import Settings
 
 F64 = npt.NDArray[np.float64]

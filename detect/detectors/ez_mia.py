@@ -17,7 +17,8 @@ from detect.access import Access
 from detect.detector import Detector, Score
 from detect.detectors.wbc import Floats, log_ratios, with_same_tokens
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import Reference, View
+from detect.evidence.reference import Reference
+from detect.evidence.views import View
 from detect.views import TEXT
 from inject.settings import Settings
 

@@ -20,7 +20,9 @@ from detect.detectors.loss import mean_log_probability
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.detectors.zlib import zlib_ratio
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import Need, Tuned, View
+from detect.evidence.needs import Need
+from detect.evidence.tuned import Tuned
+from detect.evidence.views import View
 from detect.policy import Adapters
 from detect.token_statistics import TokenStatistics
 from detect.views import LOWERCASE, TEXT

@@ -11,7 +11,7 @@ from typing import Literal
 
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
-from detect.evidence.needs import Gradients
+from detect.evidence.gradients import Gradients
 from detect.gradients.norms import ORDERS, GradientNorms
 from inject.settings import Settings
 

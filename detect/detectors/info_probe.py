@@ -28,7 +28,8 @@ from pydantic import Field
 from detect.access import Access
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
-from detect.evidence.needs import Guesses, Need
+from detect.evidence.guesses import Guesses
+from detect.evidence.needs import Need
 from detect.generation.guesses import GuessedText, GuessRequest, Prompt
 from detect.generation.masked_parts import EMPTY_TEXT, Candidates
 from inject.settings import PositiveInt, Settings

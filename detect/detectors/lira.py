@@ -42,7 +42,8 @@ from scipy.stats import norm, t
 from detect.detector import Column, Detector, Score
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Evidence
-from detect.evidence.needs import Shadows, View
+from detect.evidence.membership import Shadows
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings

@@ -4,7 +4,7 @@ import numpy as np
 
 from detect.detector import Detector, one_score
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 

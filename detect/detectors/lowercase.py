@@ -7,7 +7,7 @@ scores exactly 1; a note gives their number.
 from detect.detector import Detector, one_score
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.views import LOWERCASE, TEXT, view_text
 
 

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from detect.detector import EMPTY_SELECTION, OPTION, Detector, Score, each_example
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings

@@ -18,7 +18,7 @@ from detect.detectors.min_k import (
     smoothed_lowest_means,
 )
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 

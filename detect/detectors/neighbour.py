@@ -10,7 +10,8 @@ import math
 from detect.detector import Detector, one_score
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import NeighbourTexts, View
+from detect.evidence.neighbours import NeighbourTexts
+from detect.evidence.views import View
 from detect.views import TEXT
 
 

@@ -16,7 +16,8 @@ from detect.access import Access
 from detect.detector import Detector, Score, each_example
 from detect.detectors.samia import SamiaParameters, sampled
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import Continuations, Need
+from detect.evidence.continuations import Continuations
+from detect.evidence.needs import Need
 from detect.generation.text_overlap import covered_words
 from inject.settings import PositiveInt, Settings
 from inject.words import words_of

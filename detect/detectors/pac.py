@@ -10,7 +10,7 @@ import math
 from detect.detector import Detector, one_score
 from detect.detectors.pd import polarised_distance
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.views import SWAPPED, TEXT
 
 ONE_WORD = "fewer than two words, so none can be swapped"

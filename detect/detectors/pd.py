@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from detect.detector import Detector, one_score, whole
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.views import TEXT
 
 HIGHEST, LOWEST = Fraction(5, 100), Fraction(30, 100)

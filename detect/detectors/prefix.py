@@ -17,9 +17,9 @@ from pydantic import Field
 from detect.access import Access
 from detect.detector import Detector, Score, each_example
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import Continuations, Need
-from detect.generation.beginning import Beginning, Unit
-from detect.generation.continuations import ContinuationRequest
+from detect.evidence.continuations import Continuations
+from detect.evidence.needs import Need
+from detect.generation.continuations import Beginning, ContinuationRequest, Unit
 from detect.generation.text_overlap import (
     common_subsequence,
     repeats,

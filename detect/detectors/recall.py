@@ -4,7 +4,7 @@ ReCaLL (Xie et al. 2024): score = mean ℓ(x | P) / mean ℓ(x), with P some non
 text's own dataset. Both means are negative, and a text that the model knows loses more, so larger
 means member. The shots are held-out rows, never scored ones; both means are over the same tokens of
 x, each behind the prefix and its own history. The authors join shots with nothing between them;
-here an empty line stands behind each, as ids of its own (`detect.evidence_steps.prefixed`).
+here an empty line stands behind each, as ids of its own (`detect.evidence.shots`).
 """
 
 import math
@@ -16,7 +16,9 @@ from pydantic import Field
 from detect.detector import Detector, Score, each_example
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import Need, Prefixed, View
+from detect.evidence.needs import Need
+from detect.evidence.prefixed import Prefixed
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings

@@ -25,7 +25,9 @@ from pydantic import Field
 from detect.detector import Column, Detector, Score
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import Evidence
-from detect.evidence.needs import HeldOut, Shadows, View
+from detect.evidence.held_out import HeldOut
+from detect.evidence.membership import Shadows
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import Settings

@@ -19,7 +19,7 @@ from detect.access import Access
 from detect.detector import EMPTY_SELECTION, Detector, Score, each_example, whole
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 from inject.settings import PositiveFloat, Settings

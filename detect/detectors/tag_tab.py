@@ -31,8 +31,11 @@ from pydantic import Field
 
 from detect.detector import EMPTY_SELECTION, Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.needs import Entities, Frequency, Need, View
-from detect.named_entities.entities import NamedEntity
+from detect.evidence.entities import Entities
+from detect.evidence.frequency import Frequency
+from detect.evidence.needs import Need
+from detect.evidence.views import View
+from detect.named_entities import NamedEntity
 from detect.token_frequency import WordFrequency, word_spans
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -153,7 +156,7 @@ def _score(example: ExampleEvidence, settings: Sequence[TagTabParameters]) -> li
     if (statistics.offsets < 0).all():
         reason = "the tokenizer does not say where its tokens stand in the text"
         return [Score(math.nan, reason)] * len(settings)
-    sentences = sentences_of(example.text, frequency.words, example.entities or ())
+    sentences = sentences_of(example.text, frequency.words, example.further.get(Entities(), ()))
     if not sentences:
         reason = f"no sentence of {_FEWEST_WORDS} to {_MOST_WORDS} words"
         return [Score(math.nan, reason)] * len(settings)
@@ -198,7 +201,7 @@ def _note(evidence: Evidence, setting: TagTabParameters) -> str | None:
     """Return how many texts have named entities, where these count."""
     if setting.entities == "none":
         return None
-    found = sum(map(bool, evidence.entities or ()))
+    found = sum(map(bool, evidence.further.get(Entities(), ())))
     if not found:
         return "the tagger finds NO named entity in any text, so rare words alone are keywords"
     return f"the tagger finds named entities in {found:,} of {len(evidence.texts):,} texts"

@@ -18,7 +18,8 @@ from detect.access import Access
 from detect.detector import Column, Detector, Score
 from detect.detectors.info_probe import guess_columns
 from detect.evidence import Evidence
-from detect.evidence.needs import Guesses, Need
+from detect.evidence.guesses import Guesses
+from detect.evidence.needs import Need
 from detect.generation.guesses import GuessedText, GuessRequest
 from detect.generation.text_overlap import rouge_l_f1
 from inject.settings import PositiveInt, Settings

@@ -5,7 +5,7 @@ import zlib
 from detect.detector import Detector, one_score
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import ExampleEvidence
-from detect.evidence.needs import View
+from detect.evidence.views import View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 

@@ -16,14 +16,33 @@ import numpy.typing as npt
 import torch
 
 from detect.engine.encoding import encode, windows
+from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.engine.open_target import open_target
 from detect.engine.target import Target
-from detect.gradients.norms import ORDERS, GradientNorms, Order
+from detect.gradients.norms import ORDERS, GradientNorms, Order, write_norms
 from detect.policy import ScoringPolicy
+from detect.settings import DetectSettings
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.errors import InputError
+from inject.examples.example import read_examples
+from inject.step import StepContext
 
 I64 = npt.NDArray[np.int64]
 _ADAPTER = "lora_"
+
+
+def build(context: StepContext) -> None:
+    """Make the norms of every example, and write them."""
+    rows = read_examples(context.inputs["examples"])
+    norms = gradient_norms(
+        open_target(context),
+        [row.text for row in rows],
+        DetectSettings.model_validate(context.execution["detect"]).policy(),
+        progress=lambda done, total: context.report(done, total, unit="texts"),
+    )
+    write_norms(context.out, [row.example_id for row in rows], norms)
+    read = [norm.tokens_in for norm in norms if norm.tokens_in]
+    write_cost(context.out, MeasuredCost(passes=len(read), tokens_in=sum(read)))
 
 
 def gradient_norms(

@@ -19,14 +19,41 @@ import torch
 
 from detect.engine.encoding import encode
 from detect.engine.forward_pass import scoring_context
+from detect.engine.open_target import open_target
 from detect.engine.target import Target, make_target
+from detect.engine.view_statistics import write_pass
 from detect.policy import Adapters, ScoringPolicy
+from detect.settings import DetectSettings
 from inject import keyed
 from inject.errors import InputError
+from inject.examples.example import read_examples, read_held_out
+from inject.step import StepContext
 
 RANK, ALPHA, DROPOUT = 16, 32, 0.05
 LEARNING_RATE, BATCH, EPOCHS, WARM_UP = 1e-3, 8, 3, 100
 WEIGHT_DECAY: Mapping[Adapters, float] = {"all_linear": 0.0, "peft": 0.0005}
+
+
+def train(context: StepContext) -> None:
+    """Train adapters of the target on the held-out rows, and write them."""
+    policy = DetectSettings.model_validate(context.execution["detect"]).policy()
+    target = open_target(context)
+    train_adapter(
+        context.out,
+        target,
+        [row.text for row in read_held_out(context.inputs["examples"])],
+        policy,
+        context=scoring_context(target, policy),
+        adapters=context.settings["adapters"],
+        progress=lambda done, total: context.report(done, total, unit="steps"),
+    )
+
+
+def build(context: StepContext) -> None:
+    """Make the token statistics of every example under the tuned target, and write them."""
+    rows = read_examples(context.inputs["examples"])
+    tuned = with_adapter(open_target(context), context.inputs["adapter"])
+    write_pass(context, tuned, rows, record={"tuned": context.settings["tuned"]})
 
 
 def train_adapter(
@@ -117,33 +144,6 @@ def with_adapter(target: Target, adapter: Path) -> Target:
         model = PeftModel.from_pretrained(copy.deepcopy(target.model), adapter, is_trainable=False)
         merged: Any = model.merge_and_unload()
     return make_target(merged, target.tokenizer, name=target.name, device=target.device)
-
-
-def tuned_target(
-    folder: Path,
-    load: Callable[[], Target],
-    texts: Sequence[str],
-    policy: ScoringPolicy,
-    *,
-    adapters: Adapters = "all_linear",
-    progress: Callable[[int, int], None] | None = None,
-) -> Target:
-    """Return a target tuned on texts, without a step in between.
-
-    Args:
-        folder: where the adapters lie on the way.
-        load: gives the target; called twice, as tuning wraps the first one.
-        texts: see `train_adapter`.
-        policy: see `train_adapter`.
-        adapters: see `train_adapter`.
-        progress: see `train_adapter`.
-    """
-    target = load()
-    context = scoring_context(target, policy)
-    train_adapter(
-        folder, target, texts, policy, context=context, adapters=adapters, progress=progress
-    )
-    return with_adapter(load(), folder)
 
 
 def learning_rate_share(step: int, steps: int, warm_up: int) -> float:

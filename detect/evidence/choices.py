@@ -4,15 +4,16 @@ A model is asked once for each pool of examples: every score of `de_cop` is a fu
 answers, whatever its calibration.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from detect.asked_model import model_libraries, target_execution, target_settings
-from detect.choices.answers import ChoiceEvidence, read_answers
-from detect.engine.measured_cost import COST_FILE
+from detect.access import Access
+from detect.asked_model import asking_step
+from detect.choices.answers import ANSWERS_FILE, ChoiceEvidence, read_answers
 from detect.evidence.continuations import lets_models_write
-from detect.evidence.needs import Choices
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
+from detect.evidence.evidence import Evidence
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
 from inject.examples.parts import HELD_OUT, UNSPLIT
 from inject.step import Step
@@ -28,32 +29,56 @@ def choices_step(
 
     A row without three paraphrases gets a reason.
     """
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="choices",
         label=f"{'held-out-' if held_out else ''}{model.label}",
-        function="detect.evidence_steps.choices:build",
-        settings={
-            **({"rows": "held_out"} if held_out else {}),
-            **target_settings(model, detect),
-        },
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=model_libraries(model, detect),
+        function="detect.targets.letters:build",
+        settings={"rows": "held_out"} if held_out else {},
+        inputs={"examples": examples},
         reads={"examples": HELD_OUT if held_out else UNSPLIT},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )
 
 
-class _ChoiceProvider(Provider[Choices]):
-    hint = (
+@dataclass(frozen=True)
+class Choices(Need):
+    """Answers to a multiple choice between each passage and three paraphrases, in all orders.
+
+    Letters are enough; of a local model there are the labels' probabilities, too.
+    """
+
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {ANSWERS_FILE: ()}
+    hint: ClassVar[str] = (
         "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts an example are "
         "dear: for `all` set detect.generate=true, too."
     )
+    file_hint: ClassVar[str] = (
+        "Give rows three paraphrases each (`paraphrases`, or Example_A to Example_D with the "
+        "verbatim text first)."
+    )
 
-    def available(self, sources: EvidenceSources) -> bool:
-        return sources.paraphrased and lets_models_write(sources)
+    def __str__(self) -> str:
+        return "paraphrases to choose from"
 
-    def inputs(self, need: Choices, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+    @property
+    def cost(self) -> NeedCost:
+        """The target is asked in every order of the four options."""
+        return NeedCost("24 prompts with the text and three paraphrases")
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the answers are there."""
+        return evidence.choices is not None
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether rows bring paraphrases; of an experiment, whether models may write."""
+        return sources.paraphrased and (sources.of_file or lets_models_write(sources))
+
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return the answers about the rows, and about held-out rows, which calibrate."""
+
         def step(*, held_out: bool) -> Step:
             return choices_step(
                 scored.model, sources.examples, detect=sources.detect, held_out=held_out
@@ -62,15 +87,11 @@ class _ChoiceProvider(Provider[Choices]):
         clean = {"clean-choices": step(held_out=True)} if sources.held_out else {}
         return {"choices": step(held_out=False), **clean}
 
-    def read(self, needs: Sequence[Choices], work: Work) -> None:
-        # Answers about held-out rows are the calibration.
-        table = read_answers(work.inputs["choices"])
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the answers; those about held-out rows are the calibration."""
         clean = work.inputs.get("clean-choices")
         work.fields["choices"] = ChoiceEvidence(
-            answers=[table[row.example_id] for row in work.rows],
+            answers=work.rows_of(read_answers(work.inputs["choices"])),
             clean=[] if clean is None else list(read_answers(clean).values()),
         )
-
-
-CHOICES: Provider[Choices] = _ChoiceProvider()
-"""The need of multiple choice is met by asking the model that is scored."""

@@ -1,10 +1,19 @@
 """Continuations: what the model that is scored writes after the beginning of each text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from detect.evidence.needs import Continuations
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.generation.continuations import read_continuations, request_record
+from detect.access import Access
+from detect.evidence.evidence import Evidence
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
+from detect.generation.continuations import (
+    CONTINUATIONS_FILE,
+    GREEDY,
+    ContinuationRequest,
+    read_continuations,
+    request_record,
+)
 from detect.settings import names_all
 from inject.digest import digest
 from inject.step import Step, find_function
@@ -19,31 +28,51 @@ def lets_models_write(sources: EvidenceSources) -> bool:
     return sources.detect.generate or not names_all(sources.detect.detectors)
 
 
-class _ContinuationProvider(Provider[Continuations]):
-    hint = HINT
+@dataclass(frozen=True)
+class Continuations(Need):
+    """What the target writes after the beginning of each text."""
 
-    def available(self, sources: EvidenceSources) -> bool:
+    request: ContinuationRequest = GREEDY
+    """Which beginning, how many continuations, and how they are written."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {
+        CONTINUATIONS_FILE: ("beginning", "rest", "texts")
+    }
+    hint: ClassVar[str] = HINT
+    file_hint: ClassVar[str] = "Let the model write (--generate), or name the detector."
+
+    def __str__(self) -> str:
+        return "continuations"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target writes token by token; texts of one request are written once."""
+        return NeedCost("texts written", self.request.samples)
+
+    @property
+    def name(self) -> str:
+        """What it is called among the inputs of the scores."""
+        return f"continuations-{digest(request_record(self.request))[:12]}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether these continuations are there."""
+        return self.request in evidence.continuations
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether models may write."""
         return lets_models_write(sources)
 
-    def inputs(
-        self, need: Continuations, sources: EvidenceSources, scored: Scored
-    ) -> dict[str, Step]:
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return what the model that is scored writes."""
         step = find_function(_STEP)(
-            scored.model, sources.examples, request=need.request, detect=sources.detect
+            scored.model, sources.examples, request=self.request, detect=sources.detect
         )
-        return {_name(need): step}
+        return {self.name: step}
 
-    def read(self, needs: Sequence[Continuations], work: Work) -> None:
-        found = {}
-        for need in needs:
-            table = read_continuations(work.inputs[_name(need)])
-            found[need.request] = [table[row.example_id] for row in work.rows]
-        work.fields["continuations"] = found
-
-
-CONTINUATIONS: Provider[Continuations] = _ContinuationProvider()
-"""The need of continuations is met by the model that is scored, where models may write."""
-
-
-def _name(need: Continuations) -> str:
-    return f"continuations-{digest(request_record(need.request))[:12]}"
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read what was written."""
+        work.fields["continuations"] = {
+            need.request: work.rows_of(read_continuations(work.inputs[need.name])) for need in needs
+        }

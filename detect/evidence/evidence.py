@@ -8,7 +8,6 @@ from detect.choices.answers import ChoiceEvidence
 from detect.generation.continuations import ContinuationRequest, Continued
 from detect.generation.guesses import GuessedText, GuessRequest
 from detect.gradients.norms import GradientNorms
-from detect.named_entities.entities import NamedEntity
 from detect.neighbours.neighbours import NeighbourMeans
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
@@ -75,8 +74,8 @@ class ExampleEvidence:
     """What the target wrote after the beginning of the text, by what it was asked."""
     guesses: Mapping[GuessRequest, GuessedText] = field(default_factory=dict)
     """What the target answered for masked parts of the text, by what it was asked."""
-    entities: Sequence[NamedEntity] | None = None
-    """The named entities of the text."""
+    further: Mapping[Any, Any] = field(default_factory=dict)
+    """What kinds of need without a field of their own give, by the need."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +108,8 @@ class Evidence:
     """Of the loss of each text under the target."""
     neighbours: Sequence[NeighbourMeans] | None = None
     """Of each text: how likely the target finds texts with one token exchanged."""
-    entities: Sequence[Sequence[NamedEntity]] | None = None
-    """The named entities of each text."""
+    further: Mapping[Any, Sequence[Any]] = field(default_factory=dict)
+    """What kinds of need without a field of their own give, by the need: one entry a row."""
 
     def of_held_out(self) -> "Evidence":
         """Return the evidence on the held-out rows, for detectors of token tables to score them.
@@ -147,7 +146,7 @@ class Evidence:
                 tuned={name: rows[row] for name, rows in self.tuned.items()},
                 continuations={asked: rows[row] for asked, rows in self.continuations.items()},
                 guesses={asked: rows[row] for asked, rows in self.guesses.items()},
-                entities=self.entities[row] if self.entities is not None else None,
+                further={need: rows[row] for need, rows in self.further.items()},
             )
 
     def take(self, rows: Sequence[int]) -> "Evidence":

@@ -1,25 +1,46 @@
 """Token frequencies: counts of tokens and words in the clean corpus, or in files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from detect.evidence.needs import Frequency
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.token_frequency import load_frequency
+from detect.access import Access
+from detect.evidence.evidence import Evidence
+from detect.evidence.needs import EvidenceSources, Need, Scored, Work
+from detect.token_frequency import FREQUENCY_FILES, load_frequency
 from inject.step import Step
 
 
-class _FrequencyProvider(Provider[Frequency]):
-    hint = "Name texts to count token frequencies in (detect.frequency)."
+@dataclass(frozen=True)
+class Frequency(Need):
+    """Token counts of a reference corpus under the target's tokenizer."""
 
-    def available(self, sources: EvidenceSources) -> bool:
-        return sources.frequency is not None
+    asks_model: ClassVar[bool] = False
+    access: ClassVar[Access] = Access.NONE
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = dict.fromkeys(FREQUENCY_FILES, ())
+    hint: ClassVar[str] = "Name texts to count token frequencies in (detect.frequency)."
+    file_hint: ClassVar[str] = (
+        "Name texts to count token frequencies in (--frequency FILE), for a model on this machine."
+    )
+    options: ClassVar[tuple[str, ...]] = ("frequency",)
 
-    def inputs(self, need: Frequency, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+    def __str__(self) -> str:
+        return "token frequencies"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether token counts are there."""
+        return evidence.frequency is not None
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether texts are named to count in."""
+        named = sources.of_file and sources.detect.frequency is not None
+        return named or sources.frequency is not None
+
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return the counts."""
         return {"frequency": sources.frequency} if sources.frequency else {}
 
-    def read(self, needs: Sequence[Frequency], work: Work) -> None:
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the counts."""
         work.fields["frequency"] = load_frequency(work.inputs["frequency"])
-
-
-FREQUENCY: Provider[Frequency] = _FrequencyProvider()
-"""The need of token frequencies is met by the counts that the arm has."""

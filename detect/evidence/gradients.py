@@ -1,44 +1,54 @@
 """Gradients: the norms of each example's, under the model that is scored."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from detect.asked_model import target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE
-from detect.evidence.needs import Gradients
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.gradients.norms import read_norms
-from detect.settings import DetectSettings
+from detect.access import Access
+from detect.asked_model import asking_step
+from detect.evidence.evidence import Evidence
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
+from detect.gradients.norms import NORMS_FILE, read_norms
 from inject.examples.parts import TEXTS
 from inject.step import Step
 
-if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
 
+@dataclass(frozen=True)
+class Gradients(Need):
+    """Norms of the gradient of each text's loss under the target."""
 
-def gradients_step(model: "ModelNode", examples: Step, *, detect: DetectSettings) -> Step:
-    """Make the gradient norms of every example under one model."""
-    return Step(
-        kind="gradients",
-        label=model.label,
-        function="detect.evidence_steps.gradients:build",
-        settings={"policy": detect.policy().text_record(), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=("torch", "transformers"),
-        reads={"examples": TEXTS},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
-    )
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.WEIGHTS
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {NORMS_FILE: ()}
 
+    def __str__(self) -> str:
+        return "gradients"
 
-class _GradientProvider(Provider[Gradients]):
-    def inputs(self, need: Gradients, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        return {"gradients": gradients_step(scored.model, sources.examples, detect=sources.detect)}
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the text forwards and backwards, which is some three plain passes."""
+        return NeedCost("a backward pass of the target")
 
-    def read(self, needs: Sequence[Gradients], work: Work) -> None:
-        table = read_norms(work.inputs["gradients"])
-        work.fields["gradients"] = [table[row.example_id] for row in work.rows]
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the norms are there."""
+        return evidence.gradients is not None
 
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return backward passes of the model that is scored."""
+        model, detect = scored.model, sources.detect
+        step = asking_step(
+            model,
+            detect,
+            kind="gradients",
+            label=model.label,
+            function="detect.engine.gradients:build",
+            settings={"policy": detect.policy().text_record()},
+            inputs={"examples": sources.examples},
+            reads={"examples": TEXTS},
+        )
+        return {"gradients": step}
 
-GRADIENTS: Provider[Gradients] = _GradientProvider()
-"""The need of gradients is met by backward passes of the model that is scored."""
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the norms."""
+        work.fields["gradients"] = work.rows_of(read_norms(work.inputs["gradients"]))

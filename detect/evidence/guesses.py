@@ -1,14 +1,21 @@
 """Guesses of masked words by the model that is scored, and the models that choose the words."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from detect.access import Access
 from detect.evidence.continuations import HINT, lets_models_write
-from detect.evidence.needs import Guesses
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.evidence.reference import pretrained_node, reference_model
-from detect.generation.guesses import read_guesses, request_record
+from detect.evidence.evidence import Evidence
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
+from detect.evidence.reference import further_model, has_reference, reference_model
+from detect.generation.guesses import (
+    GUESSES_FILE,
+    PAPER,
+    GuessRequest,
+    read_guesses,
+    request_record,
+)
 from inject.digest import digest
 from inject.step import Step, find_function
 
@@ -17,29 +24,60 @@ if TYPE_CHECKING:
 
 # Found by name, as a step's function is: what guesses is no part of the code that reads.
 _GUESSES_STEP = "detect.generation.guesses_step:guesses_step"
-_WORDS_STEP = "detect.generation.words_step:words_step"
+_WORDS_STEP = "detect.generation.word_statistics:words_step"
 
 
-class _GuessProvider(Provider[Guesses]):
-    hint = (
+@dataclass(frozen=True)
+class Guesses(Need):
+    """What the target answers when parts of each text are masked."""
+
+    request: GuessRequest = PAPER
+    """Which parts are masked, and how the target is asked for them."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TEXT
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {GUESSES_FILE: ("wanted", "written")}
+    hint: ClassVar[str] = (
         f"{HINT} Name a model that says which words surprise (detect.word_reference, or "
         "detect.reference) and, for filtered=true, one whose guesses are left out "
         "(detect.knowledge_filter)."
     )
+    file_hint: ClassVar[str] = (
+        "Let the model write (--generate, or name the detector), and name a model that says which "
+        "words surprise (--word-reference or --reference PATH) and, for filtered=true, one whose "
+        "guesses are left out (--knowledge-filter PATH)."
+    )
+    options: ClassVar[tuple[str, ...]] = ("word_reference", "knowledge_filter")
 
-    def available(self, sources: EvidenceSources) -> bool:
-        return lets_models_write(sources)
+    def __str__(self) -> str:
+        return "guesses of masked words"
 
-    def meets(self, need: Guesses, sources: EvidenceSources) -> bool:
-        request = need.request
+    @property
+    def cost(self) -> NeedCost:
+        """One answer for each part that is masked."""
+        parts = 1 if self.request.method in ("question", "option") else self.request.limit
+        return NeedCost("answers, at most", parts)
+
+    @property
+    def name(self) -> str:
+        """What it is called among the inputs of the scores."""
+        return f"guesses-{digest(request_record(self.request))[:12]}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether these guesses are there."""
+        return self.request in evidence.guesses
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether models may write, and those that choose the words are named."""
+        request, named = self.request, sources.detect.word_reference is not None
         return (
-            self.available(sources)
-            and (not request.asks_reference or _word_reference(sources) is not None)
+            lets_models_write(sources)
+            and (not request.asks_reference or named or has_reference(sources))
             and (not request.filtered or sources.detect.knowledge_filter is not None)
         )
 
-    def inputs(self, need: Guesses, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        request, detect = need.request, sources.detect
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return the guesses of the model that is scored, of words that other models chose."""
+        request, detect = self.request, sources.detect
         guesses_step = find_function(_GUESSES_STEP)
         before: dict[str, Step] = {}
         if request.asks_reference:
@@ -48,7 +86,7 @@ class _GuessProvider(Provider[Guesses]):
                 raise TypeError("words without a reference model")
             before["words"] = find_function(_WORDS_STEP)(reference, sources.examples, detect)
         if request.filtered:
-            other = pretrained_node(detect.knowledge_filter or "")
+            other = further_model(detect.knowledge_filter or "", sources)
             before |= {
                 name: guesses_step(
                     other,
@@ -62,25 +100,17 @@ class _GuessProvider(Provider[Guesses]):
         step = guesses_step(
             scored.model, sources.examples, request=request, detect=detect, before=before
         )
-        return {_name(need): step}
+        return {self.name: step}
 
-    def read(self, needs: Sequence[Guesses], work: Work) -> None:
-        found = {}
-        for need in needs:
-            table = read_guesses(work.inputs[_name(need)])
-            found[need.request] = [table[row.example_id] for row in work.rows]
-        work.fields["guesses"] = found
-
-
-GUESSES: Provider[Guesses] = _GuessProvider()
-"""The need of guesses is met by the model that is scored, where models may write."""
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the guesses."""
+        work.fields["guesses"] = {
+            need.request: work.rows_of(read_guesses(work.inputs[need.name])) for need in needs
+        }
 
 
 def _word_reference(sources: EvidenceSources) -> "ModelNode | None":
     """Return the model that says which words surprise."""
     named = sources.detect.word_reference
-    return reference_model(sources) if named is None else pretrained_node(named)
-
-
-def _name(need: Guesses) -> str:
-    return f"guesses-{digest(request_record(need.request))[:12]}"
+    return reference_model(sources) if named is None else further_model(named, sources)

@@ -1,38 +1,81 @@
 """Who is a member: the labels of the examples, and shadow models, of which each saw other ones."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from detect.evidence.evidence import ShadowModel
-from detect.evidence.needs import Shadows, Sides
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
+from detect.access import Access
+from detect.evidence.evidence import Evidence, ShadowModel
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
-from inject.examples.example import members, read_examples
+from inject.examples.example import Example, members, read_examples
 from inject.examples.parts import UNSPLIT
 from inject.step import Reading, Step, numbered_folders, numbered_inputs
 
 
-class _SideProvider(Provider[Sides]):
-    def read(self, needs: Sequence[Sides], work: Work) -> None:
+def group_name(row: Example) -> str:
+    """Return the group of a row among those of all datasets; rows of a file are of none."""
+    return f"{row.dataset}\n{row.group}" if row.dataset else row.group
+
+
+@dataclass(frozen=True)
+class Sides(Need):
+    """Which examples are members, and their groups; for detectors that are trained."""
+
+    asks_model: ClassVar[bool] = False
+    access: ClassVar[Access] = Access.NONE
+    file_hint: ClassVar[str] = "Give every row a label, 1 for members and 0 for non-members."
+
+    def __str__(self) -> str:
+        return "labels"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether it is known who is a member."""
+        return evidence.members is not None
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether the rows have labels."""
+        return sources.labelled
+
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Take the sides from the examples themselves."""
         work.fields["members"] = [row.side == "member" for row in work.rows]
-        work.fields["groups"] = [f"{row.dataset}\n{row.group}" for row in work.rows]
+        work.fields["groups"] = [group_name(row) for row in work.rows]
 
 
-SIDES: Provider[Sides] = _SideProvider()
-"""The need of labels is met by the examples themselves."""
+@dataclass(frozen=True)
+class Shadows(Need):
+    """Token statistics of the text under shadow models, of which it is known who saw whom."""
 
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.NONE
+    hint: ClassVar[str] = "Set twins.shadows to an even number such as 8."
+    file_hint: ClassVar[str] = "Shadow models are trained by experiments alone (`spikein run`)."
 
-class _ShadowProvider(Provider[Shadows]):
-    hint = "Set twins.shadows to an even number such as 8."
+    def __str__(self) -> str:
+        return "shadow models"
 
-    def available(self, sources: EvidenceSources) -> bool:
+    @property
+    def cost(self) -> NeedCost:
+        """Each shadow model is trained, and reads the text once."""
+        return NeedCost("each shadow model (trained for it)", 1)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether shadow models' statistics are there."""
+        return evidence.shadows is not None
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether the arm has shadow models."""
         return bool(sources.shadows)
 
     def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
-        # Shadow models are trained as the arm's model is, and to the end.
+        """Return whether the model is trained as the shadow models are, and to the end."""
         return scored.role != "base" and scored.model.checkpoint is None
 
-    def inputs(self, need: Shadows, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return a pass of each shadow model, and whom it saw."""
         return numbered_inputs(
             [
                 {
@@ -45,24 +88,23 @@ class _ShadowProvider(Provider[Shadows]):
             ]
         )
 
-    def reads(self, name: str) -> Reading | None:
+    @classmethod
+    def reads(cls, name: str) -> Reading | None:
+        """Of whom a shadow model saw, the sides are read."""
         return UNSPLIT if name.endswith("-membership") else None
 
-    def read(self, needs: Sequence[Shadows], work: Work) -> None:
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the statistics under each shadow model, and whom it saw."""
         names = sorted(name for name in work.inputs if name.endswith("-shadow"))
         work.fields["shadows"] = [
             _shadow_model(work, number, name) for number, name in enumerate(names)
         ]
 
 
-SHADOWS: Provider[Shadows] = _ShadowProvider()
-"""The need of shadow models is met by twins."""
-
-
 def _shadow_model(work: Work, number: int, name: str) -> ShadowModel:
-    """Return the token statistics under one shadow model, and whom it saw."""
     rows = read_examples(numbered_folders(work.inputs, number)["membership"])
-    seen = {one.example_id for one in members(rows)}
+    seen = {row.example_id for row in members(rows)}
     return ShadowModel(
         statistics=work.statistics(name),
         inside=[row.example_id in seen for row in work.rows],

@@ -1,21 +1,39 @@
-"""What a detector may need, each kind declared here and nowhere else.
+"""What every kind of need is: what it costs, which steps meet it, how finished ones are read back.
 
-Two providers say how a need is met: one beside this module by steps of an experiment, one of
-`detect.score_file.evidence` for a file of rows. A new kind of need is declared here, with the field
-of `Evidence` that holds it, and gets one file in each of the two folders; what makes it lies in
-`detect.evidence_steps`.
+A kind of need is a class in a file beside this one, and nowhere else: no table lists them, since a
+detector imports those that it names. To add one, subclass `Need`, say `__str__`,
+`asks_model` and `access`, return steps from `inputs`, and fill the evidence in `read`.
+
+A step that makes evidence names its function by a string: what a model is asked with is no part of
+the code that reads what it said. An edit of the engine makes scores anew through the statistics, if
+these come out otherwise.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
+import detect.evidence
 from detect.access import Access
-from detect.evidence import Evidence
-from detect.generation.continuations import GREEDY, ContinuationRequest
-from detect.generation.guesses import PAPER, GuessRequest
-from detect.policy import Adapters
-from detect.views import TEXT
+from detect.evidence.evidence import Evidence
+from detect.settings import DetectSettings
+from detect.token_statistics import TokenStatistics, read_statistics
+from inject.examples.example import Example
+from inject.step import Reading, Step
+
+if TYPE_CHECKING:
+    from train.models.model_node import ModelNode
+
+Role = Literal["arm", "base", "clean", "retrained", "unlearned"]
+"""What a model is to its arm: the contaminated one, the base model, a twin, or made from the
+contaminated one to forget."""
+BASE = "base"
+"""What `detect.reference` calls the base model."""
+TWIN = "twin"
+"""What `detect.reference` calls the clean twin."""
 
 
 class NeedCost(NamedTuple):
@@ -27,13 +45,91 @@ class NeedCost(NamedTuple):
     """How often the model reads the text; None where `what` is a phrase that says all."""
 
 
+class Shadow(NamedTuple):
+    """A shadow model, and the examples with the sides that hold for it."""
+
+    model: "ModelNode"
+    membership: Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceSources:
+    """What an arm of an experiment, or a user's file of rows, has to meet needs with."""
+
+    detect: DetectSettings
+    examples: Step
+    """What is scored."""
+    base: "ModelNode | None" = None
+    """The base model, where there is one."""
+    frequency: Step | None = None
+    """Counted tokens."""
+    twin: "ModelNode | None" = None
+    """The clean twin of the arm."""
+    shadows: tuple[Shadow, ...] = ()
+    """The shadow models of the arm."""
+    held_out: bool = False
+    """Whether there are held-out rows."""
+    known_members: bool = False
+    """Whether there are rows of which it is known that the model saw them, to serve as shots."""
+    labelled: bool = True
+    """Whether it is known who is a member."""
+    paraphrased: bool = False
+    """Whether examples bring paraphrases."""
+    of_file: bool = False
+    """Whether a user's file is scored, whose options are flags of `spikein detect`."""
+    trust_remote_code: bool = False
+    """Whether further models may bring code of their own."""
+
+
+class Scored(NamedTuple):
+    """The model that is scored."""
+
+    model: "ModelNode"
+    role: Role
+
+
+@dataclass(kw_only=True)
+class Work:
+    """The finished inputs while they become evidence, and the fields that are filled by then."""
+
+    inputs: Mapping[str, Path]
+    """Folders by name."""
+    rows: Sequence[Example]
+    fields: dict[str, Any] = field(default_factory=dict)
+    """Of `Evidence`."""
+    further: dict["Need", Sequence[Any]] = field(default_factory=dict)
+    """What kinds of need without a field of their own give, one entry a row."""
+
+    def statistics(self, name: str, rows: Sequence[Example] | None = None) -> list[TokenStatistics]:
+        """Return the token statistics of an input, one a row, or of other rows that are given."""
+        return self.rows_of(read_statistics(self.inputs[name]), rows)
+
+    def rows_of(self, table: Mapping[str, Any], rows: Sequence[Example] | None = None) -> list[Any]:
+        """Return what a table by example id says of each row."""
+        return [table[row.example_id] for row in (self.rows if rows is None else rows)]
+
+    def evidence(self) -> Evidence:
+        """Return what was filled so far as evidence."""
+        texts = [row.text for row in self.rows]
+        return Evidence(**{"texts": texts, "statistics": {}, **self.fields}, further=self.further)
+
+
 class Need:
-    """Something that a detector must be given."""
+    """Something that a detector must be given, and how it is met."""
 
     asks_model: ClassVar[bool]
     """Whether meeting it takes a pass of a model."""
     access: ClassVar[Access]
     """What of the target must be seen to meet it, at least."""
+    hint: ClassVar[str] = ""
+    """What the author of an experiment does where nothing meets it."""
+    file_hint: ClassVar[str] = ""
+    """What a user of `spikein detect` does."""
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Files of its artifacts that leave in a bundle, each with the columns that show a text: those
+    of protected rows stay behind. Kinds that share a file name it once."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Keys of `DetectSettings` that are of use to this kind alone."""
 
     @property
     def cost(self) -> NeedCost | None:
@@ -45,348 +141,36 @@ class Need:
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the evidence holds it."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class View(Need):
-    """Token statistics of a view under the target."""
-
-    name: str
-    """One of `detect.views.view_names`."""
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.TOKENS
-
-    def __str__(self) -> str:
-        return f"view {self.name}"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The target reads the view once."""
-        return NeedCost("target", 1)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the statistics of this view are there."""
-        return self.name in evidence.statistics
-
-
-@dataclass(frozen=True)
-class InverseTemperature(Need):
-    """Statistics of softmax(β · logits) beside those of the text under the target."""
-
-    beta: float
-    asks_model: ClassVar[bool] = False
-    access: ClassVar[Access] = Access.DISTRIBUTION
-
-    def __str__(self) -> str:
-        return f"inverse temperature {self.beta}"
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the statistics of every text that is scored have it."""
-        rows = evidence.statistics.get(TEXT, ())
-        return all(self.beta in row.tempered for row in rows if len(row))
-
-
-@dataclass(frozen=True)
-class Reference(Need):
-    """Token statistics of the text under a reference model with its own tokenizer."""
-
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.NONE
-
-    def __str__(self) -> str:
-        return "reference model"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The reference model reads the text once."""
-        return NeedCost("reference", 1)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the reference model's statistics are there."""
-        return evidence.reference is not None
-
-
-@dataclass(frozen=True)
-class Frequency(Need):
-    """Token counts of a reference corpus under the target's tokenizer."""
-
-    asks_model: ClassVar[bool] = False
-    access: ClassVar[Access] = Access.NONE
-
-    def __str__(self) -> str:
-        return "token frequencies"
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether token counts are there."""
-        return evidence.frequency is not None
-
-
-@dataclass(frozen=True)
-class Sides(Need):
-    """Which examples are members, and their groups; for detectors that are trained."""
-
-    asks_model: ClassVar[bool] = False
-    access: ClassVar[Access] = Access.NONE
-
-    def __str__(self) -> str:
-        return "labels"
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether it is known who is a member."""
-        return evidence.members is not None
-
-
-@dataclass(frozen=True)
-class Shadows(Need):
-    """Token statistics of the text under shadow models, of which it is known who saw whom."""
-
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.NONE
-
-    def __str__(self) -> str:
-        return "shadow models"
-
-    @property
-    def cost(self) -> NeedCost:
-        """Each shadow model is trained, and reads the text once."""
-        return NeedCost("each shadow model (trained for it)", 1)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether shadow models' statistics are there."""
-        return evidence.shadows is not None
-
-
-@dataclass(frozen=True)
-class HeldOut(Need):
-    """Rows that no model saw and nobody scores, with their token statistics under the target."""
-
-    reference: bool = False
-    """Under the reference model, too."""
-    shadows: bool = False
-    """Under every shadow model, too."""
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.TOKENS
-
-    def __str__(self) -> str:
-        return "held-out rows"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The models read the held-out rows once, however many texts are scored."""
-        return NeedCost("held-out rows once")
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the held-out rows are there, and what is asked for of them."""
-        found = evidence.held_out
-        return (
-            found is not None
-            and not (self.reference and found.reference is None)
-            and not (self.shadows and found.shadows is None)
-        )
-
-
-@dataclass(frozen=True)
-class Prefixed(Need):
-    """Token statistics of the text behind shots: other texts of its dataset."""
-
-    shots: int = 1
-    """How many texts stand before it."""
-    first: int = 0
-    """Which one of the dataset's texts, in their random order, is the first of them."""
-    known: Literal["nonmembers", "members"] = "nonmembers"
-    """Held-out rows, which no model saw, or members that are known and of the split `tune`."""
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.TOKENS
-
-    def __str__(self) -> str:
-        return "shots" if self.known == "nonmembers" else "known members as shots"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The target reads the text behind the shots, which it has read once for all texts."""
-        return NeedCost("target behind shots", 1)
-
-    @property
-    def name(self) -> str:
-        """What it is called in `Evidence.prefixed` and in the names of steps."""
-        return f"{self.known}-{self.first}-{self.shots}"
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the statistics behind these shots are there."""
-        return self.name in evidence.prefixed
-
-
-@dataclass(frozen=True)
-class Tuned(Need):
-    """Token statistics of the text under the target tuned on held-out rows by low-rank adapters."""
-
-    view: str = TEXT
-    """The form of the text that it reads."""
-    adapters: Adapters = "all_linear"
-    """Which layers are adapted, and by what weight decay."""
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.WEIGHTS
-
-    def __str__(self) -> str:
-        return "target tuned on held-out rows"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The tuned target reads the text once."""
-        return NeedCost("tuned target (tuned for it)", 1)
-
-    @property
-    def name(self) -> str:
-        """What it is called in `Evidence.tuned` and in the names of steps."""
-        return f"{self.view}-{self.adapters}"
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the tuned model's statistics are there."""
-        return self.name in evidence.tuned
-
-
-@dataclass(frozen=True)
-class Continuations(Need):
-    """What the target writes after the beginning of each text."""
-
-    request: ContinuationRequest = GREEDY
-    """Which beginning, how many continuations, and how they are written."""
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.TEXT
-
-    def __str__(self) -> str:
-        return "continuations"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The target writes token by token; texts of one request are written once."""
-        return NeedCost("texts written", self.request.samples)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether these continuations are there."""
-        return self.request in evidence.continuations
-
-
-@dataclass(frozen=True)
-class Choices(Need):
-    """Answers to a multiple choice between each passage and three paraphrases, in all orders.
-
-    Letters are enough; of a local model there are the labels' probabilities, too.
-    """
-
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.TEXT
-
-    def __str__(self) -> str:
-        return "paraphrases to choose from"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The target is asked in every order of the four options."""
-        return NeedCost("24 prompts with the text and three paraphrases")
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the answers are there."""
-        return evidence.choices is not None
-
-
-@dataclass(frozen=True)
-class Gradients(Need):
-    """Norms of the gradient of each text's loss under the target."""
-
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.WEIGHTS
-
-    def __str__(self) -> str:
-        return "gradients"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The target reads the text forwards and backwards, which is some three plain passes."""
-        return NeedCost("a backward pass of the target")
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the norms are there."""
-        return evidence.gradients is not None
-
-
-@dataclass(frozen=True)
-class Guesses(Need):
-    """What the target answers when parts of each text are masked."""
-
-    request: GuessRequest = PAPER
-    """Which parts are masked, and how the target is asked for them."""
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.TEXT
-
-    def __str__(self) -> str:
-        return "guesses of masked words"
-
-    @property
-    def cost(self) -> NeedCost:
-        """One answer for each part that is masked."""
-        parts = 1 if self.request.method in ("question", "option") else self.request.limit
-        return NeedCost("answers, at most", parts)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether these guesses are there."""
-        return self.request in evidence.guesses
-
-
-@dataclass(frozen=True)
-class NeighbourTexts(Need):
-    """Texts that differ from the text in one token, and how likely the target finds each."""
-
-    asks_model: ClassVar[bool] = True
-    access: ClassVar[Access] = Access.TOKENS
-
-    def __str__(self) -> str:
-        return "neighbours"
-
-    @property
-    def cost(self) -> NeedCost:
-        """The target reads 25 neighbours, which a masked model proposes token by token."""
-        return NeedCost("target", 25)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the neighbours are there."""
-        return evidence.neighbours is not None
-
-
-@dataclass(frozen=True)
-class Entities(Need):
-    """The named entities of each text, found by a tagger that the user names."""
-
-    asks_model: ClassVar[bool] = False
-    access: ClassVar[Access] = Access.NONE
-
-    def __str__(self) -> str:
-        return "named entities"
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the entities are there."""
-        return evidence.entities is not None
-
-
-NEEDS: tuple[type[Need], ...] = (
-    View,
-    InverseTemperature,
-    Reference,
-    Frequency,
-    Sides,
-    Shadows,
-    HeldOut,
-    Prefixed,
-    Tuned,
-    Continuations,
-    Guesses,
-    Choices,
-    Gradients,
-    NeighbourTexts,
-    Entities,
-)
-"""Every kind of need, in the order of messages."""
+        return self in evidence.further
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether there is what it takes."""
+        return True
+
+    def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
+        """Return whether such evidence on this model means anything."""
+        return True
+
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return the steps that meet it, by the name that the scores' step knows them by."""
+        return {}
+
+    @classmethod
+    def reads(cls, name: str) -> Reading | None:
+        """Return what is read of such an input; None for everything."""
+        return None
+
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Fill the evidence with what finished steps have made for all needs of the kind."""
+
+
+def every_kind() -> list[type[Need]]:
+    """Return every kind of need that lies in this folder; imports all of its files."""
+    for module in pkgutil.iter_modules(detect.evidence.__path__):
+        import_module(f"{detect.evidence.__name__}.{module.name}")
+    ours = f"{detect.evidence.__name__}."
+    return [kind for kind in Need.__subclasses__() if kind.__module__.startswith(ours)]
 
 
 def cost_text(needs: Iterable[Need]) -> str:
@@ -398,3 +182,52 @@ def cost_text(needs: Iterable[Need]) -> str:
         times[what] = count if before is None or count is None else before + count
     parts = [what if count is None else f"{what} {count}×" for what, count in times.items()]
     return ", ".join(parts) or "no model"
+
+
+def unmet(sources: EvidenceSources) -> Callable[[Need], str | None]:
+    """Return a function from a need to what can be done about it; None where it can be met."""
+
+    def hint(need: Need) -> str | None:
+        if need.met_with(sources):
+            return None
+        return need.file_hint if sources.of_file else need.hint
+
+    return hint
+
+
+def says_something(needs: Sequence[Need], sources: EvidenceSources, scored: Scored) -> bool:
+    """Return whether a detector with such needs says anything about a model.
+
+    One that looks at no model is scored once: beside the base model where there is one.
+    """
+    if not any(need.asks_model for need in needs):
+        if scored.role == "base":
+            return True
+        alone = sources.base is None and scored.model.checkpoint is None
+        return scored.role == "arm" and alone
+    return all(need.says_something(sources, scored) for need in needs)
+
+
+def evidence_inputs(
+    needs: Sequence[Need], sources: EvidenceSources, scored: Scored
+) -> tuple[dict[str, Step], dict[str, Reading]]:
+    """Return the steps that meet the needs, by name, and what is read of those not read whole."""
+    inputs: dict[str, Step] = {}
+    reads: dict[str, Reading] = {}
+    for need in needs:
+        for name, step in need.inputs(sources, scored).items():
+            inputs[name] = step
+            if (read := need.reads(name)) is not None:
+                reads[name] = read
+    return inputs, reads
+
+
+def read_evidence(
+    needs: Sequence[Need], inputs: Mapping[str, Path], rows: Sequence[Example]
+) -> Evidence:
+    """Return the evidence that finished steps hold, one entry a row of the examples."""
+    work = Work(inputs=inputs, rows=rows)
+    kinds: dict[type[Need], None] = dict.fromkeys(map(type, needs))
+    for kind in kinds:
+        kind.read([need for need in needs if type(need) is kind], work)
+    return work.evidence()

@@ -3,17 +3,18 @@
 The texts are made once for each pool of examples and serve every model.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from detect.asked_model import target_execution, target_settings
-from detect.evidence.needs import NeighbourTexts
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
-from detect.evidence.reference import pretrained_node
-from detect.neighbours.neighbours import read_means
+from detect.access import Access
+from detect.asked_model import asking_step
+from detect.evidence.evidence import Evidence
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
+from detect.neighbours.neighbours import MEANS_FILE, read_means
 from detect.settings import DetectSettings, NeighbourSettings
 from inject.examples.parts import TEXTS
-from inject.step import Step
+from inject.step import Step, find_function
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 
 def neighbours_step(examples: Step, settings: NeighbourSettings, *, detect: DetectSettings) -> Step:
     """Let a masked language model propose the neighbours of every example."""
-    masked = pretrained_node(settings.model)
+    # Found by name: how models are named and loaded is no part of the code that reads scores.
+    masked: ModelNode = find_function("train.models.model_node:pretrained_node")(settings.model)
     return Step(
         kind="neighbours",
         label=masked.label,
-        function="detect.evidence_steps.neighbours:propose",
+        function="detect.neighbours.proposals:propose",
         settings={**masked.settings("model"), "count": settings.count},
         inputs={"examples": examples},
         libraries=("torch", "transformers"),
@@ -36,36 +38,53 @@ def neighbours_step(examples: Step, settings: NeighbourSettings, *, detect: Dete
 
 def neighbour_means_step(model: "ModelNode", texts: Step, *, detect: DetectSettings) -> Step:
     """Make the mean log-probability of every neighbour under one model."""
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="neighbour_means",
         label=model.label,
-        function="detect.evidence_steps.neighbours:build",
-        settings={"policy": detect.policy().text_record(), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "neighbours": texts},
-        libraries=("torch", "transformers"),
-        execution=target_execution(model, detect),
+        function="detect.neighbours.proposals:build",
+        settings={"policy": detect.policy().text_record()},
+        inputs={"neighbours": texts},
     )
 
 
-class _NeighbourProvider(Provider[NeighbourTexts]):
-    hint = "Name a masked language model (detect.neighbours.model)."
+@dataclass(frozen=True)
+class NeighbourTexts(Need):
+    """Texts that differ from the text in one token, and how likely the target finds each."""
 
-    def available(self, sources: EvidenceSources) -> bool:
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {MEANS_FILE: ()}
+    hint: ClassVar[str] = "Name a masked language model (detect.neighbours.model)."
+    file_hint: ClassVar[str] = "Name a masked language model (--neighbours PATH)."
+    options: ClassVar[tuple[str, ...]] = ("neighbours",)
+
+    def __str__(self) -> str:
+        return "neighbours"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads 25 neighbours, which a masked model proposes token by token."""
+        return NeedCost("target", 25)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the neighbours are there."""
+        return evidence.neighbours is not None
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether a masked language model is named."""
         return sources.detect.neighbours is not None
 
-    def inputs(
-        self, need: NeighbourTexts, sources: EvidenceSources, scored: Scored
-    ) -> dict[str, Step]:
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return a pass of the model that is scored over the neighbours."""
         settings = sources.detect.neighbours
         if settings is None:
             raise TypeError("neighbours without a masked language model")
         texts = neighbours_step(sources.examples, settings, detect=sources.detect)
         return {"neighbours": neighbour_means_step(scored.model, texts, detect=sources.detect)}
 
-    def read(self, needs: Sequence[NeighbourTexts], work: Work) -> None:
-        table = read_means(work.inputs["neighbours"])
-        work.fields["neighbours"] = [table[row.example_id] for row in work.rows]
-
-
-NEIGHBOURS: Provider[NeighbourTexts] = _NeighbourProvider()
-"""The need of neighbours is met by a masked language model and the model that is scored."""
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read how likely the neighbours are."""
+        work.fields["neighbours"] = work.rows_of(read_means(work.inputs["neighbours"]))

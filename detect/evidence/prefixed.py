@@ -7,13 +7,13 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from detect.asked_model import model_libraries, target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE
-from detect.evidence.evidence import PrefixedStatistics
-from detect.evidence.needs import Prefixed
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
+from detect.access import Access
+from detect.asked_model import asking_step, target_execution
+from detect.evidence.evidence import Evidence, PrefixedStatistics
+from detect.evidence.held_out import FILE_HINT
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
 from inject.examples.example import EXAMPLES_FILE
 from inject.examples.parts import HELD_OUT, UNSPLIT
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
 SHOTS_FILE = "shots.json"
+KNOWN_MEMBERS_FILE = "known_members.parquet"
+"""Of a user's rows, beside them: rows that are not scored, of which it is known that the model saw
+them. The rows of an experiment have no such file, but members of the split `tune`."""
 _NO_WEIGHTS = Reading(files=("*.json", "*.jinja", "*.model", "*.txt", "*.py"))
 """A model's configuration, its tokenizer, and code that comes with either."""
+_MEMBERS = Reading(files=(EXAMPLES_FILE, KNOWN_MEMBERS_FILE))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +68,66 @@ def read_shots(folder: Path) -> dict[str, Shots]:
     }
 
 
+@dataclass(frozen=True)
+class Prefixed(Need):
+    """Token statistics of the text behind shots: other texts of its dataset."""
+
+    shots: int = 1
+    """How many texts stand before it."""
+    first: int = 0
+    """Which one of the dataset's texts, in their random order, is the first of them."""
+    known: Literal["nonmembers", "members"] = "nonmembers"
+    """Held-out rows, which no model saw, or members that are known and of the split `tune`."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {SHOTS_FILE: ("texts", "ids", "separator")}
+    hint: ClassVar[str] = (
+        "Shots are held-out rows (contaminants.held_out); known members are those of the split "
+        "`tune` (detect.tune_share above 0)."
+    )
+    file_hint: ClassVar[str] = f"{FILE_HINT} Rows of it with label 1 are known members."
+
+    def __str__(self) -> str:
+        return "shots" if self.known == "nonmembers" else "known members as shots"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the text behind the shots, which it has read once for all texts."""
+        return NeedCost("target behind shots", 1)
+
+    @property
+    def name(self) -> str:
+        """What it is called in `Evidence.prefixed` and in the names of steps."""
+        return f"{self.known}-{self.first}-{self.shots}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the statistics behind these shots are there."""
+        return self.name in evidence.prefixed
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether there are rows to take the shots from."""
+        return sources.known_members if self.known == "members" else sources.held_out
+
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return the shots, and a pass of the model that is scored behind them."""
+        step = prefixed_step(scored.model, sources.examples, self, sources.detect)
+        return {f"behind-{self.name}": step, f"shots-{self.name}": step.inputs["shots"]}
+
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the statistics behind the shots, and say where these are fewer."""
+        datasets = {row.dataset for row in work.rows}
+        behind = {}
+        for need in needs:
+            shots = read_shots(work.inputs[f"shots-{need.name}"])
+            behind[need.name] = PrefixedStatistics(
+                statistics=work.statistics(f"behind-{need.name}"),
+                notes=shot_notes(need, shots, datasets),
+            )
+        work.fields["prefixed"] = behind
+        work.fields["datasets"] = [row.dataset for row in work.rows]
+
+
 def shot_notes(
     need: Prefixed, shots: Mapping[str, Shots], datasets: Collection[str]
 ) -> tuple[str, ...]:
@@ -89,7 +153,7 @@ def shots_step(model: "ModelNode", examples: Step, need: Prefixed, detect: Detec
     return Step(
         kind="shots",
         label=f"{need.name}-{model.label}",
-        function="detect.evidence_steps.prefixed:choose",
+        function="detect.evidence.shots:choose",
         settings={
             "need": [need.known, need.first, need.shots],
             "policy": detect.policy().record(),
@@ -98,7 +162,7 @@ def shots_step(model: "ModelNode", examples: Step, need: Prefixed, detect: Detec
         inputs={**model.inputs("model"), "examples": examples},
         libraries=("transformers",),
         reads={
-            "examples": Reading(files=(EXAMPLES_FILE,)) if need.known == "members" else HELD_OUT,
+            "examples": _MEMBERS if need.known == "members" else HELD_OUT,
             **({"model": _NO_WEIGHTS} if model.step else {}),
         },
         execution=target_execution(model, detect),
@@ -112,53 +176,14 @@ def prefixed_step(
 
     How many shots were asked for is no part of it: where no more fit, 12 shots cost no second pass.
     """
-    return Step(
+    shots = shots_step(model, examples, need, detect)
+    return asking_step(
+        model,
+        detect,
         kind="statistics",
         label=f"behind-{need.name}-{model.label}",
-        function="detect.evidence_steps.prefixed:build",
-        settings={
-            "behind": "shots",
-            "policy": detect.policy().record(),
-            **target_settings(model, detect),
-        },
-        inputs={
-            **model.inputs("model"),
-            "examples": examples,
-            "shots": shots_step(model, examples, need, detect),
-        },
-        libraries=model_libraries(model, detect),
+        function="detect.evidence.shots:build",
+        settings={"behind": "shots", "policy": detect.policy().record()},
+        inputs={"examples": examples, "shots": shots},
         reads={"examples": UNSPLIT},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )
-
-
-class _PrefixedProvider(Provider[Prefixed]):
-    hint = (
-        "Shots are held-out rows (contaminants.held_out); known members are those of the split "
-        "`tune` (detect.tune_share above 0)."
-    )
-
-    def meets(self, need: Prefixed, sources: EvidenceSources) -> bool:
-        known = sources.detect.tune_share > 0 if need.known == "members" else sources.held_out
-        return bool(known)
-
-    def inputs(self, need: Prefixed, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        step = prefixed_step(scored.model, sources.examples, need, sources.detect)
-        return {f"behind-{need.name}": step, f"shots-{need.name}": step.inputs["shots"]}
-
-    def read(self, needs: Sequence[Prefixed], work: Work) -> None:
-        datasets = {row.dataset for row in work.rows}
-        found = {}
-        for need in needs:
-            shots = read_shots(work.inputs[f"shots-{need.name}"])
-            found[need.name] = PrefixedStatistics(
-                statistics=work.statistics(f"behind-{need.name}"),
-                notes=shot_notes(need, shots, datasets),
-            )
-        work.fields["prefixed"] = found
-        work.fields["datasets"] = [row.dataset for row in work.rows]
-
-
-PREFIXED: Provider[Prefixed] = _PrefixedProvider()
-"""The need of shots is met by held-out rows or known members, and the model that is scored."""

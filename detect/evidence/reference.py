@@ -1,10 +1,12 @@
 """The reference model: its token statistics of the text, through its own tokenizer."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from detect.evidence.needs import Reference
-from detect.evidence.provider import BASE, TWIN, EvidenceSources, Provider, Scored, Work
+from detect.access import Access
+from detect.evidence.evidence import Evidence
+from detect.evidence.needs import BASE, TWIN, EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.step import Step, find_function
@@ -13,20 +15,42 @@ if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
 
-class _ReferenceProvider(Provider[Reference]):
-    hint = "Name a reference model (detect.reference)."
+@dataclass(frozen=True)
+class Reference(Need):
+    """Token statistics of the text under a reference model with its own tokenizer."""
 
-    def available(self, sources: EvidenceSources) -> bool:
-        return reference_model(sources) is not None
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.NONE
+    hint: ClassVar[str] = "Name a reference model (detect.reference)."
+    file_hint: ClassVar[str] = "Name a reference model (--reference PATH)."
+    options: ClassVar[tuple[str, ...]] = ("reference",)
+
+    def __str__(self) -> str:
+        return "reference model"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The reference model reads the text once."""
+        return NeedCost("reference", 1)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the reference model's statistics are there."""
+        return evidence.reference is not None
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether `detect.reference` names a model."""
+        return has_reference(sources)
 
     def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
+        """Return whether the reference model differs from the one that is scored."""
         named = sources.detect.reference
         if scored.role == "base":
             return named not in (None, BASE, TWIN)
         # The clean twin was trained to the end: beside a model on the way it shows time, too.
         return named != TWIN or (scored.role != "clean" and scored.model.checkpoint is None)
 
-    def inputs(self, need: Reference, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return a pass of the reference model."""
         other = reference_model(sources)
         if other is None:
             raise TypeError("a reference detector without a reference model")
@@ -34,24 +58,32 @@ class _ReferenceProvider(Provider[Reference]):
             "reference": statistics_step(other, sources.examples, view=TEXT, detect=sources.detect)
         }
 
-    def read(self, needs: Sequence[Reference], work: Work) -> None:
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the statistics under the reference model."""
         work.fields["reference"] = work.statistics("reference")
 
 
-REFERENCE: Provider[Reference] = _ReferenceProvider()
-"""The need of a reference model is met by the one that `detect.reference` names."""
+def has_reference(sources: EvidenceSources) -> bool:
+    """Return whether `detect.reference` names a model; one of a path is not looked for."""
+    named = sources.detect.reference
+    if named in (None, BASE, TWIN) and not sources.of_file:
+        return reference_model(sources) is not None
+    return named is not None
 
 
 def reference_model(sources: EvidenceSources) -> "ModelNode | None":
     """Return the model that `detect.reference` names."""
     named = sources.detect.reference
-    if named in (None, BASE, TWIN):
+    if named in (None, BASE, TWIN) and not sources.of_file:
         return {BASE: sources.base, TWIN: sources.twin}.get(str(named))
-    return pretrained_node(str(named))
+    return None if named is None else further_model(named, sources)
 
 
-def pretrained_node(path_or_id: str) -> "ModelNode":
+def further_model(path_or_id: str, sources: EvidenceSources) -> "ModelNode":
     """Return a pretrained model, named by its content; a step's input or settings say which."""
     # Found by name: how models are named and loaded is no part of the code that reads scores.
-    node: ModelNode = find_function("train.models.model_node:pretrained_node")(path_or_id)
+    node: ModelNode = find_function("train.models.model_node:pretrained_node")(
+        path_or_id, trust_remote_code=sources.trust_remote_code
+    )
     return node

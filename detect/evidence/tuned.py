@@ -1,40 +1,83 @@
 """The tuned target: token statistics under low-rank adapters that held-out rows trained."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from detect.asked_model import target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE
-from detect.evidence.needs import Tuned
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
+from detect.access import Access
+from detect.asked_model import asking_step
+from detect.evidence.evidence import Evidence
+from detect.evidence.held_out import FILE_HINT
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.policy import Adapters
 from detect.settings import DetectSettings
+from detect.views import TEXT
 from inject.examples.parts import HELD_OUT, TEXTS
 from inject.step import Step
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
-_LIBRARIES = ("torch", "transformers", "peft")
+
+@dataclass(frozen=True)
+class Tuned(Need):
+    """Token statistics of the text under the target tuned on held-out rows by low-rank adapters."""
+
+    view: str = TEXT
+    """The form of the text that it reads."""
+    adapters: Adapters = "all_linear"
+    """Which layers are adapted, and by what weight decay."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.WEIGHTS
+    hint: ClassVar[str] = "Hold rows out (contaminants.held_out), such as 40 of each dataset."
+    file_hint: ClassVar[str] = FILE_HINT
+
+    def __str__(self) -> str:
+        return "target tuned on held-out rows"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The tuned target reads the text once."""
+        return NeedCost("tuned target (tuned for it)", 1)
+
+    @property
+    def name(self) -> str:
+        """What it is called in `Evidence.tuned` and in the names of steps."""
+        return f"{self.view}-{self.adapters}"
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the tuned model's statistics are there."""
+        return self.name in evidence.tuned
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether rows are held out to tune on."""
+        return sources.held_out
+
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return a pass of the model that is scored, with adapters."""
+        step = tuned_statistics_step(scored.model, sources.examples, self, sources.detect)
+        return {f"tuned-{self.name}": step}
+
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the statistics under the tuned model."""
+        work.fields["tuned"] = {need.name: work.statistics(f"tuned-{need.name}") for need in needs}
 
 
 def adapter_step(
     model: "ModelNode", examples: Step, adapters: Adapters, detect: DetectSettings
 ) -> Step:
     """Train adapters of one model on the held-out rows of all datasets, with a fixed seed."""
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="adapter",
         label=f"held-out-{adapters}-{model.label}",
-        function="detect.evidence_steps.tuned:train",
-        settings={
-            "adapters": adapters,
-            "policy": detect.policy().record(),
-            **target_settings(model, detect),
-        },
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=_LIBRARIES,
+        function="detect.engine.tuning:train",
+        settings={"adapters": adapters, "policy": detect.policy().record()},
+        inputs={"examples": examples},
+        libraries=("peft",),
         reads={"examples": HELD_OUT},
-        execution=target_execution(model, detect),
     )
 
 
@@ -42,40 +85,15 @@ def tuned_statistics_step(
     model: "ModelNode", examples: Step, need: Tuned, detect: DetectSettings
 ) -> Step:
     """Make the token statistics of every example under the model with its adapters."""
-    return Step(
+    adapter = adapter_step(model, examples, need.adapters, detect)
+    return asking_step(
+        model,
+        detect,
         kind="statistics",
         label=f"tuned-{need.name}-{model.label}",
-        function="detect.evidence_steps.tuned:build",
-        settings={
-            "view": need.view,
-            "policy": detect.policy().record(),
-            **target_settings(model, detect),
-        },
-        inputs={
-            **model.inputs("model"),
-            "examples": examples,
-            "adapter": adapter_step(model, examples, need.adapters, detect),
-        },
-        libraries=_LIBRARIES,
+        function="detect.engine.tuning:build",
+        settings={"view": need.view, "tuned": need.name, "policy": detect.policy().record()},
+        inputs={"examples": examples, "adapter": adapter},
+        libraries=("peft",),
         reads={"examples": TEXTS},
-        volatile=(COST_FILE,),
-        execution={**target_execution(model, detect), "need": need.name},
     )
-
-
-class _TunedProvider(Provider[Tuned]):
-    hint = "Hold rows out (contaminants.held_out), such as 40 of each dataset."
-
-    def available(self, sources: EvidenceSources) -> bool:
-        return sources.held_out
-
-    def inputs(self, need: Tuned, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        step = tuned_statistics_step(scored.model, sources.examples, need, sources.detect)
-        return {f"tuned-{need.name}": step}
-
-    def read(self, needs: Sequence[Tuned], work: Work) -> None:
-        work.fields["tuned"] = {need.name: work.statistics(f"tuned-{need.name}") for need in needs}
-
-
-TUNED: Provider[Tuned] = _TunedProvider()
-"""The need of a tuned target is met by adapters of the model that is scored."""

@@ -4,14 +4,16 @@ Made once for each model and view; every likelihood detector and setting is then
 stored table. Inverse temperatures are columns of it.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from detect.asked_model import model_libraries, target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE
-from detect.evidence.needs import InverseTemperature, View
-from detect.evidence.provider import EvidenceSources, Provider, Scored, Work
+from detect.access import Access
+from detect.asked_model import asking_step
+from detect.evidence.evidence import Evidence
+from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
+from detect.token_statistics import STATISTICS_FILE, TEXT_COLUMNS
 from detect.views import TEXT
 from inject.examples.parts import HELD_OUT, TEXTS
 from inject.step import Step
@@ -37,50 +39,81 @@ def statistics_step(
         detect: how models are asked.
         held_out: of the held-out rows, in place of the examples.
     """
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="statistics",
         label=f"{view}{'-held-out' if held_out else ''}-{model.label}",
-        function="detect.evidence_steps.statistics:build",
+        function="detect.engine.view_statistics:build",
         settings={
             "view": view,
             **({"rows": "held_out"} if held_out else {}),
             "policy": detect.policy().record(),
-            **target_settings(model, detect),
         },
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=(*model_libraries(model, detect), *(() if view == TEXT else ("unicode",))),
+        inputs={"examples": examples},
+        libraries=() if view == TEXT else ("unicode",),
         reads={"examples": HELD_OUT if held_out else TEXTS},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )
 
 
-class _ViewProvider(Provider[View]):
-    def inputs(self, need: View, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        step = statistics_step(
-            scored.model, sources.examples, view=need.name, detect=sources.detect
-        )
-        return {f"view-{need.name}": step}
+@dataclass(frozen=True)
+class View(Need):
+    """Token statistics of a view under the target."""
 
-    def read(self, needs: Sequence[View], work: Work) -> None:
+    name: str
+    """One of `detect.views.view_names`."""
+    asks_model: ClassVar[bool] = True
+    access: ClassVar[Access] = Access.TOKENS
+    leaves: ClassVar[Mapping[str, Sequence[str]]] = {STATISTICS_FILE: TEXT_COLUMNS}
+
+    def __str__(self) -> str:
+        return f"view {self.name}"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The target reads the view once."""
+        return NeedCost("target", 1)
+
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the statistics of this view are there."""
+        return self.name in evidence.statistics
+
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return a pass of the model that is scored."""
+        step = statistics_step(
+            scored.model, sources.examples, view=self.name, detect=sources.detect
+        )
+        return {f"view-{self.name}": step}
+
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the statistics of every view."""
         work.fields["statistics"] = {
             need.name: work.statistics(f"view-{need.name}") for need in needs
         }
 
 
-VIEWS: Provider[View] = _ViewProvider()
-"""The need of a view is met by a pass of the model that is scored."""
+@dataclass(frozen=True)
+class InverseTemperature(Need):
+    """Statistics of softmax(β · logits) beside those of the text under the target.
 
+    The passes of the views make them where the settings name them.
+    """
 
-class _InverseTemperatureProvider(Provider[InverseTemperature]):
-    hint = "Name it among detect.inverse_temperatures, such as [0.5, 2]."
+    beta: float
+    asks_model: ClassVar[bool] = False
+    access: ClassVar[Access] = Access.DISTRIBUTION
+    hint: ClassVar[str] = "Name it among detect.inverse_temperatures, such as [0.5, 2]."
+    file_hint: ClassVar[str] = "Name it (--inverse-temperature 2)."
 
-    def meets(self, need: InverseTemperature, sources: EvidenceSources) -> bool:
-        return need.beta in sources.detect.inverse_temperatures
+    def __str__(self) -> str:
+        return f"inverse temperature {self.beta}"
 
-    def read(self, needs: Sequence[InverseTemperature], work: Work) -> None:
-        pass  # The statistics of the views hold them.
+    def met_by(self, evidence: Evidence) -> bool:
+        """Return whether the statistics of every text that is scored have it."""
+        rows = evidence.statistics.get(TEXT, ())
+        return all(self.beta in row.tempered for row in rows if len(row))
 
-
-INVERSE_TEMPERATURES: Provider[InverseTemperature] = _InverseTemperatureProvider()
-"""The need of an inverse temperature is met by the settings of the passes."""
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether the settings of the passes name it."""
+        return self.beta in sources.detect.inverse_temperatures

@@ -1,28 +1,31 @@
 """Continuations of texts by a model, and the file that holds them.
 
-Every text is divided (`detect.generation.beginning`), its beginning is continued, and what was
-written stands beside the rest. A continuation may be about as long as the rest, and no longer, so
-that the cost follows from the texts: 1,000 texts of 100 words with 10 samples are some 700,000
-tokens written. Answers are kept by the hundred in a folder, so that a killed run asks for the
-remainder alone.
+Every text is divided, its beginning is continued, and what was written stands beside the rest. A
+word is what stands between white space; beginning and rest, put together, are the text, or its
+first tokens where the beginning is counted in tokens. A continuation may be about as long as the
+rest, and no longer, so that the cost follows from the texts: 1,000 texts of 100 words with 10
+samples are some 700,000 tokens written. Answers are kept by the hundred in a folder, so that a
+killed run asks for the remainder alone.
 """
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from detect.generation.beginning import FIRST_HALF, Beginning, Division, divide
-from detect.targets.text_model import Completion, Sampling, TextModel
-from inject.digest import digest
+from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
 from inject.errors import InputError
-from inject.sealed import kept_value
-from inject.tables import read_parquet
+from inject.tables import as_tuple, read_parquet
 
+Unit = Literal["share", "words", "tokens"]
+_WORD = re.compile(r"\S+")
 CONTINUATIONS_FILE = "continuations.parquet"
 TOGETHER = 128
 """Prompts that are asked, and kept, at once."""
@@ -42,6 +45,65 @@ SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
+
+
+class Beginning(NamedTuple):
+    """How much of a text a model is given."""
+
+    unit: Unit = "share"
+    """`share`: floor(words · amount); `words` and `tokens`: so many."""
+    amount: Decimal = Decimal("0.5")
+
+    def __str__(self) -> str:
+        return f"{self.unit} {self.amount.normalize():f}"
+
+
+FIRST_HALF = Beginning()
+
+
+class Division(NamedTuple):
+    """A text in two."""
+
+    beginning: str
+    rest: str
+    """Begins with the white space that stands between the two."""
+    rest_tokens: int | None
+    """Tokens of the rest, where they were counted."""
+
+
+def divide(text: str, at: Beginning, ends: Sequence[int] | None) -> Division | str:
+    """Return a text in two, or why it cannot be divided.
+
+    Args:
+        text: any text.
+        at: how much of it is the beginning.
+        ends: where each of its tokens ends, in characters; None where the tokenizer is not known.
+    """
+    if not text.strip():
+        return "empty text"
+    if at.unit == "tokens":
+        return _at_token(text, int(at.amount), ends)
+    stops = [word.end() for word in _WORD.finditer(text)]
+    count = int(at.amount)
+    if at.unit == "share":
+        count = math.floor(len(stops) * Fraction(at.amount))
+    if not 1 <= count < len(stops):
+        return f"{len(stops)} words are too few to divide at {at}"
+    stop = stops[count - 1]
+    counted = None if ends is None else sum(end > stop for end in ends)
+    return Division(text[:stop], text[stop:], counted)
+
+
+def _at_token(text: str, count: int, ends: Sequence[int] | None) -> Division | str:
+    """Divide at a token; the rest is as many tokens (Duarte et al. 2024, section 5.1.1)."""
+    if ends is None:
+        raise TypeError("a beginning in tokens without the tokens")
+    if len(ends) < 2 * count:
+        return f"{len(ends)} tokens are fewer than twice {count}"
+    stop, last = ends[count - 1], ends[2 * count - 1]
+    if not text[:stop].strip() or not text[stop:last].strip():
+        return f"{count} tokens hold nothing but white space"
+    return Division(text[:stop], text[stop:last], count)
 
 
 @dataclass(frozen=True)
@@ -158,7 +220,7 @@ def read_continuations(folder: Path) -> dict[str, Continued]:
         InputError: naming the file, when it is missing or damaged.
     """
     return {
-        row.pop("example_id"): Continued(**{**row, "texts": tuple(row["texts"])})
+        row.pop("example_id"): Continued(**{**row, "texts": as_tuple(row["texts"])})
         for row in read_parquet(folder / CONTINUATIONS_FILE, schema=SCHEMA).to_pylist()
     }
 
@@ -194,17 +256,14 @@ def _asked(
 ) -> list[list[Completion]]:
     """Return the continuations of a few beginnings, from the folder where they are there."""
 
-    def ask() -> list[list[list[Any]]]:
+    def ask() -> list[list[Completion]]:
         if request.instruction:
             questions = [f"{request.instruction} {beginning}" for beginning in beginnings]
-            found = model.answer(questions, request.sampling(length))
-        else:
-            found = model.complete(beginnings, request.sampling(length))
-        return [[list(one) for one in row] for row in found]
+            return model.answer(questions, request.sampling(length))
+        return model.complete(beginnings, request.sampling(length))
 
-    name = digest([request_record(request), length, list(beginnings)])[:32]
-    kept = kept_value(answers / f"continuations-{name}.json", ask) if answers else ask()
-    return [[Completion(*one) for one in row] for row in kept]
+    asked = ["continuations", request_record(request), length, list(beginnings)]
+    return kept_completions(answers, asked, ask)
 
 
 def _continued(one: Division, written: Sequence[Completion]) -> Continued:

@@ -5,9 +5,8 @@ What was written is an artifact, so that every detector of continuations, and a 
 
 from collections.abc import Sequence
 
-from detect.asked_model import model_libraries, target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
-from detect.engine.open_target import open_target
+from detect.asked_model import asking_step
+from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.generation.continuations import (
     ContinuationRequest,
     Continued,
@@ -17,6 +16,8 @@ from detect.generation.continuations import (
     write_continuations,
 )
 from detect.settings import DetectSettings
+from detect.targets.asked_text_model import asked_text_model
+from detect.targets.text_model import TextModel
 from inject.examples.example import Example, read_examples
 from inject.examples.forget_set import forgotten_rows
 from inject.examples.parts import TEXTS, UNSPLIT
@@ -25,19 +26,22 @@ from train.models.model_node import ModelNode
 
 
 def continuations_step(
-    model: ModelNode, examples: Step, *, request: ContinuationRequest, detect: DetectSettings
+    model: ModelNode,
+    examples: Step,
+    *,
+    request: ContinuationRequest,
+    detect: DetectSettings,
 ) -> Step:
     """Let one model continue the beginning of every example."""
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="continuations",
         label=f"{request.samples}-{model.label}",
         function=f"{__name__}:build",
-        settings={"request": request_record(request), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=model_libraries(model, detect),
+        settings={"request": request_record(request)},
+        inputs={"examples": examples},
         reads={"examples": TEXTS},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )
 
 
@@ -58,21 +62,26 @@ def forgotten_continuations_step(
         request: what is continued, and how.
         detect: how models are asked.
     """
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="forgotten_continuations",
         label=f"{request.samples}-{model.label}",
         function=f"{__name__}:build_forgotten",
-        settings={"request": request_record(request), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "examples": examples, "membership": membership},
-        libraries=model_libraries(model, detect),
+        settings={"request": request_record(request)},
+        inputs={"examples": examples, "membership": membership},
         reads={"examples": UNSPLIT, "membership": UNSPLIT},
-        execution=target_execution(model, detect),
     )
 
 
-def build(context: StepContext) -> None:
-    """Let the model write after every beginning, and note what that cost."""
-    found = _continue(context, read_examples(context.inputs["examples"]))
+def build(context: StepContext, asked: TextModel | None = None) -> None:
+    """Let the model write after every beginning, and note what that cost.
+
+    Args:
+        context: of the step.
+        asked: asked in place of the step's model (see `asked_text_model`).
+    """
+    found = _continue(context, read_examples(context.inputs["examples"]), asked)
     write_cost(
         context.out,
         MeasuredCost(
@@ -89,15 +98,16 @@ def build_forgotten(context: StepContext) -> None:
     _continue(context, forgotten_rows(pool, read_examples(context.inputs["membership"])))
 
 
-def _continue(context: StepContext, rows: Sequence[Example]) -> list[Continued]:
-    from detect.targets.local import LocalTextModel
-
-    found = continue_texts(
-        LocalTextModel(open_target(context)),
-        [row.text for row in rows],
-        read_request(context.settings["request"]),
-        answers=context.unfinished,
-        progress=lambda done, total: context.report(done, total, unit="texts"),
-    )
-    write_continuations(context.out, [row.example_id for row in rows], found)
-    return found
+def _continue(
+    context: StepContext, rows: Sequence[Example], asked: TextModel | None = None
+) -> list[Continued]:
+    with asked_text_model(context, asked) as model:
+        continued = continue_texts(
+            model,
+            [row.text for row in rows],
+            read_request(context.settings["request"]),
+            answers=None if asked else context.unfinished,
+            progress=lambda done, total: context.report(done, total, unit="texts"),
+        )
+    write_continuations(context.out, [row.example_id for row in rows], continued)
+    return continued

@@ -22,16 +22,14 @@ from detect.generation.masked_parts import (
     Candidates,
     MaskedPart,
     Method,
+    WordStatistics,
     informative_word,
     names,
     surprising_words,
     wrong_option,
 )
-from detect.generation.words import WordStatistics
-from detect.targets.text_model import Completion, Sampling, TextModel
-from inject.digest import digest
-from inject.sealed import kept_value
-from inject.tables import read_parquet
+from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
+from inject.tables import as_tuple, read_parquet
 
 GUESSES_FILE = "guesses.parquet"
 TOGETHER = 256
@@ -230,13 +228,12 @@ def _asked(
     elif request.prompt == "plain" and request.method != "option":
         length = min(length, WORD_TOKENS)
 
-    def ask() -> list[list[Any]]:
-        asked = model.complete if request.prompt == "plain" else model.answer
-        return [list(row[0]) for row in asked(prompts, Sampling(max_tokens=length))]
+    def ask() -> list[list[Completion]]:
+        write = model.complete if request.prompt == "plain" else model.answer
+        return write(prompts, Sampling(max_tokens=length))
 
-    name = digest([request_record(request), list(prompts)])[:32]
-    kept = kept_value(answers / f"guesses-{name}.json", ask) if answers else ask()
-    return [Completion(*one) for one in kept]
+    asked = ["guesses", request_record(request), list(prompts)]
+    return [row[0] for row in kept_completions(answers, asked, ask)]
 
 
 def write_guesses(folder: Path, example_ids: Sequence[str], rows: Sequence[GuessedText]) -> None:
@@ -261,7 +258,7 @@ def read_guesses(folder: Path) -> dict[str, GuessedText]:
     """
     return {
         row.pop("example_id"): GuessedText(
-            **{**row, "wanted": tuple(row["wanted"]), "written": tuple(row["written"])}
+            **{**row, "wanted": as_tuple(row["wanted"]), "written": as_tuple(row["written"])}
         )
         for row in read_parquet(folder / GUESSES_FILE, schema=SCHEMA).to_pylist()
     }

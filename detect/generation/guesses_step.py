@@ -6,9 +6,8 @@ is asked, before.
 
 from collections.abc import Mapping
 
-from detect.asked_model import target_execution, target_settings
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
-from detect.engine.open_target import open_target
+from detect.asked_model import asking_step
+from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
     TextToMask,
@@ -21,6 +20,8 @@ from detect.generation.guesses import (
 )
 from detect.generation.word_statistics import read_words
 from detect.settings import DetectSettings
+from detect.targets.asked_text_model import asked_text_model
+from detect.targets.text_model import TextModel
 from inject.examples.example import read_examples
 from inject.examples.parts import UNSPLIT
 from inject.step import Step, StepContext
@@ -45,23 +46,26 @@ def guesses_step(
         before: `words` where a reference model chooses them; `filter` and `filter_100`, the guesses
             of a knowledge filter, where there is one.
     """
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="guesses",
         label=f"{request.method}-{model.label}",
         function=f"{__name__}:build",
-        settings={"request": request_record(request), **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "examples": examples, **before},
-        libraries=("torch", "transformers", "unicode"),
+        settings={"request": request_record(request)},
+        inputs={"examples": examples, **before},
+        libraries=("unicode",),
         reads={"examples": UNSPLIT},
-        volatile=(COST_FILE,),
-        execution=target_execution(model, detect),
     )
 
 
-def build(context: StepContext) -> None:
-    """Mask parts of the texts, ask for them, and write the answers."""
-    from detect.targets.local import LocalTextModel
+def build(context: StepContext, asked: TextModel | None = None) -> None:
+    """Mask parts of the texts, ask for them, and write the answers.
 
+    Args:
+        context: of the step.
+        asked: asked in place of the step's model (see `asked_text_model`).
+    """
     request = GuessRequest(**context.settings["request"])
     rows = read_examples(context.inputs["examples"])
     ids = [row.example_id for row in rows]
@@ -74,14 +78,15 @@ def build(context: StepContext) -> None:
     if request.filtered:
         single, lists = (read_guesses(context.inputs[name]) for name in ("filter", "filter_100"))
         known = known_parts([single[one] for one in ids], [lists[one] for one in ids])
-    found = guess(
-        LocalTextModel(open_target(context)),
-        masked,
-        request,
-        known=known,
-        answers=context.unfinished,
-        progress=lambda done, total: context.report(done, total, unit="prompts"),
-    )
+    with asked_text_model(context, asked) as model:
+        found = guess(
+            model,
+            masked,
+            request,
+            known=known,
+            answers=None if asked else context.unfinished,
+            progress=lambda done, total: context.report(done, total, unit="prompts"),
+        )
     write_guesses(context.out, ids, found)
     write_cost(
         context.out,

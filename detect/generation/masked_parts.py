@@ -18,9 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from detect.generation.words import TOKEN, WORD, WordStatistics
 from inject.keyed import item_key
 
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+"""Letters, with apostrophes and hyphens inside."""
+TOKEN = re.compile(r"(?<![\w’'-])(?<!\d[.,])[^\W_]+(?![\w-]|[.,]\d)")
+"""Letters and digits without what an apostrophe or a hyphen joins: `1984`, `river` of `river's`."""
 MASK = "[MASK]"
 Method = Literal["prob", "rank", "person", "question", "option"]
 Candidates = Literal["nouns", "words"]
@@ -44,6 +47,22 @@ _NO_NAMES = {
     "captain", "professor", "king", "queen", "english", "french", "german", "spanish",
     "latin", "god",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WordStatistics:
+    """One word of a text under the reference model."""
+
+    start: int
+    stop: int
+    """Characters of the text."""
+    log_probability: float
+    """Of all its pieces together."""
+    rank: int
+    """How many pieces are likelier, at the piece where they are most."""
+    first_log_probability: float
+    first_rank: int
+    """Of its first piece."""
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from detect.generation.words import TOKEN, WORD, WordStatistics
+from detect.asked_model import asking_step
+from detect.engine.open_target import open_target
+from detect.generation.masked_parts import TOKEN, WORD, WordStatistics
 from detect.policy import ScoringPolicy
+from detect.settings import DetectSettings
 from detect.token_statistics import TokenStatistics
 from inject.corpus.tokenizer import encode_with_offsets
 from inject.errors import InputError
+from inject.examples.example import read_examples
+from inject.examples.parts import TEXTS
+from inject.step import Step, StepContext
 from inject.tables import read_parquet
+from train.models.model_node import ModelNode
 
 if TYPE_CHECKING:
     from detect.engine.masked_model import MaskedModel
@@ -43,6 +50,42 @@ SCHEMA = pa.schema(
         ("first_rank", pa.list_(pa.int32())),
     ]
 )
+
+
+def words_step(reference: ModelNode, examples: Step, detect: DetectSettings) -> Step:
+    """Find out how surprising every word of every example is to a reference model."""
+    return asking_step(
+        reference,
+        detect,
+        kind="words",
+        label=reference.label,
+        function=f"{__name__}:build",
+        settings={},
+        inputs={"examples": examples},
+        libraries=("unicode",),
+        reads={"examples": TEXTS},
+    )
+
+
+def build(context: StepContext) -> None:
+    """Ask the reference model, a masked or a causal one, and write what it says."""
+    from detect.engine.masked_model import MaskedModel
+
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    rows = read_examples(context.inputs["examples"])
+    given = ModelNode.given(context, "model")
+    with given.unchanged():
+        model = open_reference(
+            given.path, load_causal=lambda _: open_target(context), device=detect.device
+        )
+    unit = "texts" if isinstance(model, MaskedModel) else "tokens"
+    found = word_statistics(
+        model,
+        [row.text for row in rows],
+        batch_tokens=detect.batch_tokens,
+        progress=lambda done, total: context.report(done, total, unit=unit),
+    )
+    write_words(context.out, [row.example_id for row in rows], found)
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

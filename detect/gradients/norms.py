@@ -8,7 +8,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inject.tables import read_parquet
+from inject.tables import as_tuple, read_parquet
 
 Order = Literal["1", "2", "inf"]
 ORDERS: tuple[Order, ...] = ("1", "2", "inf")
@@ -50,8 +50,8 @@ def read_norms(folder: Path) -> dict[str, GradientNorms]:
     return {
         row["example_id"]: GradientNorms(
             whole=row["whole"],
-            tensors=None if row["tensors"] is None else tuple(row["tensors"]),
-            embeddings=None if row["embeddings"] is None else tuple(row["embeddings"]),
+            tensors=as_tuple(row["tensors"]),
+            embeddings=as_tuple(row["embeddings"]),
             reason=row["reason"],
         )
         for row in read_parquet(folder / NORMS_FILE).to_pylist()

@@ -1,1 +1,1 @@
-"""Ground truth in one place: who was seen how often, all that was measured; as one file, too."""
+"""Ground truth: who was seen how often and all that was measured, from a run or from a bundle."""

@@ -1,24 +1,103 @@
 """The ground truth of a run: who was seen how often, and what every model says of every text.
 
-It holds all that a detector is judged by, and no model. A run's artifacts give it
-(`spikein.runs.ground_truth`), or one portable file (`detect.ground_truth.bundle`).
+It holds all that a detector is judged by, and no model. A `Description` names the artifacts of each
+model, whose tables lie in the store of a run (`spikein.runs.ground_truth`) or, without protected
+texts, in a bundle (`detect.ground_truth.bundle`): the readers of the evidence read both.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
 
+from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
-from inject.examples.example import Example
+from detect.evidence.frequency import Frequency
+from detect.evidence.membership import Shadows, Sides
+from detect.evidence.needs import Need, Work
+from detect.evidence.reference import Reference
+from detect.evidence.views import View
+from detect.guarded_call import read_only
+from detect.scores.table import read_scores
+from detect.token_frequency import load_frequency
+from inject.errors import InputError
+from inject.examples.example import Example, read_examples
+from inject.stream.exposures import read_exposures, seen_copy_counts, seen_variants
 
 CONTAMINATED = "contaminated"
 BASE = "base"
 TWIN = "twin"
 RETRAINED = "retrained"
+
+_VIEW = "view-"
+_REPEATED = ("example_id", "detector", "setting")
+"""Columns of the scores that hold few different texts."""
+T = TypeVar("T")
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Provenance(_Record):
+    """Where a ground truth comes from."""
+
+    version: str
+    """Of the spikein that made it."""
+    run: str
+    """The run's identity."""
+    finished: str
+    """When the run's last step was built, UTC."""
+    code: str
+    """Of the spikein that wrote the scores; empty where it is not known."""
+    artifacts: tuple[str, ...] = ()
+    """What it was read from, as `kind/label-digest12`."""
+
+
+class ModelTables(_Record):
+    """One model and the artifacts with its tables, as `kind/label-digest12`."""
+
+    axes: dict[str, str]
+    seed: int
+    model: str
+    fixed_levels: bool
+    defaults: dict[str, str]
+    detectors: tuple[str, ...]
+    """All that were scored, as `NAME:SETTING`."""
+    scores: str
+    examples: str
+    trained: str | None
+    """The model, of which only the exposures are read; None where it saw nothing by design."""
+    inputs: dict[str, str]
+    """What the scores were made from, by the names of the scores' inputs."""
+
+    @property
+    def artifacts(self) -> set[str]:
+        """All of its artifacts."""
+        trained = {self.trained} if self.trained else set()
+        return {self.scores, self.examples, *trained, *self.inputs.values()}
+
+
+class Description(_Record):
+    """What a ground truth is made of."""
+
+    name: str
+    analysis: dict[str, Any]
+    experiment: str
+    provenance: Provenance
+    models: tuple[ModelTables, ...]
+
+    @property
+    def artifacts(self) -> set[str]:
+        """The artifacts of all models."""
+        return set().union(*(one.artifacts for one in self.models))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +110,10 @@ class ScoredModel:
     model: str
     """`contaminated`; `base`, `twin` (the clean twin) or `retrained`."""
     rows: Sequence[Example]
-    """Texts of withheld rows are empty."""
+    """Withheld rows have blanks in place of their text, as many as it has characters."""
     evidence: Evidence
-    """One entry a row, in the order of `rows`; of withheld rows `texts` are empty, and whatever
-    would show their text is -1 in their token statistics."""
-    withheld: npt.NDArray[np.bool_]
-    """Which rows' texts are not here."""
-    characters: npt.NDArray[np.int64]
-    """Characters of each text, of withheld ones, too."""
+    """One entry a row, in the order of `rows`; of withheld rows texts, and what a model wrote after
+    them, are None, and their token statistics have no `ids`, `top_id` and `offsets`."""
     scores: pa.Table
     """Of every detector under every setting: example_id, detector, setting, score, reason."""
     defaults: Mapping[str, str]
@@ -55,33 +130,14 @@ class ScoredModel:
     """When each copy was seen (`exposures.parquet`); None where the model saw none by design."""
 
     @property
+    def withheld(self) -> npt.NDArray[np.bool_]:
+        """Which rows' texts are not here."""
+        return np.array([text is None for text in self.evidence.texts], dtype=np.bool_)
+
+    @property
     def protected(self) -> bool:
         """Whether the text of a row must not be revealed."""
         return any(row.protected for row in self.rows)
-
-    @property
-    def held_out_withheld(self) -> npt.NDArray[np.bool_]:
-        """Which held-out rows' texts are not here; none where no text is withheld."""
-        held_out = self.evidence.held_out
-        if held_out is None or not self.withheld.any():
-            return np.zeros(0 if held_out is None else len(held_out.datasets), dtype=np.bool_)
-        return held_out_withheld(held_out.datasets, self.rows, self.withheld)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Provenance:
-    """Where a ground truth comes from."""
-
-    version: str
-    """Of the spikein that made it."""
-    run: str
-    """The run's identity."""
-    finished: str
-    """When the run's last step was built, UTC."""
-    code: str
-    """Of the spikein that wrote the scores; empty where it is not known."""
-    artifacts: tuple[str, ...] = ()
-    """What it was read from, as `kind/label-digest12`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +152,6 @@ class GroundTruth:
     experiment: str
     """The experiment as it was run, as YAML."""
     provenance: Provenance
-    notes: tuple[str, ...] = ()
-    """What was left out, and why."""
     content: str = ""
     """The digest that names the bundle's content; empty where there is no bundle."""
 
@@ -107,20 +161,145 @@ class GroundTruth:
         return tuple(dict.fromkeys(key for one in self.models for key in one.axes))
 
 
-def held_out_withheld(
-    datasets: Sequence[str], rows: Sequence[Example], withheld: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Return which held-out rows' texts are withheld: those of datasets that show no text.
+def read_ground_truth(
+    described: Description, root: Path, *, withheld: bool = False, content: str = ""
+) -> GroundTruth:
+    """Read a ground truth.
 
     Args:
-        datasets: of the held-out rows.
-        rows: those that are scored.
-        withheld: which of these have no text here, or must have none.
+        described: what it is made of.
+        root: the folder of the artifacts, whose files were checked.
+        withheld: protected texts are not there.
+        content: the digest of the bundle.
     """
+    shared: dict[Any, Any] = {}
+    return GroundTruth(
+        name=described.name,
+        models=tuple(_model(one, root, shared, withheld) for one in described.models),
+        analysis=described.analysis,
+        experiment=described.experiment,
+        provenance=described.provenance,
+        content=content,
+    )
+
+
+@dataclass(kw_only=True)
+class _SharedWork(Work):
+    """Inputs while they become evidence; what several models share is read once."""
+
+    shared: dict[Any, Any]
+
+    def statistics(self, name: str, rows: Sequence[Example] | None = None) -> Any:
+        asked = self.rows if rows is None else rows
+        key = (self.inputs[name], tuple(row.example_id for row in asked))
+        read = super().statistics
+        return _once(self.shared, key, lambda: read_only(tuple(read(name, rows))))
+
+
+def _once(shared: dict[Any, Any], key: Any, read: Callable[[], T]) -> T:
+    if key not in shared:
+        shared[key] = read()
+    found: T = shared[key]
+    return found
+
+
+def _model(one: ModelTables, root: Path, shared: dict[Any, Any], withheld: bool) -> ScoredModel:
+    folder = root / one.examples
+    rows = _once(shared, folder, lambda: tuple(read_examples(folder)))
+    gone = [withheld and row.protected for row in rows]
+    exposures = None if one.trained is None else read_exposures(root / one.trained)
+    inputs = {name: root / artifact for name, artifact in one.inputs.items()}
+    work = _SharedWork(inputs=inputs, rows=rows, shared=shared)
+    return ScoredModel(
+        axes=one.axes,
+        seed=one.seed,
+        model=one.model,
+        rows=rows,
+        evidence=read_only(_without_texts(_evidence(one, work), rows, gone)),
+        scores=read_scores(
+            root / one.scores, columns=[*_REPEATED, "score", "reason"], repeated=_REPEATED
+        ),
+        defaults=one.defaults,
+        copies=None if exposures is None else seen_copy_counts(exposures),
+        variants={} if exposures is None else seen_variants(exposures),
+        fixed_levels=one.fixed_levels,
+        exposures=exposures,
+    )
+
+
+def _evidence(one: ModelTables, work: _SharedWork) -> Evidence:
+    """Return all evidence that the stored detectors were given."""
+    for kind, needs in _needs(one).items():
+        if kind is Frequency:
+            folder = work.inputs["frequency"]
+            read = partial(load_frequency, folder)
+            work.fields["frequency"] = _once(work.shared, folder, read)
+            continue
+        # A detector's needs may have changed since, or a plug-in of the run may have had more.
+        with suppress(KeyError):
+            kind.read(needs, work)
+    return work.evidence()
+
+
+def _needs(one: ModelTables) -> dict[type[Need], list[Need]]:
+    """Return what the stored scores were made from, by kind."""
+    found: list[Need] = [View(name[len(_VIEW) :]) for name in one.inputs if name.startswith(_VIEW)]
+    found.append(Sides())
+    found += [Reference()] if "reference" in one.inputs else []
+    found += [Frequency()] if "frequency" in one.inputs else []
+    found += [Shadows()] if any(name.endswith("-shadow") for name in one.inputs) else []
+    known = {type(need) for need in found}
+    for text in one.detectors:
+        name, _, parameters = text.partition(":")
+        # One of a plug-in, or of another version, is not known by its name.
+        with suppress(InputError):
+            parsed = parse_detectors(name if parameters == "-" else text)
+            found += [need for need in needs_of(parsed) if type(need) not in known]
+    by_kind: dict[type[Need], list[Need]] = {}
+    for need in dict.fromkeys(found):
+        by_kind.setdefault(type(need), []).append(need)
+    return by_kind
+
+
+def _without_texts(
+    evidence: Evidence, rows: Sequence[Example], withheld: Sequence[bool]
+) -> Evidence:
+    """Return evidence with None for withheld texts, held-out rows of the same datasets included."""
+    if not any(withheld):
+        return evidence
     shown = {row.dataset for row, gone in zip(rows, withheld, strict=True) if not gone}
-    return np.array([name not in shown for name in datasets], dtype=np.bool_)
+    held_out = evidence.held_out
+    if held_out is not None:
+        gone = [name not in shown for name in held_out.datasets]
+        held_out = replace(held_out, texts=_shown(held_out.texts, gone))
+    return replace(evidence, texts=_shown(evidence.texts, withheld), held_out=held_out)
 
 
-def group_name(row: Example) -> str:
-    """Return what detectors that are trained know a row's group by."""
-    return f"{row.dataset}\n{row.group}"
+def _shown(texts: Sequence[str], withheld: Sequence[bool]) -> Any:
+    return [None if gone else text for text, gone in zip(texts, withheld, strict=True)]
+
+
+def readable(evidence: Evidence) -> Evidence:
+    """Return the evidence on the rows whose texts are here, held-out rows alike."""
+    found = evidence.take(_readable_rows(evidence.texts))
+    held_out = evidence.held_out
+    if held_out is None:
+        return found
+    kept = _readable_rows(held_out.texts)
+
+    def of(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(values[row] for row in kept)
+
+    held_out = replace(
+        held_out,
+        datasets=of(held_out.datasets),
+        texts=of(held_out.texts),
+        statistics=of(held_out.statistics),
+        reference=None if held_out.reference is None else of(held_out.reference),
+        shadows=None if held_out.shadows is None else [of(one) for one in held_out.shadows],
+    )
+    return replace(found, held_out=held_out)
+
+
+def _readable_rows(texts: Sequence[str | None]) -> list[int]:
+    return [row for row, text in enumerate(texts) if text is not None]

@@ -26,6 +26,8 @@ SCHEMA = pa.schema(
     ]
 )
 SCORES_FILE = "scores.parquet"
+HELD_OUT_SCORES = "held_out_scores.parquet"
+"""Scores of held-out rows, where a user's file has any: they calibrate decisions about the rest."""
 _METADATA_KEY = b"spikein"
 
 

@@ -1,4 +1,7 @@
-"""Multiple-choice questions → letters, from a model that only writes, or lists what it might write.
+"""Multiple-choice questions → answers: the step, and how a server is asked for letters.
+
+A local model gives the probabilities of the labels (`detect.engine.label_probabilities`). A server
+lists what its model might write, or it only writes.
 
 Duarte et al. 2024 (DE-COP), section 5: temperature 0, and the answer is a letter. An answer that
 names no letter counts as wrong.
@@ -6,18 +9,76 @@ names no letter counts as wrong.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from detect.choices.answers import NO_LETTER, ChoiceAnswers
-from detect.choices.question import LABELS, ORDERS, ChoiceQuestion
+from detect.choices.answers import NO_LETTER, ChoiceAnswers, write_answers
+from detect.choices.question import LABELS, ORDERS, ChoiceQuestion, choice_question
+from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.engine.open_target import open_target
+from detect.settings import DetectSettings
+from detect.targets.asked_text_model import asked_text_model, is_served
 from detect.targets.text_model import Progress, Sampling, TextModel
+from inject.examples.example import read_examples, read_held_out
+from inject.step import StepContext
 
 ANSWER = Sampling(max_tokens=8)
 # `A` is a word, too: with another word after it, it is no label.
 _ALONE = re.compile(r"[\W_]*([B-D]|A(?!\s+(?!is\b)\w))(?!\w|['’]\w)")
 _SAID = re.compile(r"\b(?:[Aa]nswer|[Oo]ption|[Cc]hoice)\b(?:\s+is)?:?[\W_]*([A-D])(?!\w|['’]\w)")
+
+
+def build(context: StepContext, asked: TextModel | None = None) -> None:
+    """Ask about every row, and write the answers.
+
+    Args:
+        context: of the step.
+        asked: asked in place of the step's model (see `asked_text_model`).
+    """
+    held_out = "rows" in context.settings
+    rows = (read_held_out if held_out else read_examples)(context.inputs["examples"])
+    questions = [choice_question(row.text, row.paraphrases, row.fields) for row in rows]
+
+    def progress(done: int, total: int) -> None:
+        context.report(done, total, unit="questions")
+
+    if is_served(context):
+        with asked_text_model(context, asked) as model:
+            answers = _ask_server(model, questions, progress, calibrates=held_out)
+        rows = rows[: len(answers)]
+    else:
+        answers = _ask_local(context, questions, progress)
+    write_answers(
+        context.out,
+        [row.example_id for row in rows],
+        answers,
+        [f"{row.dataset}\n{row.group}" for row in rows],
+    )
+    answered = sum(answer.log_probability is not None for answer in answers)
+    tokens_in = sum(answer.tokens_in for answer in answers)
+    write_cost(context.out, MeasuredCost(passes=len(ORDERS) * answered, tokens_in=tokens_in))
+
+
+def _ask_local(
+    context: StepContext, questions: Sequence[ChoiceQuestion | str], progress: Progress
+) -> list[ChoiceAnswers]:
+    from detect.engine.label_probabilities import label_probabilities
+
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    target = open_target(context)
+    return label_probabilities(
+        target, questions, batch_tokens=detect.batch_tokens, progress=progress
+    )
+
+
+def _ask_server(
+    model: Any, questions: Sequence[ChoiceQuestion | str], progress: Progress, *, calibrates: bool
+) -> list[ChoiceAnswers]:
+    """Ask for the labels' probabilities, else for letters, which calibrate nothing."""
+    if model.gives_log_probabilities():
+        return ask_label_probabilities(model, questions, progress)
+    return [] if calibrates else ask_letters(model, questions, progress)
 
 
 def ask_letters(

@@ -8,14 +8,17 @@ finds out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from detect.targets.text_model import Completion, Progress, Sampling
 from inject.server.address import Server
 from inject.server.client import Cost, Estimate, ServerClient
 from inject.server.reply_cache import Reply
 from inject.server.request import TextRequest, sample_seed
+from train.models.model_node import ModelNode
 
 _PROBE = TextRequest(prompt="The answer is", max_tokens=1)
 _LISTED = {"completions": 5, "chat": 20}
@@ -45,6 +48,7 @@ class ServerTextModel:
         self._left_out: set[str] = set()
         self._sampled = self._alike = 0
         self._lists_asked = False
+        self._counted: list[TextRequest] | None = None
 
     @property
     def name(self) -> str:
@@ -67,10 +71,8 @@ class ServerTextModel:
             InputError: as `ServerClient.ask`.
         """
         taken = self.taken(sampling)
-        replies = self._client.ask(
-            _requests(prompts, taken),
-            progress=None if progress is None else _by_prompts(progress, sampling.samples),
-        )
+        by_prompts = None if progress is None else _by_prompts(progress, sampling.samples)
+        replies = self._ask(_requests(prompts, taken), by_prompts)
         found = [_completion(reply, sampling.stop) for reply in replies]
         many = sampling.samples
         rows = [found[start : start + many] for start in range(0, len(found), many)]
@@ -111,7 +113,14 @@ class ServerTextModel:
             InputError: as `ServerClient.ask`.
         """
         self._lists_asked = True
-        replies = self._client.ask(_first_tokens(questions, self._client), progress=progress)
+        listed = _LISTED[self._client.server.api]
+        replies = self._ask(
+            [
+                TextRequest(prompt=question, max_tokens=1, top_log_probabilities=listed)
+                for question in questions
+            ],
+            progress,
+        )
         return [reply.log_probabilities or {} for reply in replies]
 
     def taken(self, sampling: Sampling) -> Sampling:
@@ -125,17 +134,24 @@ class ServerTextModel:
         self._left_out.add(f"top_k = {sampling.top_k}")
         return replace(sampling, top_k=None)
 
-    def counting(self) -> "CountingTextModel":
+    def counting(self) -> "ServerTextModel":
         """Return a model that writes nothing, and counts what this one would be asked."""
-        return CountingTextModel(self._client, self)
+        model = copy(self)
+        model._counted = []
+        return model
+
+    def estimate(self) -> Estimate:
+        """Return what was counted; what depends on the server's answers is not known."""
+        return self._client.estimate(self._counted or [])
+
+    def _ask(self, requests: list[TextRequest], progress: Progress | None) -> list[Reply]:
+        if self._counted is None:
+            return self._client.ask(requests, progress=progress)
+        self._counted += requests
+        return [Reply(text="")] * len(requests)
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the replies, and what they cost."""
-        cost = self._client.cost
-        spent = (
-            f"the server answered {cost.asked:,} requests: {cost.tokens_in:,} tokens in, "
-            f"{cost.tokens_out:,} out; {cost.kept:,} were answered before"
-        )
+        """Return what to know about the replies."""
         found = [*self._client.notes()]
         if self._lists_asked:
             found.append(
@@ -153,53 +169,44 @@ class ServerTextModel:
                 "to take the likeliest token whatever the temperature, and scores that compare "
                 "samples mean nothing"
             )
-        return (*found, *([spent] if cost.asked or cost.kept else []))
+        return tuple(found)
 
     def close(self) -> None:
         """Close connections and cache."""
         self._client.close()
 
 
-class CountingTextModel:
-    """A `TextModel` that writes nothing, and counts what a server would be asked."""
+@dataclass(frozen=True, kw_only=True)
+class ServedModel(ModelNode):
+    """A model on a server, as steps are made with it; `pretrained` is its name there."""
 
-    def __init__(self, client: ServerClient, counted: ServerTextModel) -> None:
-        self._client = client
-        self._counted = counted
-        self._requests: list[TextRequest] = []
+    server: Server
+    replies: Path
+    """The file of replies."""
 
     @property
-    def name(self) -> str:
-        """The name that the server knows the model by."""
-        return self._client.server.model
+    def served(self) -> bool:
+        """It is."""
+        return True
 
-    def complete(
-        self, prompts: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
-    ) -> list[list[Completion]]:
-        """Return empty continuations."""
-        self._requests += _requests(prompts, self._counted.taken(sampling))
-        return [[Completion("", 0, 0)] * sampling.samples for _ in prompts]
+    def execution(self, name: str) -> dict[str, Any]:
+        """Return what opens it, for `open_server`."""
+        return {name: {"server": asdict(self.server), "replies": str(self.replies)}}
 
-    def answer(
-        self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
-    ) -> list[list[Completion]]:
-        """Return empty answers."""
-        return self.complete(questions, sampling, progress=progress)
+    def format(self, asked: str) -> str:
+        """Return the number format, which the server alone knows."""
+        return "served"
 
-    def gives_log_probabilities(self) -> bool:
-        """Return what the served model's own method does."""
-        return self._counted.gives_log_probabilities()
 
-    def first_tokens(
-        self, questions: Sequence[str], *, progress: Progress | None = None
-    ) -> list[Mapping[str, float]]:
-        """Return empty lists."""
-        self._requests += _first_tokens(questions, self._client)
-        return [{} for _ in questions]
+def served_model(server: Server, *, replies: Path) -> ServedModel:
+    """Return a model on a server, named by what can be known of it."""
+    identity = {"base_url": server.base_url, "model": server.model, "api": server.api}
+    return ServedModel(pretrained=server.model, identity=identity, server=server, replies=replies)
 
-    def estimate(self) -> Estimate:
-        """Return what the server would be asked; what depends on its answers is not known."""
-        return self._client.estimate(self._requests)
+
+def open_server(model: Mapping[str, Any]) -> ServerTextModel:
+    """Open the served model that a step's execution holds; nothing is asked yet."""
+    return ServerTextModel(Server(**model["server"]), cache=Path(model["replies"]))
 
 
 def _requests(prompts: Sequence[str], sampling: Sampling) -> list[TextRequest]:
@@ -217,13 +224,6 @@ def _requests(prompts: Sequence[str], sampling: Sampling) -> list[TextRequest]:
         )
         for prompt in prompts
         for sample in range(sampling.samples)
-    ]
-
-
-def _first_tokens(questions: Sequence[str], client: ServerClient) -> list[TextRequest]:
-    listed = _LISTED[client.server.api]
-    return [
-        TextRequest(prompt=one, max_tokens=1, top_log_probabilities=listed) for one in questions
     ]
 
 

@@ -7,9 +7,12 @@ sample's number and the seed alone, never on the order or the batch.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
+from inject.digest import digest
 from inject.errors import InputError
+from inject.sealed import kept_value
 
 Progress = Callable[[int, int], None]
 """Called with (prompts done, prompts in all)."""
@@ -83,3 +86,20 @@ class TextModel(Protocol):
         self, questions: Sequence[str], sampling: Sampling, *, progress: Progress | None = None
     ) -> list[list[Completion]]:
         """Return answers to each question, asked through the chat template where there is one."""
+
+
+def kept_completions(
+    folder: Path | None, asked: Any, ask: Callable[[], list[list[Completion]]]
+) -> list[list[Completion]]:
+    """Return what was written before, from a folder, or ask and keep it there.
+
+    Args:
+        folder: of what a killed run leaves behind; None keeps nothing.
+        asked: plain JSON values that say what is asked of which model.
+        ask: asks it.
+    """
+    if folder is None:
+        return ask()
+    path = folder / f"{digest(asked)[:32]}.json"
+    rows = kept_value(path, lambda: [[list(one) for one in row] for row in ask()])
+    return [[Completion(*one) for one in row] for row in rows]

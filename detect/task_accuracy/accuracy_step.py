@@ -6,7 +6,7 @@ A model is asked once for each pool of examples; the base model's answers serve 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from detect.asked_model import model_libraries, target_execution, target_settings
+from detect.asked_model import asking_step
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
 from detect.task_accuracy.answers import write_accuracy
@@ -30,15 +30,15 @@ def accuracy_step(
     kinds = {one.name or one.dataset: one.dataset for one in contaminants if one.dataset in FORMS}
     if not kinds:
         return None
-    return Step(
+    return asking_step(
+        model,
+        detect,
         kind="accuracy",
         label=model.label,
         function=f"{__name__}:build",
-        settings={"kinds": kinds, **target_settings(model, detect)},
-        inputs={**model.inputs("model"), "examples": examples},
-        libraries=model_libraries(model, detect),
+        settings={"kinds": kinds},
+        inputs={"examples": examples},
         reads={"examples": UNSPLIT},
-        execution=target_execution(model, detect),
     )
 
 

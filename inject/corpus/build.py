@@ -157,7 +157,7 @@ class _Collected:
             share = self.shares.setdefault(document.source, SourceShare(source=document.source))
             share.documents += 1
             share.tokens += int(min(lengths[index], self._limit - starts[index]))
-            share.bytes += document.bytes
+            share.bytes += len(document.text.encode())
         self.mixture = chunk.mixture
         kept = min(facts.tokens, self._limit - self.n_tokens)
         if kept:

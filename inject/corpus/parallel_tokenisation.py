@@ -49,14 +49,6 @@ Encode = Callable[[Sequence[str]], list[npt.NDArray[np.int64]]]
 """From texts to the ids of each, with nothing added."""
 
 
-class DrawnDocument(NamedTuple):
-    """What is kept of a document beside its text."""
-
-    place: str
-    source: int
-    bytes: int
-
-
 class Chunk(NamedTuple):
     """What a chunk is made from."""
 
@@ -64,8 +56,7 @@ class Chunk(NamedTuple):
     """Its place in the stream, from 0."""
     digest: str
     """Of texts and tokenizer."""
-    texts: tuple[str, ...]
-    documents: tuple[DrawnDocument, ...]
+    documents: tuple[Document, ...]
     mixture: tuple[dict[str, Any], ...]
     """What had been drawn from each source when the chunk was complete."""
 
@@ -143,7 +134,8 @@ def tokenise_documents(
             for chunk in _chunks(documents, size, digest, report):
                 place = chunk_folder(folder, chunk.number)
                 job: Future[ChunkFacts] | ChunkFacts | None = finished_chunk(place, chunk.digest)
-                work = place, chunk.digest, chunk.texts, end, vocabulary
+                texts = [document.text for document in chunk.documents]
+                work = place, chunk.digest, texts, end, vocabulary
                 if job is None and running is not None:
                     job = running.submit(Worker.tokenise, *work)
                 waiting.append((chunk, job or tokenise(partial(encode_texts, tokenizer), *work)))
@@ -162,27 +154,23 @@ def _chunks(
 ) -> Iterator[Chunk]:
     """Cut documents into chunks of at least `size` bytes, the last one smaller."""
     number, held = 0, 0
-    texts: list[str] = []
-    drawn: list[DrawnDocument] = []
+    state = hashlib.sha256(digest.encode())
+    drawn: list[Document] = []
 
     def cut() -> Chunk:
-        state = hashlib.sha256(digest.encode())
-        for text in texts:
-            encoded = text.encode()
-            state.update(len(encoded).to_bytes(8, "little"))
-            state.update(encoded)
-        mixture = tuple(report_values(report))
-        return Chunk(number, state.hexdigest(), tuple(texts), tuple(drawn), mixture)
+        return Chunk(number, state.hexdigest(), tuple(drawn), tuple(report_values(report)))
 
     for document in documents:
-        count = len(document.text.encode())
-        texts.append(document.text)
-        drawn.append(DrawnDocument(document.place, document.source, count))
-        held += count
+        encoded = document.text.encode()
+        state.update(len(encoded).to_bytes(8, "little"))
+        state.update(encoded)
+        drawn.append(document)
+        held += len(encoded)
         if held >= size:
             yield cut()
-            number, held, texts, drawn = number + 1, 0, [], []
-    if texts:
+            number, held, drawn = number + 1, 0, []
+            state = hashlib.sha256(digest.encode())
+    if drawn:
         yield cut()
 
 

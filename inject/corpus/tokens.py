@@ -3,6 +3,12 @@
 Written once and appended to only; read through memory maps. A shard has no header: its length
 is in the facts that go with it, and a file of another size is refused. Reading costs a copy
 (about 1 GB/s); opening costs nothing that grows with the size.
+
+Stretches of them can be no part of a corpus (`Exclusions`): the files stay, the reader skips them.
+`excluded.npy` in a corpus folder holds them: int64, shape [n, 2], first and one past the last token
+in the files' own numbering, ascending, not touching. The corpus counts what is left: its length,
+its document starts and every position elsewhere know nothing of what was left out. The reader sees
+one array more a stretch (`rest_of`), some 100 bytes.
 """
 
 import hashlib
@@ -15,10 +21,12 @@ from typing import IO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inject.corpus.excluded import Exclusions
 from inject.errors import InputError
 
+I64 = npt.NDArray[np.int64]
+
 SHARD_BYTES = 512 << 20
+_EXCLUDED_FILE = "excluded.npy"
 _BLOCK = 1 << 22
 _U16_VOCABULARY = 1 << 16
 
@@ -57,7 +65,6 @@ class TokenWriter:
 
     def __init__(self, folder: Path, *, vocabulary: int, shard_bytes: int = SHARD_BYTES) -> None:
         self.folder = folder
-        self.vocabulary = vocabulary
         self.dtype = np.dtype(token_dtype(vocabulary))
         self.shards: list[Shard] = []
         self.n_tokens = 0
@@ -73,18 +80,7 @@ class TokenWriter:
         self._finish_shard()
 
     def append(self, ids: npt.NDArray[np.integer]) -> None:
-        """Append ids, shape [n].
-
-        Raises:
-            InputError: an id outside the vocabulary; nothing of `ids` is written then.
-        """
-        if len(ids) and (ids.min() < 0 or ids.max() >= self.vocabulary):
-            wrong = ids[(ids < 0) | (ids >= self.vocabulary)][0]
-            raise InputError(
-                f"token id {wrong} after {self.n_tokens} tokens",
-                where=str(self.folder),
-                allowed=f"0 to {self.vocabulary - 1}, the vocabulary of the tokenizer",
-            )
+        """Append ids, shape [n], each of the vocabulary."""
         start = 0
         while start < len(ids):
             part = ids[start : start + self._room - self._in_shard]
@@ -110,6 +106,72 @@ class TokenWriter:
         self._file.close()
         self.shards.append(Shard(self._name(), self._in_shard, self._hash.hexdigest()))
         self._file, self._hash, self._in_shard = None, hashlib.sha256(), 0
+
+
+class Exclusions:
+    """Which stretches are left out, and where everything else comes to stand.
+
+    Args:
+        stretches: first and one past the last token of each, ascending; those that touch are
+            taken for one.
+    """
+
+    def __init__(self, stretches: Sequence[tuple[int, int]]) -> None:
+        joined: list[list[int]] = []
+        for start, stop in stretches:
+            if joined and start == joined[-1][1]:
+                joined[-1][1] = stop
+            else:
+                joined.append([start, stop])
+        self.stretches: I64 = np.array(joined, dtype=np.int64).reshape(-1, 2)
+        self.tokens = int((self.stretches[:, 1] - self.stretches[:, 0]).sum())
+        """How many tokens they hold."""
+
+    def contains(self, positions: I64) -> npt.NDArray[np.bool_]:
+        """Return which positions of the files are left out."""
+        at = np.searchsorted(self.stretches[:, 0], positions, side="right") - 1
+        if not len(self.stretches):
+            return np.zeros(len(positions), dtype=bool)
+        return (at >= 0) & (positions < self.stretches[np.maximum(at, 0), 1])
+
+    def moved(self, positions: I64) -> I64:
+        """Return where positions of the files that stay come to stand."""
+        lengths = self.stretches[:, 1] - self.stretches[:, 0]
+        before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        return positions - before[np.searchsorted(self.stretches[:, 0], positions)]
+
+    def place_of(self, kept: int) -> int:
+        """Return how many tokens of the files hold `kept` tokens that stay, and no more."""
+        first = np.concatenate([np.zeros(1, dtype=np.int64), self.stretches[:, 1]])
+        before = self.moved(first)
+        piece = int(np.searchsorted(before, kept)) - 1
+        return int(first[piece] + kept - before[piece])
+
+    def starts_of_the_rest(self, starts: I64, total: int) -> I64:
+        """Return where documents start in what is left.
+
+        A document of which a stretch was left out goes on as one of its own behind it.
+
+        Args:
+            starts: document starts in the files, ascending.
+            total: tokens in the files.
+        """
+        ends = self.stretches[:, 1]
+        every = np.union1d(starts, ends[ends < total])
+        return self.moved(every[~self.contains(every)])
+
+    def rest_of(
+        self, shards: Sequence[npt.NDArray[np.unsignedinteger]]
+    ) -> list[npt.NDArray[np.unsignedinteger]]:
+        """Return what stays of consecutive arrays of tokens, as views of them."""
+        starts = [0, *accumulate(map(len, shards))]
+        edges = np.union1d(starts, self.stretches)
+        stays = ~self.contains(edges[:-1])
+        rest = []
+        for start, stop in zip(edges[:-1][stays].tolist(), edges[1:][stays].tolist(), strict=True):
+            shard = bisect_right(starts, start) - 1
+            rest.append(shards[shard][start - starts[shard] : stop - starts[shard]])
+        return rest
 
 
 class TokenReader:
@@ -160,32 +222,16 @@ class TokenReader:
         return out
 
 
-def check_shard(path: Path, shard: Shard, *, dtype: str, vocabulary: int, position: int) -> None:
-    """Hash a shard, and look at each of its ids.
-
-    Args:
-        path: where it lies.
-        shard: which one.
-        dtype: element type.
-        vocabulary: ids are 0 <= id < vocabulary.
-        position: where the shard starts in the stream.
+def check_shard(path: Path, shard: Shard, *, dtype: str) -> None:
+    """Hash the tokens of a shard, whose ids were looked at when it was written.
 
     Raises:
-        InputError: its content changed since it was written; an id outside the vocabulary.
+        InputError: its content changed since.
     """
     tokens = _mapped(path, shard, np.dtype(dtype))
     state = hashlib.sha256()
     for start in range(0, len(tokens), _BLOCK):
-        block = np.ascontiguousarray(tokens[start : start + _BLOCK])
-        state.update(block.data)
-        if int(block.max()) >= vocabulary:
-            wrong = int(np.argmax(block >= vocabulary))
-            raise InputError(
-                f"token id {block[wrong]} at token {position + start + wrong:,} of the stream",
-                where=str(path),
-                allowed=f"0 to {vocabulary - 1}, the vocabulary of the tokenizer",
-                hint="The file was changed, or made with another tokenizer.",
-            )
+        state.update(np.ascontiguousarray(tokens[start : start + _BLOCK]).data)
     if state.hexdigest() != shard.sha256:
         raise InputError(
             "the tokens are not those that were written: the file was changed since",
@@ -214,3 +260,26 @@ def _mapped(path: Path, shard: Shard, element: np.dtype) -> npt.NDArray[np.unsig
     )
     # Slices of a plain array cost a fraction of those of a memmap.
     return np.asarray(mapped)
+
+
+def write_excluded(folder: Path, excluded: Exclusions) -> None:
+    """Write the table into a corpus folder."""
+    np.save(folder / _EXCLUDED_FILE, excluded.stretches)
+
+
+def read_excluded(folder: Path) -> Exclusions | None:
+    """Read the table of a corpus folder; None where nothing is left out.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    path = folder / _EXCLUDED_FILE
+    if not path.is_file():
+        return None
+    try:
+        stretches = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"cannot be read ({error})", where=str(path)) from error
+    if stretches.dtype != np.int64 or stretches.shape[1:] != (2,):
+        raise InputError("is not a list of stretches", where=str(path))
+    return Exclusions(stretches.tolist())

@@ -157,7 +157,6 @@ def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
     return {
         "dataset": dataset.name,
         **({"plugin": plugin} if plugin else {}),
-        "version": dataset.version,
         "name": contaminant.name,
         "files": _files_identity(contaminant.path) if contaminant.path is not None else [],
         "hub": hub_commits(contaminant),

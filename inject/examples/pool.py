@@ -20,7 +20,7 @@ pool; 2,000 texts of 80 words take about a second.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -179,33 +179,39 @@ def _without_cross_dataset_duplicates(
     pools: list[list[Example]], threshold: float, seed: int
 ) -> tuple[list[list[Example]], list[list[RowLoss]]]:
     """Drop rows until none is similar to one of another dataset; by key, which of them."""
-    rows = [(number, row) for number, pool in enumerate(pools) for row in pool]
-    similar: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    found: list[NearDuplicatePair] = []
+    rows = [row for pool in pools for row in pool]
+    similar: Mapping[int, Mapping[int, float]] = {}
     if len(pools) > 1:
-        found = near_duplicate_pairs([row.text for _, row in rows], threshold=threshold)
-    for pair in found:
-        if rows[pair.first][0] != rows[pair.second][0]:
-            similar[pair.first].append((pair.second, pair.similarity))
-            similar[pair.second].append((pair.first, pair.similarity))
-    names = [f"{rows[place][1].dataset}\n{rows[place][1].example_id}" for place in similar]
+        similar = _alike(rows, threshold, lambda one, other: one.dataset != other.dataset)
+    names = [f"{rows[place].dataset}\n{rows[place].example_id}" for place in similar]
     words = keyed.words(seed, keyed.Stream.NEAR_DUPLICATE, keyed.item_keys(names)).tolist()
-    gone: set[int] = set()
     kept: set[int] = set()
-    across: list[list[RowLoss]] = [[] for _ in pools]
+    dropped: dict[int, RowLoss] = {}
     for _, _, place in sorted(zip(words, names, similar, strict=True)):
-        twin = next((pair for pair in similar[place] if pair[0] in kept), None)
+        twin = next((other for other in similar[place] if other in kept), None)
         if twin is None:
             kept.add(place)
             continue
-        gone.add(place)
-        number, row = rows[place]
-        across[number].append(_loss(row, Loss.NEAR_DUPLICATE_ACROSS, rows[twin[0]][1], twin[1]))
-    left: list[list[Example]] = [[] for _ in pools]
-    for place, (number, row) in enumerate(rows):
-        if place not in gone:
-            left[number].append(row)
+        loss, alike = Loss.NEAR_DUPLICATE_ACROSS, similar[place][twin]
+        dropped[place] = _loss(rows[place], loss, rows[twin], alike)
+    places = iter(range(len(rows)))
+    left = [[row for row in pool if next(places) not in dropped] for pool in pools]
+    datasets = [pool[0].dataset if pool else "" for pool in pools]
+    across = [[loss for loss in dropped.values() if loss.dataset == one] for one in datasets]
     return left, across
+
+
+def _alike(
+    rows: Sequence[Example], threshold: float, apart: Callable[[Example, Example], bool]
+) -> dict[int, dict[int, float]]:
+    """Return the similar rows of each row that has any, by place, among those that are apart."""
+    similar: dict[int, dict[int, float]] = defaultdict(dict)
+    for first, second, similarity in near_duplicate_pairs(
+        [row.text for row in rows], threshold=threshold
+    ):
+        if apart(rows[first], rows[second]):
+            similar[first][second] = similar[second][first] = similarity
+    return dict(similar)
 
 
 def _loss(dropped: Example, loss: Loss, kept: Example, similarity: float) -> RowLoss:
@@ -302,35 +308,26 @@ def _distinct(
 ) -> list[list[Example]]:
     """Drop candidates that are similar to a scored row, or to a candidate that stays."""
     rows = [row for part in candidates for row in part]
-    if not rows:
-        return [[] for _ in candidates]
     # Scored rows stay, and candidates of one group may be alike: they go together.
     every = [*scored, *rows]
-    similar: dict[int, set[int]] = defaultdict(set)
-    if threshold is not None:
-        for pair in near_duplicate_pairs([row.text for row in every], threshold=threshold):
-            similar[pair.first].add(pair.second)
-            similar[pair.second].add(pair.first)
+    similar: Mapping[int, Mapping[int, float]] = {}
+    if threshold is not None and rows:
+        similar = _alike(
+            every,
+            threshold,
+            lambda one, other: (one.dataset, one.group) != (other.dataset, other.group),
+        )
     names = [f"{row.dataset}\n{row.example_id}" for row in rows]
     keys = keyed.words(seed, keyed.Stream.HELD_OUT, keyed.item_keys(names), 2).tolist()
     kept = set(range(len(scored)))
     texts: set[str] = set()
     for _, place in sorted((key, place) for place, key in enumerate(keys, start=len(scored))):
-        row = every[place]
-        group = (row.dataset, row.group)
-        against = similar.get(place, set()) & kept
-        if row.example_id in texts or any(
-            (every[other].dataset, every[other].group) != group for other in against
-        ):
-            continue
-        kept.add(place)
-        texts.add(row.example_id)
-    found: list[list[Example]] = []
-    first = len(scored)
-    for part in candidates:
-        found.append([row for place, row in enumerate(part, start=first) if place in kept])
-        first += len(part)
-    return found
+        name = every[place].example_id
+        if name not in texts and not similar.get(place, {}).keys() & kept:
+            kept.add(place)
+            texts.add(name)
+    places = iter(range(len(scored), len(every)))
+    return [[row for row in part if next(places) in kept] for part in candidates]
 
 
 _GRAM = 3

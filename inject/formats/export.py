@@ -152,7 +152,7 @@ def export_view(
         )
     vocabulary, end = vocabulary_size(tokenizer), end_token_id(tokenizer)
     with exporting(out) as folder:
-        stream = ExportedStream(view, end=end, vocabulary=vocabulary, progress=progress)
+        stream = ExportedStream(view, end=end, progress=progress)
         lines = Rows(stream, rows)
         texts: TextFacts | None = None
         dtype = _dtype(format, vocabulary)

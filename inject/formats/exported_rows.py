@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from inject.errors import InputError
 from inject.formats.document_starts import ByIndex
 from inject.stream.view import View
 
@@ -22,17 +21,14 @@ _ROWS = 1 << 16
 
 
 class ExportedStream:
-    """A view that is read once from front to back; checks ids and counts documents."""
+    """A view that is read once from front to back; counts documents."""
 
-    def __init__(
-        self, view: View, *, end: int, vocabulary: int, progress: Callable[[int], None] | None
-    ) -> None:
+    def __init__(self, view: View, *, end: int, progress: Callable[[int], None] | None) -> None:
         self.n_tokens = view.n_tokens
         self.context = view.context
         self._view = view
         self._starts = view.document_starts()
         self._documents = ByIndex(self._starts, end)
-        self._vocabulary = vocabulary
         self._progress = progress
 
     def document_starts(self) -> I64:
@@ -42,12 +38,6 @@ class ExportedStream:
     def read(self, start: int, stop: int) -> I64:
         """Return tokens; only ever called with the stop of the call before as start."""
         ids = self._view.read(start, stop)
-        if len(ids) and (ids.min() < 0 or ids.max() >= self._vocabulary):
-            at = int(np.flatnonzero((ids < 0) | (ids >= self._vocabulary))[0])
-            raise InputError(
-                f"token id {ids[at]:,} at position {start + at:,} of the stream",
-                allowed=f"0 to {self._vocabulary - 1:,}, the vocabulary of the tokenizer",
-            )
         self._documents.add(ids, start)
         if self._progress is not None:
             self._progress(stop)

@@ -45,7 +45,6 @@ def exporting(out: Path) -> Iterator[Path]:
         InputError: `out` exists and is not empty, or another process exports to it.
     """
     out = Path(os.path.abspath(out.expanduser()))
-    _check_free(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(out.parent / f".{out.name}.lock")
@@ -56,7 +55,12 @@ def exporting(out: Path) -> Iterator[Path]:
         problem = f"cannot be written to: {error.strerror}"
         raise InputError(problem, where=str(out.parent)) from error
     try:
-        _check_free(out)
+        if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
+            raise InputError(
+                "exists already, and is never overwritten",
+                where=str(out),
+                hint="Give another --out, or remove it first.",
+            )
         # The lock is ours, so whoever was filling these is dead.
         for stale in out.parent.glob(f".{glob.escape(out.name)}.*.tmp"):
             shutil.rmtree(stale, ignore_errors=True)
@@ -73,12 +77,3 @@ def exporting(out: Path) -> Iterator[Path]:
     finally:
         Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
-
-
-def _check_free(out: Path) -> None:
-    if out.is_symlink() or (out.exists() and not (out.is_dir() and not any(out.iterdir()))):
-        raise InputError(
-            "exists already, and is never overwritten",
-            where=str(out),
-            hint="Give another --out, or remove it first.",
-        )

@@ -1,7 +1,7 @@
 """The step that imports a corpus, and audits its text as that of any background.
 
 Its files belong to somebody else and stay as they are. Where a document overlaps with an example,
-its tokens are left out by the reader (`inject.corpus.excluded`), and the import reads on, so that
+its tokens are left out by the reader (`inject.corpus.tokens`), and the import reads on, so that
 the stream is as long as asked for; or the documents are listed only, or nothing is imported. Cost:
 decoding (about a million tokens a second) and the audit of the text; what is read on costs a second
 reading of the files.
@@ -25,8 +25,8 @@ from inject.corpus.corpus import (
     read_facts,
     write_facts,
 )
-from inject.corpus.excluded import Exclusions, write_excluded
 from inject.corpus.tokenizer import load_tokenizer
+from inject.corpus.tokens import Exclusions, write_excluded
 from inject.errors import InputError
 from inject.formats.importing import AnyImport, import_corpus
 from inject.overlap.corpus_step import corpus_step

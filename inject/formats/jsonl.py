@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from inject.corpus.tokenizer import encode_texts
-from inject.formats.exported_rows import I64, ExportedStream, Rows
+from inject.formats.exported_rows import ExportedStream, Rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -58,7 +58,9 @@ def write_texts(
                 document[:-1] if last else document
                 for document, last in zip(documents, ended, strict=True)
             ]
-            texts = _decode(tokenizer, bodies)
+            texts: list[str] = tokenizer.batch_decode(
+                bodies, skip_special_tokens=False, clean_up_tokenization_spaces=False
+            )
             again = encode_texts(tokenizer, texts)
             for text, body, last, back in zip(texts, bodies, ended, again, strict=True):
                 line: dict[str, Any] = {"text": text}
@@ -70,15 +72,3 @@ def write_texts(
                     changed_tokens += len(body) + last
                 file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
     return TextFacts(rows.count, changed, changed_tokens)
-
-
-def _decode(tokenizer: "PreTrainedTokenizerBase", documents: list[I64]) -> list[str]:
-    lists = [document.tolist() for document in documents]
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is not None:
-        texts: list[str] = backend.decode_batch(lists, skip_special_tokens=False)
-        return texts
-    return [
-        str(tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False))
-        for ids in lists
-    ]

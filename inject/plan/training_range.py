@@ -49,7 +49,7 @@ def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -
         InputError: when the stretch holds no window.
     """
     if between == (0.0, 1.0):
-        return WholeTraining(n_windows=n_windows)
+        return WholeTraining(count=n_windows)
     low, high = (int(share * n_windows) for share in between)
     if low == high:
         raise InputError(
@@ -94,19 +94,15 @@ def rank_margin(n_windows: int) -> float:
 class WholeTraining:
     """All windows."""
 
-    n_windows: int
+    count: int
+    """How many windows there are, at least."""
     whole: bool = True
     """Whether it is the whole training."""
-
-    @property
-    def count(self) -> int:
-        """How many windows there are, at least."""
-        return self.n_windows
 
     def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
         """Return a window for each (example, copy, draw), uniform over the stretch."""
         words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
-        return keyed.below(self.n_windows, words).astype(np.int64)
+        return keyed.below(self.count, words).astype(np.int64)
 
     def contains(self, windows: I64) -> Bools:
         """Return whether each window belongs to the stretch."""

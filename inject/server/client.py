@@ -167,6 +167,8 @@ class ServerClient:
 
     def _arriving(self, waiting: Sequence[tuple[str, TextRequest]]) -> Iterator[tuple[str, Reply]]:
         """Ask, and yield replies as they come, each with its request's digest."""
+        if not waiting:
+            return
         if self._sender is None:
             self._sender = Sender(self.server, self._key)
         ask, todo = self._sender.ask, deque(waiting)

@@ -51,7 +51,7 @@ def table_seconds() -> TableSeconds:
 def runnable_settings(evidence: "Evidence") -> "dict[str, list[DetectorSetting]]":
     """Return the settings of each detector that the evidence suffices for, grid included."""
     from detect.detector_settings import parse_detectors, with_grids
-    from detect.evidence.needs import Sides
+    from detect.evidence.membership import Sides
 
     found: dict[str, list[DetectorSetting]] = {}
     for setting in with_grids(parse_detectors("all")):
@@ -64,7 +64,7 @@ def runnable_settings(evidence: "Evidence") -> "dict[str, list[DetectorSetting]]
 def make_evidence() -> "Evidence":
     """Return made-up evidence of `ROWS` rows."""
     from detect.evidence import Evidence, ShadowModel
-    from detect.evidence_steps.frequency import count_words
+    from detect.evidence.token_counts import count_words
     from detect.token_frequency import TokenFrequency
 
     random = np.random.Generator(np.random.Philox(key=0))

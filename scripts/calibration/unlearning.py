@@ -237,7 +237,7 @@ def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float
     if found[0] is None or found[1] is None or found[2] is None:
         return np.nan, np.nan
     settings = MeasureSettings()
-    _, interval = privleak(found[0], found[1], found[2], settings, confidence=0.95)
+    _, interval = privleak(found[0], found[1], found[2], settings=settings, confidence=0.95)
     return float(interval.low[0]), float(interval.high[0])
 
 

@@ -26,9 +26,9 @@ from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.checks import LEAST, LOSS_RUN
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
 from analysis.unlearning_audit.pooled import Counted, share_rows
+from analysis.unlearning_audit.ratio import calibrated_band
 from analysis.unlearning_audit.remembered import Level, Sampled, share_missed
 from analysis.unlearning_audit.text_chunks import Chunk
-from analysis.unlearning_audit.threshold import calibrated_band
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.coverage import HIGH, LOW, Coverage, settled
 

@@ -2,13 +2,11 @@
 
 Identities, times and paths are left out, so that a change which moves code, renames steps or gives
 them other identities can still be compared to the last bit. A key is KIND/LABEL/FILE of the store,
-`runs/NAME/FILE`, `detect/FILE` or `bundle/FILE`; several artifacts with one label are a set.
+`runs/NAME/FILE`, `detect/FILE` or `bundle/KIND/LABEL/FILE`; artifacts with one label are a set.
 """
 
 import hashlib
-import io
 import json
-import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,25 +65,23 @@ def digests(name: str, data: bytes) -> Columns:
 
 def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
     """Yield each compared file: its key, its name and its bytes."""
-    for artifact in sorted((out / "store").glob("[!.]*/[!.]*")):
-        label = artifact.name.rsplit("-", 1)[0]
-        for path in _compared(artifact):
-            # What is drawn stands in the runs' folders, whichever step drew it.
-            if path.parent.name == "figures":
-                continue
-            key = f"{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
-            yield key, path.name, path.read_bytes()
+    # A bundle holds artifacts as the store does; one of a version before is a file.
+    for root in (out / "store", *sorted(out.glob("*.bundle"))):
+        before = "" if root.name == "store" else "bundle/"
+        for artifact in sorted(root.glob("[!.]*/[!.]*")):
+            label = artifact.name.rsplit("-", 1)[0]
+            for path in _compared(artifact):
+                # What is drawn stands in the runs' folders, whichever step drew it.
+                if path.parent.name == "figures":
+                    continue
+                key = f"{before}{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
+                yield key, path.name, path.read_bytes()
     for path in _compared(out / "runs"):
         # Runs are numbered; of each experiment there is one.
         parts = [part for part in path.relative_to(out).parts if not part.isdecimal()]
         yield "/".join(parts), path.name, path.read_bytes()
     for path in sorted(out.glob("detect.*")):
         yield f"detect/{path.name}", path.name, path.read_bytes()
-    for path in sorted(out.glob("*.bundle")):
-        with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as bundle:
-            for name in sorted(bundle.namelist()):
-                if _is_compared(Path(name)):
-                    yield f"bundle/{name}", name, bundle.read(name)
 
 
 def _compared(folder: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import Any
 from analysis.comparison.metrics import ComparedMetrics, RunTables, compare_metrics
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
+from inject.files import write_text
 from spikein.api.finished_run import Run, load_run
 from spikein.api.folders import AnyPath
 from spikein.config.sweep import axis_label, validate
@@ -126,8 +127,7 @@ def _tables(run: Run, name: str, axes: Sequence[str]) -> RunTables:
 
 def write_comparison(path: Path, found: RunComparison) -> Path:
     """Write the page of a comparison to a file, whole or not at all; return its path."""
-    from spikein.runs.comparison.page import ComparisonPage, write_page
+    from spikein.runs.comparison.page import comparison_page
 
-    return write_page(
-        path, ComparisonPage(names=found.names, origins=found.origins, metrics=found.metrics)
-    )
+    write_text(path, comparison_page(found.names, found.origins, found.metrics))
+    return path

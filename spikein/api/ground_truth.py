@@ -1,24 +1,24 @@
-"""Ground truth as one portable file, and new detectors judged by it.
+"""Ground truth as a folder for others, and new detectors judged by it.
 
-`bundle` packs a run; `load_bundle` opens such a file; `validate` takes a run or a bundle, and needs
-neither a model nor a network.
+`bundle` packs a run; `load_bundle` opens such a folder; `validate` takes a run or a bundle, and
+needs neither a model nor a network.
 """
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from analysis.validate.candidate import TIME_LIMIT
 from analysis.validate.validation import Progress, Validation, validate_detectors
 from detect.detector import Detector
 from detect.evidence import ExampleEvidence
-from detect.ground_truth.archive import is_archive
-from detect.ground_truth.bundle import BundleFacts, read_bundle, write_bundle
-from detect.ground_truth.ground_truth import GroundTruth
+from detect.ground_truth.bundle import BundleFacts, is_bundle, read_bundle, write_bundle
+from detect.ground_truth.ground_truth import GroundTruth, read_ground_truth
 from detect.token_statistics import TokenStatistics
-from detect.validate.candidate_scores import TIME_LIMIT
 from inject.errors import InputError
 from inject.plugins import file_reference
 from spikein.api.folders import AnyPath, runs_folder
 from spikein.runs.folder import find_run
+from spikein.runs.ground_truth import StoredTruth, stored_truth
 
 AnyDetector = (
     str
@@ -37,11 +37,11 @@ def bundle(
     runs: AnyPath | None = None,
     store: AnyPath | None = None,
 ) -> BundleFacts:
-    """Pack the ground truth of a run into one file, without the texts of protected datasets.
+    """Pack the ground truth of a run into a folder, without the texts of protected datasets.
 
     Args:
         run: the run's folder, or its name.
-        out: the file; an older bundle there is replaced when the new one is whole.
+        out: the folder, which must not be there yet.
         arm: the label of one arm; None packs all.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
         store: the store, where it is not the one that the run remembers.
@@ -50,8 +50,8 @@ def bundle(
         What is inside: the digest that names it, and counts.
 
     Raises:
-        InputError: no such run or arm; an artifact is missing or damaged; the file is there and is
-            no bundle, or cannot be written.
+        InputError: no such run or arm; an artifact is missing or damaged; the folder is there
+            already, or cannot be written.
 
     Example:
         ```python
@@ -61,27 +61,20 @@ def bundle(
         print(facts.content, facts.rows)
         ```
     """
-    path = Path(out)
-    if path.is_dir() or (path.exists() and not is_archive(path)):
-        raise InputError(
-            "exists and is no bundle, so it is not replaced",
-            where=str(path),
-            hint="Give another file.",
-        )
-    return write_bundle(path, _of_run(run, arm, runs, store))
+    return write_bundle(Path(out), *_stored(run, arm, runs, store))
 
 
 def load_bundle(path: AnyPath) -> GroundTruth:
     """Open a bundle; every byte is checked against its checksum first.
 
     Args:
-        path: the file.
+        path: the folder.
 
     Returns:
         The models with what they say of every row, the ledger of exposures and all stored scores.
 
     Raises:
-        InputError: it is no bundle, is of another version, or is damaged; says which part.
+        InputError: it is no bundle, is of another version, or is damaged; says which file.
 
     Example:
         ```python
@@ -110,7 +103,7 @@ def validate(
     Args:
         detectors: one or more: `FILE.py:NAME`, a `Detector`, or a function of one
             `TokenStatistics` or `ExampleEvidence` that returns a number.
-        truth: a run's folder or name, a bundle's file, or what `load_bundle` returned.
+        truth: a run's folder or name, a bundle's folder, or what `load_bundle` returned.
         arm: the arm in which they are ranked; None for the one in which stored detectors do best.
         time_limit: seconds that a detector may take for 1,000 rows.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
@@ -149,7 +142,10 @@ def validate(
                 hint="The run comes last: spikein validate FILE.py:NAME quickstart.",
             )
         path = Path(truth)
-        truth = read_bundle(path) if path.is_file() else _of_run(truth, None, runs, store)
+        if is_bundle(path):
+            truth = read_bundle(path)
+        else:
+            truth = read_ground_truth(*_stored(truth, None, runs, store))
     return validate_detectors(
         listed,
         truth,
@@ -160,10 +156,8 @@ def validate(
     )
 
 
-def _of_run(
+def _stored(
     run: AnyPath, arm: str | None, runs: AnyPath | None, store: AnyPath | None
-) -> GroundTruth:
-    from spikein.runs.ground_truth import run_ground_truth
-
+) -> StoredTruth:
     folder = find_run(runs_folder(runs), str(run))
-    return run_ground_truth(folder, store=None if store is None else Path(store), arm=arm)
+    return stored_truth(folder, store=None if store is None else Path(store), arm=arm)

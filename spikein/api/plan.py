@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from detect.evidence.provider import BASE, TWIN
+from detect.evidence.needs import BASE, TWIN
 from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError, Unreachable
 from inject.hub.resolver import without_network

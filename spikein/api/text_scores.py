@@ -1,21 +1,19 @@
 """Scores of texts in memory under any model; what `spikein detect` does for a file.
 
-The same code scores both (`detect.score_file`), so the numbers are the same.
+The same code scores both (`spikein.scoring.scored_rows`), so the numbers are the same.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from analysis.auc_table import AucRow, auc_table
-from detect.score_file.labelled_rows import LabelledRows
-from detect.score_file.request import ScoringOptions, ScoringRequest
-from detect.score_file.score import score_labelled_rows
+from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
 from inject.examples.example import example_id
 from spikein.api.folders import AnyPath
+from spikein.scoring.scored_rows import ScoringOptions, ScoringRequest, score_labelled_rows
 
 
 class ScoredTexts(NamedTuple):
@@ -77,21 +75,13 @@ def score_texts(
         reference=None if reference is None else str(reference),
         frequency=None if frequency is None else str(frequency),
         detectors=detectors,
-        **_options(options or ScoringOptions()),
+        **vars(options or ScoringOptions()),
     )
-    found = score_labelled_rows(rows, request, _silent, in_code=True)
+    found = score_labelled_rows(rows, request, in_code=True)
     table = None
     if rows.labels is not None:
         table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups or rows.texts))
     return ScoredTexts(found.scores, table, found.notes)
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    pass
-
-
-def _options(options: ScoringOptions) -> dict[str, Any]:
-    return {field.name: getattr(options, field.name) for field in fields(ScoringOptions)}
 
 
 def _rows(

@@ -1,31 +1,42 @@
 """The audit of an unlearned model, from Python; what `spikein audit-unlearning` does."""
 
-from collections.abc import Callable
+import json
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis.unlearning_audit.checks import Judgement
-from analysis.unlearning_audit.findings import Findings
-from analysis.unlearning_audit.questions import QuestionFindings
+import pyarrow as pa
+
+from analysis.findings import read_table
+from analysis.page.unlearning.audit_page import write_audit_page
+from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, QUESTION
+from inject.errors import InputError
+from inject.files import write_text
+from inject.settings import plain
+from inject.tables import read_parquet
 from spikein.api.folders import AnyPath
-from spikein.unlearning_audit.audit import audit_models
-from spikein.unlearning_audit.folder import check_place, write_audit
+from spikein.executors.given_models import build_steps, open_store
+from spikein.progress import Progress
+from spikein.unlearning_audit.graph import given_audit
 from spikein.unlearning_audit.request import AuditSettings, read_settings
+
+PAGE_FILE = "audit.html"
 
 
 class UnlearningAudit(NamedTuple):
     """What `audit_unlearning` gives."""
 
     folder: Path
-    """Tables of chunks, continuations and questions, unlearning_audit.json, audit.html."""
-    findings: Findings
-    """Every share with its interval."""
-    questions: QuestionFindings | None
-    """What the questions say; None where none were asked."""
-    judgement: Judgement
-    """The verdict, and the checks that it rests on."""
-    notes: tuple[str, ...]
-    """What to know about the numbers."""
+    """The tables, unlearning_audit.json and audit.html."""
+    verdict: str
+    headline: str
+    """What the unlearned model still writes, and the verdict, in words."""
+    findings: pa.Table
+    """Every number with its interval: quantity, value, low, high, note."""
+    texts: pa.Table
+    """One row a chunk: its scores under each model, and what was decided."""
+    record: dict[str, Any]
+    """Of unlearning_audit.json: settings, checks and notes."""
 
 
 def audit_unlearning(
@@ -36,6 +47,7 @@ def audit_unlearning(
     texts: AnyPath,
     out: AnyPath = "unlearning-audit",
     hide_texts: bool = False,
+    store: AnyPath | None = None,
     **options: Any,
 ) -> UnlearningAudit:
     """Audit an unlearned model against the original: does it still know the texts?
@@ -48,11 +60,13 @@ def audit_unlearning(
         texts: file of what should be forgotten: a book (.txt), or rows (.jsonl, .csv, .parquet).
         out: folder of the result.
         hide_texts: show ids in the page, in place of texts.
+        store: folder of what models scored and wrote, which is not made twice; by default the one
+            in the user's cache folder.
         options: keys of an audit's file, such as `samples=20`, `holdout="other.txt"`,
             `detector="loss"`; see docs/unlearning-audit.md.
 
     Returns:
-        The findings, and where the folder lies.
+        The verdict, the tables, and where the folder lies.
 
     Raises:
         InputError: for texts that cannot be read, models that cannot be compared, and the like.
@@ -62,13 +76,13 @@ def audit_unlearning(
         import spikein
 
         found = spikein.audit_unlearning("my/model", "my/unlearned", texts="book.txt")
-        print(found.judgement.verdict, found.findings.remembered["unlearned"])
+        print(found.headline)
         ```
     """
-    given = {"original": str(original), "unlearned": str(unlearned), "texts": str(texts)}
-    given |= {} if retrained is None else {"retrained": str(retrained)}
-    settings = read_settings(None, [], {**options, **given})
-    return run_audit(settings, Path(out), hide_texts=hide_texts)
+    models = {"original": str(original), "unlearned": str(unlearned)}
+    models |= {} if retrained is None else {"retrained": str(retrained)}
+    settings = read_settings(None, [], {**options, **models, "texts": str(texts)})
+    return run_audit(settings, Path(out), hide_texts=hide_texts, store=store)
 
 
 def run_audit(
@@ -76,20 +90,63 @@ def run_audit(
     out: Path,
     *,
     hide_texts: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
+    store: AnyPath | None = None,
+    executor: str | None = None,
+    progress: Progress | None = None,
 ) -> UnlearningAudit:
-    """Make an audit of checked settings; arguments and errors as for `audit_unlearning`."""
-    place = check_place(out)
-    found = audit_models(settings, progress or _silent)
-    write_audit(place, found, settings, hide_texts=hide_texts)
+    """Make an audit of checked settings; arguments and errors as for `audit_unlearning`.
+
+    Args:
+        settings: what is audited, and how.
+        out: a new folder, in one that exists.
+        hide_texts: show ids in the page, in place of texts.
+        store: folder of artifacts.
+        executor: where steps are built, by name; in this process when None.
+        progress: receives the events of the run.
+    """
+    _check_new(out)
+    with open_store(store) as opened:
+        [made] = build_steps([given_audit(settings)], opened, executor=executor, progress=progress)
+        hidden = out.with_name(f".{out.name}.tmp")
+        shutil.rmtree(hidden, ignore_errors=True)
+        hidden.mkdir()
+        for path in made.glob("*.parquet"):
+            shutil.copyfile(path, hidden / path.name)
+        record = json.loads((made / AUDIT_FILE).read_text(encoding="utf-8"))
+        record["settings"] |= plain(settings, exclude={"variables"})
+        text = json.dumps(record, indent=2, ensure_ascii=False)
+        write_text(hidden / AUDIT_FILE, f"{text}\n")
+        models = {name.capitalize(): model for name, model in settings.models.items()}
+        write_audit_page(
+            hidden / PAGE_FILE,
+            made,
+            title=f"Audit of {settings.unlearned}",
+            about={**models, "Texts": settings.texts, "Detector": settings.detector},
+            hide_texts=hide_texts,
+        )
+        hidden.rename(out)
     return UnlearningAudit(
-        folder=out.expanduser(),
-        findings=found.findings,
-        questions=found.question_findings,
-        judgement=found.judgement,
-        notes=found.notes,
+        folder=out,
+        verdict=record["verdict"],
+        headline=record["headline"],
+        findings=read_table(out, QUESTION),
+        texts=read_parquet(out / CHUNKS_FILE),
+        record=record,
     )
 
 
-def _silent(what: str, done: int, total: int) -> None:
-    pass
+def _check_new(out: Path) -> None:
+    """Refuse, before any work, a folder that the audit cannot be written to.
+
+    Raises:
+        InputError: it exists, or the folder around it does not.
+    """
+    if out.exists():
+        audit = (out / AUDIT_FILE).is_file()
+        raise InputError(
+            "holds an audit already" if audit else "exists but is not an audit folder",
+            where=str(out),
+            hint="Give another folder with --out; nothing is replaced.",
+        )
+    if not out.absolute().parent.is_dir():
+        raise InputError("its parent folder does not exist", where=str(out))

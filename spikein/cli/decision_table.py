@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from spikein.cli.output import Column, print_table, say
+from spikein.cli.output import print_table, say
 
 if TYPE_CHECKING:
     from analysis.decisions.flagged_file import FileDecision
-    from detect.score_file.score import DetectFileResult
+    from spikein.scoring.detect_file import DetectFileResult
 
 
 def decisions(result: "DetectFileResult") -> "list[FileDecision]":
@@ -32,25 +32,16 @@ def print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> No
     level = f"{AnalysisSettings().false_discovery_rate:.0%}"
     flagging = [one for one in found if one.flagged]
     say(f"Rows flagged as members at a false-discovery rate of {level}:", style="bold")
-    labelled = found[0].share is not None
     if flagging:
         print_table(
-            [
-                Column("detector", whole=True),
-                Column("setting", whole=True),
-                Column("flagged", right=True),
-                *(
-                    (Column("non-members", right=True), Column("their share", right=True))
-                    if labelled
-                    else ()
-                ),
-            ],
+            ("detector", "setting", "flagged", "non-members", "their share"),
             (
                 (
                     one.detector,
                     one.setting,
                     f"{len(one.flagged)} of {one.decided}",
-                    *((str(one.nonmembers), _share(one)) if labelled else ()),
+                    one.nonmembers if one.share else None,
+                    _share(one),
                 )
                 for one in flagging
             ),

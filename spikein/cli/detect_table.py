@@ -3,47 +3,25 @@
 import json
 from collections import Counter
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from spikein.cli.decision_table import decision_summary, decisions, print_decisions
-from spikein.cli.output import Column, print_table, say
+from spikein.cli.output import print_table, say
 
 if TYPE_CHECKING:
     from analysis.auc_table import AucRow, DocumentTable
     from analysis.intervals.estimate import Estimate
-    from detect.score_file.score import DetectFileResult
-
-
-class Unscored(NamedTuple):
-    """How many rows one setting could score, and why not the others."""
-
-    detector: str
-    setting: str
-    scored: int
-    unscored: int
-    reasons: dict[str, int]
+    from spikein.scoring.detect_file import DetectFileResult
 
 
 def print_result(result: "DetectFileResult") -> None:
     """Print AUCs and TPRs where the rows carry labels, else how many rows were scored."""
     if result.rows.labels is None:
         print_table(
-            [
-                Column("detector", whole=True),
-                Column("setting", whole=True),
-                Column("scored", right=True),
-                Column("not scored", right=True),
-                Column("reasons"),
-            ],
+            ("detector", "setting", "scored", "not scored", "reasons"),
             (
-                (
-                    one.detector,
-                    one.setting,
-                    str(one.scored),
-                    str(one.unscored),
-                    "; ".join(f"{count} {reason}" for reason, count in one.reasons.items()),
-                )
-                for one in unscored_rows(result)
+                (*counts, "; ".join(f"{count} {reason}" for reason, count in reasons.items()))
+                for *counts, reasons in (one.values() for one in _counts(result))
             ),
         )
         say("The rows carry no labels, so there is no AUC to report.", style="dim")
@@ -61,16 +39,7 @@ def print_json(result: "DetectFileResult") -> None:
 
 def summary(result: "DetectFileResult") -> dict[str, Any]:
     """Return the result as plain JSON values; what could not be measured is null."""
-    counts = [
-        {
-            "detector": one.detector,
-            "setting": one.setting,
-            "scored": one.scored,
-            "unscored": one.unscored,
-            "reasons": one.reasons,
-        }
-        for one in unscored_rows(result)
-    ]
+    counts = _counts(result)
     if result.rows.labels is not None:
         for entry, row in zip(counts, _auc_rows(result), strict=True):
             entry |= {
@@ -93,18 +62,24 @@ def summary(result: "DetectFileResult") -> dict[str, Any]:
     }
 
 
-def unscored_rows(result: "DetectFileResult") -> list[Unscored]:
-    """Return one entry a detector and setting, in the order of the scores."""
+def _counts(result: "DetectFileResult") -> list[dict[str, Any]]:
+    """Return, for each detector and setting, how many rows were scored, and why others were not."""
     reasons: dict[tuple[str, str], Counter[str]] = {}
     columns = (result.scores[name].to_pylist() for name in ("detector", "setting", "reason"))
     for detector, setting, reason in zip(*columns, strict=True):
-        found = reasons.setdefault((detector, setting), Counter())
+        why = reasons.setdefault((detector, setting), Counter())
         if reason is not None:
-            found[reason] += 1
+            why[reason] += 1
     rows = len(result.rows.texts)
     return [
-        Unscored(*key, rows - found.total(), found.total(), dict(found.most_common()))
-        for key, found in reasons.items()
+        {
+            "detector": detector,
+            "setting": setting,
+            "scored": rows - why.total(),
+            "unscored": why.total(),
+            "reasons": dict(why.most_common()),
+        }
+        for (detector, setting), why in reasons.items()
     ]
 
 
@@ -122,25 +97,22 @@ def _print_aucs(result: "DetectFileResult") -> None:
     rows = _auc_rows(result)
     rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
     print_table(
-        [
-            Column("detector", whole=True),
-            Column("setting", whole=True),
-            Column("AUC", right=True),
-            Column(f"{AnalysisSettings().confidence:.0%} interval", right=True),
-            *(Column(f"TPR at {100 * rate:g}% FPR", right=True) for rate in rates),
-            Column("members", right=True),
-            Column("non-members", right=True),
-            Column("remark"),
-        ],
+        (
+            "detector",
+            "setting",
+            "AUC",
+            f"{AnalysisSettings().confidence:.0%} interval",
+            *(f"TPR at {100 * rate:g}% FPR" for rate in rates),
+            "members",
+            "non-members",
+            "remark",
+        ),
         (
             (
-                row.detector,
-                row.setting,
-                "" if isnan(row.auc.value) else f"{row.auc.value:.3f}",
-                _interval(row.auc),
+                *_auc_cells(row),
                 *(_with_interval(row.tpr[rate]) for rate in rates),
-                str(row.n_members),
-                str(row.n_nonmembers),
+                row.n_members,
+                row.n_nonmembers,
                 _remark(row),
             )
             for row in rows
@@ -167,23 +139,20 @@ def _print_documents(result: "DetectFileResult") -> None:
         return
     say("By document: the mean over the rows of each group.", style="bold")
     print_table(
-        [
-            Column("detector", whole=True),
-            Column("setting", whole=True),
-            Column("AUC", right=True),
-            Column("interval", right=True),
-            Column("members", right=True),
-            Column("non-members", right=True),
-            Column("at a chosen threshold (optimistic)", right=True),
-        ],
+        (
+            "detector",
+            "setting",
+            "AUC",
+            "interval",
+            "members",
+            "non-members",
+            "at a chosen threshold (optimistic)",
+        ),
         (
             (
-                row.detector,
-                row.setting,
-                "" if isnan(row.auc.value) else f"{row.auc.value:.3f}",
-                _interval(row.auc),
-                str(row.n_members),
-                str(row.n_nonmembers),
+                *_auc_cells(row),
+                row.n_members,
+                row.n_nonmembers,
                 _thresholded(found, row),
             )
             for row in found.rows
@@ -220,8 +189,12 @@ def _documents_summary(result: "DetectFileResult") -> list[dict[str, Any]] | Non
     ]
 
 
-def _interval(found: "Estimate") -> str:
-    return "" if isnan(found.low) else f"{found.low:.3f} – {found.high:.3f}"
+def _auc_cells(row: "AucRow") -> tuple[str, str, str, str]:
+    """Return detector, setting, AUC and its interval."""
+    auc = row.auc
+    value = "" if isnan(auc.value) else f"{auc.value:.3f}"
+    interval = "" if isnan(auc.low) else f"{auc.low:.3f} – {auc.high:.3f}"
+    return row.detector, row.setting, value, interval
 
 
 def _with_interval(found: "Estimate") -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from spikein.cli.output import Column, print_table, say, short_number
+from spikein.cli.output import print_table, say, short_number
 
 if TYPE_CHECKING:
     from spikein.estimates.training import Hardware, TrainingEstimate
@@ -16,21 +16,21 @@ def print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") -
     stages = [f"ZeRO-{stage}" for stage in range(4)]
     say("")
     print_table(
-        [
-            Column("training", whole=True),
-            Column("runs", right=True),
-            Column("steps", right=True),
-            Column("tokens", right=True),
-            Column("FLOPs", right=True),
-            *(Column(f"a GPU, {stage}", right=True) for stage in stages),
-            Column("disk", right=True),
-            Column("GPU-hours", right=True),
-        ],
+        (
+            "training",
+            "runs",
+            "steps",
+            "tokens",
+            "FLOPs",
+            *(f"a GPU, {stage}" for stage in stages),
+            "disk",
+            "GPU-hours",
+        ),
         (
             (
                 one.what,
-                f"{one.runs:,}",
-                f"{one.steps:,}",
+                one.runs,
+                one.steps,
                 short_number(one.tokens),
                 *(
                     ("", *("" for _ in stages), "", "")

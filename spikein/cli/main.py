@@ -9,6 +9,7 @@ ours, with its traceback. Nothing heavy is imported before a command runs.
 import io
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,65 +19,24 @@ from typer.main import get_command
 from inject.errors import SpikeinError
 from spikein.cli.output import print_error, say
 
-_EXPERIMENTS = "Experiments"
-_MODELS = "Any model, any file"
-_HOUSEKEEPING = "Housekeeping"
-_COMMANDS = {
-    "init": (
-        _EXPERIMENTS,
-        "Write a commented experiment file to start from, into this folder; or a detector.",
-    ),
-    "run": (_EXPERIMENTS, "Run an experiment and write its report."),
-    "check": (
-        _EXPERIMENTS,
-        "Check an experiment file, its data and whether its copies fit; run nothing.",
-    ),
-    "plan": (_EXPERIMENTS, "Say what a run will do and what it will cost; run nothing."),
-    "status": (_EXPERIMENTS, "List the runs, or say how far one of them is."),
-    "report": (_EXPERIMENTS, "Render the report of a finished run again, and print where it lies."),
-    "compare": (
-        _EXPERIMENTS,
-        "Compare two finished runs: their settings, what they were made from, and their numbers.",
-    ),
-    "audit": (
-        _EXPERIMENTS,
-        "Show what the audits of a run found, and search its background by other rules.",
-    ),
-    "export": (
-        _EXPERIMENTS,
-        "Export the contaminated stream of a run, with the place of every copy beside it.",
-    ),
-    "validate": (
-        _EXPERIMENTS,
-        "Judge new detectors by ground truth: their rank among all stored ones, and what is wrong.",
-    ),
-    "bundle": (_EXPERIMENTS, "Pack the ground truth of a run into one portable file."),
-    "executors": (
-        _EXPERIMENTS,
-        "List the executors that [cyan]spikein run --executor[/] takes, and where they come from.",
-    ),
-    "detect": (_MODELS, "Score the rows of any file with any causal language model."),
-    "audit-unlearning": (
-        _MODELS,
-        "Audit an unlearned model against the original: does it still know the texts?",
-    ),
-    "datasets": (
-        _MODELS,
-        "List the datasets that an experiment can spike in, and the sources of its background.",
-    ),
-    "detectors": (
-        _MODELS,
-        "List the detectors: what each must see of a model, what it needs and costs, and its "
-        "paper.",
-    ),
-    "gc": (
-        _HOUSEKEEPING,
-        "Remove artifacts that no run needs, and what killed runs left behind.",
-    ),
+_PANELS = {
+    "Experiments": "init run check plan status report compare audit export validate bundle "
+    "executors",
+    "Any model, any file": "detect audit-unlearning datasets detectors",
+    "Housekeeping": "gc",
 }
-"""Each command's panel and the first line of its help: all that a list of commands shows. The
-command itself is the function of that name in the module of that name, `_` for `-`, and is imported
-when it is called: the options of all commands took a third of what `spikein --help` costs."""
+"""The commands, by the panel of `spikein --help` that lists them. Each is the function of that name
+in the module of that name, `_` for `-`. The module is imported when its command is called: a list
+of commands reads the first lines of their docstrings, since the options of all of them took a third
+of what it costs."""
+
+
+def _first_line(name: str) -> str:
+    """Return the first line of a command's help, without importing its module."""
+    own = name.replace("-", "_")
+    path = Path(__file__).parent / "commands" / f"{own}.py"
+    docstring = path.read_text(encoding="utf-8").partition(f"\ndef {own}(")[2].split('"""')[1]
+    return " ".join(docstring.partition("\n\n")[0].split())
 
 
 class _Commands(TyperGroup):
@@ -86,8 +46,9 @@ class _Commands(TyperGroup):
         """List all commands."""
         super().__init__(**settings)
         self.commands = {
-            name: TyperCommand(name=name, help=line, rich_help_panel=panel)
-            for name, (panel, line) in _COMMANDS.items()
+            name: TyperCommand(name=name, help=_first_line(name), rich_help_panel=panel)
+            for panel, names in _PANELS.items()
+            for name in names.split()
         }
 
     # Typer brings its own click, whose Context and Command have no public name.
@@ -144,7 +105,7 @@ def whole_command(name: str) -> Any:
     own = name.replace("-", "_")
     function = getattr(import_module(f"spikein.cli.commands.{own}"), own)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    alone.command(name, rich_help_panel=_COMMANDS[name][0])(function)
+    alone.command(name)(function)
     return get_command(alone)
 
 

@@ -1,41 +1,28 @@
 """Arguments and options that several commands share, each with its sentence."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from spikein.cli import completion
 
-ExperimentFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="An experiment file, or the name of one that comes with spikein, such as "
-        "[cyan]quickstart[/].",
-        autocompletion=completion.experiments,
-        show_default=False,
-    ),
-]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="KEY=VALUE",
-        help="Values that replace those of the file: dotted keys ([cyan]train.lr=1e-3[/]), list "
-        "items ([cyan]contaminants.0.members=50[/]), variables ([cyan]data=../files[/]).",
-        autocompletion=completion.overrides,
-        show_default=False,
-    ),
-]
-RunName = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A run's name or folder.",
-        autocompletion=completion.runs,
-        show_default=False,
-    ),
-]
+
+def option(
+    name: str, sentence: str, *, show_default: bool | str = False, **further: Any
+) -> typer.models.OptionInfo:
+    """Return an option: its name with what it takes (`--out FILE`), and what it is for."""
+    flag, _, metavar = name.partition(" ")
+    return typer.Option(
+        flag, metavar=metavar or None, help=sentence, show_default=show_default, **further
+    )
+
+
+def argument(
+    metavar: str, sentence: str, *, show_default: bool = False, **further: Any
+) -> typer.models.ArgumentInfo:
+    """Return an argument: what it takes, and what it is for."""
+    return typer.Argument(metavar=metavar, help=sentence, show_default=show_default, **further)
 
 
 def _folder(text: str | Path) -> Path:
@@ -45,35 +32,56 @@ def _folder(text: str | Path) -> Path:
     return Path(text)
 
 
+ExperimentFile = Annotated[
+    Path,
+    argument(
+        "FILE",
+        "An experiment file, or the name of one that comes with spikein, such as "
+        "[cyan]quickstart[/].",
+        autocompletion=completion.experiments,
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    argument(
+        "KEY=VALUE",
+        "Values that replace those of the file: dotted keys ([cyan]train.lr=1e-3[/]), list items "
+        "([cyan]contaminants.0.members=50[/]), variables ([cyan]data=../files[/]).",
+        autocompletion=completion.overrides,
+    ),
+]
+RunName = Annotated[str, argument("RUN", "A run's name or folder.", autocompletion=completion.runs)]
 StoreFolder = Annotated[
     Path,
-    typer.Option(
-        "--store",
+    option(
+        "--store DIR",
+        "Where artifacts are kept; several runs may share one.",
+        show_default=True,
         parser=_folder,
         envvar="SPIKEIN_STORE",
-        metavar="DIR",
-        help="Where artifacts are kept; several runs may share one.",
     ),
 ]
 RunsFolder = Annotated[
     Path,
-    typer.Option(
-        "--runs",
+    option(
+        "--runs DIR",
+        "Where run folders are kept.",
+        show_default=True,
         parser=_folder,
         envvar="SPIKEIN_RUNS",
-        metavar="DIR",
-        help="Where run folders are kept.",
     ),
 ]
 RunStore = Annotated[
     Path | None,
-    typer.Option(
-        "--store",
+    option(
+        "--store DIR",
+        "The store of this run, where it is not the one that the run remembers.",
         parser=_folder,
-        metavar="DIR",
-        help="The store of this run, where it is not the one that the run remembers.",
-        show_default=False,
     ),
+]
+AsJson = Annotated[bool, option("--json", "Print one JSON object, and nothing else.")]
+PageFile = Annotated[
+    Path | None, option("--out FILE", "Write a page, one self-contained HTML file.")
 ]
 
 STORE = Path("store")
@@ -81,37 +89,31 @@ RUNS = Path("runs")
 
 WordReference = Annotated[
     str | None,
-    typer.Option(
-        "--word-reference",
-        metavar="PATH",
-        help="A masked or causal model that says which words surprise, for the detector "
-        "`info_probe`; by default that of [cyan]--reference[/].",
-        show_default=False,
+    option(
+        "--word-reference PATH",
+        "A masked or causal model that says which words surprise, for the detector `info_probe`; "
+        "by default that of [cyan]--reference[/].",
     ),
 ]
 KnowledgeFilter = Annotated[
     str | None,
-    typer.Option(
-        "--knowledge-filter",
-        metavar="PATH",
-        help="A model whose guesses `info_probe:filtered=true` leaves out.",
-        show_default=False,
+    option(
+        "--knowledge-filter PATH",
+        "A model whose guesses `info_probe:filtered=true` leaves out.",
     ),
 ]
 Tagger = Annotated[
     str | None,
-    typer.Option(
-        "--tagger",
-        metavar="NAME",
-        help="A spaCy pipeline, installed or a folder, that finds named entities, for "
+    option(
+        "--tagger NAME",
+        "A spaCy pipeline, installed or a folder, that finds named entities, for "
         "[cyan]tag_tab:entities=one_word[/].",
-        show_default=False,
     ),
 ]
 Generate = Annotated[
     bool,
-    typer.Option(
+    option(
         "--generate",
-        help="Let the model write, for the detectors of [cyan]all[/] that read what it writes.",
+        "Let the model write, for the detectors of [cyan]all[/] that read what it writes.",
     ),
 ]

@@ -4,29 +4,24 @@ Text from data or from the user is always a `rich.text.Text`, so that brackets i
 taken for markup.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from analysis.page.table import Entry, Row, Table, with_noun
 from inject.secrets import masked
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+__all__ = ["with_noun"]
+
+_NUMBER = re.compile(r"[\d+−–~<.-]|none$")
 _WIDTH_WITHOUT_TERMINAL = 140
 _WIDTH_OF_A_NAME = 16
 _GAP = 2
 """Between two columns."""
-
-
-class Column(NamedTuple):
-    """One column of a table."""
-
-    title: str
-    right: bool = False
-    """Numbers stand to the right."""
-    whole: bool = False
-    """Never broken over two lines."""
 
 
 def console(stream: TextIO | None = None) -> "Console":
@@ -67,47 +62,75 @@ def print_error(text: str) -> None:
     console(sys.stderr).print(shown, soft_wrap=True)
 
 
-def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of plain texts to standard output.
+def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table to standard output; a column without any value is left out.
 
-    No number is cut in silence: where the terminal is too narrow, texts are folded first, and a
-    number that has no room even then ends in an ellipsis. Without a terminal there is room.
+    Numbers are written with commas, None as nothing. Columns of numbers stand to the right. No number is cut in silence: where the terminal is too narrow, texts with spaces are
+    folded first, then long names, and a number that has no room even then ends in an ellipsis.
+    Without a terminal there is room.
     """
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    rows = list(rows)
-    widths = [
-        max(len(column.title), *(len(row[at]) for row in rows), 0)
-        for at, column in enumerate(columns)
-    ]
-    shown = console()
-    least = sum(
-        width if column.whole or column.right else min(width, _WIDTH_OF_A_NAME)
-        for column, width in zip(columns, widths, strict=True)
+    lines = [[_written(value) for value in row] for row in rows]
+    columns = {
+        at: [title, *(line[at] for line in lines)]
+        for at, title in enumerate(titles)
+        if not lines or any(line[at] for line in lines)
+    }
+    right = {at for at, (_, *values) in columns.items() if _are_numbers(values)}
+    whole = {at for at, (_, *values) in columns.items() if not any(" " in text for text in values)}
+    widths = {at: max(map(len, texts)) for at, texts in columns.items()}
+    least = _GAP * len(columns) + sum(
+        width if at in right | whole else min(width, _WIDTH_OF_A_NAME)
+        for at, width in widths.items()
     )
-    least += _GAP * len(columns)
+    shown = console()
     if not sys.stdout.isatty():
         shown.width = max(shown.width, least)
-    too_wide = least > shown.width
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for column, width in zip(columns, widths, strict=True):
-        folded = too_wide and not column.right and width > _WIDTH_OF_A_NAME
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
+    for at, width in widths.items():
+        folded = least > shown.width and width > _WIDTH_OF_A_NAME
         table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            no_wrap=column.right or (column.whole and not folded),
-            overflow="ellipsis" if column.right else "fold",
+            titles[at],
+            justify="right" if at in right else "left",
+            no_wrap=at in right or (at in whole and not folded),
+            overflow="ellipsis" if at in right else "fold",
         )
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    for line in lines:
+        table.add_row(*(Text(line[at]) for at in columns))
     shown.print(table)
 
 
-def with_noun(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 arm`, `1,200 arms`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _are_numbers(values: Sequence[str]) -> bool:
+    """Return whether there are values, and all begin as numbers do."""
+    return any(values) and all(_NUMBER.match(text) for text in values if text)
+
+
+def _written(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
+def show_table(table: Table, rows: Sequence[Row] | None = None) -> None:
+    """Print a table that a page shows as well, or some of its rows; nothing without rows."""
+    lines = table.rows if rows is None else rows
+    if not lines:
+        return
+    say("")
+    say(table.title, style="bold")
+    print_table(table.heads, ([_plain(entry) for entry in row] for row in lines))
+    say(table.caption, style="dim")
+
+
+def _plain(entry: str | Entry) -> str:
+    if isinstance(entry, str):
+        return entry
+    ends = f" [{entry.ends}]" if entry.ends else ""
+    notes = f" ({', '.join(entry.notes)})" if entry.notes else ""
+    return f"{entry.text}{ends}{notes}"
 
 
 def print_notes(notes: Iterable[str]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from spikein.cli.output import Column, print_table, say, with_noun
+from spikein.cli.output import print_table, say, with_noun
 
 if TYPE_CHECKING:
     from spikein.api.power import PowerResult
@@ -24,29 +24,24 @@ def print_power(result: "PowerResult") -> None:
     """Print both tables and a sentence."""
     values = {"delta": result.delta, **vars(result.assumed)}
     print_table(
-        [
-            Column("assumed", whole=True),
-            Column("value", right=True),
-            Column("what"),
-            Column("from"),
-        ],
+        ("assumed", "value", "what", "from"),
         ((name, f"{values[name]:.3g}", _WORDS[name], result.sources[name]) for name in _WORDS),
     )
     say("")
     auc, delta = f"AUC {result.assumed.auc:g}", f"{result.delta:g}"
     print_table(
-        [
-            Column("seeds", right=True),
-            Column(f"power: {auc} against 0.5", right=True),
-            Column(f"power: difference {delta}", right=True),
-            Column("AUC seen", right=True),
-            Column("difference seen", right=True),
-            Column(f"members for {auc}", right=True),
-            Column(f"members for {delta}", right=True),
-        ],
+        (
+            "seeds",
+            f"power: {auc} against 0.5",
+            f"power: difference {delta}",
+            "AUC seen",
+            "difference seen",
+            f"members for {auc}",
+            f"members for {delta}",
+        ),
         (
             (
-                f"{row.seeds}",
+                row.seeds,
                 f"{row.auc_power:.0%}",
                 f"{row.difference_power:.0%}",
                 _number(row.seen_auc),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from analysis.dataset_detectors.registry import asked_dataset_detectors
 from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
-from detect.evidence.needs import Shadows
+from detect.evidence.membership import Shadows
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.forget_set import ForgetSet

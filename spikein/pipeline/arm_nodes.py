@@ -7,17 +7,16 @@ from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TAR
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders_step import orders_step
 from detect.dataset_detectors.paraphrases_step import paraphrase_scores_step
-from detect.evidence.provider import EvidenceSources
-from detect.evidence.reference import REFERENCE as REFERENCES
-from detect.evidence.reference import reference_model
+from detect.evidence.needs import EvidenceSources
+from detect.evidence.reference import Reference, reference_model
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
 from inject.errors import InputError
 from inject.step import Step
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.models import UNLEARNED, Model
+from spikein.pipeline.models import Model
 from spikein.pipeline.twin_models import TwinNodes
-from spikein.pipeline.unlearning.nodes import UnlearningNodes
+from spikein.pipeline.unlearning.models import UnlearningNodes
 from train.models.model_node import ModelNode
 
 
@@ -83,16 +82,7 @@ class ArmNodes:
     def models(self) -> tuple[Model, ...]:
         """Every model of the arm once: its own, the base model, twins, unlearned, checkpoints."""
         twins = (self.twins.clean, self.twins.retrained, *self.twins.shadows)
-        unlearned = [
-            Model(
-                arm=self.arm,
-                role=UNLEARNED,
-                node=ModelNode(step=one.trained),
-                scores=one.scores,
-                method=one.setting.label,
-            )
-            for one in (self.unlearning.unlearned if self.unlearning else ())
-        ]
+        unlearned = [one.model for one in self.unlearning.unlearned] if self.unlearning else []
         first = (self.contaminated, self.base, *twins)
         known = [model for model in first if model is not None]
         ends = {model.scores.digest for model in known if model.scores is not None}
@@ -132,6 +122,6 @@ def further_steps(
             continue
         problem = f"{detector.name} needs a reference model, which is not given"
         if analysis.dataset_detectors != "all":
-            raise InputError(problem, where="analysis.dataset_detectors", hint=REFERENCES.hint)
-        notes.append(f"{problem}, and is left out. {REFERENCES.hint}")
+            raise InputError(problem, where="analysis.dataset_detectors", hint=Reference.hint)
+        notes.append(f"{problem}, and is left out. {Reference.hint}")
     return steps, tuple(notes)

@@ -13,8 +13,8 @@ from analysis.results import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
 from analysis.trajectory.checkpoints import trajectory_step
 from analysis.unlearning.unlearning_step import unlearning_step
-from detect.evidence.provider import TWIN, EvidenceSources
-from detect.evidence_steps.frequency import frequency_step
+from detect.evidence.needs import TWIN, EvidenceSources
+from detect.evidence.token_counts import frequency_step
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
@@ -44,10 +44,8 @@ from spikein.pipeline.models import (
 )
 from spikein.pipeline.training import ModelNode, arm_step, base_node
 from spikein.pipeline.twin_models import plan_settings, twins_of
-from spikein.pipeline.unlearning.arm_nodes import ScoredArm, unlearning_nodes
-from spikein.pipeline.unlearning.audits import unlearning_audits
-from spikein.pipeline.unlearning.measures import unlearnt_arm
-from spikein.pipeline.unlearning.nodes import UnlearningNodes
+from spikein.pipeline.unlearning.models import UnlearningNodes, unlearning_nodes
+from spikein.pipeline.unlearning.results import unlearning_audits, unlearnt_arm
 from train.device import Device, default_device
 
 _AGAINST_THE_TWIN = (
@@ -230,6 +228,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         twin=twins.clean_model,
         shadows=twins.shadow_models,
         held_out=any(one.held_out for one in experiment.contaminants),
+        known_members=experiment.detect.tune_share > 0,
         paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
     )
     scores = scores_step(ModelNode(step=trained), sources, role="arm")
@@ -251,7 +250,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         arm=arm, role=BASE, node=base, scores=scores_step(base, sources, role="base")
     )
     further, further_notes = further_steps(contaminated.node, sources, experiment.analysis)
-    nodes = ArmNodes(
+    return ArmNodes(
         arm=arm,
         tokenizer=tokenizer,
         corpus=corpus,
@@ -266,29 +265,21 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         base_accuracy=None if base is None else _accuracy(base, examples, experiment),
         further=further,
         further_notes=further_notes,
-        unlearning=None,
+        unlearning=unlearning_nodes(
+            contaminated,
+            start,
+            twins,
+            sources,
+            general=_general(experiment, corpus),
+            device=shared.device,
+        ),
     )
-    given = ScoredArm(
-        arm=arm,
-        examples=examples,
-        plan=plan,
-        trained=trained,
-        scores=scores,
-        base=base,
-        base_scores=None if start is None else start.scores,
-        twins=twins,
-        reported=nodes.reported,
-        sources=sources,
-        device=shared.device,
-    )
-    return replace(nodes, unlearning=_unlearning(given, corpus))
 
 
-def _unlearning(given: ScoredArm, corpus: Step) -> UnlearningNodes | None:
-    nodes, section = unlearning_nodes(given), given.arm.experiment.unlearning
-    if nodes is None or section is None:
-        return None
-    return replace(nodes, general=general_text_step(corpus, section.general_tokens))
+def _general(experiment: Experiment, corpus: Step) -> Step | None:
+    """Return general text, which no model was fed; None where nothing is unlearned."""
+    section = experiment.unlearning
+    return None if section is None else general_text_step(corpus, section.general_tokens)
 
 
 def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:

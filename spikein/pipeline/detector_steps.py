@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from detect.detector_settings import needs_of, with_grids
-from detect.evidence.providers import evidence_inputs
+from detect.evidence.needs import evidence_inputs
 from detect.scores_step import detectors_of
 from inject.step import Step
 from spikein.pipeline.arm_nodes import ArmNodes

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import axis_column
-from detect.evidence.provider import TWIN, Role, Scored
+from detect.evidence.needs import TWIN, Role, Scored
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from inject.step import Step, StepGroup, axis_pairs
 from spikein.config.sweep import ArmExperiment

@@ -12,7 +12,7 @@ in nothing else share one clean twin. Shadow models are trained where a detector
 from dataclasses import replace
 from typing import NamedTuple
 
-from detect.evidence.provider import TWIN, EvidenceSources, Shadow
+from detect.evidence.needs import TWIN, EvidenceSources, Shadow
 from detect.scores_step import scores_step
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.audit_step import audit_step

@@ -7,12 +7,16 @@ link leads to an artifact with protected texts, since an archive that follows li
 
 import json
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 from inject.errors import InputError, did_you_mean
-from spikein.runs.record import RECORD, read_record, resolve_places
-from spikein.store.artifact import Artifact
+from spikein.runs.record import EXPERIMENT, RECORD, read_record, resolve_places
+from spikein.store.artifact import Artifact, open_artifact, verified
+from spikein.store.manifest import SHORT, StoreError
+from spikein.store.store import short_digest
 
 ARTIFACTS = "artifacts"
 LATEST = "latest"
@@ -71,6 +75,45 @@ def linked_artifacts(run_folder: Path, store: Path | None = None) -> list[Path]:
     found = resolve_places(run_folder, record)[0]
     root = store or found or Path(record.store.absolute if record.store else "")
     return [root / name for name in record.artifacts]
+
+
+class RunArtifacts:
+    """The artifacts that a run rests on; of a damaged one the error says what builds it again."""
+
+    def __init__(self, run_folder: Path, store: Path | None = None) -> None:
+        self._folder = run_folder
+        self._paths = {short_digest(path): path for path in linked_artifacts(run_folder, store)}
+        self.verified: set[str] = set()
+        """The names of those that were given out by `get`."""
+
+    def of_kind(self, kind: str) -> list[Artifact]:
+        """Return the artifacts of a kind; what their files hold is not verified."""
+        with self.rebuild_hint():
+            paths = [path for path in self._paths.values() if path.parent.name == kind]
+            return [open_artifact(path) for path in paths]
+
+    def get(self, digest: str, what: str, files: Sequence[str] = ("*",)) -> Artifact:
+        """Return an artifact by its digest, verified.
+
+        Raises:
+            InputError: it is missing or damaged.
+        """
+        with self.rebuild_hint():
+            if digest[:SHORT] not in self._paths:
+                problem = f"the run does not rest on its {what} {digest[:SHORT]}"
+                raise StoreError(problem, where=str(self._folder))
+            artifact = verified(open_artifact(self._paths[digest[:SHORT]]), files)
+        self.verified.add(artifact_name(artifact.path))
+        return artifact
+
+    @contextmanager
+    def rebuild_hint(self) -> Iterator[None]:
+        """Turn errors of the store into some that name the command which builds anew."""
+        try:
+            yield
+        except StoreError as error:
+            hint = f"Run it again: spikein run {self._folder / EXPERIMENT}"
+            raise InputError(error.problem, where=error.where, hint=hint) from None
 
 
 def homes(runs_root: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from analysis.page.content import PageSummary
+from analysis.page.content import RunPage
 from analysis.page.template import page_template
 from inject.errors import InputError
 from inject.files import write_text
@@ -59,11 +59,11 @@ class IndexRow(NamedTuple):
     """Why there is no summary."""
 
 
-def write_summary(folder: Path, summary: PageSummary, *, arms: int) -> None:
+def write_summary(folder: Path, page: RunPage, *, arms: int) -> None:
     """Write `summary.json` into a run folder that is being filled."""
     content = RunSummary(
-        checks=tuple(CheckVerdict(name=one.name, verdict=one.verdict) for one in summary.checks),
-        sentences=summary.sentences,
+        checks=tuple(CheckVerdict(name=one.name, verdict=one.verdict) for one in page.checks),
+        sentences=tuple(page.sentences),
         arms=arms,
     )
     write_text(folder / SUMMARY, content.model_dump_json(indent=1) + "\n")

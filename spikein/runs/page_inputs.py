@@ -7,13 +7,19 @@ module hands over folders, tables and settings, and words nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from analysis.figures.style import ReportFigure
-from analysis.page.content import PageInputs
-from analysis.page.notes import PoolReport
-from analysis.page.provenance import NamedArtifact, StepRecord
-from analysis.page.settings_summary import ArmSettings
-from analysis.page.streams import Stream, TrainedModel, read_stream
-from analysis.page.tables.detector_costs import DetectorWork, EvidenceStep
+from analysis.figures.report_figure import ReportFigure
+from analysis.findings import read_table
+from analysis.page.inputs import (
+    ArmSettings,
+    DetectorWork,
+    EvidenceStep,
+    NamedArtifact,
+    PageInputs,
+    PoolReport,
+    StepRecord,
+    Stream,
+)
+from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis, open_arms
 from analysis.trajectory.checkpoints import TrajectoryTables
@@ -23,7 +29,10 @@ from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost
 from detect.evidence.needs import cost_text
 from detect.scores_step import asked_settings, detectors_left_out
 from inject.examples.examples_step import read_pool_reports
+from inject.overlap.filter import read_overlaps
+from inject.plan.plan import read_plan
 from inject.step import Step, library_versions
+from inject.stream.exposures import copy_outcomes, read_exposures
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
@@ -63,6 +72,9 @@ def page_inputs(
         name: report.artifact(step).path for name, step in experiment_graph.results.inputs.items()
     }
     corpora = {node.corpus.digest: node.corpus for node in experiment_graph.nodes}
+    overlaps = (read_overlaps(report.artifact(step).path) for step in corpora.values())
+    several_seeds = len(experiment.seeds) > 1
+    gain = experiment_graph.accuracy_gain
     return PageInputs(
         name=experiment.name,
         experiment_yaml=resolved_yaml(experiment),
@@ -74,14 +86,12 @@ def page_inputs(
         analysis=analysis,
         analysis_settings=experiment.analysis,
         figures=figures,
-        audited=audited_models(experiment_graph, report),
-        trained=_trained_models(experiment_graph, report),
+        audits=audit_facts(audited_models(experiment_graph, report), several_seeds=several_seeds),
+        copies=copies_by_model(_trained_models(experiment_graph, report)),
         streams=_streams(experiment_graph, report),
-        corpora=[report.artifact(step).path for step in corpora.values()],
+        backgrounds=[found for found in overlaps if found is not None],
         pools=_pools(experiment_graph, report),
-        accuracy=None
-        if experiment_graph.accuracy_gain is None
-        else report.artifact(experiment_graph.accuracy_gain).path,
+        accuracy=None if gain is None else read_table(report.artifact(gain).path, "accuracy"),
         trajectory=trajectory,
         unlearning=unlearning,
         steps=[_step_record(outcome) for outcome in report.outcomes],
@@ -158,17 +168,21 @@ def _trained_model(
 
 def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Stream]:
     """Return what each arm, and each twin that is reported, was trained on."""
-    return [
-        read_stream(
-            axes=model.arm.labels,
-            model=model.role,
-            seed=model.arm.seed,
-            plan=report.artifact(model.plan).path,
-            trained=report.artifact(model.trained).path,
-        )
-        for node in experiment_graph.nodes
-        for model in (node.contaminated, *node.reported)
-    ]
+    streams = []
+    for node in experiment_graph.nodes:
+        for model in (node.contaminated, *node.reported):
+            facts = read_plan(report.artifact(model.plan).path).facts
+            streams.append(
+                Stream(
+                    axes=model.arm.labels,
+                    model=model.role,
+                    seed=model.arm.seed,
+                    tokens=facts.budget,
+                    payload=facts.budget - facts.background,
+                    copies=copy_outcomes(read_exposures(report.artifact(model.trained).path)),
+                )
+            )
+    return streams
 
 
 def _pools(experiment_graph: ExperimentGraph, report: RunReport) -> list[PoolReport]:

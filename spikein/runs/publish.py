@@ -11,11 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.figures.style import read_figures
+from analysis.figures.report_figure import read_figures
 from analysis.findings import join_findings, read_findings
-from analysis.page.content import build_report, page_summary
+from analysis.page.content import build_page
 from analysis.page.methods import write_methods
-from analysis.page.render import write_report
 from analysis.results import read_analysis
 from analysis.trajectory.checkpoints import read_trajectory
 from detect.scores.table import SCORES_FILE
@@ -30,7 +29,7 @@ from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
 from spikein.runs.record import EXPERIMENT
-from spikein.runs.unlearning.results import copy_unlearning, unlearning_findings
+from spikein.runs.unlearning import copy_unlearning, unlearning_findings
 
 PAGE = "report.html"
 """What a run is read from."""
@@ -71,7 +70,7 @@ def fill_run(
     _write_exposures(folder, experiment_graph, report)
     for outcome in report.outcomes:
         link_artifact(folder, outcome.artifact)
-    page = build_report(
+    page = build_page(
         page_inputs(
             experiment_graph,
             report,
@@ -85,12 +84,11 @@ def fill_run(
             show_protected=show_protected,
         )
     )
-    write_report(folder, page)
+    write_text(folder / PAGE, page.html)
     if page.methods is not None:
         write_methods(folder, page.methods)
-    summary = page_summary(page)
-    write_summary(folder, summary, arms=len(experiment_graph.nodes))
-    return summary.lines
+    write_summary(folder, page, arms=len(experiment_graph.nodes))
+    return page.summary
 
 
 def _write_models(folder: Path, experiment_graph: ExperimentGraph, report: RunReport) -> None:

@@ -1,1 +1,1 @@
-"""`spikein audit-unlearning`: reads texts, asks models, writes the audit's folder."""
+"""The audit of an unlearned model by its original, on any texts: `spikein audit-unlearning`."""

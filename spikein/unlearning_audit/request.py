@@ -1,14 +1,13 @@
 """What an audit is asked for: the keys of its file, and the options of its command."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from analysis.unlearning_audit.audit_tables import MODELS
-from analysis.unlearning_audit.ratio import Band, checked_band
+from analysis.unlearning_audit.audit import MODELS
+from analysis.unlearning_audit.settings import AuditRule
 from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
-from analysis.unlearning_audit.threshold import RATE
 from detect.settings import DeviceMap, Dtype
 from inject.errors import InputError, InputErrors
 from inject.secrets import masked
@@ -17,8 +16,6 @@ from inject.settings import PositiveFloat, PositiveInt, Settings
 from spikein.config.overrides import apply_overrides, interpolate
 from spikein.config.validation_errors import validation_errors
 from spikein.config.yaml_document import Document, read_document
-
-_DEFAULT = Band()
 
 
 class Revisions(Settings):
@@ -72,7 +69,7 @@ class Judge(Settings):
         )
 
 
-class AuditSettings(Settings):
+class AuditSettings(AuditRule):
     """The audit of an unlearned model against the original."""
 
     variables: dict[str, str | int | float | bool] = Field(default_factory=dict)
@@ -114,12 +111,6 @@ class AuditSettings(Settings):
     """Continue all chunks, not the suspicious ones and a sample of the others."""
     others: Annotated[int, Field(ge=0)] = 50
     """Chunks that are not suspicious and are continued, too, so that misses can be measured."""
-    detector: str = "min_k:k=0.2"
-    """Whose score the ratio is of."""
-    band: tuple[float, float] = (_DEFAULT.low, _DEFAULT.high)
-    """Ratios between these are suspicious."""
-    false_alarms: Annotated[float, Field(gt=0, lt=1)] = RATE
-    """Share of false alarms that the calibrated band is to have."""
     reference: str | None = None
     """A further model, for detectors that need one."""
     frequency: str | None = None
@@ -141,12 +132,13 @@ class AuditSettings(Settings):
     judge: Judge | None = None
     """Null: no judge."""
 
+    @field_validator("band", mode="before")
+    @classmethod
+    def _upper_edge(cls, band: Any) -> Any:
+        return (1 / band, band) if isinstance(band, int | float) and band > 1 else band
+
     @model_validator(mode="after")
-    def _band_holds_something(self) -> "AuditSettings":
-        try:
-            checked_band(*self.band)
-        except Exception as error:
-            raise ValueError(str(error)) from error
+    def _prompt_leaves_something(self) -> "AuditSettings":
         if self.chunk_words is not None and self.prompt_words >= self.chunk_words:
             raise ValueError("prompt_words must be fewer than chunk_words")
         return self
@@ -154,8 +146,14 @@ class AuditSettings(Settings):
     @property
     def models(self) -> dict[str, str]:
         """The models, by what they are."""
-        given = {name: getattr(self, name) for name in MODELS}
-        return {name: model for name, model in given.items() if model is not None}
+        named = {name: getattr(self, name) for name in MODELS}
+        return {name: model for name, model in named.items() if model is not None}
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files of texts, by what they are."""
+        named = {name: getattr(self, name) for name in ("texts", "holdout", "questions")}
+        return {name: pattern for name, pattern in named.items() if pattern is not None}
 
 
 def read_settings(

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import pytest
 
 from analysis.arm import Arm
-from analysis.figures.figures_step import build_figures
-from analysis.figures.style import ReportFigure
+from analysis.figures.figures_step import results_figures
+from analysis.figures.panel import Figure
+from analysis.figures.report_figure import ReportFigure, write_figures
 from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_experiment
@@ -15,6 +16,7 @@ from tests.analysis.synthetic import make_experiment
 class Drawn(NamedTuple):
     arms: list[Arm]
     analysis: Analysis
+    data: list[Figure]
     figures: list[ReportFigure]
 
 
@@ -24,4 +26,5 @@ def drawn(tmp_path_factory) -> Drawn:
     settings = AnalysisSettings(replicates=100)
     arms = make_experiment(folder, n=60)
     analysis = analyse(arms, settings)
-    return Drawn(arms, analysis, build_figures(folder, arms, analysis, settings))
+    figures = results_figures(arms, analysis, settings)
+    return Drawn(arms, analysis, figures, write_figures(folder, figures))

@@ -16,7 +16,7 @@ from analysis.arm import (
     load_arm,
 )
 from detect.detector_settings import parse_detectors
-from detect.evidence.needs import Shadows
+from detect.evidence.membership import Shadows
 from detect.scores.table import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis.synthetic import make_arm

@@ -1,16 +1,28 @@
 """A made-up ground truth: texts whose tokens a model finds likelier the more copies it saw."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 
 from detect.detector_settings import parse_detectors, with_grids
 from detect.evidence import Evidence, ShadowModel
-from detect.ground_truth.ground_truth import GroundTruth, Provenance, ScoredModel, group_name
+from detect.ground_truth.ground_truth import (
+    Description,
+    GroundTruth,
+    ModelTables,
+    Provenance,
+    ScoredModel,
+)
 from detect.guarded_call import read_only
+from detect.scores.table import write_scores
 from detect.scoring import score_rows
-from detect.token_statistics import TokenStatistics, unscored
-from inject.examples.example import Example, example_id
+from detect.token_frequency import save_frequency
+from detect.token_statistics import TokenStatistics, unscored, write_statistics
+from inject.examples.example import Example, example_id, write_examples
 from inject.stream.exposures import SCHEMA as EXPOSURES
+from inject.stream.exposures import write_exposures
 from tests.detect.evidence_samples import small_frequency, statistics_of
 
 STORED = ("loss", "zlib", "min_k:k=0.2", "min_k_plus_plus", "reference", "dc_pdd")
@@ -98,7 +110,7 @@ def make_model(
         reference=make_statistics(rows, {}, key=key + 200),
         frequency=small_frequency(),
         members=[row.side == "member" for row in rows],
-        groups=[group_name(row) for row in rows],
+        groups=[f"{row.dataset}\n{row.group}" for row in rows],
         shadows=[
             ShadowModel(
                 statistics=make_statistics(rows, {}, key=key + 300 + number),
@@ -117,7 +129,16 @@ def make_model(
         scores = scores.set_column(at, name, scores[name].dictionary_encode())
     exposures = pa.Table.from_pylist(
         [
-            {"example_id": name, "copy": copy, "status": "whole", "variant": "whole", "step": copy}
+            {
+                "example_id": name,
+                "copy": copy,
+                "status": "whole",
+                "variant": "whole",
+                "step": copy,
+                "text_start": 0,
+                "text_stop": 1,
+                "text_length": 1,
+            }
             for name, count in seen.items()
             for copy in range(count)
         ],
@@ -129,8 +150,6 @@ def make_model(
         model=model,
         rows=rows,
         evidence=read_only(evidence),
-        withheld=np.zeros(len(rows), dtype=np.bool_),
-        characters=np.array([len(row.text) for row in rows], dtype=np.int64),
         scores=scores,
         defaults={one.name: one.text for one in reversed(asked)},
         copies=seen if trained_on_members else None,
@@ -154,4 +173,62 @@ def make_truth(count: int = 120, *, arms: tuple[int, ...] = (4,), **examples) ->
         provenance=Provenance(
             version="0.0.0", run="r", finished="2026-01-01T00:00:00Z", code="c", artifacts=("a/b",)
         ),
+    )
+
+
+def store_truth(truth: GroundTruth, root: Path) -> Description:
+    """Write a ground truth as the artifacts of a run; return what describes it."""
+
+    def folder(name: str) -> Path:
+        (root / name).mkdir(parents=True)
+        return root / name
+
+    def pool(name: str, rows: tuple[Example, ...]) -> str:
+        if not (root / name).is_dir():
+            write_examples(folder(name), rows)
+        return name
+
+    models = []
+    for at, model in enumerate(truth.models):
+        rows, evidence = model.rows, model.evidence
+        ids = [row.example_id for row in rows]
+        tables = {f"view-{name}": found for name, found in evidence.statistics.items()}
+        tables["reference"] = evidence.reference
+        inputs = {}
+        for number, shadow in enumerate(evidence.shadows or ()):
+            tables[f"{number:04d}-shadow"] = shadow.statistics
+            sides = [
+                replace(row, side="member" if inside else "nonmember")
+                for row, inside in zip(rows, shadow.inside, strict=True)
+            ]
+            inputs[f"{number:04d}-membership"] = pool(f"examples/shadow-{number}", sides)
+        for name, statistics in tables.items():
+            inputs[name] = f"statistics/{name}-{at}"
+            write_statistics(folder(inputs[name]), ids, statistics)
+        inputs["frequency"] = f"frequency/{at}"
+        save_frequency(root / inputs["frequency"], small_frequency())
+        write_scores(folder(f"scores/{at}"), model.scores, record={"notes": ["/home/somebody"]})
+        if model.exposures is not None:
+            write_exposures(folder(f"model/{at}"), model.exposures)
+            (root / f"model/{at}/model.safetensors").write_bytes(b"weights")
+        models.append(
+            ModelTables(
+                axes=model.axes,
+                seed=model.seed,
+                model=model.model,
+                fixed_levels=model.fixed_levels,
+                defaults=model.defaults,
+                detectors=STORED,
+                scores=f"scores/{at}",
+                examples=pool("examples/pool", rows),
+                trained=None if model.exposures is None else f"model/{at}",
+                inputs=inputs,
+            )
+        )
+    return Description(
+        name=truth.name,
+        analysis=truth.analysis,
+        experiment=truth.experiment,
+        provenance=truth.provenance,
+        models=models,
     )

@@ -3,11 +3,12 @@ import sys
 import pytest
 
 from detect.access import Access
-from detect.detector_settings import parse_detectors
-from detect.detector_table import describe_named, describe_setting, detector_table
-from detect.evidence.needs import NEEDS, Need, NeedCost, Reference, Sides, View, cost_text
+from detect.detector_table import detector_table
+from detect.evidence.membership import Sides
+from detect.evidence.needs import Need, NeedCost, cost_text, every_kind
+from detect.evidence.reference import Reference
+from detect.evidence.views import View
 from detect.registry import BUILT_IN, detector_names
-from inject.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +75,8 @@ def test_a_cost_in_words_stands_as_it_is():
 
 
 def test_every_kind_of_need_that_asks_a_model_declares_its_cost():
-    for kind in NEEDS:
+    for kind in every_kind():
         assert not kind.asks_model or kind.cost is not Need.cost, kind.__name__
-
-
-def test_a_setting_is_described_with_its_own_parameters():
-    (setting,) = parse_detectors("surp:entropy=4:k=10")
-    assert describe_setting(setting).setting == "entropy=4.0:k=10"
 
 
 def test_a_grid_is_told_in_words(rows):
@@ -89,11 +85,6 @@ def test_a_grid_is_told_in_words(rows):
     )
     assert rows["reference"].grid_text == "2 settings: variant difference, ratio"
     assert rows["loss"].grid_text == ""
-
-
-def test_an_unknown_name_is_refused_with_what_was_perhaps_meant():
-    with pytest.raises(InputError, match="Did you mean 'loss'"):
-        describe_named("lss")
 
 
 def test_the_notes_are_the_text_above_the_code(rows):

@@ -3,8 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from detect.detector_settings import needs_of, parse_detectors, with_grids
-from detect.evidence.needs import Frequency, Reference, Shadows, Sides, View
+from detect.detector_settings import parse_detectors, with_grids
+from detect.evidence.frequency import Frequency
+from detect.evidence.membership import Shadows, Sides
+from detect.evidence.reference import Reference
 from detect.scores.table import (
     SCHEMA,
     default_settings,
@@ -76,9 +78,3 @@ def test_what_cannot_run_is_left_out_of_all_and_refused_by_name():
 def test_evidence_that_lacks_a_need_is_refused():
     with pytest.raises(InputError, match="reference needs reference model"):
         score_rows(["a"], evidence_of(random_statistics(5)), parse_detectors("reference"))
-
-
-def test_needs_are_collected_once():
-    found = needs_of(parse_detectors("loss,lowercase,reference,min_k"))
-    assert found == (View("text"), View("lowercase"), Reference())
-    assert needs_of(parse_detectors("blind")) == (Sides(),)

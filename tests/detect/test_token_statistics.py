@@ -50,14 +50,6 @@ def test_what_is_read_is_what_was_written(sizes, tmp_path_factory):
     assert record == {"view": "text", "policy": {"bos": "auto"}}
 
 
-def test_many_rows_span_several_batches(tmp_path):
-    rows = [random_statistics(1 + index % 3, seed=index % 7) for index in range(5000)]
-    write_statistics(tmp_path, [str(index) for index in range(5000)], rows)
-    found = read_statistics(tmp_path)
-    assert len(found) == 5000
-    np.testing.assert_array_equal(found["4999"].ids, rows[4999].ids)
-
-
 def test_inverse_temperatures_are_read_back_and_unscored_rows_have_none(tmp_path):
     rows = [
         replace(

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.figures.data import write_rows
-from detect.score_file.output import write_score_file
+from analysis.figures.report_figure import write_rows
 from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
 from detect.token_statistics import read_statistics
@@ -20,6 +19,7 @@ from inject.examples.example import read_examples
 from inject.stream.exposures import read_exposures
 from inject.tables import csv_text, read_parquet
 from inject.variants.rendition import read_renditions
+from spikein.scoring.detect_file import write_score_file
 from train.loop.log import read_log
 
 READERS = {

@@ -60,6 +60,11 @@ class ModelNode:
     the trained model."""
 
     @property
+    def served(self) -> bool:
+        """Whether it is on a server (`detect.targets.server.ServedModel`)."""
+        return False
+
+    @property
     def label(self) -> str:
         """A short name for folders."""
         if self.step is None:
@@ -120,12 +125,19 @@ class ModelNode:
         return GivenModel(path=str(folder or values["pretrained"] or ""), **values)
 
 
-def pretrained_node(path_or_id: str) -> ModelNode:
-    """Return a pretrained model by its path or hub id, without a revision or code of its own.
+def pretrained_node(
+    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
+) -> ModelNode:
+    """Return a pretrained model by its path or hub id.
 
     Raises:
         InputError: there is no such model.
     """
     from train.models.pretrained import model_identity
 
-    return ModelNode(pretrained=path_or_id, identity=model_identity(path_or_id))
+    return ModelNode(
+        pretrained=path_or_id,
+        revision=revision,
+        trust_remote_code=trust_remote_code,
+        identity=model_identity(path_or_id, revision=revision, trust_remote_code=trust_remote_code),
+    )

@@ -1,25 +1,397 @@
-"""All figures of an unlearning study, in the order of the page."""
+"""Figures of an unlearning study, as it stands between original and retrained.
 
-from collections.abc import Sequence
-from pathlib import Path
+The retrained model is the target: it never saw the forget set, so no detector should tell more from
+the unlearned model than from it, and its loss on other texts is what training without the forget
+set costs. An unlearned model should stand at the retrained one by every measure at once; one that
+stands there by one alone has met a measure, and has not forgotten.
+"""
 
-from analysis.figures.style import ReportFigure
-from analysis.figures.unlearning.copies import draw_copies
-from analysis.figures.unlearning.measured import Row, measured_models
-from analysis.figures.unlearning.measures import draw_measures
-from analysis.figures.unlearning.target import draw_target
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import NamedTuple
+
+from analysis.figures.captions import further_text, interval_text, range_text, seeds_text
+from analysis.figures.panel import FAINT, INK, PALETTE, Axis, Figure, Panel, Rule, Series
+from analysis.figures.unlearning.measured import (
+    BASE,
+    NO_METHOD,
+    ORIGINAL,
+    RETRAINED,
+    STEPS,
+    UNLEARNED,
+    VERSUS_ORIGINAL,
+    VERSUS_RETRAINED,
+    MeasuredModels,
+    Row,
+    has_interval,
+    has_value,
+    measured_models,
+)
+
+_UTILITY = (
+    ("retain_log_probability_difference", "retained texts"),
+    ("general_log_probability_difference", "general text"),
+)
+_RELEARNED = "relearned_log_probability"
+_MEASURES = (
+    ("auc", "AUC of {detector}"),
+    ("exact_memorisation", "Exact memorisation"),
+    ("extraction_strength", "Extraction strength"),
+    ("forget_log_probability", "Log-probability, forgotten"),
+    ("retain_log_probability", "Log-probability, retained"),
+    ("general_log_probability", "Log-probability, general"),
+    (_RELEARNED, "Log-probability, relearnt"),
+    ("relearn_steps", "Steps to relearn"),
+)
+_DIFFERENCE = "auc_difference"
+_WRITTEN = ("value", "low", "high", "forget", "holdout")
+"""The columns of a row of the table that stand in the CSV files."""
+_MAX_ARMS, _MAX_ROWS, _MAX_PANELS = 3, 24, 16
+_LINEAR = 0.05
+"""Nats up to which the scale of losses is linear."""
+_TICKS = (0.05, 0.1, 0.3, 1, 3, 10, 30, 100)
+_WIDE = 0.8
+"""An AUC difference beyond this is no less of a failure: the axis ends there."""
+_MARKS = {RETRAINED: (PALETTE[2], "*", 15.0), ORIGINAL: (INK, "s", 7.0)}
+"""Two models frame the others."""
 
 
-def unlearning_figures(out: Path, rows: Sequence[Row]) -> list[ReportFigure]:
-    """Write figures/*.svg, *.png and *.csv under `out`; figures without data are left out.
+class _Point(NamedTuple):
+    """One model by two measures."""
 
-    Args:
-        out: a folder.
-        rows: of `unlearning.parquet`, keys in the order of its columns.
+    name: str
+    model: str
+    x: Row
+    y: Row
 
-    Cost: about 2 s.
-    """
+
+class _Measure(NamedTuple):
+    """All models by one measure."""
+
+    name: str
+    title: str
+    lines: dict[str, float]
+    """Where original and retrained stand."""
+    rows: dict[str, Row]
+    """Of the unlearned models, by name."""
+
+
+def unlearning_figures(rows: Sequence[Row]) -> list[Figure | None]:
+    """Return the figures of rows of `unlearning.parquet`, whose keys are in its order."""
     measured = measured_models(rows)
-    draw = (draw_target, draw_measures, draw_copies)
-    drawn = (one(out / "figures", measured) for one in draw)
-    return [figure for figure in drawn if figure is not None]
+    return [target_figure(measured), measures_figure(measured), doses_figure(measured)]
+
+
+def target_figure(measured: MeasuredModels) -> Figure | None:
+    """Return forgetting against utility; None where either was not measured.
+
+    One arm has a panel for retained texts and one for general text; of several, the first three
+    have a panel each, for retained texts.
+    """
+    detector = measured.headline_detector
+    arms = measured.arms()
+    panels = {}
+    for label, arm in list(arms.items())[:_MAX_ARMS]:
+        for measure, texts in _UTILITY[: 1 if len(arms) > 1 else None]:
+            points = list(_target_points(arm, detector, measure)) if detector else []
+            if any(point.model == UNLEARNED for point in points):
+                title = f"Loss on {texts}" + (f" ({label})" if label else "")
+                panels[title] = (texts, points)
+    if not panels:
+        return None
+    every = [point for _, points in panels.values() for point in points]
+    behind = [point.x for point in every if point.model == UNLEARNED]
+    ends = [float(p.x[end]) for p in every for end in ("low", "value", "high")]
+    low, high = min(filter(isfinite, ends)), max(filter(isfinite, ends))
+    room = 0.05 * (high - low)
+    across = Axis(limits=(max(low - room, -_WIDE), min(high + room, _WIDE)))
+    return Figure(
+        name="unlearning",
+        title="Forgetting against utility",
+        caption="A point a model, with 95 % intervals. Star: the retrained model, which never saw "
+        "the forget set, is the target; square: the original, from which every method starts. To "
+        f"the left of the dashed line {detector} finds less than in the retrained model: the "
+        f"forgotten texts stand out by being too unlikely. "
+        + _behind_text(behind, "forgotten texts and"),
+        alternative="Scatter plot, a point a model. "
+        + " ".join(_target_text(title, points) for title, (_, points) in panels.items()),
+        panels=[
+            _target_panel(title, texts, points, across) for title, (texts, points) in panels.items()
+        ],
+        rows=[
+            {"panel": title, "model": point.model, "method": point.name, "detector": detector,
+             **_columns("auc_difference", point.x), "texts": texts,
+             **_columns("log_probability_difference", point.y)}
+            for title, (texts, points) in panels.items()
+            for point in points
+        ],
+        height=3.0,
+        columns=1,
+        shared="x",
+        x=f"AUC of {detector}, less that of the retrained model "
+        "(0: as if never seen; above: still remembered)",
+    )  # fmt: skip
+
+
+def _columns(name: str, row: Row) -> dict[str, object]:
+    return {name: row["value"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
+
+
+def _behind_text(rows: Sequence[Row], forgotten: str) -> str:
+    return (
+        f"{range_text(int(row['forget']) for row in rows)} {forgotten} "
+        f"{range_text(int(row['holdout']) for row in rows)} texts that no model saw, "
+        f"{seeds_text(int(row['seeds']) for row in rows)}"
+    )
+
+
+def _target_points(arm: MeasuredModels, detector: str, utility: str) -> Iterator[_Point]:
+    """Yield the models that have both numbers.
+
+    What a model is compared with has no row of its own: the original is where utility is counted
+    from, and the original's difference to the retrained model is the retrained one's, turned round.
+    """
+    zero = {"value": 0.0, "low": 0.0, "high": 0.0}
+    for model, method in arm.models:
+        x = arm.get(model, method, _DIFFERENCE, detector=detector)
+        y = arm.get(model, method, utility, of=VERSUS_ORIGINAL)
+        if model == ORIGINAL:
+            y = x and {**x, **zero}
+        elif model == RETRAINED:
+            y = arm.get(ORIGINAL, NO_METHOD, utility, of=VERSUS_RETRAINED)
+            y = y and {**y, "value": -y["value"], "low": -y["high"], "high": -y["low"]}
+            x = y and {**y, **zero}
+        if model != BASE and x is not None and y is not None and has_value(x) and has_value(y):
+            yield _Point(model if method == NO_METHOD else method, model, x, y)
+
+
+def _target_panel(title: str, texts: str, points: Sequence[_Point], across: Axis) -> Panel:
+    series: list[Series] = []
+    rules = [Rule(0, "x")]
+    for point in points:
+        colour, mark, size = _MARKS.get(point.model, (PALETTE[0], "o", 6.0))
+        forgot, kept = point.x, point.y
+        x, y = [forgot["value"]], [-kept["value"]]
+        series += [
+            Series(x=x, y=y, low=[forgot["low"]], high=[forgot["high"]], interval="x", width=1.2,
+                   label=point.name, colour=colour, mark=mark, size=size),
+            Series(x=x, y=y, low=[-kept["high"]], high=[-kept["low"]], interval="y", width=1.2,
+                   colour=colour),
+        ]  # fmt: skip
+        if point.model == RETRAINED:
+            rules.append(Rule(y[0], "y"))
+    # A good method loses a tenth of a nat, a ruined model thirty: by logarithms, the least on top.
+    lost = [-point.y["value"] for point in points]
+    low, high = min(*lost, -_LINEAR), max(*lost, 4 * _LINEAR)
+    ticks = [sign * tick for sign in (-1, 1) for tick in _TICKS if low <= sign * tick <= 1.3 * high]
+    down = Axis(
+        label=f"Loss on {texts} above\nthe original's, nats a token",
+        scale="symlog",
+        linear=_LINEAR,
+        limits=(high * 1.4, low * 1.4),
+        ticks={0: "0", **{tick: f"{tick:+g}".replace("-", "−") for tick in ticks}},
+    )
+    return Panel(title=title, series=series, x=across, y=down, rules=rules, labels="above")
+
+
+def _target_text(title: str, points: Sequence[_Point]) -> str:
+    listed = "; ".join(
+        f"{point.name} AUC difference {_interval(point.x)}, loss above the original's "
+        f"{-point.y['value']:+.2f}"
+        for point in points
+    )
+    return f"{title}: {listed}."
+
+
+def _interval(row: Row) -> str:
+    return interval_text(row["value"], row["low"], row["high"])
+
+
+def measures_figure(measured: MeasuredModels) -> Figure | None:
+    """Return a panel a measure, with a row a method; None where fewer than two were measured."""
+    measures = list(_measures(measured))
+    if len(measures) < 2:
+        return None
+    names = list(dict.fromkeys(name for one in measures for name in one.rows))
+    shown = names[:_MAX_ROWS]
+    # Retained and general texts are others, and their numbers stand in the table.
+    behind = [row for one in measures for row in one.rows.values()
+              if not one.name.startswith(("retain", "general"))]  # fmt: skip
+    behind = behind or list(measures[0].rows.values())
+    steps = measured.relearning_steps
+    relearnt = (
+        f"Relearnt: after {steps[-1]} steps on one part of the forget set, the other part. "
+        if steps
+        else ""
+    )
+    return Figure(
+        name="unlearning-measures",
+        title="Each method by several measures",
+        caption="With 95 % intervals, but for the steps to relearn. Green line: the retrained "
+        "model, which never saw the forget set; black line: the original. A triangle at an "
+        "edge: the model lies beyond it, further off than the two are from each other. "
+        f"{relearnt}{range_text(int(row['forget']) for row in behind)} forgotten texts a panel, "
+        f"{seeds_text(int(row['seeds']) for row in behind)}"
+        f"{further_text(len(names) - len(shown), 'models are in the table')}",
+        alternative="Dot plots, a panel a measure, a row a method. "
+        + " ".join(_measure_text(one) for one in measures),
+        panels=[_measure_panel(one, shown) for one in measures],
+        rows=[
+            {"panel": one.title, "method": name, **{key: row[key] for key in _WRITTEN}}
+            for one in measures
+            for name, row in one.rows.items()
+        ],
+        height=0.75 + 0.21 * len(shown),
+        columns=min(3, len(measures)),
+        shared="y",
+        key=[
+            Series(x=(), y=(), label=ORIGINAL, line="solid"),
+            Series(x=(), y=(), label=RETRAINED, line="solid", colour=PALETTE[2]),
+            Series(x=(), y=(), label=UNLEARNED, line="solid", colour=PALETTE[0], mark="o"),
+        ],
+    )
+
+
+def _measures(measured: MeasuredModels) -> Iterator[_Measure]:
+    detector = measured.headline_detector
+    arms = measured.arms()
+    last = "".join(f"{STEPS}{step}" for step in measured.relearning_steps[-1:])
+    for measure, title in _MEASURES:
+        by = detector if measure == "auc" else None
+        of = last if measure == _RELEARNED else ""
+        rows = {
+            f"{method}, {label}" if label else method: row
+            for label, arm in arms.items()
+            for method in arm.methods
+            if (row := arm.get(UNLEARNED, method, measure, detector=by, of=of)) is not None
+            and has_value(row)
+        }
+        lines = {
+            model: float(row["value"])
+            for model in (ORIGINAL, RETRAINED)
+            if len(arms) == 1
+            and (row := measured.get(model, NO_METHOD, measure, detector=by, of=of)) is not None
+            and has_value(row)
+        }
+        if rows:
+            yield _Measure(measure, title.format(detector=detector), lines, rows)
+
+
+def _measure_panel(one: _Measure, names: Sequence[str]) -> Panel:
+    rows = [row for name, row in one.rows.items() if name in names]
+    colours = {ORIGINAL: INK, RETRAINED: PALETTE[2]}
+    return Panel(
+        title=one.title,
+        series=[
+            Series(x=[row["value"] for row in rows],
+                   y=[names.index(name) for name in one.rows if name in names],
+                   low=[row["low"] for row in rows], high=[row["high"] for row in rows],
+                   interval="x", mark="o", size=4.5, width=1.5, colour=PALETTE[0]),
+        ],
+        x=Axis(limits=_limits(one)),
+        y=Axis(names=names),
+        rules=[Rule(at, "x", "solid", colours[model]) for model, at in one.lines.items()],
+    )  # fmt: skip
+
+
+def _limits(one: _Measure) -> tuple[float, float]:
+    """Return the ends of an axis: all points, but none far beyond original and retrained.
+
+    An axis reaches beyond the two by their distance: ruined models lie far beyond, and would press
+    all others into one place.
+    """
+    every = [float(row[key]) for row in one.rows.values() for key in ("value", "low", "high")]
+    every = [number for number in every if isfinite(number)] + list(one.lines.values())
+    low, high = min(every), max(every)
+    if len(one.lines) == 2:
+        first, last = sorted(one.lines.values())
+        room = max(last - first, 0.5 if "log_prob" in one.name else 0.05)
+        low, high = max(low, first - room), min(high, last + room)
+    room = 0.04 * (high - low) or 0.05
+    return low - room, high + room
+
+
+def _measure_text(one: _Measure) -> str:
+    lines = [f"{model} {value:.2f}" for model, value in one.lines.items()]
+    points = [f"{name} {_interval(row)}" for name, row in one.rows.items()]
+    return f"{one.title}: {'; '.join([*lines, *points])}."
+
+
+def doses_figure(measured: MeasuredModels) -> Figure | None:
+    """Return the AUC difference by copies, a panel a method; None for fewer than two doses."""
+    detector = measured.headline_detector
+    doses = measured.copies(_DIFFERENCE)
+    if detector is None or len(doses) < 2:
+        return None
+    every = {
+        f"{method}, {label}" if label else method: {
+            ORIGINAL: _dose_rows(arm, ORIGINAL, NO_METHOD, detector, doses),
+            UNLEARNED: unlearned,
+        }
+        for label, arm in measured.arms().items()
+        for method in arm.methods
+        if (unlearned := _dose_rows(arm, UNLEARNED, method, detector, doses))
+    }
+    if not every:
+        return None
+    shown = dict(list(every.items())[:_MAX_PANELS])
+    points = [row for models in shown.values() for row in models[UNLEARNED].values()]
+    looks = {ORIGINAL: (FAINT, "s"), UNLEARNED: (PALETTE[0], "o")}
+    return Figure(
+        name="unlearning-copies",
+        title="What each method leaves behind, by copies",
+        caption=f"AUC of {detector} less that of the retrained model, which never saw the "
+        "forget set (0, dashed), for forgotten texts by the number of their copies, with 95 % "
+        "intervals. Orange: after the method; grey squares: the original model. "
+        + _behind_text(points, "forgotten texts a point,")
+        + further_text(len(every) - len(shown), "panels are in the table"),
+        alternative="Points joined by lines, a panel a method. "
+        + " ".join(_doses_text(title, models[UNLEARNED]) for title, models in shown.items()),
+        panels=[
+            Panel(
+                title=title,
+                series=[_doses_series(models[model], doses, *looks[model]) for model in looks],
+                x=Axis(names=doses),
+                rules=[Rule(0, "y")],
+            )
+            for title, models in shown.items()
+        ],
+        rows=[
+            {"panel": title, "model": model, "detector": detector, "copies": dose,
+             **{key: row[key] for key in _WRITTEN}}
+            for title, models in every.items()
+            for model, rows in models.items()
+            for dose, row in rows.items()
+        ],
+        height=1.75,
+        columns=min(4, len(shown)),
+        x="Copies of the forgotten texts",
+        y=f"AUC of {detector} less the retrained's",
+        key=[_doses_series({}, doses, *look, label=model) for model, look in looks.items()],
+    )  # fmt: skip
+
+
+def _dose_rows(
+    arm: MeasuredModels, model: str, method: str, detector: str, doses: Sequence[str]
+) -> dict[str, Row]:
+    rows = {
+        dose: arm.get(model, method, _DIFFERENCE, detector=detector, copies=dose) for dose in doses
+    }
+    return {dose: row for dose, row in rows.items() if row is not None and has_interval(row)}
+
+
+def _doses_series(
+    rows: dict[str, Row], doses: Sequence[str], colour: str, mark: str, *, label: str = ""
+) -> Series:
+    value, low, high = ([row[key] for row in rows.values()] for key in ("value", "low", "high"))
+    return Series(x=[doses.index(dose) for dose in rows], y=value, low=low, high=high,
+                  interval="y", colour=colour, mark=mark, line="solid", size=4.5, width=1.2,
+                  label=label)  # fmt: skip
+
+
+def _doses_text(title: str, rows: dict[str, Row]) -> str:
+    listed = "; ".join(
+        f"{dose} {'copy' if dose == '1' else 'copies'} {_interval(row)}"
+        for dose, row in rows.items()
+    )
+    return f"{title}: {listed}."

@@ -1,25 +1,88 @@
 """The tables of an unlearning study: a row a model, the original and the retrained one first."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.figures.unlearning.measured import (
     BASE,
     CONDITION,
+    NO_METHOD,
+    ORIGINAL,
     RETAINED_TEXTS,
+    RETRAINED,
     STEPS,
     VERSUS_RETRAINED,
     MeasuredModels,
     Row,
+    has_interval,
+    has_value,
 )
-from analysis.page.tables.listing import Listing, listing
-from analysis.page.unlearning.texts import (
-    counts_text,
-    model_text,
-    number_with_interval,
-    p_value,
-    steps_text,
-)
+from analysis.page.table import Table, listing, p_text
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def number_with_interval(row: Row | None, *, digits: int = 2, signed: bool = False) -> str:
+    """Return `0.61 [0.52, 0.69]`; the number alone where it has no interval; empty without one.
+
+    Args:
+        row: with `value`, `low` and `high`.
+        digits: decimals.
+        signed: write the sign of positive numbers, too.
+    """
+    if row is None or not has_value(row):
+        return ""
+    form = f"{{:{'+' if signed else ''}.{digits}f}}"
+    value = form.format(row["value"])
+    if has_interval(row):
+        value = f"{value} [{form.format(row['low'])}, {form.format(row['high'])}]"
+    return value.replace("-", MINUS)
+
+
+def p_value(row: Row | None) -> str:
+    """Return a p-value, never as zero; empty without one."""
+    return "" if row is None or not has_value(row) else p_text(row["value"])
+
+
+def steps_text(row: Row | None) -> str:
+    """Return a number of steps, which has no interval, or that it was not reached."""
+    if row is None:
+        return ""
+    if not has_value(row):
+        return "not reached" if row["note"].startswith("not back") else ""
+    return f"{row['value']:g}"
+
+
+def model_text(model: str, method: str) -> str:
+    """Return what a row of a table is called."""
+    if method != NO_METHOD:
+        return method
+    return {ORIGINAL: "original model", RETRAINED: "retrained model"}.get(model, f"{model} model")
+
+
+def counts_text(rows: Iterable[Row]) -> str:
+    """Say how many texts, groups and seeds stand behind rows; empty for none.
+
+    Texts are summed over the seeds; groups are different ones, over all of them.
+    """
+    found = [row for row in rows if row["seeds"]]
+    if not found:
+        return ""
+
+    def span(name: str) -> str:
+        ends = sorted({int(row[name]) for row in found if row[name]})
+        return f"{ends[0]:,}" if len(ends) == 1 else f"{ends[0]:,} to {ends[-1]:,}"
+
+    parts = []
+    if any(row["forget"] for row in found):
+        parts.append(f"{span('forget')} texts")
+    if any(row["holdout"] for row in found):
+        parts.append(f"{span('holdout')} that no model saw")
+    if any(row["groups"] for row in found):
+        parts.append(f"{span('groups')} different groups")
+    seeds = span("seeds")
+    parts.append(f"{seeds} training {'seed' if seeds == '1' else 'seeds'}")
+    return f"{', '.join(parts)}{'' if seeds == '1' else '; texts are summed over seeds'}."
 
 
 class _Column(NamedTuple):
@@ -70,7 +133,7 @@ _UTILITY = (
 _HEAD = "Model"
 
 
-def measure_tables(arm: MeasuredModels, name: str) -> list[Listing]:
+def measure_tables(arm: MeasuredModels, name: str) -> list[Table]:
     """Return the main tables of one arm: forgetting, what is remembered, utility.
 
     Args:
@@ -150,7 +213,7 @@ def _relearning(arm: MeasuredModels) -> list[_Column]:
     ]
 
 
-def further_tables(arm: MeasuredModels, name: str) -> list[Listing]:
+def further_tables(arm: MeasuredModels, name: str) -> list[Table]:
     """Return the tables that take numbers apart: by copies, condition, detector and dataset."""
     detector = arm.headline_detector
     if detector is None:
@@ -197,7 +260,7 @@ def _titled(title: str, name: str) -> str:
 
 def _table(
     arm: MeasuredModels, title: str, columns: Sequence[_Column], caption: str
-) -> Listing | None:
+) -> Table | None:
     rows, behind = [], []
     for model, method in _shown(arm):
         cells = []
@@ -225,7 +288,7 @@ def _across(
     caption: str,
     *,
     signed: bool = True,
-) -> Listing | None:
+) -> Table | None:
     """Return a table of one number taken apart, where it has at least two parts."""
     if len(columns) < 2:
         return None

@@ -1,7 +1,7 @@
 """What the page shows of unlearned models: verdicts first, then what they rest on."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.copy_bins import ALL
@@ -12,10 +12,15 @@ from analysis.figures.unlearning.measured import (
     arm_text,
     measured_models,
 )
-from analysis.page.tables.listing import Listing, listing
+from analysis.page.parts import Fold, Items, Part, Picture, fold, present
+from analysis.page.table import Table, listing
 from analysis.page.unlearning.methods import UnlearningMethod
-from analysis.page.unlearning.tables import further_tables, measure_tables
-from analysis.page.unlearning.texts import model_text, number_with_interval
+from analysis.page.unlearning.tables import (
+    further_tables,
+    measure_tables,
+    model_text,
+    number_with_interval,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,58 +28,44 @@ class UnlearningInputs:
     """The tables of an unlearning study, and the methods behind them."""
 
     measures: Sequence[Row]
-    """Rows of `unlearning.parquet`."""
+    """Rows of the question `unlearning`."""
     verdicts: Sequence[Row]
-    """Rows of `verdict.parquet`."""
+    """Rows of the question `verdict`."""
     methods: Sequence[UnlearningMethod] = ()
     audits: Sequence[Row] = ()
-    """Rows of `unlearning_audits.parquet`; empty where no model was audited."""
+    """Rows of the question `unlearning_audits`; empty where no model was audited."""
     audit_pages: Sequence[str] = ()
     """The audits' pages, relative to the run's page; empty where they do not lie beside it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnlearningView:
-    """The section, ready to be shown."""
-
-    summary: tuple[str, ...]
-    """Which methods got which verdict, a sentence an arm."""
-    verdicts: tuple[str, ...]
-    """A sentence a method, with the numbers that it rests on."""
-    tables: tuple[Listing, ...]
-    folded: tuple[Listing, ...]
-    """Tables that take the numbers apart."""
-    notes: tuple[str, ...]
-    """What the measures warn of, each once with the models that it concerns."""
-
-
-def unlearning_view(inputs: UnlearningInputs) -> UnlearningView:
-    """Return what the page shows."""
+def unlearning_parts(inputs: UnlearningInputs, pictures: Mapping[str, Picture]) -> list[Part]:
+    """Return what is said of unlearned models: verdicts first, then what they rest on."""
     found = measured_models(inputs.measures)
     arms = found.arms()
     verdicts = measured_models(inputs.verdicts, first="method")
     whole = [row for row in inputs.verdicts if row["kind"] == _WHOLE]
-    return UnlearningView(
-        summary=verdict_summaries(inputs.verdicts),
-        verdicts=tuple(_sentence(row, verdicts.axes) for row in whole),
-        tables=tuple(table for name, arm in arms.items() for table in measure_tables(arm, name)),
-        folded=(
-            *(table for name, arm in arms.items() for table in further_tables(arm, name)),
-            *(
-                table
-                for name, arm in verdicts.arms().items()
-                if (table := verdict_table(arm.rows, name)) is not None
-            ),
-        ),
-        notes=tuple(_notes(found)),
+    sentences = Items([_sentence(row, verdicts.axes) for row in whole])
+    named = Fold(f"Each verdict with its numbers: {len(whole)}", [sentences])
+    further = [table for name, arm in arms.items() for table in further_tables(arm, name)]
+    rests = [verdict_table(arm.rows, name) for name, arm in verdicts.arms().items()]
+    notes = unlearning_notes(found)
+    return present(
+        list(verdict_summaries(inputs.verdicts)),
+        named if len(whole) > _OPEN_VERDICTS else sentences,
+        pictures.get("unlearning"),
+        [table for name, arm in arms.items() for table in measure_tables(arm, name)],
+        pictures.get("unlearning-measures"),
+        pictures.get("unlearning-copies"),
+        [fold(table) for table in (*further, *rests) if table is not None],
+        Fold(f"Warnings of the measures: {len(notes)}", [Items(notes)]) if notes else None,
     )
 
 
-def verdict_table(rows: Sequence[Row], name: str) -> Listing | None:
+def verdict_table(rows: Sequence[Row], name: str) -> Table | None:
     """Return the table of one arm.
 
     Args:
-        rows: of `verdict.parquet`.
+        rows: of the question `verdict`.
         name: of the arm; empty where there is but one.
     """
     return listing(
@@ -109,7 +100,7 @@ def verdict_summaries(rows: Sequence[Row]) -> tuple[str, ...]:
     """Say which methods got which verdict, a sentence an arm.
 
     Args:
-        rows: of `verdict.parquet`.
+        rows: of the question `verdict`.
     """
     return tuple(
         _summary(name, [row for row in arm.rows if row["kind"] == _WHOLE])
@@ -138,7 +129,7 @@ def _sentence(row: Row, axes: Sequence[str]) -> str:
     return f"{where}: {row['note']}" if where else str(row["note"])
 
 
-def _notes(measured: MeasuredModels) -> list[str]:
+def unlearning_notes(measured: MeasuredModels) -> list[str]:
     """Gather the warnings of what is shown first: each once, with the measures that it concerns.
 
     What every interval speaks of (`any seed`, `this model`) is no warning. Rows of a dose or of a
@@ -169,6 +160,8 @@ _WHOLE = "all"
 """The kind of the row that holds a method's verdict in words."""
 _FORGETTING = "forgetting"
 _MAX_NAMED = 6
+_OPEN_VERDICTS = 3
+"""A longer list of verdicts is folded."""
 _ORDER = (
     "closer to the retrained",
     "the measures disagree",

@@ -60,30 +60,6 @@ def report_values(report: Sequence[SourceReport]) -> list[dict[str, Any]]:
     ]
 
 
-def mixed_documents(
-    sources: Sequence["AnySource"],
-    *,
-    seed: int,
-    report: list[SourceReport] | None = None,
-    keep: Callable[[Document], bool] | None = None,
-) -> Iterator[Document]:
-    """Yield the documents of all sources in one order that depends on content and seed alone.
-
-    Args:
-        sources: at least one; their order decides ties and `Document.source`.
-        seed: the experiment's seed.
-        report: filled while the documents are drawn, by source.
-        keep: asked once for each document about to be drawn; those refused are left out.
-
-    Raises:
-        InputError: as the sources; a text that is not valid Unicode; a finite source of more
-            than 2 GiB.
-    """
-    report = report if report is not None else []
-    report[:] = [SourceReport(source=source.label(), weight=source.weight) for source in sources]
-    return _drawn(sources, report, seed, keep)
-
-
 class _Text(NamedTuple):
     encoded: bytes
     fingerprint: bytes
@@ -114,16 +90,29 @@ class _Coming:
         self.report.empty = self._skipped.empty
 
 
-def _drawn(
+def mixed_documents(
     sources: Sequence["AnySource"],
-    reports: Sequence[SourceReport],
+    *,
     seed: int,
-    keep: Callable[[Document], bool] | None,
+    report: list[SourceReport] | None = None,
+    keep: Callable[[Document], bool] | None = None,
 ) -> Iterator[Document]:
+    """Yield the documents of all sources in one order that depends on content and seed alone.
+
+    Args:
+        sources: at least one; their order decides ties and `Document.source`.
+        seed: the experiment's seed.
+        report: filled while the documents are drawn, by source.
+        keep: asked once for each document about to be drawn; those refused are left out.
+
+    Raises:
+        InputError: as the sources; a text that is not valid Unicode; a finite source of more
+            than 2 GiB.
+    """
+    report = report if report is not None else []
+    report[:] = [SourceReport(source=source.label(), weight=source.weight) for source in sources]
     shares = _whole_numbers([source.weight for source in sources])
-    coming = [
-        _Coming(source, report, seed) for source, report in zip(sources, reports, strict=True)
-    ]
+    coming = [_Coming(source, own, seed) for source, own in zip(sources, report, strict=True)]
     seen: set[bytes] = set()
     while True:
         ready: list[tuple[int, int, _Text]] = []

@@ -220,5 +220,4 @@ DATASET = Dataset(
     seeded=True,
     seeded_by="shuffle_options",
     maps_fields=True,
-    version=2,
 )

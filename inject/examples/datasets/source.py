@@ -82,8 +82,6 @@ class Dataset:
     """Names of options that do not bear on the content, such as a password."""
     maps_fields: bool = False
     """True: the user says where each field lies in a row."""
-    version: int = 1
-    """Raised whenever the same file would give other rows."""
 
     def follows_seed(self, options: Mapping[str, Any]) -> bool:
         """Return whether the rows' texts differ from seed to seed under checked options."""

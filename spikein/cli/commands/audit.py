@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
-from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
+from spikein.cli.output import print_table, say, warn
 from spikein.progress import task_progress
 
 if TYPE_CHECKING:
@@ -20,29 +20,20 @@ def audit(
     run: RunName,
     ngram: Annotated[
         int | None,
-        typer.Option(
-            "--ngram",
-            metavar="N",
-            help="Search the run's background again: N words in a row shared with an example.",
-            show_default=False,
+        option(
+            "--ngram N",
+            "Search the run's background again: N words in a row shared with an example.",
         ),
     ] = None,
     share: Annotated[
         float | None,
-        typer.Option(
-            "--share",
-            metavar="S",
-            help="With --ngram: this share of an example's n-grams in one document.",
-            show_default=False,
-        ),
+        option("--share S", "With --ngram: this share of an example's n-grams in one document."),
     ] = None,
     near_duplicate: Annotated[
         float | None,
-        typer.Option(
-            "--near-duplicate",
-            metavar="T",
-            help="Search again for stretches as similar as this (Jaccard of word 3-grams).",
-            show_default=False,
+        option(
+            "--near-duplicate T",
+            "Search again for stretches as similar as this (Jaccard of word 3-grams).",
         ),
     ] = None,
     store: RunStore = None,
@@ -69,22 +60,15 @@ def audit(
     with task_progress("audit") as on_tokens:
         found = audit_run(folder, rules=rules, store=store, progress=on_tokens)
     print_table(
-        [
-            Column("stream"),
-            Column("audit", whole=True),
-            Column("copies planned", right=True),
-            Column("in place", right=True),
-            Column("non-members found", right=True),
-            Column("in the background", right=True),
-        ],
+        ("stream", "audit", "copies planned", "in place", "non-members found", "in the background"),
         (
             (
                 label,
                 "passed" if one.passed else "FAILED",
-                f"{one.copies_expected:,}",
-                f"{one.copies_found:,}",
-                f"{len(one.nonmembers_found):,}",
-                f"{len(one.background_hits):,}",
+                one.copies_expected,
+                one.copies_found,
+                len(one.nonmembers_found),
+                len(one.background_hits),
             )
             for label, one in found.streams.items()
         ),
@@ -134,23 +118,9 @@ def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
         return
     say("")
     print_table(
-        [
-            Column("model"),
-            Column("copies planned", right=True),
-            Column("fed whole", right=True),
-            Column("altered", right=True),
-            Column("fed in part", right=True),
-            Column("never reached", right=True),
-        ],
+        ("model", "copies planned", "fed whole", "altered", "fed in part", "never reached"),
         (
-            (
-                label,
-                f"{one.planned:,}",
-                f"{one.whole:,}",
-                f"{one.altered:,}",
-                f"{one.partly:,}",
-                f"{one.never:,}",
-            )
+            (label, one.planned, one.whole, one.altered, one.partly, one.never)
             for label, one in fed.items()
         ),
     )
@@ -175,7 +145,7 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
     if facts.unchecked:
         say(f"{len(facts.unchecked):,} rows have too few words and were not searched for:")
         print_table(
-            [Column("dataset"), Column("row"), Column("example"), Column("words", right=True)],
+            ("dataset", "row", "example", "words"),
             (
                 (one.dataset, one.source_id, one.example_id, f"{one.words:g}")
                 for one in facts.unchecked
@@ -183,16 +153,16 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
         )
     if comparison.overlaps:
         print_table(
-            [
-                Column("document"),
-                Column("rule", whole=True),
-                Column("dataset"),
-                Column("example", whole=True),
-                Column("part"),
-                Column("words", right=True),
-                Column("similarity", right=True),
-                Column("shared text"),
-            ],
+            (
+                "document",
+                "rule",
+                "dataset",
+                "example",
+                "part",
+                "words",
+                "similarity",
+                "shared text",
+            ),
             (
                 (
                     one.place,
@@ -200,7 +170,7 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
                     one.dataset,
                     one.example_id,
                     one.part,
-                    f"{one.words:,}",
+                    one.words,
                     f"{one.similarity:.2f}",
                     "(protected)" if one.text is None else " ".join(one.text.split())[:120],
                 )

@@ -1,11 +1,9 @@
-"""`spikein bundle`: the ground truth of a run as one file that can be published."""
+"""`spikein bundle`: the ground truth of a run as a folder that can be published."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
 from spikein.cli.output import say, warn
 
 
@@ -13,23 +11,21 @@ def bundle(
     run: RunName,
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="FILE", help="The file to write.", show_default=False),
+        option("--out FOLDER", "The folder to write."),
     ],
     arm: Annotated[
         str | None,
-        typer.Option(
-            "--arm", metavar="LABEL", help="Pack one arm alone; all otherwise.", show_default=False
-        ),
+        option("--arm LABEL", "Pack one arm alone; all otherwise."),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
-    """Pack the ground truth of a run into one portable file.
+    """Pack the ground truth of a run into a folder for others.
 
     Inside: who is a member and how often each was seen, all that detectors were given (of the
     arms, the base model, twins and shadow models; held-out rows, shots and what models wrote,
     too), and the scores of all detectors; no model. Texts of protected datasets stay behind.
-    [cyan]spikein validate[/] takes the file as it takes a run.
+    [cyan]spikein validate[/] takes the folder as it takes a run.
 
     [bold]Examples[/]
 
@@ -45,6 +41,6 @@ def bundle(
         warn(
             f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."
         )
-    say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(out.stat().st_size)}.")
+    say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(facts.size)}.")
     say(f"Content: {facts.content}")
     say(f"Bundle: {out}", style="bold")

@@ -1,40 +1,22 @@
 """`spikein compare`: what differs between two runs, and by how much their numbers do."""
 
-from pathlib import Path
-from typing import Annotated
+import json
+from typing import TYPE_CHECKING
 
-import typer
+from spikein.cli.options import RUNS, AsJson, PageFile, RunName, RunsFolder
+from spikein.cli.output import say, show_table
 
-from spikein.cli import completion
-from spikein.cli.options import RUNS, RunsFolder
-from spikein.cli.output import say
+if TYPE_CHECKING:
+    from spikein.api.comparison import RunComparison
 
-_Run = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A run's name or folder.",
-        autocompletion=completion.runs,
-        show_default=False,
-    ),
-]
+_MAX_SETTINGS = 30
 
 
 def compare(
-    first: _Run,
-    second: _Run,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="Write a page, one self-contained HTML file.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, and nothing else.")
-    ] = False,
+    first: RunName,
+    second: RunName,
+    out: PageFile = None,
+    as_json: AsJson = False,
     runs: RunsFolder = RUNS,
 ) -> None:
     """Compare two finished runs: their settings, what they were made from, and their numbers.
@@ -55,15 +37,43 @@ def compare(
       spikein compare a b --json | jq '.metrics[] | select(.dataset == "all")'
     """
     from spikein.api.comparison import compare_runs, plain_comparison, write_comparison
-    from spikein.cli.comparison_table import print_comparison
 
     found = compare_runs(first, second, runs=runs)
     page = None if out is None else write_comparison(out, found)
     if as_json:
-        import json
-
         print(json.dumps(plain_comparison(found), indent=1, allow_nan=False))
         return
-    print_comparison(found)
+    _print_comparison(found)
     if page is not None:
         say(f"Page: {page}", style="bold")
+
+
+def _print_comparison(found: "RunComparison") -> None:
+    from spikein.runs.comparison.page import (
+        pooled_table,
+        settings_table,
+        summary,
+        versions_table,
+    )
+
+    names, origins = found.names, found.origins
+    for sentence in summary(names, origins, found.metrics):
+        say(sentence)
+    settings = settings_table(names, origins)
+    if settings is not None:
+        show_table(settings, rows=settings.rows[:_MAX_SETTINGS])
+        if len(settings.rows) > _MAX_SETTINGS:
+            more = len(settings.rows) - _MAX_SETTINGS
+            say(f"{more} more settings differ (--json lists all).")
+    versions = versions_table(names, origins)
+    show_table(versions, rows=[row for row in versions.rows if row[1] != row[2]])
+    same = [one.name for one in origins.changes if one.same_content]
+    if same:
+        say(f"Made from another recipe with the same content: {', '.join(same)}")
+    for note in origins.notes:
+        say(note)
+    pooled = pooled_table(names, found.metrics)
+    if pooled is not None:
+        show_table(pooled)
+    for arm in found.metrics.unmatched:
+        say(f"Not compared: {arm}")

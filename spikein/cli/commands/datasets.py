@@ -1,6 +1,6 @@
 """`spikein datasets`: the datasets that can be spiked in, and the sources of the background."""
 
-from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.output import print_table, say, warn
 
 
 def datasets() -> None:
@@ -18,13 +18,7 @@ def datasets() -> None:
 
     known, warnings = dataset_table()
     print_table(
-        [
-            Column("name", whole=True),
-            Column("usual hub id", whole=True),
-            Column("protected", whole=True),
-            Column("comes from", whole=True),
-            Column("what it is"),
-        ],
+        ("name", "usual hub id", "protected", "comes from", "what it is"),
         (
             (name, row.hub or "", "yes" if row.protected else "", origin, row.summary)
             for name, (row, origin, _, _) in known.items()
@@ -33,11 +27,7 @@ def datasets() -> None:
     say("The text of a protected dataset appears in no report, log or table.", style="dim")
     sources, source_warnings = source_table()
     print_table(
-        [
-            Column("source of background", whole=True),
-            Column("comes from", whole=True),
-            Column("what it is"),
-        ],
+        ("source of background", "comes from", "what it is"),
         ((row.kind, row.origin, row.summary) for row in sources),
     )
     for warning in (*warnings, *source_warnings):

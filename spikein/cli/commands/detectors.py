@@ -3,10 +3,9 @@
 import json
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from spikein.cli import completion
-from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.options import argument, option
+from spikein.cli.output import print_table, say, warn
 
 if TYPE_CHECKING:
     from detect.detector_table import DetectorFacts
@@ -15,16 +14,13 @@ if TYPE_CHECKING:
 def detectors(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[NAME]...",
-            help="Detectors to show in full: names, or [cyan]FILE.py:NAME[/] of your own.",
-            show_default=False,
+        argument(
+            "[NAME]...",
+            "Detectors to show in full: names, or [cyan]FILE.py:NAME[/] of your own.",
             autocompletion=completion.detectors,
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON list, and nothing else.")
-    ] = False,
+    as_json: Annotated[bool, option("--json", "Print a JSON list, and nothing else.")] = False,
 ) -> None:
     """List the detectors: what each must see of a model, what it needs and costs, and its paper.
 
@@ -61,16 +57,9 @@ def detectors(
 
 
 def _print_list(found: "list[DetectorFacts]") -> None:
+    several = len({one.origin for one in found}) > 1
     print_table(
-        [
-            Column("name", whole=True),
-            Column("access", whole=True),
-            Column("needs"),
-            Column("cost of a text"),
-            Column("depends on"),
-            Column("paper"),
-            *([Column("from")] if len({one.origin for one in found}) > 1 else []),
-        ],
+        ("name", "access", "needs", "cost of a text", "depends on", "paper", "from"),
         (
             (
                 one.name,
@@ -79,7 +68,7 @@ def _print_list(found: "list[DetectorFacts]") -> None:
                 one.cost,
                 one.depends_on,
                 one.source,
-                *([one.origin] if len({each.origin for each in found}) > 1 else []),
+                one.origin if several else None,
             )
             for one in found
         ),
@@ -106,12 +95,10 @@ def _print_in_full(one: "DetectorFacts") -> None:
         "default": one.setting,
         "tuned over": one.grid_text,
     }
-    print_table(
-        [Column("", whole=True), Column("")], ((key, text) for key, text in facts.items() if text)
-    )
+    print_table(("", ""), ((key, text) for key, text in facts.items() if text))
     if one.parameters:
         print_table(
-            [Column("parameter", whole=True), Column("default", whole=True), Column("meaning")],
+            ("parameter", "default", "meaning"),
             ((each.name, each.default, each.text) for each in one.parameters),
         )
     if one.notes:

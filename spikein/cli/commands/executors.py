@@ -1,6 +1,6 @@
 """`spikein executors`: the table of executors."""
 
-from spikein.cli.output import Column, print_table, warn
+from spikein.cli.output import print_table, warn
 
 
 def executors() -> None:
@@ -17,7 +17,7 @@ def executors() -> None:
 
     found = list_executors()
     print_table(
-        [Column("name", whole=True), Column("where steps run"), Column("from")],
+        ("name", "where steps run", "from"),
         ((row.name, row.description, row.origin) for row in found.rows),
     )
     for warning in found.warnings:

@@ -4,9 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
 from spikein.cli.output import say, warn
 from spikein.progress import task_progress
 
@@ -31,42 +29,37 @@ def export(
     run: RunName,
     format: Annotated[
         ExportFormat,
-        typer.Option(
+        option(
             "--format",
-            help="Megatron-LM's .bin and .idx, OLMo's .npy, a data set of the Hugging Face "
+            "Megatron-LM's .bin and .idx, OLMo's .npy, a data set of the Hugging Face "
             "library, or text as JSON Lines.",
-            show_default=False,
         ),
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="DIR", help="A new folder.", show_default=False),
+        option("--out DIR", "A new folder."),
     ],
     arm: Annotated[
         str | None,
-        typer.Option(
-            "--arm",
-            metavar="LABEL",
-            help="Which arm's stream; needed where they differ, and then all are listed.",
-            show_default=False,
+        option(
+            "--arm LABEL", "Which arm's stream; needed where they differ, and then all are listed."
         ),
     ] = None,
     rows: Annotated[
         ExportRows,
-        typer.Option(
+        option(
             "--rows",
-            help="Whether a row ([cyan]datasets[/]) or sequence ([cyan]megatron[/]) is a document "
+            "Whether a row ([cyan]datasets[/]) or sequence ([cyan]megatron[/]) is a document "
             "or a window as trained on here.",
+            show_default=True,
         ),
     ] = ExportRows.documents,
-    clean: Annotated[
-        bool, typer.Option("--clean", help="The clean twin: as long, without any copy.")
-    ] = False,
+    clean: Annotated[bool, option("--clean", "The clean twin: as long, without any copy.")] = False,
     show_protected: Annotated[
         bool,
-        typer.Option(
+        option(
             "--show-protected",
-            help="Export copies of protected datasets, too; do not share the files then.",
+            "Export copies of protected datasets, too; do not share the files then.",
         ),
     ] = False,
     store: RunStore = None,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, STORE, RunsFolder, StoreFolder
-from spikein.cli.output import Column, print_table, say, warn
+from spikein.cli.options import RUNS, STORE, RunsFolder, StoreFolder, option
+from spikein.cli.output import print_table, say, warn
 
 if TYPE_CHECKING:
     from spikein.runs.register import Roots
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 
 
 def gc(
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")
-    ] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Say what would go, and remove nothing.")] = False,
     damaged: Annotated[
         bool,
-        typer.Option(
+        option(
             "--damaged",
-            help="Read every file again, and remove only artifacts that are not what was built, "
+            "Read every file again, and remove only artifacts that are not what was built, "
             "or were made of such; the next run builds them again. Nothing is asked.",
         ),
     ] = False,
@@ -32,9 +30,9 @@ def gc(
     ] = False,
     forget_missing: Annotated[
         bool,
-        typer.Option(
+        option(
             "--forget-missing",
-            help="Run folders that are gone were deleted on purpose: what they rest on may go.",
+            "Run folders that are gone were deleted on purpose: what they rest on may go.",
         ),
     ] = False,
     store: StoreFolder = STORE,
@@ -171,7 +169,7 @@ def _print_garbage(found: "Collection", store: Path) -> None:
 
     if found.removed:
         print_table(
-            [Column("artifact"), Column("size", right=True), Column("why")],
+            ("artifact", "size", "why"),
             (
                 (one.path.relative_to(store).as_posix(), human_bytes(one.size), one.reason)
                 for one in found.removed

@@ -6,32 +6,26 @@ from typing import Annotated
 import typer
 
 from spikein.cli.completion import shipped_experiments
+from spikein.cli.options import argument, option
 from spikein.cli.output import say
 
 
 def init(
     name: Annotated[
         str,
-        typer.Argument(metavar="[NAME]", help="Name of the experiment; the file is NAME.yaml."),
+        argument("[NAME]", "Name of the experiment; the file is NAME.yaml.", show_default=True),
     ] = "my-experiment",
     source: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="NAME",
-            help="A shipped experiment to copy, such as [cyan]quickstart[/].",
+        option(
+            "--from NAME",
+            "A shipped experiment to copy, such as [cyan]quickstart[/].",
             autocompletion=shipped_experiments,
-            show_default=False,
         ),
     ] = None,
     detector: Annotated[
         Path | None,
-        typer.Option(
-            "--detector",
-            metavar="FILE.py",
-            help="Write a detector to start from in place of an experiment.",
-            show_default=False,
-        ),
+        option("--detector FILE.py", "Write a detector to start from in place of an experiment."),
     ] = None,
 ) -> None:
     """Write a commented experiment file to start from, into this folder; or a detector.

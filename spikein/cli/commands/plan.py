@@ -1,8 +1,7 @@
 """`spikein plan`: what a run would do and cost, without doing it."""
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,9 +12,9 @@ from spikein.cli.options import (
     Overrides,
     RunsFolder,
     StoreFolder,
+    option,
 )
 from spikein.cli.output import (
-    Column,
     exit_if_refused,
     print_notes,
     print_table,
@@ -34,39 +33,43 @@ def plan(
     overrides: Overrides = None,
     store: StoreFolder = STORE,
     gpu: Annotated[
-        str, typer.Option(help="The GPU that training is estimated for: a100, h100, h200.")
+        str,
+        option(
+            "--gpu TEXT",
+            "The GPU that training is estimated for: a100, h100, h200.",
+            show_default=True,
+        ),
     ] = "h100",
-    gpus: Annotated[int, typer.Option(help="How many of them share a training run.")] = 8,
+    gpus: Annotated[
+        int, option("--gpus INTEGER", "How many of them share a training run.", show_default=True)
+    ] = 8,
     mfu: Annotated[
-        float, typer.Option(help="Share of their peak that training reaches.", metavar="SHARE")
+        float,
+        option("--mfu SHARE", "Share of their peak that training reaches.", show_default=True),
     ] = 0.4,
     measure: Annotated[
         bool,
-        typer.Option(help="Time a few training steps here, to say how long each step will take."),
+        option(
+            "--measure/--no-measure",
+            "Time a few training steps here, to say how long each step will take.",
+            show_default=True,
+        ),
     ] = True,
     power: Annotated[
         bool,
-        typer.Option(
-            "--power", help="Say how many examples and seeds it takes to see a difference, instead."
-        ),
+        option("--power", "Say how many examples and seeds it takes to see a difference, instead."),
     ] = False,
     assume: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="With --power: what is assumed, such as [cyan]auc=0.65[/], [cyan]delta=0.05[/], "
+        option(
+            "--assume KEY=VALUE",
+            "With --power: what is assumed, such as [cyan]auc=0.65[/], [cyan]delta=0.05[/], "
             "[cyan]seed_deviation=0.02[/].",
-            show_default=False,
         ),
     ] = None,
     from_run: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="RUN",
-            help="With --power: a finished run whose own variances are assumed.",
-            show_default=False,
-        ),
+        option("--from RUN", "With --power: a finished run whose own variances are assumed."),
     ] = None,
     runs: RunsFolder = RUNS,
 ) -> None:
@@ -90,7 +93,14 @@ def plan(
       spikein plan quickstart --power --assume delta=0.05 --assume auc=0.65
     """
     if power:
-        _print_power(file, overrides, assume, from_run, runs)
+        from spikein.api.power import power as plan_power
+        from spikein.cli.power_table import print_power
+
+        print_power(
+            plan_power(
+                file, overrides=overrides or (), assume=assume or (), from_run=from_run, runs=runs
+            )
+        )
         return
     if assume or from_run is not None:
         raise typer.BadParameter("--assume and --from belong to --power.")
@@ -105,16 +115,7 @@ def plan(
         file, overrides=overrides or (), store=store, hardware=hardware, measure=measure
     )
     print_table(
-        [
-            Column("step", whole=True),
-            Column("what"),
-            Column("state"),
-            Column("tokens", right=True),
-            Column("FLOPs", right=True),
-            Column("memory", right=True),
-            Column("disk", right=True),
-            Column("time", right=True),
-        ],
+        ("step", "what", "state", "tokens", "FLOPs", "memory", "disk", "time"),
         (
             (
                 row.kind,
@@ -122,9 +123,9 @@ def plan(
                 row.state,
                 short_number(row.tokens),
                 short_number(row.flops),
-                human_bytes(row.memory_bytes) if row.memory_bytes is not None else "",
-                human_bytes(row.disk_bytes) if row.disk_bytes is not None else "",
-                duration(row.seconds) if row.seconds is not None else "",
+                _known(human_bytes, row.memory_bytes),
+                _known(human_bytes, row.disk_bytes),
+                _known(duration, row.seconds),
             )
             for row in result.rows
         ),
@@ -137,8 +138,8 @@ def plan(
     print_unresolved(result.unresolved)
     print_notes(result.notes)
     todo = [row for row in result.rows if not row.stored]
-    seconds = _sum(row.seconds for row in todo)
-    disk = _sum(row.disk_bytes for row in todo)
+    seconds = sum(row.seconds or 0.0 for row in todo)
+    disk = sum(row.disk_bytes or 0 for row in todo)
     parts = [
         f"{result.name}: {with_noun(result.arms, 'arm')}, {with_noun(len(result.rows), 'step')}, "
         f"{len(todo)} to do",
@@ -147,23 +148,6 @@ def plan(
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
     exit_if_refused(result.problems)
-
-
-def _print_power(
-    file: Path,
-    overrides: list[str] | None,
-    assume: list[str] | None,
-    from_run: str | None,
-    runs: Path,
-) -> None:
-    """Print what the experiment can see."""
-    from spikein.api.power import power as plan_power
-    from spikein.cli.power_table import print_power
-
-    result = plan_power(
-        file, overrides=overrides or (), assume=assume or (), from_run=from_run, runs=runs
-    )
-    print_power(result)
 
 
 def _time(result: "PlanResult", seconds: float) -> str:
@@ -192,33 +176,30 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     from spikein.store.filesystem import human_bytes
 
     say("")
-    held_out = any(one.held_out for one in estimates)
     print_table(
-        [
-            Column("injection", whole=True),
-            Column("placement"),
-            Column("members", right=True),
-            *((Column("held out", right=True),) if held_out else ()),
-            Column("copies", right=True),
-            Column("members with 0, 1, 2, 3, 4, 5+"),
-            Column("tokens", right=True),
-            Column("share", right=True),
-            Column("disk", right=True),
-            Column("time", right=True),
-        ],
+        (
+            "injection",
+            "placement",
+            "members",
+            "held out",
+            "copies",
+            "members with 0, 1, 2, 3, 4, 5+",
+            "tokens",
+            "share",
+            "disk",
+            "time",
+        ),
         (
             (
                 one.label or one.copies_rule,
                 one.placement,
-                f"{one.members:,}",
-                *((f"{one.held_out:,}",) if held_out else ()),
+                one.members,
+                one.held_out or None,
                 f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
                 ", ".join(f"{members:,.0f}" for members in one.counts),
-                ""
-                if one.tokens is None
-                else f"{'' if one.measured else '~'}{short_number(one.tokens)}",
-                "" if one.share is None else _percent(one.share),
-                "" if one.disk_bytes is None else human_bytes(one.disk_bytes),
+                ("" if one.measured or one.tokens is None else "~") + short_number(one.tokens),
+                _known(_percent, one.share),
+                _known(human_bytes, one.disk_bytes),
                 duration(one.seconds),
             )
             for one in estimates
@@ -229,9 +210,10 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
         say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
 
 
+def _known(written: Callable[[Any], str], value: float | None) -> str:
+    """Return a number in words; nothing where it is not known."""
+    return "" if value is None else written(value)
+
+
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else f"{share:.1e}"
-
-
-def _sum(values: Iterable[float | None]) -> float:
-    return sum(value for value in values if value is not None)

@@ -5,30 +5,23 @@ from typing import Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
 from spikein.cli.output import say
 
 
 def report(
     run: RunName,
-    open_page: Annotated[
-        bool, typer.Option("--open", help="Open the page in the browser as well.")
-    ] = False,
+    open_page: Annotated[bool, option("--open", "Open the page in the browser as well.")] = False,
     show_protected: Annotated[
         bool,
-        typer.Option(
+        option(
             "--show-protected",
-            help="Show the texts of protected datasets in the page; do not share it then.",
+            "Show the texts of protected datasets in the page; do not share it then.",
         ),
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="Write the page to this file, and publish no run.",
-            show_default=False,
-        ),
+        option("--out FILE", "Write the page to this file, and publish no run."),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,

@@ -2,9 +2,15 @@
 
 from typing import Annotated
 
-import typer
-
-from spikein.cli.options import RUNS, STORE, ExperimentFile, Overrides, RunsFolder, StoreFolder
+from spikein.cli.options import (
+    RUNS,
+    STORE,
+    ExperimentFile,
+    Overrides,
+    RunsFolder,
+    StoreFolder,
+    option,
+)
 from spikein.cli.output import say
 
 
@@ -15,13 +21,11 @@ def run(
     runs: RunsFolder = RUNS,
     executor: Annotated[
         str | None,
-        typer.Option(
-            "--executor",
-            metavar="NAME",
-            help="Where steps run: a name that [cyan]spikein executors[/] lists, or "
+        option(
+            "--executor NAME",
+            "Where steps run: a name that [cyan]spikein executors[/] lists, or "
             "[cyan]FILE.py:NAME[/]; by default what the file says under [cyan]executor[/], else "
             "in this process.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spikein.cli import completion
-from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore
-from spikein.cli.output import Column, print_table, say, tell, warn
+from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore, argument, option
+from spikein.cli.output import print_table, say, tell, warn
 
 if TYPE_CHECKING:
     from spikein.executors.live_status import RunStatus
@@ -17,20 +17,19 @@ if TYPE_CHECKING:
 def status(
     run: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[RUN|FILE]",
-            help="A run's name or folder, or an experiment file; all runs when left out.",
+        argument(
+            "[RUN|FILE]",
+            "A run's name or folder, or an experiment file; all runs when left out.",
             autocompletion=completion.runs,
-            show_default=False,
         ),
     ] = None,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
     watch: Annotated[
         bool,
-        typer.Option(
+        option(
             "--watch",
-            help="Show the steps of a run that goes on until it ends; of the latest when RUN is "
+            "Show the steps of a run that goes on until it ends; of the latest when RUN is "
             "left out.",
         ),
     ] = False,
@@ -119,19 +118,9 @@ def _all(runs: Path) -> None:
         say(f"No runs in {runs}/. Start with: spikein run quickstart")
         return
     print_table(
-        [
-            Column("run", whole=True),
-            Column("finished (UTC)", whole=True),
-            Column("artifacts", right=True),
-            Column("state"),
-        ],
+        ("run", "finished (UTC)", "artifacts", "state"),
         (
-            (
-                row.name,
-                row.finished,
-                f"{row.whole}/{row.linked}",
-                row.problem or "whole",
-            )
+            (row.name, row.finished, f"{row.whole}/{row.linked}", row.problem or "whole")
             for row in rows
         ),
     )
@@ -143,12 +132,12 @@ def _file(file: Path, store: Path) -> None:
     result = plan(file, store=store)
     kinds = list(dict.fromkeys(row.kind for row in result.rows))
     print_table(
-        [Column("step", whole=True), Column("done", right=True), Column("of", right=True)],
+        ("step", "done", "of"),
         (
             (
                 kind,
-                str(sum(row.stored for row in result.rows if row.kind == kind)),
-                str(sum(row.kind == kind for row in result.rows)),
+                sum(row.stored for row in result.rows if row.kind == kind),
+                sum(row.kind == kind for row in result.rows),
             )
             for kind in kinds
         ),
@@ -164,12 +153,7 @@ def _one(name: str, runs: Path, store: Path | None) -> None:
 
     folder = find_run(runs, name)
     print_table(
-        [
-            Column("artifact", whole=True),
-            Column("size", right=True),
-            Column("built (UTC)", whole=True),
-            Column("state"),
-        ],
+        ("artifact", "size", "built (UTC)", "state"),
         (
             (row.name, human_bytes(row.size), row.created, row.problem or "whole")
             for row in artifact_rows(folder, store, read=True)

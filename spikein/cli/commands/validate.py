@@ -1,63 +1,51 @@
 """`spikein validate`: a new detector judged by ground truth, beside all stored ones."""
 
-from pathlib import Path
-from typing import Annotated
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunsFolder, RunStore
-from spikein.cli.output import say, warn
-from spikein.cli.validation_table import print_validation
+from spikein.cli.options import RUNS, AsJson, PageFile, RunsFolder, RunStore, argument, option
+from spikein.cli.output import say, show_table, warn
+
+if TYPE_CHECKING:
+    from analysis.metrics_table import Cell
+    from analysis.validate.validation import Judged, Validation
+
+_STYLES = {"wrong": "bold red", "look": "yellow", "note": "", "passed": "green"}
 
 
 def validate(
     detectors: Annotated[
         list[str],
-        typer.Argument(
-            metavar="FILE.py:NAME...",
-            help="One or more detectors, each with [cyan]:KEY=VALUE[/] for its parameters.",
-            show_default=False,
+        argument(
+            "FILE.py:NAME...",
+            "One or more detectors, each with [cyan]:KEY=VALUE[/] for its parameters.",
         ),
     ],
     truth: Annotated[
         str,
-        typer.Argument(
-            metavar="RUN|BUNDLE",
-            help="A run's name or folder, or a file of [cyan]spikein bundle[/].",
-            show_default=False,
-        ),
+        argument("RUN|BUNDLE", "A run's name or folder, or a folder of [cyan]spikein bundle[/]."),
     ],
     arm: Annotated[
         str | None,
-        typer.Option(
-            "--arm",
-            metavar="LABEL",
-            help="The arm to rank them in; else the one in which stored detectors do best on the "
+        option(
+            "--arm LABEL",
+            "The arm to rank them in; else the one in which stored detectors do best on the "
             "tune split.",
-            show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="FILE",
-            help="Write a page, one self-contained HTML file.",
-            show_default=False,
-        ),
-    ] = None,
+    out: PageFile = None,
     time_limit: Annotated[
         float,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
+        option(
+            "--time-limit SECONDS",
+            "How long a detector may take for 1,000 rows; told from its first rows.",
+            show_default=True,
             min=0.1,
-            help="How long a detector may take for 1,000 rows; told from its first rows.",
         ),
     ] = 60.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     store: RunStore = None,
     runs: RunsFolder = RUNS,
 ) -> None:
@@ -80,7 +68,6 @@ def validate(
 
       spikein validate my_detector.py:score other.py:DETECTOR quickstart.bundle --out page.html
     """
-    from analysis.validate.plain import plain_validation
     from spikein.api.ground_truth import validate as judge
 
     found = judge(detectors, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
@@ -92,12 +79,62 @@ def validate(
     if as_json:
         import json
 
+        from analysis.validate.page import plain_validation
+
         print(json.dumps(plain_validation(found), indent=1, allow_nan=False))
     else:
-        print_validation(found)
+        _print_validation(found)
         if page is not None:
             say(f"Page: {page}", style="bold")
     for one in found.refused:
         warn(f"Not judged ({one.kind}): {one.problem}")
     if found.refused:
         raise typer.Exit(2)
+
+
+def _print_validation(found: "Validation") -> None:
+    """Print the ranking, and the findings of each detector."""
+    from analysis.validate.page import ranking_table
+
+    arms = f" (1 of {len(found.arms)} arms)" if len(found.arms) > 1 else ""
+    say(f"{found.name}, arm {found.arm}{arms}: all detectors on the test split")
+    show_table(ranking_table(found))
+    for one in found.judged:
+        _print_judged(found, one)
+
+
+def _print_judged(found: "Validation", one: "Judged") -> None:
+    line = found.ranking.line(one.name)
+    ranked = [other for other in found.ranking.lines if other.rank is not None]
+    place = "without a rank" if line.rank is None else f"{line.rank} of {len(ranked)} by AUC"
+    say("")
+    say(
+        f"{one.name}: {place}; {one.candidate.takes}; {one.seconds:.2g} s for 1,000 rows.",
+        style="bold",
+    )
+    for finding in one.findings:
+        say(
+            f"  {finding.severity:<6}  {finding.check}: {finding.text}",
+            style=_STYLES[finding.severity],
+        )
+    for note in one.notes:
+        say(f"  note    {note}")
+    for title, part in (("dataset", "dataset"), ("copies", "copies")):
+        names = [name for name in found.ranking.table.values(part) if name != "all"]
+        cells = [
+            (name, found.ranking.table.get(one.name, selection=line.selection, **{part: name}))
+            for name in names
+        ]
+        if len(cells) > 1:
+            shown = ", ".join(f"{name} {_auc(cell)}" for name, cell in cells if cell)
+            say(f"  AUC by {title}: {shown}")
+    if len(one.arms) > 1:
+        shown = "; ".join(f"{arm} {_auc(cell)}" for arm, cell in one.arms)
+        say(f"  AUC by arm: {shown}")
+
+
+def _auc(cell: "Cell | None") -> str:
+    """Return `0.81 [0.74, 0.87]`."""
+    if cell is None or not isfinite(cell.value):
+        return "none"
+    return f"{cell.value:.3f} [{cell.low:.3f}, {cell.high:.3f}]"

@@ -3,7 +3,7 @@ from dataclasses import replace
 from analysis.arm import Cohort
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import Cell, CohortMetrics, Key
-from analysis.page.background import background_audit
+from analysis.page.setup import background_parts
 from analysis.summary import summary_sentences
 from analysis.tables import TREND
 from inject.overlap.filter import OverlapFacts
@@ -136,9 +136,10 @@ def test_rows_that_were_not_looked_for_are_named_and_are_no_pass():
     assert "80 of the rows have too few words" in some.sentence
     assert "quiz row 0, quiz row 1" in some.sentence
     assert ("quiz row 79 (e79)", "3.5 words") in some.facts
-    shown = background_audit([], facts_of(unchecked=300))
-    assert len(shown.unchecked) + shown.unchecked_more == 300
-    assert "listed below" in shown.sentence
+    sentence, fold = background_parts([], facts_of(unchecked=300))
+    table, more = fold.parts
+    assert len(table.rows) + int(more.split()[0]) == 300
+    assert "listed below" in sentence
 
 
 def test_a_clean_twin_must_stay_at_chance_where_there_is_one():

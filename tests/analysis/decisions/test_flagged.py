@@ -15,7 +15,7 @@ from analysis.decisions.flagged import (
 )
 from analysis.findings import table_schema
 from analysis.settings import AnalysisSettings
-from analysis.validate.arms import cohort_models
+from analysis.validate.ranking import cohort_models
 from tests.detect.ground_truths import make_truth
 
 LEVEL = 0.1

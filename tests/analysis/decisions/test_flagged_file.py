@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.decisions.flagged_file import decide_rows
-from detect.score_file.calibration import Calibration
+from analysis.decisions.flagged_file import Calibration, decide_rows
 
 LEVEL = 0.1
 

@@ -9,10 +9,12 @@ import pytest
 from analysis.factors.findings import analyse_factors, factors_table
 from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
-from analysis.figures.figures_step import build_figures
-from analysis.page.factors import factors_view
-from analysis.page.render import render
-from analysis.page.report import Report
+from analysis.figures.figures_step import results_figures
+from analysis.figures.report_figure import write_figures
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs
+from analysis.page.parts import Items
+from analysis.page.sections.factors import factors_parts
 from analysis.results import analyse, read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
@@ -127,6 +129,28 @@ def test_variances_of_the_study_are_kept_for_the_next(study):
     assert all(0.5 < value < 3 for value in effects)
 
 
+def sentences(section) -> tuple[str, ...]:
+    """Return what stands first in a section on factors."""
+    first = section[0]
+    assert isinstance(first, Items)
+    return tuple(first.sentences)
+
+
+def test_figures_draw_the_points_of_the_lines_and_the_differences(study):
+    arms, settings, analysis, found = study
+    figures = results_figures(arms, replace(analysis, factors=found), settings)
+    curves, forest = (one for one in figures if one.name in ("dose-response", "contrasts"))
+    panel = next(one for one in curves.panels if one.title == "lr 0.004")
+    curve = next(at for at, one in enumerate(panel.series) if one.label == "loss")
+    points = _rows(
+        study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
+    )
+    assert list(panel.series[curve - 1].y) == [row["value"] for row in points]
+    (drawn,) = forest.rows
+    (row,) = _rows(study, kind="contrast", dataset="all", detector=forest.title.split("(")[1][:-1])
+    assert (drawn["difference"], drawn["low"]) == (row["value"], row["low"])
+
+
 def line_rows(factor: str, arm: str, low: float, high: float, reason: str = "") -> list[dict]:
     """Rows of `factors.parquet` for one line: its slope, its shape, where it reaches AUC 0.75."""
     where = {"kind": "response", "factor": factor, "dataset": "all", "detector": "loss"}
@@ -147,9 +171,8 @@ def test_sentences_of_lines_say_no_more_than_their_intervals():
         *line_rows("length", "0.016", -0.1, 0.5, reason="few members"),
         *line_rows(SINCE, "0.001", -0.1, 0.5),
     ]
-    view = factors_view(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
-    assert view is not None
-    assert view.sentences == (
+    section = factors_parts(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
+    assert sentences(section) == (
         "Under loss, with copies the AUC rises in 1 of 2 lines (each interval for itself); its "
         "probit changes for each doubling of 1 + copies: the steepest +0.30 [+0.20, +0.40], AUC "
         "0.75 at 3 [2, 5] (lr 0.004).",
@@ -183,9 +206,8 @@ def test_a_sweep_of_three_has_a_sentence_for_every_factor():
     contrast = {"kind": "contrast", "factor": "corpus.name", "dataset": "all", "detector": "loss",
                 "level": "news", "versus": "wiki", "value": 0.07, "low": 0.02,
                 "high": 0.12}  # fmt: skip
-    view = factors_view(factors_table(axes, [*rows, contrast]), axes, ["loss"])
-    assert view is not None
-    copies, rate, corpus, differences = view.sentences
+    section = factors_parts(factors_table(axes, [*rows, contrast]), axes, ["loss"])
+    copies, rate, corpus, differences = sentences(section)
     assert "with copies the AUC rises in 6 of 6 lines" in copies
     assert "the steepest +0.44 [+0.34, +0.54]" in copies
     assert "over arms +0.21 [+0.11, +0.31]" in copies
@@ -216,10 +238,9 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     assert read.factors is not None
     # As text, since NaN is not equal to itself.
     assert str(read.factors.to_pylist()) == str(found.to_pylist())
-    figures = build_figures(tmp_path, arms, whole, settings)
-    page = render(
-        Report(name="study", arms=arms, analysis=read, experiment_yaml="", figures=figures)
-    )
+    figures = write_figures(tmp_path, results_figures(arms, whole, settings))
+    inputs = {"name": "study", "arms": arms, "experiment_yaml": "", "figures": figures}
+    page = build_page(PageInputs(analysis=read, **inputs)).html
     assert 'id="factors"' in page
     assert 'href="#factors"' in page
     for title in ("Response to copies", "All factors at once", "Which detector is best where"):
@@ -230,5 +251,6 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
 
 def test_a_page_without_factors_has_no_section(study):
     arms, _, analysis, _ = study
-    page = render(Report(name="study", arms=arms, analysis=analysis, experiment_yaml=""))
+    inputs = PageInputs(name="study", arms=arms, analysis=analysis, experiment_yaml="")
+    page = build_page(inputs).html
     assert 'id="factors"' not in page

@@ -1,72 +1,128 @@
+"""Every figure: whole files, words with numbers, a CSV of what is drawn, no letters on others."""
+
 import csv
 import itertools
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
-from analysis.figures.figures_step import build_figures
-from analysis.figures.style import spread_labels
+import numpy as np
+
+from analysis.figures.figures_step import results_figures
+from analysis.figures.panel import Figure
+from analysis.figures.render import draw, house_style
+from analysis.figures.report_figure import write_figures
+from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
+from tests.analysis.unlearned import measured_rows
 
 FAST = AnalysisSettings(replicates=100)
 
 
+def drawn_numbers(figure: Figure) -> set[tuple[float, ...]]:
+    """Return what is drawn: a number with its interval; of cells and lines without one, alone."""
+    numbers: list[tuple[float, ...]] = []
+    for panel in figure.panels:
+        if panel.cells:
+            numbers += [(value,) for value in np.ravel(panel.cells.values).tolist()]
+        for series in panel.series:
+            if len(series.low) and series.interval != "area":
+                along = series.x if series.interval == "x" else series.y
+                numbers += zip(along, series.low, series.high, strict=True)
+            elif series.line and len(series.x) > 2 and figure.name != "scores":
+                numbers += [(y,) for y in series.y]
+    return {one for one in numbers if np.isfinite(one).all()}
+
+
+def written_numbers(figure: Figure) -> set[tuple[float, ...]]:
+    """Return the numbers of a CSV file, and those that stand before the ends of an interval."""
+    numbers: set[tuple[float, ...]] = set()
+    for row in figure.rows:
+        values = [one for one in row.values() if isinstance(one, int | float)]
+        numbers |= {(one,) for one in values} | set(
+            zip(values, values[1:], values[2:], strict=False)
+        )
+    return numbers
+
+
 def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
-    names = [figure.name for figure in drawn.figures]
     sweeps = ["sweep-train-lr", "sweep-train-lr-arms", "sweep-train-lr-datasets"]
-    assert names == ["detectors", "heat-map", *sweeps, "copies", "roc", "scores", "training"]
+    assert [figure.name for figure in drawn.figures] == [
+        "detectors", "heat-map", *sweeps, "copies", "roc", "scores", "training",
+    ]  # fmt: skip
     for figure in drawn.figures:
-        assert figure.svg.parent.name == "figures"
-        assert ET.parse(figure.svg).getroot().tag.endswith("svg")
-        assert figure.png.read_bytes().startswith(b"\x89PNG")
-        assert figure.files == (figure.svg, figure.png, figure.csv)
-        with figure.csv.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        assert len(rows) > 3
-        assert any(re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", one) for one in rows[0].values())
+        svg, png, numbers = figure.files
+        assert {path.parent.name for path in figure.files} == {"figures"}
+        assert ET.parse(svg).getroot().tag.endswith("svg")
+        assert png.read_bytes().startswith(b"\x89PNG")
+        assert numbers.suffix == ".csv"
         assert "seed" in figure.caption
+        assert "members" in figure.caption or figure.name == "training"
         assert re.search(r"\d", figure.alternative), "words for those who do not see the numbers"
-    for figure in drawn.figures[:-1]:
-        assert "members" in figure.caption
+
+
+def test_what_is_drawn_stands_in_the_csv(drawn):
+    figures = [*drawn.data, *filter(None, unlearning_figures(measured_rows()))]
+    assert len(figures) == 12
+    for figure in figures:
+        shown, held = drawn_numbers(figure), written_numbers(figure)
+        assert shown or figure.name == "scores"
+        # What a model lost is drawn downwards.
+        assert {one for one in shown if (-one[0], *(-end for end in one[:0:-1])) not in held} <= (
+            held
+        ), figure.name
+    for data, figure in zip(drawn.data, drawn.figures, strict=True):
+        with figure.files[2].open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == len(data.rows) > 3
+        for key, value in data.rows[-1].items():
+            assert rows[-1][key] == ("" if value != value else str(value))
 
 
 def test_the_same_data_give_the_same_bytes(drawn, tmp_path):
-    again = build_figures(tmp_path, drawn.arms, drawn.analysis, FAST)
-    for left, right in zip(drawn.figures, again, strict=True):
-        assert left.svg.read_bytes() == right.svg.read_bytes()
-        assert left.png.read_bytes() == right.png.read_bytes()
-        assert left.csv.read_bytes() == right.csv.read_bytes()
+    again = write_figures(tmp_path, drawn.data[::4])
+    for left, right in zip(drawn.figures[::4], again, strict=True):
+        for one, other in zip(left.files, right.files, strict=True):
+            assert one.read_bytes() == other.read_bytes()
         assert b"dc:date" not in left.svg.read_bytes()
 
 
-def test_names_that_look_like_markup_or_mathematics_do_no_harm(tmp_path):
-    arm = make_arm(
-        tmp_path, axes={"train.lr": "$\\frac{1}{$ --><script>"}, seed=0, effect=1.0, n=40
-    )
-    figures = build_figures(tmp_path, [arm], analyse([arm], FAST), FAST)
-    assert {figure.name for figure in figures} == {
-        "detectors",
-        "copies",
-        "roc",
-        "scores",
-        "training",
-    }
-    assert all(b"<script" not in figure.svg.read_bytes() for figure in figures)
+def test_no_letters_stand_on_others(drawn, monkeypatch):
+    from matplotlib.text import Text
+
+    boxes = []
+
+    def measure(text, renderer):
+        if text.get_text() and text.get_visible():
+            boxes.append((text.get_text(), text.get_window_extent(renderer)))
+
+    # Names that are slanted have boxes that overlap, and are no others'.
+    for figure in [*drawn.data, *filter(None, unlearning_figures(measured_rows())[1:])]:
+        with house_style():
+            canvas = draw(figure)
+            boxes.clear()
+            with monkeypatch.context() as patched:
+                patched.setattr(Text, "draw", measure)
+                canvas.draw_without_rendering()
+        assert len(boxes) > 5
+        for (text, box), (other, beside) in itertools.combinations(boxes, 2):
+            width = min(box.x1, beside.x1) - max(box.x0, beside.x0)
+            height = min(box.y1, beside.y1) - max(box.y0, beside.y0)
+            assert min(width, height) < 2, (figure.name, text, other)
+
+
+def test_names_that_look_like_markup_or_mathematics_do_no_harm(drawn, tmp_path):
+    evil = "$\\frac{1}{$ --><script>"
+    figures = [
+        replace(figure, panels=[replace(panel, title=evil) for panel in figure.panels], x=evil,
+                key=[replace(one, label=evil) for one in figure.key])
+        for figure in drawn.data[:3]
+    ]  # fmt: skip
+    assert all(b"<script" not in one.svg.read_bytes() for one in write_figures(tmp_path, figures))
 
 
 def test_a_single_dose_and_no_log_leave_out_what_cannot_be_drawn(tmp_path):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=0.0, model="base", n=40)
-    assert build_figures(tmp_path, [arm], analyse([arm], FAST), FAST) == []
-
-
-def test_labels_are_moved_apart_in_their_order():
-    placed = spread_labels([0.5, 0.51, 0.9, 0.505], 0.05)
-    order = sorted(range(4), key=lambda at: placed[at])
-    assert order == [0, 3, 1, 2]
-    assert all(placed[b] - placed[a] > 0.0499 for a, b in itertools.pairwise(order))
-    below = spread_labels([0.99, 0.98, 0.97, 0.2], 0.05, top=1.0)
-    assert max(below) <= 1.0
-    assert below[0] - below[1] > 0.0499
-    assert below[1] - below[2] > 0.0499
-    assert below[3] == 0.2
+    assert results_figures([arm], analyse([arm], FAST), FAST) == []

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from analysis.page.render import write_report
-from analysis.page.report import Report
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.examples.example import example_id, write_examples
@@ -33,8 +33,10 @@ def study(tmp_path_factory):
         write_examples(arm.examples, pool)
         arms.append(arm)
     analysis = analyse(arms, AnalysisSettings(replicates=100))
-    report = Report(name=EVIL, arms=arms, analysis=analysis, experiment_yaml=f"name: {EVIL}")
-    return write_report(folder, report)
+    yaml = f"name: {EVIL}"
+    page = build_page(PageInputs(name=EVIL, arms=arms, analysis=analysis, experiment_yaml=yaml))
+    (folder / "report.html").write_text(page.html)
+    return folder / "report.html"
 
 
 def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study, tmp_path):
@@ -103,14 +105,12 @@ def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
     assert any("Content Security Policy" in line for line in seen.console)
 
 
-@pytest.mark.parametrize("width", [390, 820, 1030, 1280])
-def test_no_table_is_cut_at_its_right_edge(study, tmp_path, width):
-    found = overflow(study, width, tmp_path, figures_scroll=True)
-    assert found["scroll"] <= found["client"]
-    assert found["cut"] == []
-    if width < 640:
-        assert found["wide"] == []
-    assert found["broken"] == []
+def test_no_table_is_cut_at_its_right_edge(study, tmp_path):
+    for width in (390, 1030):
+        found = overflow(study, width, tmp_path, figures_scroll=True)
+        assert found["scroll"] <= found["client"]
+        assert found["cut"] == found["broken"] == []
+        assert width > 640 or found["wide"] == []
 
 
 def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study, tmp_path):

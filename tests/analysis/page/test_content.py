@@ -1,14 +1,15 @@
 """The parts of a page that are made of plain values: settings, notes on the pool, provenance."""
 
-from analysis.page.notes import PoolReport, pool_notes
-from analysis.page.provenance import NamedArtifact, StepRecord, provenance
-from analysis.page.settings_summary import ArmSettings, description, setup
+from analysis.page.cost import provenance
+from analysis.page.inputs import ArmSettings, NamedArtifact, PageInputs, PoolReport
+from analysis.page.setup import description, pool_notes, setup
 from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.example import Loss
 from inject.examples.twin_membership import Twins
 from inject.plan.settings import Copies, Placement
 from inject.variants.settings import Variants
+from tests.analysis.page.test_page import step
 from train.settings import BaseSettings, ModelSettings, TrainSettings
 
 QUIET = {
@@ -43,7 +44,7 @@ def test_a_swept_setting_appears_with_all_its_values_and_another_once():
     assert "1,200 texts (quiz, exam) were drawn at random" in text
     assert "training streams of 40,000 and 80,000 tokens" in text
     assert "4 models were trained on them, starting from the pretrained model some/model" in text
-    facts = dict(setup(arms, swept=["corpus.tokens", "train.lr"], seeds=[3, 4]))
+    facts = dict(setup(arms, swept=["corpus.tokens", "train.lr"], seeds=[3, 4]).rows)
     assert facts["Stream"] == "40,000 tokens, copies included; 80,000 tokens, copies included"
     assert facts["Learning rate"].count(";") == 1
     assert facts["Copies"] == Copies(poisson=2).label()
@@ -52,27 +53,21 @@ def test_a_swept_setting_appears_with_all_its_values_and_another_once():
     assert not {"Base model", "Twins of each arm", "Copies carry"} & facts.keys()
 
 
-def test_the_base_model_and_twins_of_some_arms_are_shown():
-    base = BaseSettings(tokens=4_000, lr=0.002)
-    facts = dict(setup([arm(40_000, 0.001, base=base)], swept=[], seeds=[0]))
+def test_the_base_model_and_twins_of_some_arms_and_the_arithmetic_are_shown():
+    base = BaseSettings(tokens=4_000, lr=0.002, precision="float32")
+    facts = dict(setup([arm(40_000, 0.001, base=base)], swept=[], seeds=[0]).rows)
     assert facts["Base model"].startswith("4,000 clean tokens, lr 0.002")
     twins = Twins(clean=True)
-    facts = dict(setup([arm(40_000, 0.001), arm(40_000, 0.01, twins=twins)], swept=[], seeds=[0]))
+    facts = dict(
+        setup([arm(40_000, 0.001), arm(40_000, 0.01, twins=twins)], swept=[], seeds=[0]).rows
+    )
     assert facts["Twins of each arm"] == twins.label()
-
-
-def test_the_arithmetic_of_each_model_is_named():
-    base = BaseSettings(tokens=4_000, lr=0.002, precision="float32")
     arms = [arm(40_000, 0.001, base=base), arm(40_000, 0.001, base=base, precision="bfloat16")]
-    facts = dict(setup(arms, swept=[], seeds=[0]))
+    facts = dict(setup(arms, swept=[], seeds=[0]).rows)
     assert facts["Base model"].endswith(", float32")
     first, second = facts["Training"].split("; ")
     assert first.endswith("tokens a step, float32")
     assert second.endswith("tokens a step, bfloat16")
-
-
-def test_a_pool_without_anything_unusual_has_no_notes():
-    assert pool_notes([PoolReport("seed0", {"quiz": QUIET})]) == []
 
 
 def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
@@ -99,21 +94,18 @@ def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
     ]
 
 
-def step(name: str, created: str, code: str | None, machine: str | None = "x86_64") -> StepRecord:
-    return StepRecord(
-        name=name, tokens=None, seconds=1.0, created=created, code=code,
-        machine=machine,
-    )  # fmt: skip
-
-
 def test_provenance_counts_steps_where_their_code_varies():
     steps = [
-        step("b", "2026-01-02T00:00:00+00:00", "1.0 (abc)"),
-        step("a", "2026-01-01T00:00:00+00:00", "1.0 (abc)"),
-        step("c", "2026-01-03T00:00:00+00:00", None),
+        step("b", created="2026-01-02T00:00:00+00:00", code="1.0 (abc)"),
+        step("a", code="1.0 (abc)"),
+        step("c", created="2026-01-03T00:00:00+00:00", code=None),
     ]
     named = [NamedArtifact("results", "d" * 64, "c" * 64)]
-    facts = dict(provenance(steps, named, code="1.1", libraries={"torch": "2.13.0"}))
+    inputs = PageInputs(
+        name="x", experiment_yaml="", arms=[], analysis=None, steps=steps, artifacts=named,
+        code="1.1", libraries={"torch": "2.13.0"},
+    )  # fmt: skip
+    facts = dict(provenance(inputs))
     assert facts["Steps computed"] == "2026-01-01 00:00:00 UTC to 2026-01-03 00:00:00 UTC"
     assert facts["Computed by spikein"] == "1.0 (abc) (2 of 3 steps); not recorded (1 of 3 steps)"
     assert facts["Computed on"] == "x86_64"

@@ -4,12 +4,10 @@ import re
 
 import pytest
 
-from analysis.page.methods import MethodsInputs, describe_methods, write_methods
-from analysis.page.provenance import NamedArtifact
-from analysis.page.render import render
-from analysis.page.report import Report
+from analysis.page.inputs import NamedArtifact, PageInputs
+from analysis.page.methods import describe_methods, methods_parts, write_methods
+from analysis.page.parts import Section, render_page
 from analysis.references.bibliography import _parsed
-from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from detect.detector_table import describe_named
 from tests.analysis.page.test_content import arm
@@ -19,15 +17,17 @@ from train.settings import BaseSettings
 def methods(arms, **more):
     given = {
         "name": "study",
-        "arms": arms,
+        "settings": arms,
         "seeds": (0, 1, 2),
         "detectors": [describe_named(name) for name in ("loss", "min_k", "lira")],
-        "analysis": AnalysisSettings(),
+        "analysis_settings": AnalysisSettings(),
         "artifacts": [NamedArtifact("results", "ab" * 32, "cd" * 32)],
         "code": "0.1.0 (abc)",
         "libraries": {"torch": "2.13.0"},
     }
-    return describe_methods(MethodsInputs(**{**given, **more}))
+    return describe_methods(
+        PageInputs(experiment_yaml="", arms=[], analysis=None, **{**given, **more})
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,6 @@ def test_every_setting_is_in_the_words_and_a_swept_one_with_all_its_values(two):
     data, streams, models, detectors, statistics, software = methods(two).paragraphs
     assert "fictional: 1,200 members and 30 non-members" in data
     assert "25 % of the rows" in data
-    assert "Jaccard similarity of word 3-grams of at least 0.7" in data
     assert "40,000 and 80,000 tokens" in streams
     assert "Copies of each member: poisson=2" in streams
     assert "The pretrained model some/model" in models
@@ -56,22 +55,11 @@ def test_every_setting_is_in_the_words_and_a_swept_one_with_all_its_values(two):
     assert "results abababababab" in software
 
 
-def test_some_arms_without_a_base_model_and_many_models_are_said(two):
-    mixed = [*two, arm(40_000, 0.001)]
-    models = methods(mixed).paragraphs[2]
-    assert "For some arms a base model was first trained" in models
-    assert "Training started from the published weights in the others." in models
-    made = [NamedArtifact(f"model {at}", f"{at:064d}", "c") for at in range(9)]
-    software = methods(two, artifacts=made).paragraphs[5]
-    assert "Those of the 9 models are in run.json." in software
-    assert "model 3" not in software
-
-
 def test_what_was_asked_of_the_analysis_is_what_is_said(two):
     how = AnalysisSettings(
         confidence=0.9, false_positive_rates=(0.05,), dataset_detectors=(), zero_copies="nonmember"
     )
-    found = methods(two, analysis=how, seeds=(4,))
+    found = methods(two, analysis_settings=how, seeds=(4,))
     statistics = found.paragraphs[4]
     assert "90 % intervals" in statistics
     assert "false-positive rates 5 % where" in statistics
@@ -80,13 +68,6 @@ def test_what_was_asked_of_the_analysis_is_what_is_said(two):
     assert "Holm" not in statistics
     assert "holm1979simple" not in {one.key for one in found.references}
     assert "two training seeds" in methods(two, seeds=(1, 2)).paragraphs[4]
-
-
-def test_accuracies_are_said_where_questions_were_asked(two):
-    assert "Price and Bonett 2004" in methods(two).paragraphs[4]
-    without = methods(two, analysis=AnalysisSettings(task_accuracy=False))
-    assert "Bonett" not in without.paragraphs[4]
-    assert "price2004improved" not in {one.key for one in without.references}
 
 
 def test_everybody_who_is_named_in_the_words_is_in_the_references(two):
@@ -112,9 +93,8 @@ def test_the_files_hold_what_the_page_holds_and_markup_stays_text(two, tmp_path)
     entries = _parsed((tmp_path / "references.bib").read_text(encoding="utf-8"))
     assert [one.key for one in entries] == [one.key for one in found.references]
     assert len(entries) > 10
-    analysis = analyse([], AnalysisSettings(replicates=100))
-    report = Report(name="x", arms=[], analysis=analysis, experiment_yaml="", methods=found)
-    html = render(report)
+    section = Section("methods", "", "", methods_parts(found, linked=False))
+    html = render_page("report", "x", [], [section], script=False)
     assert "4,000 clean tokens (seed 7" in html
     assert "@misc{shi2024detecting," in html
     assert 'href="methods.md"' not in html, "no link where the files are not beside the page"

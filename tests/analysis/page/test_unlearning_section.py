@@ -4,13 +4,15 @@ import dataclasses
 
 import pytest
 
+from analysis.figures.report_figure import write_figures
 from analysis.figures.unlearning.figures import unlearning_figures
-from analysis.page.render import render
-from analysis.page.report import Report
-from analysis.page.unlearning.audits import audits_view
+from analysis.figures.unlearning.measured import measured_models
+from analysis.page.content import build_page
+from analysis.page.inputs import PageInputs
+from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.page.unlearning.texts import number_with_interval, steps_text
-from analysis.page.unlearning.view import UnlearningInputs, unlearning_view
+from analysis.page.unlearning.tables import steps_text
+from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
 from tests.pages import Page
@@ -19,19 +21,25 @@ EVIL = '<script>alert("x")</script>'
 WARNING = "the denominator is small"
 
 
+def render(inputs: PageInputs) -> str:
+    return build_page(inputs).html
+
+
 @pytest.fixture(scope="module")
 def report(drawn, tmp_path_factory):
     rows = measured_rows()
     warned = [row for row in rows if row["measure"] == "privleak"][:2]
     for row in warned:
         row["note"] = f"any seed; {WARNING}"
-    return Report(
+    return PageInputs(
         name="unlearning",
         arms=drawn.arms,
         analysis=drawn.analysis,
         experiment_yaml="name: unlearning\n",
-        figures=unlearning_figures(tmp_path_factory.mktemp("figures"), rows),
-        unlearning=unlearning_view(UnlearningInputs(measures=rows, verdicts=verdict_rows())),
+        figures=write_figures(
+            tmp_path_factory.mktemp("figures"), filter(None, unlearning_figures(rows))
+        ),
+        unlearning=UnlearningInputs(measures=rows, verdicts=verdict_rows()),
     )
 
 
@@ -95,14 +103,16 @@ def test_the_section_stands_in_the_navigation_and_a_page_without_it_has_none(rep
 
 
 def test_a_warning_is_said_once_with_the_models_that_it_concerns(report, page):
-    assert report.unlearning.notes == (f"{WARNING} (privleak; original model)",)
+    notes = unlearning_notes(measured_models(report.unlearning.measures))
+    assert notes == [f"{WARNING} (privleak; original model)"]
     assert WARNING in page.text("unlearning")
 
 
 def test_audits_stand_behind_with_links_to_their_pages(report):
     rows = audit_rows(methods=("npo", EVIL), seeds=2)
-    view = audits_view(rows, ["audits/npo-seed=0.html", f"audits/{EVIL}.html"])
-    html = render(dataclasses.replace(report, unlearning_audits=view))
+    pages = ["audits/npo-seed=0.html", f"audits/{EVIL}.html"]
+    audited = dataclasses.replace(report.unlearning, audits=rows, audit_pages=pages)
+    html = render(dataclasses.replace(report, unlearning=audited))
     assert html.index('id="unlearning"') < html.index('id="unlearning-audits"')
     assert '<a href="#unlearning-audits">' in html
     assert '<a href="audits/npo-seed%3D0.html">npo-seed=0</a>' in html
@@ -111,16 +121,17 @@ def test_audits_stand_behind_with_links_to_their_pages(report):
     pooled, rule = seen.titled("The ratio rule")
     assert pooled.column("Audit") == ["npo", EVIL]
     assert pooled.column("False alarms") == ["0.08 [0.00, 0.35]", "0.18 [0.00, 0.35]"]
-    assert "48 texts an audit." in pooled.caption
+    assert "48 texts an audit" in pooled.caption
     assert rule.column("Audit")[:3] == ["npo, seed 0", "npo, seed 1", f"{EVIL}, seed 0"]
     assert rule.column("False alarms")[1] == "0.06 [0.00, 0.35]"
-    (written,) = seen.titled("Still written, by copies")
+    (written,) = seen.titled("The rule, by copies")
     assert [place.text for place in written.heads] == ["Audit", "1 copy", "8 copies"]
-    assert written.column("8 copies")[0] == "0.21 [0.00, 0.50]"
-    (alone,) = audits_view(audit_rows(methods=("npo", EVIL), seeds=1), []).tables[:1]
+    own = dict(zip(written.column("Audit"), written.column("8 copies"), strict=True))
+    assert own["npo, still written"] == "0.21 [0.00, 0.50]"
+    (alone,) = audit_tables(audit_rows(methods=("npo", EVIL), seeds=1))
     assert [alone.title, alone.rows[0][0]] == ["The ratio rule", "npo, seed 0"]
     assert "missed: nothing is remembered" in seen.text("unlearning-audits")
-    assert audits_view([], []) is None
+    assert audit_tables([]) == []
     assert "unlearning-audits" not in render(report)
 
 
@@ -128,8 +139,8 @@ def test_every_text_is_escaped(report):
     rows = measured_rows(methods=(EVIL,), axes={"train.lr": EVIL}, detectors=(EVIL,))
     rows[0]["note"] = EVIL
     verdicts = verdict_rows(methods=(EVIL,))
-    view = unlearning_view(UnlearningInputs(measures=rows, verdicts=verdicts))
-    html = render(dataclasses.replace(report, unlearning=view, figures=()))
+    shown = UnlearningInputs(measures=rows, verdicts=verdicts)
+    html = render(dataclasses.replace(report, unlearning=shown, figures=()))
     assert EVIL not in html
     assert "&lt;script&gt;alert" in html
 
@@ -150,13 +161,6 @@ def test_steps_that_were_not_reached_are_said():
     assert steps_text({"value": 4.0, "note": "no interval: one of the steps looked at"}) == "4"
     assert steps_text({"value": nan, "note": "not back after 16 steps"}) == "not reached"
     assert steps_text({"value": nan, "note": "no value"}) == ""
-
-
-def test_a_number_without_an_interval_says_so_by_having_none():
-    nan = float("nan")
-    assert number_with_interval({"value": -0.5, "low": nan, "high": nan}) == "−0.50"
-    assert number_with_interval({"value": nan, "low": nan, "high": nan}) == ""
-    assert number_with_interval(None) == ""
 
 
 def test_the_methods_of_a_paper_name_every_setting_and_cite_every_method():

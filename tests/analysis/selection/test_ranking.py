@@ -13,7 +13,7 @@ from analysis.figures.trajectory import best_detectors
 from analysis.metrics_table import Cell, CohortMetrics, Key
 from analysis.selection.ranking import TIE, best_first, highest_first, rank_detectors
 from analysis.summary import find_headline
-from analysis.validate import arms as validated_arms
+from analysis.validate import ranking as validated_arms
 
 PAIRS = 38 * 70
 """Members times non-members of a tune split: an AUC is a whole number of half pairs."""

@@ -1,6 +1,6 @@
 """The rows of what the scores gained: which arms, which cells, in which order; and their figure."""
 
-from analysis.figures.accuracy import draw_accuracy_gain
+from analysis.figures.dots import accuracy_gain_figure
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.task_accuracy.contamination import MEAN, AccuracyCell, Quantity, accuracy_table
 
@@ -59,24 +59,14 @@ def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
     assert [cell is None for cell in row.accuracies] == [True, False, True, False]
 
 
-def test_the_figure_shows_every_arm_that_has_a_before(tmp_path) -> None:
-    arms = [cells(["a", "b", MEAN], {"train.lr": lr}) for lr in ("1e-4", "1e-3")]
-    figure = draw_accuracy_gain(
-        tmp_path, accuracy_gain_tables(accuracy_table([*arms[0], *arms[1]]), ["train.lr"])
-    )
+def test_the_figure_shows_every_arm_that_has_a_before_and_says_of_how_many_rows() -> None:
+    many = cells(["a", "b", MEAN], {"train.lr": "1e-4"})
+    few = [one._replace(n_members=17) for one in cells(["a", "b", MEAN], {"train.lr": "1e-3"})]
+    tables = accuracy_gain_tables(accuracy_table([*many, *few]), ["train.lr"])
+    figure = accuracy_gain_figure(tables)
     assert figure is not None
-    assert figure.png.stat().st_size > 10_000
-    assert "20 members, 30 non-members, 2 training seeds" in figure.caption
+    assert figure.panels[0].y.names == [row.arm for row in tables[0].rows]
+    assert "17 to 20 members, 30 non-members, 2 training seeds" in figure.caption
     after = [quantity for quantity in ALL if quantity.moment == "after"]
     nothing = accuracy_gain_tables(accuracy_table(cells(["a"], {}, after)), [])
-    assert draw_accuracy_gain(tmp_path / "none", nothing) is None
-
-
-def test_the_caption_names_the_rows_of_every_arm(tmp_path) -> None:
-    many = cells(["a"], {"train.lr": "1e-4"})
-    few = [one._replace(n_members=17) for one in cells(["a"], {"train.lr": "1e-3"})]
-    figure = draw_accuracy_gain(
-        tmp_path, accuracy_gain_tables(accuracy_table([*many, *few]), ["train.lr"])
-    )
-    assert figure is not None
-    assert "17 to 20 members, 30 non-members, 2 training seeds" in figure.caption
+    assert accuracy_gain_figure(nothing) is None

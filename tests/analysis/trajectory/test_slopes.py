@@ -6,7 +6,7 @@ import pytest
 from analysis.figures.trajectory import trajectory_figures
 from analysis.intervals.bounds import Scale, find_interval
 from analysis.intervals.clustered import Weighted, cluster
-from analysis.page.trajectory import trajectory_view
+from analysis.page.sections.trajectory import trajectory_parts
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import trajectory_tables
 from analysis.trajectory.fading import FADING_SLOPE, NOT_CONSTANT, RATE_WARNING
@@ -119,18 +119,18 @@ def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
         assert all(row["interval"].endswith(NOT_CONSTANT) for row in bins)
         slope = one(found.fading.to_pylist(), FADING_SLOPE)
         assert slope["low"] < 0 < slope["high"]
-        view = trajectory_view(found, [])
+        view = trajectory_parts(found, [])
         assert RATE_WARNING in view.sentences
         assert any(RATE_WARNING in grid.caption for grid in view.fading)
-        assert RATE_WARNING in trajectory_figures(tmp_path / name, found, [])[-1].caption
-        assert RATE_WARNING not in trajectory_view(careless, []).sentences
+        assert RATE_WARNING in trajectory_figures(found, [])[-1].caption
+        assert RATE_WARNING not in trajectory_parts(careless, []).sentences
 
 
 def test_what_fades_has_a_slope_below_zero_whatever_the_rate(tmp_path):
     checkpoints = make_checkpoints(tmp_path, fading=0.6, rate=lambda step: 1.2 - step / 32, n=120)
     found = trajectory_tables(checkpoints, SETTINGS)
     assert one(found.fading.to_pylist(), FADING_SLOPE)["high"] < 0
-    assert "examples fade" in trajectory_view(found, []).sentences[0]
+    assert "examples fade" in trajectory_parts(found, []).sentences[0]
 
 
 def test_seeds_are_counted_where_they_say_something_of_a_trend(tmp_path):

@@ -125,7 +125,7 @@ def test_a_model_that_is_the_original_stands_at_one_and_the_retrained_one_at_zer
         assert [found.value, found.low, found.high] == pytest.approx([wanted] * 3, abs=1e-6)
     alike = find_position(models["o"], models["r"], models["r"], confidence=0.95)
     assert np.isnan([alike.value, alike.low]).all()
-    assert "not told apart" in alike.reason
+    assert "not told apart" in alike.note
 
 
 def test_two_groups_support_no_position():
@@ -133,7 +133,7 @@ def test_two_groups_support_no_position():
     found = find_position(low, low, high, confidence=0.95)
     assert found.value == 0
     assert np.isnan(found.low)
-    assert found.reason == "2 groups"
+    assert found.note == "2 groups"
 
 
 def test_relearning_ends_at_the_first_step_that_is_back():

@@ -10,13 +10,7 @@ from scipy.stats import ks_2samp
 
 from analysis.unlearning.evidence import ModelEvidence
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.table import (
-    MEASURES_FILE,
-    VERDICT_FILE,
-    measure_unlearning,
-    read_tables,
-    write_tables,
-)
+from analysis.unlearning.unlearning_step import measure_unlearning
 from inject.errors import InputError
 from tests.analysis.unlearning.slow import Disk, changed, one, slow_mean, slow_memory
 from tests.analysis.unlearning.studies import Study, write_study
@@ -38,7 +32,7 @@ def arms(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(arms):
-    return measure_unlearning(arms, QUICK).measures.to_pylist()
+    return measure_unlearning(arms, QUICK)["unlearning"].to_pylist()
 
 
 def slow_auc(disk: Disk, detector: str, copies=None, dataset=None, among=None) -> float:
@@ -196,20 +190,9 @@ def test_a_seed_that_diverged_is_named_and_counts_in_no_number(arms, rows):
     )
 
 
-def test_tables_come_back_as_they_were_written(arms, tmp_path):
-    tables = measure_unlearning(arms[:1], QUICK)
-    write_tables(tmp_path, tables)
-    assert {path.name for path in tmp_path.iterdir()} == {MEASURES_FILE, VERDICT_FILE}
-    back = read_tables(tmp_path)
-    for one_, other in zip(back, tables, strict=True):
-        # NaN is not equal to itself.
-        assert repr(one_.to_pylist()) == repr(other.to_pylist())
-    assert back.measures.column_names[0] == "train.lr"
-
-
 def test_one_dose_has_no_trend_and_one_group_no_interval(tmp_path):
     study = Study(datasets=("people",), groups=3, group_size=4, doses=(3,))
-    rows = measure_unlearning(write_study(tmp_path / "s", study), QUICK).measures.to_pylist()
+    rows = measure_unlearning(write_study(tmp_path / "s", study), QUICK)["unlearning"].to_pylist()
     assert not [row for row in rows if row["measure"].endswith("_trend")]
     found = one(rows, measure="forget_log_probability", model="unlearned", method="npo")
     assert found["groups"] == 1
@@ -223,7 +206,7 @@ def test_one_dose_has_no_trend_and_one_group_no_interval(tmp_path):
 
 def test_more_copies_that_unlearn_worse_show_as_a_trend(tmp_path):
     study = Study(seeds=(0, 1, 2), groups=36, group_size=1, by_dose=0.6)
-    rows = measure_unlearning(write_study(tmp_path / "s", study), QUICK).measures.to_pylist()
+    rows = measure_unlearning(write_study(tmp_path / "s", study), QUICK)["unlearning"].to_pylist()
     found = one(
         rows,
         measure="forget_log_probability_difference_trend",
@@ -259,7 +242,9 @@ def test_a_condition_is_held_against_the_retrained_model_under_it_and_against_no
         condition(model, noisy["original"] if model.method == "npo" else model)
         for model in arm.models
     )
-    rows = measure_unlearning([changed(arm, models=with_condition)], QUICK).measures.to_pylist()
+    rows = measure_unlearning([changed(arm, models=with_condition)], QUICK)[
+        "unlearning"
+    ].to_pylist()
     named = {
         "model": "unlearned",
         "method": "npo",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.unlearning.memorised import text_memory
+from analysis.unlearning.evidence import text_memory
 from detect.token_statistics import TokenStatistics, unscored
 
 
@@ -25,22 +25,6 @@ def statistics(ranks: list[int], log_probability: float = -1.0) -> TokenStatisti
     )
 
 
-@pytest.mark.parametrize(
-    ("ranks", "exact", "extraction"),
-    [
-        ([1, 1, 1, 1], 1.0, 1.0),
-        ([2, 1, 1, 1], 0.75, 0.75),
-        ([1, 1, 1, 2], 0.75, 0.0),  # not even the last token follows
-        ([1, 2, 1, 1], 0.75, 0.5),
-        ([3], 0.0, 0.0),
-    ],
-)
-def test_known_texts(ranks, exact, extraction):
-    found = text_memory(statistics(ranks))
-    assert (found.exact_memorisation, found.extraction_strength) == (exact, extraction)
-    assert found.log_probability == -1
-
-
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=30))
 def test_greedy_decoding_from_the_prefix_gives_the_rest_and_from_a_shorter_one_does_not(ranks):
     found = text_memory(statistics(ranks))
@@ -48,6 +32,8 @@ def test_greedy_decoding_from_the_prefix_gives_the_rest_and_from_a_shorter_one_d
     assert all(rank == 1 for rank in ranks[prefix:])
     assert prefix == 0 or ranks[prefix - 1] != 1
     assert 0 <= found.extraction_strength <= found.exact_memorisation <= 1
+    assert found.exact_memorisation == ranks.count(1) / len(ranks)
+    assert found.log_probability == -1
 
 
 @pytest.mark.parametrize(

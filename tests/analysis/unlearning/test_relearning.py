@@ -5,7 +5,7 @@ import pytest
 
 from analysis.unlearning.evidence import ModelEvidence
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.table import measure_unlearning
+from analysis.unlearning.unlearning_step import measure_unlearning
 from tests.analysis.unlearning.slow import Disk, changed, one, slow_mean
 from tests.analysis.unlearning.studies import Study, write_study
 
@@ -28,7 +28,9 @@ def test_relearning_is_read_of_the_half_that_was_not_learned_again(arms):
         for model in arm.models
     )
     rows = measure_unlearning([changed(arm, models=learning, relearnt=half)], QUICK)
-    found = one(rows.measures.to_pylist(), measure="relearn_steps", model="unlearned", method="npo")
+    found = one(
+        rows["unlearning"].to_pylist(), measure="relearn_steps", model="unlearned", method="npo"
+    )
     # After 20 steps it is the original itself, so nothing differs and no interval is needed.
     assert found["value"] == 20
     # One of few steps has no honest interval, and the row says so.
@@ -54,7 +56,7 @@ def test_what_is_known_after_some_steps_is_the_mean_of_the_half_that_was_not_lea
         for model in arm.models
     )
     found = measure_unlearning([changed(arm, models=learning, relearnt=half)], QUICK)
-    rows = found.measures.to_pylist()
+    rows = found["unlearning"].to_pylist()
     name = "relearned_log_probability"
     before = {
         key: slow_mean([arm], *key, "log_probability", lambda arm: sorted(arm.forget - half))

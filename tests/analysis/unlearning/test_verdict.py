@@ -6,7 +6,7 @@ import pytest
 from analysis.unlearning.evidence import ArmEvidence
 from analysis.unlearning.position import Position
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.table import measure_unlearning
+from analysis.unlearning.unlearning_step import measure_unlearning
 from analysis.unlearning.verdict import position_verdict
 from inject.examples.example import read_examples
 from tests.analysis.unlearning.studies import Study, write_study
@@ -26,7 +26,7 @@ STUDY = Study(
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
     arms = write_study(tmp_path_factory.mktemp("verdict") / "arms", STUDY)
-    return measure_unlearning(arms, MeasureSettings(permutations=99)).verdict.to_pylist()
+    return measure_unlearning(arms, MeasureSettings(permutations=99))["verdict"].to_pylist()
 
 
 def of(verdicts, method, measure="all", detector="-", versus=None):
@@ -86,7 +86,7 @@ def test_what_the_original_lacked_already_was_not_lost_by_forgetting(tmp_path):
         utility={"original": 0.6, "worn": 0.6, "worse": 1.2},
     )
     arms = write_study(tmp_path / "arms", worn)
-    found = measure_unlearning(arms, MeasureSettings(permutations=99)).verdict.to_pylist()
+    found = measure_unlearning(arms, MeasureSettings(permutations=99))["verdict"].to_pylist()
     measure = "general_log_probability_difference"
     for method, against_original in (("worn", "kept"), ("worse", "lost")):
         assert of(found, method, measure, versus="retrained")["verdict"] == "lost"
@@ -132,7 +132,7 @@ def test_a_forget_set_outside_of_the_test_rows_is_no_sign_that_a_model_diverged(
     tune = {one.example_id for one in examples if one.split == "tune"}
     # Nobody of the forget set can be scored by an AUC, and nothing was retained.
     arm = ArmEvidence(**{**vars(arms[0]), "forget": arms[0].forget & tune, "retain": frozenset()})
-    found = measure_unlearning([arm], MeasureSettings(permutations=99)).verdict.to_pylist()
+    found = measure_unlearning([arm], MeasureSettings(permutations=99))["verdict"].to_pylist()
     by_auc = of(found, "npo", "auc", "loss")
     assert (by_auc["verdict"], by_auc["note"]) == ("cannot be told", "no value")
     retained = of(found, "npo", "retain_log_probability_difference")

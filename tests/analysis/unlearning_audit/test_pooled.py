@@ -21,6 +21,7 @@ def write_audit(folder, seed, *, texts=30, writes=0.5):
     chunks = [
         {
             "chunk": at,
+            "part": "audited",
             "group": f"group {at // 2}",
             "copies": (1, 8)[at % 2],
             "ratio": None if at == 3 else ratios[at],
@@ -29,11 +30,9 @@ def write_audit(folder, seed, *, texts=30, writes=0.5):
         for at in range(texts)
     ]
     outside = [
-        {"text_id": str(at), "group": str(at), "ratio": float(np.exp(random.normal(0, 0.2))),
-         "suspicious": False}
+        {"part": "holdout", "group": str(at), "ratio": float(np.exp(random.normal(0, 0.2)))}
         for at in range(20)
-    ]  # fmt: skip
-    pq.write_table(pa.Table.from_pylist(outside), folder / "holdout.parquet")
+    ]
     written = [
         {
             "chunk": at,
@@ -50,16 +49,16 @@ def write_audit(folder, seed, *, texts=30, writes=0.5):
                 if row["model"] == model]  # fmt: skip
         for row in chunks:
             row[column] = max(run for at, run in runs if at == row["chunk"]) > 2
-    pq.write_table(pa.Table.from_pylist(chunks), folder / "chunks.parquet")
-    remembered = {"level": 2.0, "control_chunks": texts, "control": "the retrained model"}
-    findings = {"band": [LOW, HIGH], "remembered": remembered}
-    (folder / "unlearning_audit.json").write_text(json.dumps({"findings": findings}))
+    pq.write_table(pa.Table.from_pylist([*chunks, *outside]), folder / "chunks.parquet")
+    settings = {"audit": {"band": [LOW, HIGH]}}
+    (folder / "unlearning_audit.json").write_text(json.dumps({"settings": settings}))
     return folder
 
 
 def counted(folder, copies=None):
     """Return each share of one seed by counting rows."""
-    chunks = pq.read_table(folder / "chunks.parquet").to_pylist()
+    every = pq.read_table(folder / "chunks.parquet").to_pylist()
+    chunks = [row for row in every if row["part"] == "audited"]
     chunks = [row for row in chunks if copies in (None, row["copies"])]
     written = pq.read_table(folder / CONTINUATIONS_FILE).to_pylist()
     known = {
@@ -89,8 +88,8 @@ def counted(folder, copies=None):
         "wrong": share(flagged - mine, flagged),
     }
     if copies is None:
-        rows = pq.read_table(folder / "holdout.parquet").to_pylist()
-        found["flagged_holdout"] = np.mean([LOW < row["ratio"] < HIGH for row in rows])
+        held = [LOW < row["ratio"] < HIGH for row in every if row["part"] == "holdout"]
+        found["flagged_holdout"] = np.mean(held)
     return found
 
 

@@ -8,19 +8,19 @@ import pytest
 
 from analysis.unlearning_audit.estimates import Clusters
 from analysis.unlearning_audit.findings import Ratioed, find
-from analysis.unlearning_audit.ratio import Band
+from analysis.unlearning_audit.ratio import Band, calibrated_band, conformal_edge
 from analysis.unlearning_audit.remembered import (
     Level,
     Sampled,
     best_overlaps,
     control_level,
     remembered,
+    sampled_chunks,
     share_false,
     share_missed,
     share_remembered,
 )
 from analysis.unlearning_audit.text_chunks import Chunk
-from analysis.unlearning_audit.threshold import calibrated_band, conformal_edge
 
 LEVEL = Level(3.0, 30, "the retrained model")
 
@@ -71,18 +71,7 @@ def test_misses_are_counted_among_what_is_remembered():
     assert "cannot be measured" in none.reason
 
 
-def test_a_chunk_that_the_rule_never_judged_is_no_miss():
-    known = np.array([True] * 12 + [False] * 18)
-    flagged = np.array([True] * 9 + [False] * 21)
-    judged = np.ones(30, bool)
-    judged[[10, 11, 20]] = False
-    found = share_missed(known, flagged, design(30), alone(30), LEVEL, judged=judged)
-    assert found.value == pytest.approx(1 / 10)
-    none = share_missed(known, flagged, design(30), alone(30), LEVEL, judged=~known)
-    assert "no remembered chunk has a ratio" in none.reason
-
-
-def test_misses_over_all_texts_are_those_of_the_audits_ratios():
+def test_an_audit_finds_misses_among_the_ratios_and_the_design_from_what_was_continued():
     chunks = [Chunk(at, str(at), str(at), 0, 9, "a b c d e", 1) for at in range(30)]
     ratios = np.where(np.arange(30) < 20, 1.0, 2.0)
     # Of thirty remembered texts ten are not flagged, and two of these have no ratio.
@@ -92,18 +81,19 @@ def test_misses_over_all_texts_are_those_of_the_audits_ratios():
         for model, value in (("original", 9.0), ("unlearned", 9.0), ("retrained", 1.0))
         for at in range(30)
     ]
-    found = find(
-        Ratioed(chunks, ratios, np.linspace(1.0, 2.0, 30)),
-        None,
-        pa.Table.from_pylist(rows),
-        band=Band(),
-        rate=0.2,
-        sampled=design(30),
-    )
-    assert found.missed.value == pytest.approx(8 / 28)
-    low, high = found.threshold.band
-    assert not low < 2.0 < high
-    assert found.missed_then.value == pytest.approx((8 if low < 1.0 < high else 28) / 28)
+    ratioed = Ratioed(chunks, ratios, np.linspace(1.0, 2.0, 30))
+    found = find(ratioed, None, pa.Table.from_pylist(rows), band=Band(), rate=0.2).shares
+    assert found["missed"].value == pytest.approx(8 / 28)
+    edge = found["calibrated_edge"].value
+    assert edge < 2.0
+    assert found["calibrated_missed"].value == pytest.approx((8 if edge > 1.0 else 28) / 28)
+    # Of the ten that are not flagged the last two alone were continued.
+    drawn = [row for row in rows if not 20 <= row["chunk"] < 28]
+    sampled = sampled_chunks(Band().holds(ratios), [at < 20 or at >= 28 for at in range(30)])
+    assert sampled.weights.tolist() == [1.0] * 20 + [5.0] * 2
+    assert sampled.undrawn == 8
+    found = find(ratioed, None, pa.Table.from_pylist(drawn), band=Band(), rate=0.2).shares
+    assert found["missed"].value == pytest.approx(10 / 30)
 
 
 def test_chunks_that_were_drawn_stand_for_the_others():

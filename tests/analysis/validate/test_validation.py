@@ -13,20 +13,25 @@ from analysis.auc_cells import measure_columns
 from analysis.auc_interval import auc_interval
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
-from analysis.validate.arms import cohort_models
+from analysis.validate.checks import Finding
 from analysis.validate.dependence import within_length
-from analysis.validate.page import render
-from analysis.validate.plain import plain_validation
+from analysis.validate.page import plain_validation, render
+from analysis.validate.ranking import cohort_models
 from analysis.validate.validation import Judged, Validation, validate_detectors
 from detect.ground_truth.bundle import read_bundle, write_bundle
 from detect.ground_truth.ground_truth import GroundTruth
+from detect.registry import get_detector
 from inject.errors import InputError
 from spikein.config.starter import write_detector
 from tests.analysis.oracles import auc
-from tests.detect.ground_truths import make_model, make_truth
+from tests.detect.ground_truths import make_model, make_truth, store_truth
 from tests.detect.wrong_detectors import SOURCE
 
-WRONG = ("turned", "length", "PICKY", "BATCH")
+JUDGED = (
+    *("right", "turned", "length", "PICKY", "BATCH", "loss_again", "TRANSDUCTIVE", "POSITION"),
+    *("counter", "LEAK", "constant", "coarse", "infinite", "either", "whole", "text_length"),
+)
+REFUSED = ("fails", "shape", "nothing", "neither")
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +55,28 @@ def judge(truth, file):
     return run
 
 
+def bundled(truth: GroundTruth, folder: Path) -> GroundTruth:
+    write_bundle(folder / "made-up.bundle", store_truth(truth, folder), folder)
+    return read_bundle(folder / "made-up.bundle")
+
+
+@pytest.fixture(scope="module")
+def found(judge) -> Validation:
+    """All wrong detectors, judged together."""
+    return judge(*JUDGED, *REFUSED)
+
+
+@pytest.fixture(scope="module")
+def judged(found) -> dict[str, Judged]:
+    return {one.name.removeprefix("wrong."): one for one in found.judged}
+
+
+def finding(one: Judged, check: str) -> Finding:
+    return next(finding for finding in one.findings if finding.check == check)
+
+
 def severity(one: Judged, check: str) -> str:
-    return next(finding.severity for finding in one.findings if finding.check == check)
+    return finding(one, check).severity
 
 
 def wrong_checks(one: Judged) -> set[str]:
@@ -64,46 +89,70 @@ def only_judged(found: Validation) -> Judged:
     return one
 
 
-def test_the_template_and_four_wrong_detectors_are_ranked_and_each_mistake_is_named(
-    truth, file, tmp_path
-):
+def test_the_template_is_ranked_before_what_is_wrong(truth, file, tmp_path):
     template = write_detector(tmp_path / "my_detector.py")
-    given = [f"{template}:score", *(f"{file}:{name}" for name in WRONG)]
+    given = [f"{template}:score", *(f"{file}:{name}" for name in ("turned", "length", "PICKY"))]
     found = validate_detectors(given, truth, source="here")
     assert not found.refused
-    by_name = {one.name: one for one in found.judged}
-    wrong = {name: wrong_checks(one) for name, one in by_name.items()}
-    # The rows that it leaves out put it off chance on the base model, too.
-    assert "missing scores" in wrong.pop("picky")
-    assert wrong == {
-        "my_detector.score": set(),
-        "wrong.turned": {"orientation"},
-        "wrong.length": {"length"},
-        "by_batch": {"batch"},
-    }
+    assert wrong_checks(found.judged[0]) == set()
+    assert severity(found.judged[0], "orientation") == "passed"
     ranks = {line.detector: line.rank for line in found.ranking.lines}
     assert ranks["my_detector.score"] < ranks["wrong.length"] < ranks["wrong.turned"]
     assert set(ranks.values()) == set(range(1, len(ranks) + 1))
-    assert severity(by_name["my_detector.score"], "orientation") == "passed"
     for line in found.ranking.lines:
         assert line.own_rows == (line.detector == "picky")
 
 
-def test_a_sign_that_is_turned_is_told_with_what_to_do(judge):
-    one = only_judged(judge("turned"))
-    (finding,) = [finding for finding in one.findings if finding.check == "orientation"]
-    assert "members score lower" in finding.text
-    assert "Return the negative" in finding.action
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("right", set()),
+        ("turned", {"orientation"}),
+        ("length", {"length"}),
+        ("by_batch", {"batch"}),
+        ("loss_again", set()),
+        ("transductive", set()),
+        ("position", {"order", "batch"}),
+        ("counter", {"repetition"}),
+        ("leak", {"chance on the base model", "chance on the clean twin"}),
+        ("constant", {"ties"}),
+        ("infinite", {"infinite scores"}),
+        ("picky", {"missing scores"}),
+    ],
+)
+def test_each_mistake_is_named(judged, name, wrong):
+    named = wrong_checks(judged[name])
+    if name == "picky":
+        # The rows that it leaves out put it off chance on the base model, too.
+        named &= wrong
+    assert named >= wrong
+    if name not in ("position", "leak", "constant", "infinite", "counter"):
+        assert named == wrong
+
+
+def test_a_mistake_is_told_with_what_to_do(judged):
+    turned = finding(judged["turned"], "orientation")
+    assert "members score lower" in turned.text
+    assert "Return the negative" in turned.action
+    length = finding(judged["length"], "length")
+    assert "+1.000" in length.found
+    assert "is the length of the text" in length.meaning
+    loss = finding(judged["loss_again"], "loss")
+    assert (loss.severity, "loss in other clothes" in loss.text) == ("look", True)
+    assert severity(judged["right"], "loss") == "passed"
+    assert severity(judged["transductive"], "batch") == "note"
+    assert severity(judged["leak"], "labels") == "note"
+    assert severity(judged["coarse"], "ties") == "look"
+    assert not {"order", "batch"} & {one.check for one in judged["counter"].findings}
 
 
 def test_missing_scores_are_told_with_both_shares_and_the_auc_at_both_extremes(judge):
     found = judge("PICKY")
-    one = only_judged(found)
-    (finding,) = [finding for finding in one.findings if finding.check == "missing scores"]
-    assert "0% (0 of 120) of the members" in finding.found
-    assert "of 120) of the non-members have no score (not sure (" in finding.found
+    missing = finding(only_judged(found), "missing scores")
+    assert "0% (0 of 120) of the members" in missing.found
+    assert "of 120) of the non-members have no score (not sure (" in missing.found
     low, high = (
-        float(text.split(" ")[0]) for text in finding.meaning.split("it is ")[1].split(" and ")
+        float(text.split(" ")[0]) for text in missing.meaning.split("it is ")[1].split(" and ")
     )
     # Missing non-members ranked lowest look like a good detector, highest like a bad one.
     assert low > 0.8
@@ -124,38 +173,6 @@ def test_scores_missing_alike_on_both_sides_are_a_note(truth):
     assert severity(one, "missing scores") == "note"
 
 
-def test_what_is_only_length_is_called_that(judge):
-    one = only_judged(judge("length"))
-    (finding,) = [finding for finding in one.findings if finding.check == "length"]
-    assert "+1.000" in finding.found
-    assert "is the length of the text" in finding.meaning
-
-
-def test_loss_in_other_clothes_is_recognised(judge):
-    one = only_judged(judge("loss_again"))
-    assert severity(one, "loss") == "look"
-    assert "loss in other clothes" in " ".join(finding.text for finding in one.findings)
-    assert severity(only_judged(judge("right")), "loss") == "passed"
-
-
-def test_dependence_on_other_rows_is_a_note_where_it_is_declared(judge):
-    assert severity(only_judged(judge("TRANSDUCTIVE")), "batch") == "note"
-
-
-def test_order_and_repetition(judge):
-    one = only_judged(judge("POSITION"))
-    assert {"order", "batch"} <= wrong_checks(one)
-    one = only_judged(judge("counter"))
-    assert "repetition" in wrong_checks(one)
-    assert not {"order", "batch"} & {finding.check for finding in one.findings}
-
-
-def test_what_tells_the_sides_apart_without_membership_is_found_on_base_and_twin(judge):
-    one = only_judged(judge("LEAK"))
-    assert {"chance on the base model", "chance on the clean twin"} <= wrong_checks(one)
-    assert severity(one, "labels") == "note"
-
-
 @pytest.fixture(scope="module")
 def with_retrained(truth) -> GroundTruth:
     model = make_model(
@@ -165,9 +182,10 @@ def with_retrained(truth) -> GroundTruth:
 
 
 def test_on_the_retrained_model_the_forgotten_members_must_be_at_chance(judge, with_retrained):
-    one = only_judged(judge("right", on=with_retrained))
-    (finding,) = [one for one in one.findings if one.check == "chance on the retrained model"]
-    assert finding.severity != "wrong"
+    one, leak = judge("right", "LEAK", on=with_retrained).judged
+    assert "chance on the retrained model" in wrong_checks(leak)
+    said = finding(one, "chance on the retrained model")
+    assert said.severity != "wrong"
     model = with_retrained.models[-1]
     score = np.array(
         [(s.log_probability - s.mean).mean() for s in model.evidence.statistics["text"]]
@@ -178,26 +196,14 @@ def test_on_the_retrained_model_the_forgotten_members_must_be_at_chance(judge, w
     forgotten = auc(score[test & member & ~seen], score[test & ~member])
     kept = auc(score[test & seen], score[test & ~member])
     assert kept > 0.8 > 0.65 > forgotten
-    assert f"AUC {forgotten:.2f} [" in finding.found.partition("did see")[0]
-    assert f"did see: AUC {kept:.2f} [" in finding.found
+    assert f"AUC {forgotten:.2f} [" in said.found.partition("did see")[0]
+    assert f"did see: AUC {kept:.2f} [" in said.found
 
 
-def test_what_finds_forgotten_members_finds_something_else(judge, with_retrained):
-    one = only_judged(judge("LEAK", on=with_retrained))
-    assert "chance on the retrained model" in wrong_checks(one)
-
-
-def test_constant_coarse_and_infinite_scores(judge):
-    assert "ties" in wrong_checks(only_judged(judge("constant")))
-    assert severity(only_judged(judge("coarse")), "ties") == "look"
-    one = only_judged(judge("infinite"))
-    assert "infinite scores" in wrong_checks(one)
-
-
-def test_those_that_fail_are_named_and_the_rest_goes_on(judge):
-    found = judge("fails", "right", "shape", "nothing", "neither")
-    assert [one.name for one in found.judged] == ["wrong.right"]
+def test_those_that_fail_are_named_and_the_rest_goes_on(found):
+    assert len(found.judged) == len(JUDGED)
     problems = {one.given.rpartition(":")[2]: one for one in found.refused}
+    assert set(problems) == set(REFUSED)
     assert problems["fails"].kind == "failed"
     assert "wrong.py:" in problems["fails"].problem
     assert "ZeroDivisionError" in problems["fails"].problem
@@ -216,8 +222,7 @@ def test_one_row_that_a_detector_fails_on_is_a_missing_score_and_not_a_refusal(j
         return float((example.statistics["text"].log_probability).mean())
 
     one = only_judged(judge(picky))
-    (finding,) = [finding for finding in one.findings if finding.check == "missing scores"]
-    assert finding.severity == "note"
+    assert severity(one, "missing scores") == "note"
     assert any("ValueError: no such word" in note for note in one.notes)
     assert severity(one, "batch") == "passed"
     assert not wrong_checks(one)
@@ -229,15 +234,6 @@ def test_what_is_too_slow_is_named_and_the_rest_goes_on(judge):
     (slow,) = found.refused
     assert slow.kind == "too slow"
     assert "1,000 would take" in slow.problem
-
-
-def test_a_function_is_told_apart_by_trial_where_it_does_not_say(judge):
-    assert "token statistics (found by trial)" in only_judged(judge("either")).candidate.takes
-    assert "one example's evidence (found by trial)" in only_judged(judge("whole")).candidate.takes
-    assert "token statistics (as it says)" in only_judged(judge("right")).candidate.takes
-    assert (
-        "one example's evidence (as it says)" in only_judged(judge("text_length")).candidate.takes
-    )
 
 
 def test_a_stored_detector_is_ranked_beside_itself_and_agrees_with_itself(truth):
@@ -361,9 +357,8 @@ def test_arms_are_chosen_on_the_stored_detectors_or_by_name(judge):
 
 
 def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
-    write_bundle(tmp_path / "one.bundle", truth)
     first = plain_validation(judge("right", "BATCH"))
-    second = plain_validation(judge("right", "BATCH", on=read_bundle(tmp_path / "one.bundle")))
+    second = plain_validation(judge("right", "BATCH", on=bundled(truth, tmp_path)))
     for one in (first, second):
         for entry in one["detectors"]:
             del entry["seconds_per_thousand_rows"]
@@ -372,33 +367,18 @@ def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
 
 
 def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_path):
+    """What a level of access does not allow is not taken for a withheld text."""
     truth = make_truth(40, datasets=("news", "secret"), protected="secret")
-    write_bundle(tmp_path / "one.bundle", truth)
-    found = judge("right", "text_length", "ids", on=read_bundle(tmp_path / "one.bundle"))
+    stored = [get_detector(name).detector for name in ("loss", "min_k_plus_plus", "zlib", "dc_pdd")]
+    found = judge("right", "text_length", "ids", *stored, on=bundled(truth, tmp_path))
     assert not found.refused
-    right, text, ids = found.judged
-    assert severity(right, "missing scores") == "passed"
-    for one in (text, ids):
-        (finding,) = [one for one in one.findings if one.check == "missing scores"]
-        assert finding.severity == "note"
-        assert "50% (40 of 80) of the members and 50% (40 of 80)" in finding.found
-        assert "protected" in finding.found
-
-
-def test_built_in_detectors_score_withheld_rows_as_far_as_they_can(tmp_path):
-    """Their access is limited: what a level does not allow is not taken for a withheld text."""
-    truth = make_truth(40, datasets=("news", "secret"), protected="secret")
-    write_bundle(tmp_path / "one.bundle", truth)
-    bundle = read_bundle(tmp_path / "one.bundle")
-    found = validate_detectors(["loss", "min_k_plus_plus", "zlib", "dc_pdd"], bundle, source="x")
-    assert not found.refused
-    severities = {one.name: severity(one, "missing scores") for one in found.judged}
-    assert severities == {
-        "loss (yours)": "passed",
-        "min_k_plus_plus (yours)": "passed",
-        "zlib (yours)": "note",
-        "dc_pdd (yours)": "note",
-    }
+    said = {one.name: finding(one, "missing scores") for one in found.judged}
+    missing = {name for name, one in said.items() if one.severity != "passed"}
+    assert missing == {"wrong.text_length", "wrong.ids", "zlib (yours)", "dc_pdd (yours)"}
+    for name in missing:
+        assert said[name].severity == "note"
+        assert "50% (40 of 80) of the members and 50% (40 of 80)" in said[name].found
+        assert "protected" in said[name].found
 
 
 def test_few_rows_are_said_to_be_few(judge):
@@ -417,8 +397,7 @@ def test_a_detector_without_its_needs_is_named(truth):
     assert "token frequencies" in one.problem
 
 
-def test_everything_is_plain_json_and_nothing_is_nan(judge):
-    found = judge("right", "constant", "fails")
+def test_everything_is_plain_json_and_nothing_is_nan(found):
     text = json.dumps(plain_validation(found), allow_nan=False)
     assert json.loads(text)["ranking"]
 
@@ -458,8 +437,7 @@ def test_one_number_has_one_interval_in_the_report_and_in_validate(truth, by_lev
         if row.side == "member"
     }
     model = replace(model, copies=dosed, fixed_levels=by_levels)
-    write_bundle(tmp_path / "truth.zip", replace(truth, models=(model, *others)))
-    found = validate_detectors([loss_again], read_bundle(tmp_path / "truth.zip"), source="here")
+    found = validate_detectors([loss_again], replace(truth, models=(model, *others)), source="here")
     arm = join_arm(
         Arm(
             axes=model.axes,
@@ -488,7 +466,7 @@ def test_one_number_has_one_interval_in_the_report_and_in_validate(truth, by_lev
     for name in ("loss", "loss_again"):
         line = found.ranking.line(name).auc
         assert (line.value, line.low, line.high) == expected
-    (length,) = [one for one in only_judged(found).findings if one.check == "length"]
+    length = finding(only_judged(found), "length")
     shown = f"AUC {report['value']:.2f} [{report['low']:.2f}, {report['high']:.2f}]"
     assert shown in length.found
 

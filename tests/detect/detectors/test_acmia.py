@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detect.detector_settings import parse_detectors
-from detect.evidence.needs import InverseTemperature, View
+from detect.evidence.views import InverseTemperature, View
 from detect.registry import get_detector
 from detect.scoring import score_rows
 from detect.token_statistics import TemperedStatistics

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from detect.detectors.fsd import DETECTOR, FsdParameters
 from detect.engine.forward_pass import token_statistics
 from detect.engine.target import load_target
-from detect.engine.tuning import learning_rate_share, train_adapter, tuned_target, with_adapter
+from detect.engine.tuning import learning_rate_share, train_adapter, with_adapter
 from detect.evidence import Evidence
 from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, unscored
@@ -128,10 +128,11 @@ def test_tuning_is_repeatable_helps_its_texts_and_leaves_the_target_alone(
 
     held_out, others = make_texts(20, seed=8, words=15), make_texts(6, seed=9, words=15)
     state = torch.random.get_rng_state()
-    found = [
-        means(tuned_target(tmp_path / name, load, held_out, POLICY), [*held_out, *others])
-        for name in ("one", "two")
-    ]
+    found = []
+    for name in ("one", "two"):
+        train_adapter(tmp_path / name, load(), held_out, POLICY, context=load().context)
+        tuned = with_adapter(load(), tmp_path / name)
+        found.append(means(tuned, [*held_out, *others]))
     assert torch.equal(state, torch.random.get_rng_state())
     assert found[0] == found[1]
     plain = means(load(), [*held_out, *others])

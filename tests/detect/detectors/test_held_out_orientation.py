@@ -6,10 +6,11 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.engine.forward_pass import token_statistics
 from detect.engine.target import make_target
-from detect.engine.tuning import tuned_target
+from detect.engine.tuning import train_adapter, with_adapter
 from detect.evidence import Evidence, HeldOutRows, PrefixedStatistics
-from detect.evidence.needs import Prefixed, Tuned
-from detect.evidence_steps.prefixed import choose_shots, statistics_behind
+from detect.evidence.prefixed import Prefixed
+from detect.evidence.shots import choose_shots, statistics_behind
+from detect.evidence.tuned import Tuned
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.views import TEXT
@@ -57,7 +58,9 @@ def aucs(memorised, tmp_path_factory):
 
             return make_target(deepcopy(target.model), target.tokenizer, name=target.name)
 
-        tuned = tuned_target(tmp_path_factory.mktemp(name), copied, held_out, POLICY)
+        adapter = tmp_path_factory.mktemp(name)
+        train_adapter(adapter, copied(), held_out, POLICY, context=target.context)
+        tuned = with_adapter(copied(), adapter)
         evidence = Evidence(
             texts=texts,
             statistics={TEXT: token_statistics(target, texts, POLICY)},

@@ -11,15 +11,13 @@ from detect.detector_settings import parse_detectors
 from detect.engine.forward_pass import token_statistics
 from detect.engine.masked_model import make_masked_model
 from detect.evidence import Evidence
-from detect.evidence_steps.neighbours import neighbour_means
 from detect.neighbours.neighbours import NeighbourMeans, Neighbours
-from detect.neighbours.proposals import find_neighbours
+from detect.neighbours.proposals import find_neighbours, neighbour_means
 from detect.policy import ScoringPolicy
-from detect.score_file.request import DetectFileRequest
-from detect.score_file.score import detect_file
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
+from spikein.scoring.detect_file import DetectFileRequest, detect_file
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import statistics_of
 from tests.detect.masked_models import tiny_masked_parts

@@ -8,7 +8,7 @@ import pytest
 
 from detect.detectors import codec, con_recall, recall
 from detect.evidence import Evidence, PrefixedStatistics
-from detect.evidence.needs import Prefixed
+from detect.evidence.prefixed import Prefixed
 from detect.token_statistics import EMPTY_TEXT, TokenStatistics, unscored
 from detect.views import TEXT
 

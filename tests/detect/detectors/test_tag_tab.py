@@ -9,8 +9,9 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.detectors.tag_tab import sentence_spans
 from detect.evidence import Evidence
-from detect.evidence_steps.frequency import count_words
-from detect.named_entities.entities import NamedEntity
+from detect.evidence.entities import Entities
+from detect.evidence.token_counts import count_words
+from detect.named_entities import NamedEntity
 from detect.registry import get_detector
 from detect.token_frequency import TokenFrequency, WordFrequency
 from tests.detect.evidence_samples import statistics_of
@@ -44,7 +45,7 @@ def columns(
         texts=[text],
         statistics={"text": [statistics]},
         frequency=TokenFrequency(counts=np.ones(4, np.int64), words=words),
-        entities=None if given is None else [given],
+        further={} if given is None else {Entities(): [given]},
     )
     (column,) = detector.score(evidence, [detector.parameters.model_validate(parameters)])
     return column

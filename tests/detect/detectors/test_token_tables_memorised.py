@@ -6,8 +6,9 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.engine.forward_pass import token_statistics
 from detect.evidence import Evidence
-from detect.evidence_steps.frequency import count_texts
-from detect.named_entities.entities import NamedEntity
+from detect.evidence.entities import Entities
+from detect.evidence.token_counts import count_texts
+from detect.named_entities import NamedEntity
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from tests.conftest import make_texts
@@ -44,7 +45,7 @@ def evidence(memorised: Memorised, tiny_tokenizer) -> dict[str, Evidence]:
             statistics={"text": rows},
             reference=before,
             frequency=words,
-            entities=[second_words(text) for text in memorised.texts],
+            further={Entities(): [second_words(text) for text in memorised.texts]},
         )
         for name, rows in (("after", after), ("before", before))
     }

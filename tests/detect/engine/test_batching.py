@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from detect.engine.batching import default_batch_tokens, pad_sequences, run_in_batches
+from detect.engine.batching import pad_sequences, run_in_batches
 from detect.engine.encoding import adds_start_token
 from inject.errors import InputError
 from tests.detect.models import random_target
@@ -65,17 +65,6 @@ def test_padding_follows_lengths_and_not_ids(target, side, starts):
     second = [0, 0, 1] if side == "left" else [1, 0, 0]
     assert padded.inputs["attention_mask"].tolist() == [[1, 1, 1], second]
     assert padded.inputs["position_ids"].tolist() == [[0, 1, 2], [0, 0, 0]]
-
-
-def test_without_padding_there_is_a_mask_only_where_it_is_asked_for(target):
-    rows = [(1, 2), (3, 4)]
-    assert set(pad_sequences(target, rows, side="left").inputs) == {"input_ids"}
-    masked = pad_sequences(target, rows, side="left", always_mask=True).inputs
-    assert masked["attention_mask"].all()
-
-
-def test_the_default_follows_the_device(target):
-    assert default_batch_tokens(target) == 2048
 
 
 def test_a_start_token_is_seen_by_what_the_tokenizer_does(tiny_tokenizer):

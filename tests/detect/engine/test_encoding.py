@@ -28,12 +28,6 @@ def test_windows_score_each_token_once_with_the_longer_history(length, context):
         assert length_of_history == longest
 
 
-@given(length=st.integers(2, 200), context=st.integers(2, 40))
-def test_truncate_keeps_one_window(length, context):
-    (window,) = windows(length, context, ScoringPolicy(long="truncate"), where="text")
-    assert (window.start, window.first, window.stop) == (0, 1, min(length, context))
-
-
 @pytest.fixture
 def adding_tokenizer(tiny_tokenizer):
     """A tokenizer that puts its start token in front, as LLaMA's does."""
@@ -87,13 +81,6 @@ def test_a_tokenizer_without_start_token_is_refused_where_one_is_needed(tiny_tok
         with pytest.raises(InputError, match="needs a start token"):
             encode(tokenizer, ["the"], policy)
     assert len(encode(tokenizer, ["the"], ScoringPolicy())) == 1
-
-
-def test_contradicting_policies_are_refused():
-    with pytest.raises(InputError, match="bos=never forbids"):
-        ScoringPolicy(bos="never", score_first="start_token")
-    with pytest.raises(InputError, match="no token to score"):
-        ScoringPolicy(context=1)
 
 
 def test_a_start_token_stands_nowhere(adding_tokenizer, tiny_tokenizer):

@@ -128,14 +128,6 @@ def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer
                 assert_close(statistics, alone[row])
 
 
-def test_padding_is_never_counted_as_a_token(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    short, long = "the river", make_texts(1, words=40)[0]
-    found = token_statistics(target, [short, long], POLICY, batch_size=2)
-    assert len(found[0]) == len(tiny_tokenizer(short)["input_ids"]) - 1
-    assert len(found[1]) == len(tiny_tokenizer(long)["input_ids"]) - 1
-
-
 def test_id_0_in_a_text_is_a_token_and_no_padding(tiny_tokenizer):
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
@@ -150,17 +142,6 @@ def test_id_0_in_a_text_is_a_token_and_no_padding(tiny_tokenizer):
     found = token_statistics(target, [text, make_texts(1)[0]], POLICY)[0]
     np.testing.assert_array_equal(found.ids, ids[1:])
     np.testing.assert_allclose(found.log_probability, naive(target, ids).log_probability, atol=1e-4)
-
-
-def test_the_last_token_is_scored(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    text = make_texts(1, words=9)[0]
-    found = token_statistics(target, [text], POLICY)[0]
-    ids = tiny_tokenizer(text)["input_ids"]
-    assert found.ids[-1] == ids[-1]
-    assert found.log_probability[-1] == pytest.approx(
-        naive(target, ids).log_probability[-1], abs=1e-4
-    )
 
 
 def test_long_texts_score_each_token_once_after_the_longer_history(tiny_tokenizer):

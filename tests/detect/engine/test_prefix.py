@@ -160,16 +160,6 @@ def test_a_text_beyond_what_the_prefix_leaves_is_read_in_windows_behind_it(cache
     np.testing.assert_allclose(found.log_probability, expected, atol=1e-4, rtol=0)
 
 
-def test_a_text_that_is_truncated_is_scored_on_the_tokens_of_its_plain_pass(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    prefix = shared_prefix(target, prefix_ids(tiny_tokenizer, SHOTS[:1]))
-    policy = ScoringPolicy(long="truncate")
-    text = " ".join(make_texts(6, words=40))
-    [plain] = token_statistics(target, [text], policy)
-    [found] = prefixed_statistics(target, [text], policy, prefix)
-    np.testing.assert_array_equal(found.ids, plain.ids)
-
-
 def test_a_prefix_that_fills_the_context_is_refused(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     ids = (prefix_ids(tiny_tokenizer) * 20)[: CONTEXT - 1]
@@ -188,13 +178,3 @@ def test_a_model_with_other_caches_reads_the_prefix_anew_and_says_so(tiny_tokeni
     texts = make_texts(2, words=6)
     for text, one in zip(texts, prefixed_statistics(target, texts, POLICY, prefix), strict=True):
         check_against_whole(one, target, text, prefix.ids, tiny_tokenizer(text)["input_ids"])
-
-
-def test_the_cache_is_not_changed_by_what_is_read_behind_it(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))
-    before = [(one.keys.clone(), one.values.clone()) for one in prefix.cache.layers]
-    prefixed_statistics(target, make_texts(4, words=20), POLICY, prefix)
-    for (keys, values), layer in zip(before, prefix.cache.layers, strict=True):
-        assert torch.equal(keys, layer.keys)
-        assert torch.equal(values, layer.values)

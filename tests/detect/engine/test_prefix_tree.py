@@ -49,12 +49,6 @@ def test_what_is_shared_is_read_once():
     assert sum(map(len, sequences)) == 24 * (70 + 4 * 50 + 4)
 
 
-def test_a_short_piece_is_no_pass_of_its_own():
-    tree = prefix_tree([(1, 2, 3, 4, 5), (1, 2, 3, 9, 9), (1, 2, 8)], least_shared=2)
-    assert tree.ids == (1, 2)
-    assert [child.ids for child in tree.children] == [(3, 4, 5), (3, 9, 9), (8,)]
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("batch_tokens", [None, 40])
 def test_every_sequence_has_what_it_has_on_its_own(family, batch_tokens, tiny_tokenizer, caplog):

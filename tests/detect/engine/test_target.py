@@ -38,13 +38,6 @@ def test_a_head_that_is_not_the_models_last_word_is_found_by_the_probe(tiny_toke
     assert target.head is None
 
 
-def test_a_saved_model_is_loaded_for_evaluation_in_float32(tiny_model_path):
-    target = load_target(str(tiny_model_path), device="cpu")
-    assert not target.model.training
-    assert target.model.dtype == torch.float32
-    assert (target.context, target.vocabulary) == (128, 512)
-
-
 def test_a_16_bit_model_is_kept_so_where_asked(tiny_model_path):
     target = load_target(str(tiny_model_path), device="cpu", dtype="bfloat16")
     assert target.model.dtype == torch.bfloat16

@@ -1,26 +1,59 @@
-from dataclasses import replace
+"""Every kind of need: what meets it, and that a new kind is one class."""
 
+from dataclasses import dataclass, fields, replace
+
+from detect.access import Access
 from detect.choices.answers import ChoiceEvidence
-from detect.evidence import HeldOutRows, PrefixedStatistics
-from detect.evidence.needs import (
-    NEEDS,
-    Continuations,
-    Guesses,
-    HeldOut,
-    InverseTemperature,
-    Prefixed,
-    Tuned,
-    View,
-)
-from detect.evidence.providers import PROVIDERS
-from detect.score_file.evidence import providers as of_files
+from detect.evidence import SHARED, Evidence, HeldOutRows, PrefixedStatistics
+from detect.evidence.continuations import Continuations
+from detect.evidence.entities import Entities
+from detect.evidence.guesses import Guesses
+from detect.evidence.held_out import HeldOut
+from detect.evidence.needs import Need, every_kind, read_evidence
+from detect.evidence.prefixed import Prefixed
+from detect.evidence.tuned import Tuned
+from detect.evidence.views import InverseTemperature, View
 from detect.token_statistics import unscored
+from inject.examples.example import Example
 from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
 
+BY_ROW = {
+    *("texts", "statistics", "reference", "members", "groups", "shadows", "datasets"),
+    *("prefixed", "tuned", "continuations", "choices", "gradients", "neighbours", "guesses"),
+    "further",
+}
 
-def test_each_kind_of_need_is_met_in_both_places():
-    assert set(of_files.PROVIDERS) == set(NEEDS)
-    assert set(PROVIDERS) == set(NEEDS)
+
+def test_every_field_of_the_evidence_is_by_row_or_shared():
+    """`Evidence.take` takes rows of what is by row: a new field is one or the other."""
+    assert {field.name for field in fields(Evidence)} == BY_ROW | SHARED
+
+
+def test_a_new_kind_of_need_is_one_class(tmp_path):
+    """It meets itself, is read back, reaches each example, and is taken by row."""
+
+    @dataclass(frozen=True)
+    class Lengths(Need):
+        unit: str = "characters"
+        asks_model = False
+        access = Access.NONE
+
+        @classmethod
+        def read(cls, needs, work):
+            assert work.inputs == {"lengths": tmp_path}
+            for need in needs:
+                work.further[need] = [len(row.text) for row in work.rows]
+
+    rows = [
+        Example(example_id=text, dataset="d", source_id=text, group=text, text=text)
+        for text in ("a", "bcd")
+    ]
+    evidence = read_evidence([Lengths()], {"lengths": tmp_path}, rows)
+    assert Lengths().met_by(evidence)
+    assert not Lengths("bytes").met_by(evidence)
+    assert [example.further[Lengths()] for example in evidence.examples()] == [1, 3]
+    assert evidence.take([1]).further == {Lengths(): (3,)}
+    assert Lengths not in every_kind()
 
 
 def test_evidence_meets_what_it_holds():
@@ -30,7 +63,7 @@ def test_evidence_meets_what_it_holds():
         evidence = evidence_of(*rows, **more)
         return {
             need
-            for kind in NEEDS
+            for kind in every_kind()
             if kind not in (View, InverseTemperature) and (need := kind()).met_by(evidence)
         }
 
@@ -57,9 +90,9 @@ def test_evidence_meets_what_it_holds():
         choices=choices,
         gradients=[],
         neighbours=[],
-        entities=[],
+        further={Entities(): []},
     )
-    assert {type(need) for need in found} == set(NEEDS) - {View, InverseTemperature}
+    assert {type(need) for need in found} == set(every_kind()) - {View, InverseTemperature}
 
 
 def test_held_out_rows_hold_what_is_asked_of_them():

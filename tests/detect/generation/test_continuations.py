@@ -6,12 +6,14 @@ from decimal import Decimal
 import pytest
 
 from detect.detector_settings import parse_detectors, with_grids
-from detect.evidence.needs import Continuations
-from detect.generation.beginning import Beginning, Division, divide
+from detect.evidence.continuations import Continuations
 from detect.generation.continuations import (
+    Beginning,
     ContinuationRequest,
     Continued,
+    Division,
     continue_texts,
+    divide,
     read_continuations,
     read_request,
     request_record,
@@ -130,12 +132,6 @@ def test_results_are_in_the_order_of_the_texts_and_equal_texts_are_asked_once():
     assert (sampling.samples, sampling.temperature, sampling.top_k, sampling.seed) == (2, 1.0, 7, 3)
 
 
-def test_an_instruction_makes_a_question():
-    scribe = Scribe()
-    continue_texts(scribe, ["a b"], ContinuationRequest(instruction="Complete this:"))
-    assert scribe.asked[0][0] == ["Q:Complete this: a"]
-
-
 def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
     class Mortal(Scribe):
         def complete(self, prompts, sampling, *, progress=None):
@@ -173,16 +169,6 @@ def test_damaged_answers_are_said_and_asked_for_again(tmp_path, damage, caplog):
     assert all(str(tmp_path) in note and "damaged" in note for note in caplog.messages)
     continue_texts(third := Scribe(), texts, request, answers=tmp_path)
     assert third.asked == []
-
-
-def test_another_answer_of_equal_length_is_not_believed(tmp_path):
-    texts, request = make_texts(30, words=6), ContinuationRequest()
-    whole = continue_texts(Scribe(), texts, request, answers=tmp_path)
-    for path in tmp_path.iterdir():
-        content = path.read_text()
-        assert " 0" in content
-        path.write_text(content.replace(" 0", " 1"))
-    assert continue_texts(Scribe(), texts, request, answers=tmp_path) == whole
 
 
 def test_the_file_holds_what_was_written(tmp_path):

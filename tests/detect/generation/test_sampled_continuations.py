@@ -1,17 +1,14 @@
 """Continuations from a shared prompt, against a slow decoder without cache or batch."""
 
-from collections import Counter
 from contextlib import closing
 
 import numpy as np
 import pytest
 import torch
-from scipy.stats import chisquare
 
 from detect.engine.target import make_target
 from detect.generation.sampled_continuations import sample_continuations
 from detect.targets import decoding
-from detect.targets.local import LocalTextModel
 from detect.targets.server import ServerTextModel
 from detect.targets.text_model import Sampling
 from inject.errors import InputError
@@ -120,38 +117,6 @@ def test_layers_with_a_sliding_window_stay_the_librarys(window, tiny_tokenizer):
     assert_same(found[0], expected(target, PROMPTS[-1], **asked))
 
 
-def test_the_first_tokens_have_the_models_distribution(target, tiny_tokenizer):
-    prompt, samples = PROMPTS[0], 3000
-    found = sample_continuations(target, [prompt], samples=samples, max_tokens=1)[0]
-    ids = tiny_tokenizer(prompt)["input_ids"]
-    before = tiny_tokenizer.decode(ids)
-    edges = step(target, ids, 1.0, 1.0)
-    shares: Counter[str] = Counter()
-    for token, p in enumerate(np.diff(edges, prepend=0.0)):
-        text = tiny_tokenizer.decode([*ids, token])[len(before) :]
-        shares["" if token == tiny_tokenizer.eos_token_id else text] += p
-    often = [text for text, p in shares.items() if p * samples >= 5]
-    counts = Counter(found)
-    assert set(counts) <= set(shares)
-    seen = [counts[text] for text in often]
-    due = [shares[text] * samples for text in often]
-    seen, due = [*seen, samples - sum(seen)], [*due, samples - sum(due)]
-    assert len(often) > 10
-    assert chisquare(seen, due).pvalue > 0.01
-
-
-def test_neither_batch_nor_order_nor_company_changes_a_text(target):
-    asked = {"samples": 4, "max_tokens": 25}
-    together = sample_continuations(target, PROMPTS, **asked)
-    for batch_tokens in (1, 90, 300, 100_000):
-        model = LocalTextModel(target, batch_tokens=batch_tokens)
-        assert sample_continuations(model, PROMPTS[::-1], **asked)[::-1] == together
-    assert sample_continuations(target, PROMPTS[2:3], **asked) == together[2:3]
-    fewer = sample_continuations(target, PROMPTS, samples=2, max_tokens=25)
-    assert fewer == [row[:2] for row in together]
-    assert sample_continuations(target, PROMPTS, **asked, seed=1) != together
-
-
 def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokenizer):
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -172,21 +137,6 @@ def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokeniz
     alone = [decoding.generate(target, [prompt], sampling)[0] for prompt in prompts]
     assert together == alone
     assert len(together[0][0]) == 64
-
-
-def test_out_of_memory_halves_the_batch_and_changes_nothing(target, monkeypatch, caplog):
-    asked = {"samples": 4, "max_tokens": 6}
-    whole = sample_continuations(target, PROMPTS, **asked)
-    taken = decoding.take_rows
-
-    def scarce(cache, rows, room):
-        if len(rows) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        taken(cache, rows, room)
-
-    monkeypatch.setattr(decoding, "take_rows", scarce)
-    assert sample_continuations(target, PROMPTS, **asked) == whole
-    assert "out of memory" in caplog.text
 
 
 def test_prompts_are_read_once_and_rows_that_ended_leave(target, tiny_tokenizer):
@@ -233,10 +183,6 @@ def test_a_prompt_without_room_for_its_continuation_is_refused(tiny_tokenizer):
 def test_numbers_out_of_range(target, wrong):
     with pytest.raises(InputError):
         sample_continuations(target, ["the"], **{"samples": 2, "max_tokens": 3, **wrong})
-
-
-def test_no_prompts(target):
-    assert sample_continuations(target, [], samples=2, max_tokens=3) == []
 
 
 def test_a_server_is_asked_once_a_sample(tmp_path):

@@ -132,11 +132,6 @@ def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
         assert one.first_rank == ranks[0]
 
 
-def test_a_causal_reference_is_loaded_as_one(tiny_model_path):
-    loaded = object()
-    assert open_reference(str(tiny_model_path), load_causal=lambda _: loaded) is loaded
-
-
 def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
     from shutil import copytree
 

@@ -111,13 +111,6 @@ def test_words_that_the_masked_model_does_not_know_are_exchanged_too(masked):
     assert all(len(text.split()) == 3 for text in found.texts)
 
 
-def test_one_word_and_equal_words_have_neighbours(masked):
-    one, equal = find_neighbours(masked, ["river", "the the the"])
-    assert len(one.texts) == PER_PLACE
-    assert len(set(equal.texts)) == len(equal.texts)
-    assert all(len(text.split()) == 3 for text in equal.texts)
-
-
 def test_of_a_text_longer_than_the_context_the_beginning_is_exchanged(masked):
     text = make_texts(1, words=90)[0]
     (found,) = find_neighbours(masked, [text])

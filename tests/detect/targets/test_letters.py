@@ -44,12 +44,6 @@ def test_every_order_is_asked_and_the_letters_are_those_of_the_passage():
     assert np.all(found[2].letters == -1)
 
 
-def test_nothing_to_ask_asks_nothing():
-    model = Examinee("read")
-    assert [one.reason for one in ask_letters(model, [TOO_FEW])] == [TOO_FEW]
-    assert not model.asked
-
-
 @pytest.mark.parametrize(
     ("answer", "label"),
     [

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
+from transformers.cache_utils import DynamicCache
 
-from detect.targets.roomy_cache import RoomyLayer, take_rows
+from detect.targets.decoding import RoomyLayer, take_rows
 
 
 def states(*shape, start=0):
@@ -48,13 +48,3 @@ def test_a_step_copies_nothing_and_the_room_ends():
     assert first.data_ptr() == second.data_ptr()
     with pytest.raises(ValueError, match="8 tokens, and room for 7"):
         cache.update(step, step, 0)
-
-
-def test_other_layers_stay_as_they_are():
-    cache = DynamicCache()
-    layer = DynamicSlidingWindowLayer(sliding_window=4)
-    layer.update(states(2, 1, 5, 2), states(2, 1, 5, 2))
-    cache.layers = [layer]
-    take_rows(cache, torch.tensor([1, 1, 0]), 9)
-    assert cache.layers == [layer]
-    assert layer.keys.shape == (3, 1, 3, 2)

@@ -114,12 +114,3 @@ def test_detect_asks_it_and_a_rerun_asks_nothing(served, tmp_path):
         )[0]
     assert found[0] == found[1]
     assert (asked, before) == ("0", "108")  # 4 + 4 · 2 + 4 · 24
-
-
-def test_a_likelihood_detector_is_refused(served, tmp_path):
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"text": "the river"}\n')
-    command = ["detect", "--server", served.url, "--model", "m", "--examples", str(rows)]
-    result = CliRunner().invoke(app, [*command, "--detectors", "loss", "--cache", str(tmp_path)])
-    assert result.exit_code == 2
-    assert "loss reads token log-probabilities" in result.output

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from inject.examples.contaminant import Contaminant
 from inject.examples.load import load_examples
@@ -54,6 +53,8 @@ def counted(rows, members, nonmembers, *, seeds=SEEDS, **asked):
 
 def assert_binomial(counts, n, share):
     """No count is further from n * share than chance allows over all of them."""
+    from scipy.stats import binom
+
     values = np.array(list(counts), dtype=float)
     trials = np.broadcast_to(np.asarray(n), values.shape)
     tail = np.minimum(binom.cdf(values, trials, share), binom.sf(values - 1, trials, share))

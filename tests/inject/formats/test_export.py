@@ -213,13 +213,6 @@ def test_what_was_exported_can_be_imported(tmp_path_factory, one, rows):
         assert corpus.doc_starts.tolist() == [at for at in starts if at < len(stream)]
 
 
-def test_an_id_that_the_tokenizer_has_not_is_refused(tmp_path):
-    one = spiked([[5, 91]], [])
-    with pytest.raises(InputError, match="token id 91 at position 1"):
-        export_view(one.view, tmp_path / "out", OLMO, tokenizer=Words(91), copies=one.copies)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_clean_stream_needs_no_table(tmp_path):
     one = spiked([[1, 2], [3]], [Copy(1, [7])])
     twin = clean_view(one.view.source, tokens=5, context=4)

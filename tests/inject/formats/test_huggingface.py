@@ -164,10 +164,13 @@ def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch
         ({"input_ids": [[1], [2, None]]}, "row 1: a token id is null"),
         ({"input_ids": [[1], [], [2, 387]]}, "row 2: token id 387 at position 1"),
         ({"input_ids": [[1, -1]]}, "row 0: token id -1 at position 1"),
-        ({"input_ids": pa.array([[], None], pa.list_(pa.int32()))}, "there are no tokens in it"),
+        ({"input_ids": "none"}, "there are no tokens in it"),
     ],
 )
 def test_bad_rows_are_refused(tmp_path, tiny_tokenizer, table, said):
+    if table == {"input_ids": "none"}:
+        # Made here, as the first array of a process imports pandas.
+        table = {"input_ids": pa.array([[], None], pa.list_(pa.int32()))}
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     with pytest.raises(InputError) as caught:
         imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from inject.corpus import corpus as corpora
 from inject.corpus.corpus import Corpus
-from inject.corpus.excluded import Exclusions, read_excluded, write_excluded
 from inject.corpus.tokenizer import encode_texts
-from inject.corpus.tokens import TokenReader, TokenWriter
+from inject.corpus.tokens import Exclusions, TokenReader, TokenWriter, read_excluded, write_excluded
 from inject.errors import InputError
 from inject.formats.import_step import import_audited
 from inject.formats.megatron import MegatronImport

@@ -4,8 +4,6 @@ import json
 import shutil
 
 import pytest
-import transformers.dynamic_module_utils as dynamic
-from transformers import AutoConfig
 
 from inject.errors import InputError, Unreachable
 from inject.hub.resolver import UNRESOLVED, without_network
@@ -70,6 +68,9 @@ def test_code_that_cannot_be_looked_up_is_not_run(tmp_path, hub):
 
 
 def test_the_loader_is_told_the_commit(tmp_path, hub, monkeypatch, tiny_model_path):
+    import transformers.dynamic_module_utils as dynamic
+    from transformers import AutoConfig
+
     folder = shutil.copytree(tiny_model_path, tmp_path / "model")
     config(folder, AutoConfig="other/code--config.Config")
     hub.add("other/code", {"config.py": b""})

@@ -4,11 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from scipy.stats import chisquare, poisson
 
 from inject.plan.copy_counts import draw_copy_counts
 from inject.plan.settings import Copies
-from tests.inject.streams import spiked_examples
+from tests.inject.streams import chisquare, spiked_examples
 
 
 def realised(copies: Copies, count: int = 50, seed: int = 0, dataset: str = "toy"):
@@ -22,6 +21,8 @@ def test_a_level_that_stands_twice_is_refused_as_its_stratum_would_be_too_large(
 
 
 def test_poisson_counts_follow_the_distribution():
+    from scipy.stats import poisson
+
     counts = np.array(realised(Copies(poisson=2.5), count=20_000))
     observed = np.bincount(np.minimum(counts, 9), minlength=10)
     expected = poisson.pmf(np.arange(9), 2.5)

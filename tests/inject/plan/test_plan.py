@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from inject import keyed
 from inject.errors import InputError
@@ -10,7 +9,7 @@ from inject.examples.example import Example
 from inject.plan.plan import read_plan, write_plan
 from inject.plan.settings import Copies, Placement
 from tests.inject import streams
-from tests.inject.streams import random_source, spiked_examples
+from tests.inject.streams import chisquare, random_source, spiked_examples
 
 SPLICE = Placement(policy="splice")
 DOCUMENT = Placement(policy="document")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from inject import keyed
 from inject.errors import InputError
 from inject.plan import training_range
 from inject.plan.training_range import HashedRange, RankedRange, rank_margin
 from inject.stream.order import window_order
+from tests.inject.streams import chisquare
 
 N = 300_000
 
@@ -123,6 +123,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.stream.order import window_order
+from tests.inject.streams import chisquare
 from inject.corpus.separators import NO_SEPARATORS
 from inject.plan.settings import Copies, Placement
 from scripts.bench.injection.planning import CONTEXT, TOKENS, VOCABULARY, Described, spiked

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scipy.stats import chisquare
 
 from inject.errors import InputError
 from inject.plan.settings import Copies, Placement
@@ -14,6 +13,7 @@ from inject.stream.view import clean_view
 from tests.inject.stream.test_view import composed, placements, plans
 from tests.inject.streams import (
     END,
+    chisquare,
     naive_find,
     plan_for,
     random_source,

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scipy.stats import chisquare
 
 from inject.variants.choice import choose_renditions
 from inject.variants.rendition import Rendition, read_renditions, write_renditions
@@ -105,6 +104,8 @@ def test_other_datasets_change_nothing(assign_by):
 
 
 def test_assigned_by_copies_by_weight_and_each_on_its_own():
+    from scipy.stats import chisquare
+
     members, _ = spiked_examples(2_000, 0)
     rule = variants(*WEIGHTED, assign_by="copies")
     found = chosen_for(members, rule, copies=5)

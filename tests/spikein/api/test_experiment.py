@@ -30,16 +30,14 @@ def test_the_three_forms_mean_the_same(tmp_path):
     assert read_checked(from_file).arms == checked.arms
 
 
-@pytest.mark.parametrize("overrides", [["train.lr=2e-3"], {"train.lr": 2e-3}, ("train.lr=0.002",)])
-@pytest.mark.parametrize("form", ["file", "mapping", "checked", "plain"])
-def test_overrides_replace_values_of_every_form(tmp_path, overrides, form):
+def test_overrides_replace_values_of_every_form(tmp_path):
     path = write_sample(tmp_path)
-    given = {"file": path, "mapping": MAPPING, "checked": read_checked(path), "plain": read(path)}[
-        form
-    ]
-    found = read(given, overrides)
-    assert found.train.lr == 0.002
-    assert found.model_copy(update={"train": read(path).train}) == read(path)
+    plain = read(path)
+    for form in (path, MAPPING, read_checked(path), plain):
+        for overrides in (["train.lr=2e-3"], {"train.lr": 2e-3}):
+            found = read(form, overrides)
+            assert found.train.lr == 0.002
+            assert found.model_copy(update={"train": plain.train}) == plain
 
 
 def test_values_of_overrides_may_be_whole_parts():
@@ -63,7 +61,6 @@ def test_paths_and_numbers_of_numpy_are_plain_values():
     ("given", "overrides", "said"),
     [
         (3, (), "an experiment cannot be read from a int"),
-        (None, (), "cannot be read from a NoneType"),
         ({"name": object()}, (), "the experiment given: holds a object"),
         (MAPPING, "train.lr=1", "overrides are a list"),
         (MAPPING, {"train.lr": {1, 2}}, "override train.lr: holds a set"),

@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.policy import ScoringPolicy
-from detect.score_file.request import DetectFileRequest, ScoringOptions
-from detect.score_file.score import detect_file
 from inject.errors import InputError
 from spikein.api.text_scores import score_texts
+from spikein.scoring.detect_file import DetectFileRequest, detect_file
+from spikein.scoring.scored_rows import ScoringOptions
 from tests.conftest import make_texts
 
 TEXTS = [*make_texts(20, words=9), ""]

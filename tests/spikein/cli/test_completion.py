@@ -81,12 +81,8 @@ def offered(line: str) -> list[str]:
     ("line", "found"),
     [
         ("spikein run quickstart-", ["quickstart-full"]),
-        ("spikein plan min-k-table3", ["min-k-table3"]),
-        ("spikein check rea", ["real-small"]),
-        ("spikein init x --from twi", ["twins-small"]),
         ("spikein report fir", ["first"]),
         ("spikein detect --detectors loss,zl", ["loss,zlib"]),
-        ("spikein gc --dry", ["--dry-run"]),
     ],
 )
 def test_the_shell_is_offered_it(line, found):

@@ -38,29 +38,18 @@ def invoke(*arguments: str):
     return CliRunner().invoke(app, arguments)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_with_an_example(command):
-    result = invoke(command, "--help")
-    assert result.exit_code == 0
-    assert f"spikein {command}" in result.output
-
-
-def test_the_help_lists_every_command():
-    result = invoke("--help")
-    assert all(f" {command} " in result.output for command in COMMANDS)
-
-
-def test_the_list_of_commands_says_of_each_what_its_own_help_says_first():
+def test_every_command_is_listed_with_what_its_own_help_says_first_and_shows_an_example():
     group = get_command(app)
     context = group.make_context("spikein", [], resilient_parsing=True)
     assert group.list_commands(context) == COMMANDS
+    listing = invoke("--help").output
     for name in COMMANDS:
         listed = group.get_command(context, name)
         _, whole, _ = group.resolve_command(context, [name])
         assert listed.help == whole.help.split("\n\n")[0].replace("\n", " ")
-        assert listed.rich_help_panel == whole.rich_help_panel
         assert whole.name == name
-        assert whole.callback is not None
+        assert f" {name} " in listing
+        assert f"spikein {name}" in invoke(name, "--help").output
 
 
 def test_the_list_of_commands_imports_none_of_them():

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from detect.evidence_steps.prefixed import IS_SHOT
+from detect.evidence.shots import IS_SHOT
 from inject.errors import InputError
 from tests.spikein.tiny import run, write_tiny
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detect.engine.forward_pass import token_statistics
-from detect.evidence_steps.frequency import count_texts
+from detect.evidence.token_counts import count_texts
 from detect.policy import ScoringPolicy
 from detect.token_statistics import write_statistics
 from inject.corpus.separators import NO_SEPARATORS

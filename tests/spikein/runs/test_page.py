@@ -254,9 +254,9 @@ def test_attributes_are_attributes(swept, page):
             if name == "class":
                 assert re.fullmatch(r"[\w -]*", value), (tag, value)
     classes = {name for _, a in page.tags for name in (a.get("class") or "").split()}
-    assert {"decides", "rates"} <= classes
+    assert {"decides", "rate"} <= classes
     style = re.search(r"<style>(.*?)</style>", swept[1].report.read_text(), re.S)[1]
-    assert ".rates .bar" in style, "a rate has no tick at 0.5"
+    assert ".rate .bar" in style, "a rate has no tick at 0.5"
 
 
 def test_no_column_is_empty_or_says_one_thing_to_every_row(page):

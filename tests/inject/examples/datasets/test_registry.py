@@ -112,24 +112,13 @@ def test_what_cannot_be_used_is_named(file, changes, words):
 
 
 def test_a_dataset_of_a_package_is_found_listed_and_suggested(site):
-    offer(site)
+    offer(site, rivers="river_data:RIVERS", boolq="river_data:RIVERS")
     found = find_dataset("rivers")
     assert (found.dataset.name, found.origin) == ("rivers", "river-data 1.0")
-    lines = {name: known.origin for name, known in dataset_table()[0].items()}
+    known, [warning] = dataset_table()
+    assert "dataset boolq (river-data 1.0): the name is taken" in warning
+    lines = {name: dataset.origin for name, dataset in known.items()}
     assert lines["rivers"] == "river-data 1.0"
     assert {lines[name] for name in built_in_names()} == {"spikein"}
     with pytest.raises(InputError, match=r"Did you mean 'rivers'"):
         find_dataset("river")
-
-
-def test_a_package_that_cannot_be_used_is_named_and_the_rest_goes_on(site):
-    offer(site, rivers="river_data:RIVERS", broken="river_data:NONE", boolq="river_data:RIVERS")
-    known, warnings = dataset_table()
-    assert "rivers" in known
-    assert len(warnings) == 2
-    text = "\n".join(warnings)
-    assert "broken (river-data 1.0)" in text
-    assert "dataset boolq (river-data 1.0): the name is taken" in text
-    assert find_dataset("boolq").origin == "spikein"
-    with pytest.raises(InputError, match="broken"):
-        find_dataset("broken")

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.torch import load_file
 
-from analysis.unlearning.table import read_tables
+from analysis.findings import read_table
 from inject.stream.exposures import read_exposures, seen_copy_counts
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
@@ -47,15 +47,15 @@ def sides(folder):
 def test_one_half_of_the_forget_set_is_learnt_again_and_all_rows_are_scored(probed):
     unlearning = probed.node.unlearning
     pool = sides(probed.stored(unlearning.examples))
-    forget = pool - sides(probed.stored(unlearning.retrained.membership))
+    forget = pool - sides(probed.stored(unlearning.membership))
     half = sides(probed.stored(unlearning.relearn_half))
     assert half < forget
     assert abs(len(half) - len(forget) / 2) <= 2
     (unlearned,) = unlearning.unlearned
-    assert unlearning.original_further.relearned == {}
+    assert unlearning.model("original").relearned == {}
     for before, further in (
-        (unlearned.scores, unlearned.further),
-        (unlearning.retrained_scores, unlearning.retrained_further),
+        (unlearned.scores, unlearned),
+        (unlearning.model("retrained").scores, unlearning.model("retrained")),
     ):
         assert list(further.relearned) == [1, 4]
         start = losses(probed.stored(before))
@@ -77,9 +77,13 @@ def test_one_half_of_the_forget_set_is_learnt_again_and_all_rows_are_scored(prob
 def test_weights_are_rounded_and_scores_move_little(probed):
     unlearning = probed.node.unlearning
     for further, model, scores in (
-        (unlearning.original_further, unlearning.original, unlearning.original_scores),
         (
-            unlearning.unlearned[0].further,
+            unlearning.model("original"),
+            unlearning.model("original").trained,
+            unlearning.model("original").scores,
+        ),
+        (
+            unlearning.unlearned[0],
             unlearning.unlearned[0].trained,
             unlearning.unlearned[0].scores,
         ),
@@ -102,7 +106,7 @@ def test_weights_are_rounded_and_scores_move_little(probed):
 def test_a_paraphrase_is_scored_under_the_id_of_its_row(probed):
     unlearning = probed.node.unlearning
     rows = {row["example_id"]: row for row in rows_of(probed.stored(unlearning.examples))}
-    step = unlearning.unlearned[0].further.conditions["paraphrase"]
+    step = unlearning.unlearned[0].conditions["paraphrase"]
     other = rows_of(probed.stored(step.inputs["examples"]))
     assert {row["example_id"] for row in other} == {
         name for name, row in rows.items() if row["paraphrases"]
@@ -115,14 +119,12 @@ def test_a_paraphrase_is_scored_under_the_id_of_its_row(probed):
 
 
 def test_the_measures_tell_of_relearning_and_of_every_condition(probed):
-    rows = read_tables(probed.stored(probed.graph.unlearning)).measures.to_pylist()
+    rows = read_table(probed.stored(probed.graph.unlearning), "unlearning").to_pylist()
     relearnt = {(row["model"], row["method"]): row for row in rows
                 if row["measure"] == "relearn_steps"}  # fmt: skip
     assert set(relearnt) == {("retrained", "-"), ("unlearned", "gradient_ascent")}
     unlearning = probed.node.unlearning
-    forget = sides(probed.stored(unlearning.examples)) - sides(
-        probed.stored(unlearning.retrained.membership)
-    )
+    forget = sides(probed.stored(unlearning.examples)) - sides(probed.stored(unlearning.membership))
     rest = forget - sides(probed.stored(unlearning.relearn_half))
     for row in relearnt.values():
         assert 0 < row["forget"] <= len(rest)
@@ -130,9 +132,11 @@ def test_the_measures_tell_of_relearning_and_of_every_condition(probed):
     (unlearned,) = unlearning.unlearned
     pool = rows_of(probed.stored(unlearning.examples))
     for condition in ("8bit", "4bit"):
-        found = losses(probed.stored(unlearned.further.conditions[condition]))
+        found = losses(probed.stored(unlearned.conditions[condition]))
         test = [row for row in pool if row["split"] == "test"]
-        copies = seen_copy_counts(read_exposures(probed.stored(unlearning.original)))
+        copies = seen_copy_counts(
+            read_exposures(probed.stored(unlearning.model("original").trained))
+        )
         inside = [found[i] for row in test if (i := row["example_id"]) in forget and i in copies]
         outside = [found[row["example_id"]] for row in test if row["side"] == "nonmember"]
         (row,) = [

@@ -5,8 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import spikein
-from analysis.findings import question_table, write_findings
-from analysis.unlearning.table import read_tables
+from analysis.findings import question_table, read_table, write_findings
 from inject.corpus.background.mixture import mixed_documents
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
@@ -27,7 +26,8 @@ def row_of(rows, **wanted):
 
 @pytest.fixture(scope="module")
 def tables(finished):
-    return read_tables(finished.stored(finished.graph.unlearning))
+    folder = finished.stored(finished.graph.unlearning)
+    return {name: read_table(folder, name) for name in ("unlearning", "verdict")}
 
 
 def test_the_aucs_are_those_of_the_stored_scores(finished, tables):
@@ -35,10 +35,10 @@ def test_the_aucs_are_those_of_the_stored_scores(finished, tables):
     pool = read_examples(finished.stored(nodes.examples))
     seen = {
         one.example_id
-        for one in read_examples(finished.stored(nodes.retrained.membership))
+        for one in read_examples(finished.stored(nodes.membership))
         if one.side == "member"
     }
-    copies = seen_copy_counts(read_exposures(finished.stored(nodes.original)))
+    copies = seen_copy_counts(read_exposures(finished.stored(nodes.model("original").trained)))
     forget = [
         one.example_id
         for one in pool
@@ -46,8 +46,8 @@ def test_the_aucs_are_those_of_the_stored_scores(finished, tables):
         and copies.get(one.example_id)
     ]  # fmt: skip
     holdout = [one.example_id for one in pool if (one.side, one.split) == ("nonmember", "test")]
-    rows = tables.measures.to_pylist()
-    models = [("original", "-", nodes.original_scores), ("retrained", "-", nodes.retrained_scores)]
+    rows = tables["unlearning"].to_pylist()
+    models = [(name, "-", nodes.model(name).scores) for name in ("original", "retrained")]
     models += [("unlearned", one.setting.label, one.scores) for one in nodes.unlearned]
     found = {}
     for model, method, step in models:
@@ -66,7 +66,7 @@ def test_the_aucs_are_those_of_the_stored_scores(finished, tables):
 
 
 def test_every_method_has_a_verdict_with_the_declared_measures(finished, tables):
-    rows = tables.verdict.to_pylist()
+    rows = tables["verdict"].to_pylist()
     for one in finished.node.unlearning.unlearned:
         own = [row for row in rows if row["method"] == one.setting.label]
         assert own[-1]["measure"] == "all"
@@ -81,9 +81,8 @@ def test_every_method_has_a_verdict_with_the_declared_measures(finished, tables)
 def test_the_run_folder_holds_the_tables_and_the_page_shows_them(finished):
     run = spikein.load_run(finished.root / "runs" / "tiny" / "latest")
     (made,) = run.artifacts("unlearning").values()
-    tables = read_tables(made)
-    assert repr(run.unlearning().to_pylist()) == repr(tables.measures.to_pylist())
-    assert repr(run.unlearning_verdict().to_pylist()) == repr(tables.verdict.to_pylist())
+    for table, name in ((run.unlearning(), "unlearning"), (run.unlearning_verdict(), "verdict")):
+        assert repr(table.to_pylist()) == repr(read_table(made, name).to_pylist())
     page = run.report.read_text()
     assert all(method in page for method in run.unlearning_verdict()["method"].to_pylist())
 

@@ -39,9 +39,9 @@ def forget_ids(finished):
 def test_every_method_made_a_model_that_is_scored_like_the_arm(finished):
     unlearning = finished.node.unlearning
     assert [one.setting.label for one in unlearning.unlearned] == LABELS
-    of_arm = scores(finished.stored(unlearning.original_scores))
-    assert scores(finished.stored(unlearning.retrained_scores)).keys() == of_arm.keys()
-    weights = load_file(finished.stored(unlearning.original) / "model.safetensors")
+    of_arm = scores(finished.stored(unlearning.model("original").scores))
+    assert scores(finished.stored(unlearning.model("retrained").scores)).keys() == of_arm.keys()
+    weights = load_file(finished.stored(unlearning.model("original").trained) / "model.safetensors")
     for one in unlearning.unlearned:
         found = load_file(finished.stored(one.trained) / "model.safetensors")
         assert any((found[name] != weights[name]).any() for name in weights)
@@ -55,7 +55,7 @@ def test_the_forget_set_became_less_likely(finished):
         found = scores(finished.stored(step))
         return sum(found["loss", name] for name in forget) / len(forget)
 
-    before = likely(unlearning.original_scores)
+    before = likely(unlearning.model("original").scores)
     for one in unlearning.unlearned:
         assert likely(one.scores) < before
 

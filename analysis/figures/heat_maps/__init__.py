@@ -1,1 +1,0 @@
-"""AUCs as coloured cells: detectors by arms, and the grid of SURP."""

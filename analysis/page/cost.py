@@ -1,0 +1,165 @@
+"""What a run cost, and where its numbers come from: when, with what code, on what machine.
+
+Detectors share passes. A detector's tokens and times are of all that its scores are drawn from;
+its *own* time is of what no other detector reads, which is what would be saved without it. The
+last row counts each pass once.
+"""
+
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs, StepRecord
+from analysis.page.parts import Copied, Fold, Note, Part, present
+from analysis.page.table import Table, facts, listing, seconds_text
+
+_MAX_STEPS = 30
+"""A longer table of steps is folded."""
+
+
+class DetectorCost(NamedTuple):
+    """The sum over all models that a detector scored."""
+
+    detector: str
+    cost: str
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    """Of the steps that its scores are drawn from."""
+    own_seconds: float
+    """Of those that no other detector reads."""
+    scoring_seconds: float | None
+
+
+def cost_parts(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> list[Part]:
+    """Return what the run cost, by detector and by step."""
+    table = listing(
+        "Steps",
+        ("Step", "Tokens", "Time"),
+        [
+            (one.name, "" if one.tokens is None else f"{one.tokens:,}", seconds_text(one.seconds))
+            for one in steps
+        ],
+    )
+    folded = table is not None and len(table.rows) > _MAX_STEPS
+    total = seconds_text(sum(one.seconds for one in steps))
+    return present(
+        f"Its steps took {total} of computing, each when it was made."
+        if steps
+        else "No costs were recorded.",
+        detector_cost_listing(work),
+        Fold(f"Every step: {len(steps)}", [table]) if folded and table else table,
+    )
+
+
+def detector_costs(work: Sequence[DetectorWork]) -> list[DetectorCost]:
+    """Return the cost of each detector, dearest first, and of all of them together."""
+    read: dict[str, dict[str, EvidenceStep]] = {}
+    for one in work:
+        read.setdefault(one.detector, {}).update({step.key: step for step in one.steps})
+    readers = Counter(key for steps in read.values() for key in steps)
+    costs = []
+    for detector, steps in read.items():
+        mine = [one for one in work if one.detector == detector]
+        passes = "; ".join(dict.fromkeys(one.cost for one in mine))
+        own = sum(step.seconds for step in steps.values() if readers[step.key] == 1)
+        scoring = _sum_known(one.scoring_seconds for one in mine)
+        costs.append(_cost(detector, passes, steps, own, scoring))
+    costs.sort(key=lambda cost: (-cost.own_seconds, -cost.seconds, cost.detector))
+    if len(costs) > 1:
+        every = {key: step for steps in read.values() for key, step in steps.items()}
+        scoring = _sum_known(cost.scoring_seconds for cost in costs)
+        total = sum(step.seconds for step in every.values())
+        costs.append(_cost("all together", "", every, total, scoring))
+    return costs
+
+
+def _cost(
+    detector: str,
+    passes: str,
+    steps: Mapping[str, EvidenceStep],
+    own: float,
+    scoring: float | None,
+) -> DetectorCost:
+    return DetectorCost(
+        detector,
+        passes,
+        tokens_in=sum(step.tokens_in or 0 for step in steps.values()),
+        tokens_out=sum(step.tokens_out or 0 for step in steps.values()),
+        seconds=sum(step.seconds for step in steps.values()),
+        own_seconds=own,
+        scoring_seconds=scoring,
+    )
+
+
+def _sum_known(values: Iterable[float | None]) -> float | None:
+    """Return the sum; None where a value is not known."""
+    known = list(values)
+    return None if None in known else sum(value or 0.0 for value in known)
+
+
+def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
+    """Return the costs as a table of the page; None where nothing was scored."""
+    columns = ("Passes a text", "Tokens in", "Tokens out", "Time of its steps", "Its own steps")
+    return listing(
+        "What each detector cost",
+        ("Detector", *columns, "Scoring"),
+        [
+            (
+                one.detector,
+                one.cost,
+                f"{one.tokens_in:,}" if one.tokens_in else "",
+                f"{one.tokens_out:,}" if one.tokens_out else "",
+                seconds_text(one.seconds) if one.seconds else "",
+                seconds_text(one.own_seconds) if one.own_seconds else "",
+                "" if one.scoring_seconds is None else seconds_text(one.scoring_seconds),
+            )
+            for one in detector_costs(work)
+        ],
+        "Over all models that were scored, those of controls included; dearest first. Steps that "
+        "several detectors read were made once: 'time of its steps' counts them for each of "
+        "their detectors, 'its own steps' are those that no other detector reads, and the last "
+        "row counts every step once. Tokens are those scored, and those of prompts and answers; "
+        "models that are trained for a detector count in its time. Scoring: from stored evidence "
+        "to scores, all settings.",
+    )
+
+
+def provenance_parts(inputs: PageInputs) -> list[Part]:
+    """Return where the numbers come from, and the experiment that they are of."""
+    yaml = inputs.experiment_yaml
+    experiment = Copied("experiment-file", "Copy the file", [yaml], verbatim=True)
+    return [
+        facts("", provenance(inputs)),
+        Fold("The experiment, resolved", [experiment]),
+        Note(
+            "AUC: rank AUC, ties as half. Its intervals: influence values summed by group, "
+            "logit scale, Student's t; from three training seeds on they speak of any seed. "
+            "All numbers come from the test split.",
+            "how",
+        ),
+    ]
+
+
+def provenance(inputs: PageInputs) -> list[tuple[str, str]]:
+    """Return times, versions, machines and digests by name."""
+    steps, artifacts = inputs.steps, inputs.artifacts
+    created = sorted(one.created.replace("T", " ").replace("+00:00", " UTC") for one in steps)
+    return [
+        ("Steps computed", " to ".join(dict.fromkeys(created[:1] + created[-1:]))),
+        ("Page made by spikein", inputs.code),
+        ("Computed by spikein", _counted([one.code for one in steps])),
+        ("Computed on", _counted([one.machine for one in steps])),
+        ("Python of the page", platform.python_version()),
+        *inputs.libraries.items(),
+        *((one.name, f"{one.digest[:12]} · content {one.content[:12]}") for one in artifacts),
+    ]
+
+
+def _counted(values: Sequence[str | None]) -> str:
+    """Return a value of the steps; where it varies, each with the number of its steps."""
+    counts = Counter(value or "not recorded" for value in values)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return "; ".join(f"{text} ({count} of {len(values)} steps)" for text, count in counts.items())

@@ -1,0 +1,182 @@
+"""What a page is made of: tables, settings and facts of a run, collected by `spikein.runs`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from analysis.arm import Arm
+from analysis.figures.report_figure import ReportFigure
+from analysis.page.unlearning.view import UnlearningInputs
+from analysis.results import Analysis
+from analysis.settings import AnalysisSettings
+from analysis.trajectory.checkpoints import TrajectoryTables
+from detect.detector_table import DetectorFacts
+from detect.scoring import LeftOut
+from detect.settings import DetectSettings
+from inject.examples.contaminant import Contaminant, PoolSettings
+from inject.examples.twin_membership import Twins
+from inject.overlap.filter import OverlapFacts
+from inject.overlap.index import Overlap
+from inject.plan.settings import Copies, Placement
+from inject.stream.exposures import CopyOutcomes
+from inject.variants.settings import Variants
+from train.settings import BaseSettings, ModelSettings, TrainSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmSettings:
+    """The settings of one arm that the page shows."""
+
+    axes: Mapping[str, str]
+    """Swept axis → its value in this arm."""
+    background: str
+    """Where the background comes from."""
+    tokens: int
+    """Of the training stream, copies included."""
+    contaminants: Sequence[Contaminant]
+    model: ModelSettings
+    base: BaseSettings | None
+    train: TrainSettings
+    copies: Copies
+    placement: Placement
+    variants: Variants
+    twins: Twins
+    pool: PoolSettings
+    detect: DetectSettings
+
+
+class PoolReport(NamedTuple):
+    """What became of the rows of one pool of examples."""
+
+    label: str
+    datasets: Mapping[str, Mapping[str, Any]]
+    """Dataset → the facts that the pool records of it (`examples.json`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """What one model was trained on."""
+
+    axes: Mapping[str, str]
+    model: str
+    seed: int
+    tokens: int
+    """Of the stream, copies included."""
+    payload: int
+    """Tokens of it that are copies, with what stands around them."""
+    copies: CopyOutcomes
+    """What became of its copies."""
+
+    @property
+    def share(self) -> float:
+        """The part of the stream that is copies."""
+        return self.payload / self.tokens if self.tokens else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRecord:
+    """One step of the run."""
+
+    name: str
+    tokens: int | None
+    """Tokens trained on or scored; None where the step has none."""
+    seconds: float
+    """Wall-clock seconds when it was computed."""
+    created: str
+    """When it was computed: UTC, ISO 8601."""
+    code: str | None
+    """The version of the code that computed it; None where it was not recorded."""
+    machine: str | None
+    """The kind of machine; None where it was not recorded."""
+
+
+class NamedArtifact(NamedTuple):
+    """An artifact that the page names by its digests."""
+
+    name: str
+    digest: str
+    content: str
+    """The digest of its content."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceStep:
+    """One step that detectors' scores are drawn from."""
+
+    key: str
+    """The same step has the same key wherever it stands."""
+    seconds: float
+    """When it was computed."""
+    tokens_in: int | None = None
+    """Tokens scored, or of prompts; None where the step asked no model, or did not count."""
+    tokens_out: int | None = None
+    """Tokens that a model wrote."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorWork:
+    """What one detector's scores of one model are drawn from."""
+
+    detector: str
+    cost: str
+    """Passes over each text, as the detector's needs declare it."""
+    steps: tuple[EvidenceStep, ...]
+    scoring_seconds: float | None
+    """From evidence to scores, all its settings; None where it was not recorded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageInputs:
+    """Everything that a page is made of."""
+
+    name: str
+    """Of the experiment."""
+    experiment_yaml: str
+    """The resolved experiment file."""
+    arms: Sequence[Arm]
+    """The scored models: arms, their base models and reported twins."""
+    analysis: Analysis
+    datasets: Sequence[str] = ()
+    seeds: Sequence[int] = ()
+    swept: Sequence[str] = ()
+    """The swept axes."""
+    settings: Sequence[ArmSettings] = ()
+    """Of every arm."""
+    analysis_settings: AnalysisSettings = field(default_factory=AnalysisSettings)
+    figures: Sequence[ReportFigure] = ()
+    audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the audit of each stream found, by its label; those of shadow models included."""
+    copies: Mapping[str, CopyOutcomes] = field(default_factory=dict)
+    """What became of the copies of each trained model, by its label."""
+    streams: Sequence[Stream] = ()
+    """Of the arms and the reported twins."""
+    backgrounds: Sequence[tuple[Sequence[Overlap], OverlapFacts]] = ()
+    """What the audit of each background's text found."""
+    pools: Sequence[PoolReport] = ()
+    accuracy: pa.Table | None = None
+    """The task accuracies; None where no dataset has closed answers."""
+    trajectory: TrajectoryTables | None = None
+    """Detection along training; None where no checkpoint was kept."""
+    steps: Sequence[StepRecord] = ()
+    artifacts: Sequence[NamedArtifact] = ()
+    """Those that the page names by their digests."""
+    code: str = ""
+    """The version of the code that makes the page."""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """Name → version of the libraries that matter."""
+    detectors: Sequence[DetectorFacts] = ()
+    """What the detectors of the run declare."""
+    left_out: Sequence[LeftOut] = ()
+    """Detectors of `all` that could not run."""
+    detector_work: Sequence[DetectorWork] = ()
+    """What each detector's scores are drawn from, a model at a time."""
+    notes: Sequence[str] = ()
+    """What the graph left out, and why."""
+    unlearning: UnlearningInputs | None = None
+    """What unlearned models still know; None where none was made."""
+    figure_links: bool = False
+    """Whether the files of the figures lie beside the page."""
+    show_protected: bool = False
+    """Whether the texts of protected datasets may appear in the page."""

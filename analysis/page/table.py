@@ -1,0 +1,138 @@
+"""A table as data: what stands in it, before it is written to a terminal or to a page.
+
+`spikein.cli.output.print_table` writes one to the terminal, the template of our pages to HTML.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import NamedTuple
+
+NOTHING = "–"
+PROTECTED = "Protected: the text is not shown."
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    title: str
+    right: bool = False
+    """Numbers stand to the right."""
+    long: bool = False
+    """Holds texts of several lines."""
+    note: str = ""
+    """What stands small under the title."""
+
+
+class Entry(NamedTuple):
+    """What one place of a table shows, where it is more than a text."""
+
+    text: str
+    ends: str = ""
+    """The ends of its interval."""
+    bar: tuple[float, float, float] | None = None
+    """The lower end, the value and the upper end, drawn between 0 and 1."""
+    notes: tuple[str, ...] = ()
+    """What stands small under it."""
+    kind: str = ""
+    """`interval`, `rate` (an interval without a mark at 0.5), `difference`, or `none`."""
+    strong: bool = False
+    sorted_by: str = ""
+    """A number that its rows are sorted by, where the text is none."""
+    link: str = ""
+
+
+Row = tuple[str | Entry, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table; the first column names its rows."""
+
+    title: str = ""
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+    style: str = "stack"
+    """The class that a page gives it."""
+    levels: tuple[int, ...] = ()
+    """A number for each row by which a page can hide it; empty where it hides none."""
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The titles of the columns."""
+        return tuple(column.title for column in self.columns)
+
+
+def texts(*titles: str) -> list[Column]:
+    """Return columns of words, which stand to the left."""
+    return [Column(title) for title in titles]
+
+
+def numbers(*titles: str) -> list[Column]:
+    """Return columns of numbers, which stand to the right."""
+    return [Column(title, right=True) for title in titles]
+
+
+def listing(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = ""
+) -> Table | None:
+    """Return the rows with the columns in which they differ; None where there are none.
+
+    A value that all rows share stands in the caption, and a column without any value goes.
+
+    Args:
+        title: of the table.
+        columns: heads; the first column is always kept.
+        rows: texts, one a column; empty where there is no value.
+        caption: the text under the title.
+    """
+    if not rows:
+        return None
+    values = [list(dict.fromkeys(row[at] for row in rows)) for at in range(len(columns))]
+    # A single row has no other to differ from: all its columns are kept.
+    equal = [len(rows) > 1 and len(same) == 1 for same in values]
+    kept = [0, *(at for at in range(1, len(columns)) if not equal[at] and any(values[at]))]
+    common = [
+        f"{columns[at]} in all rows: {values[at][0]}."
+        for at in range(1, len(columns))
+        if equal[at] and values[at][0]
+    ]
+    return Table(
+        title=title,
+        caption=" ".join([caption, *common]).strip(),
+        columns=tuple(
+            Column(columns[at], right=not any(text[:1].isalpha() for text in values[at]))
+            for at in kept
+        ),
+        rows=tuple(tuple(row[at] or NOTHING for at in kept) for row in rows),
+        style="stack listing",
+    )
+
+
+def facts(title: str, rows: Sequence[tuple[str, str]]) -> Table:
+    """Return names with their values, without heads."""
+    return Table(title=title, columns=(Column(""), Column("")), rows=tuple(rows), style="facts")
+
+
+def with_noun(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 arm`, `1,200 arms`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def p_text(value: float) -> str:
+    """Return a p-value in words; empty for NaN."""
+    if isnan(value):
+        return ""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def seconds_text(value: float) -> str:
+    """Return a time in words: `< 0.1 s`, `3.2 s`, `4 min 05 s`, `2 h 10 min`."""
+    if 0 < value < 0.05:
+        return "< 0.1 s"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

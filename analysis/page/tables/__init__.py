@@ -1,1 +1,0 @@
-"""The tables of the page: their form, and what stands in them."""

@@ -1,0 +1,331 @@
+"""The steps of an audit of given models: what each writes of chunks, and the audit itself.
+
+Suspicious chunks are continued, and a keyed sample of the others, so that misses can be measured;
+of a holdout the unlearned model alone continues as many. What a model writes depends on the
+prompt's text, the number of the sample and the seed. Continuations are equally long under all
+models and on all chunks, those of a holdout included: a longer one has more runs of words in common
+by chance, and a control must not. A killed step goes on behind the last hundred prompts.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.unlearning_audit.audit import MODELS
+from analysis.unlearning_audit.audit_step import read_evidence, scored_by, write_audit
+from analysis.unlearning_audit.checks import Weights
+from analysis.unlearning_audit.estimates import null
+from analysis.unlearning_audit.given_texts import read_chunks
+from analysis.unlearning_audit.meaning import with_meaning
+from analysis.unlearning_audit.ratio import Band, Mask, Scores, score_ratios
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, QUESTION, Chunk
+from detect.asked_model import model_libraries, target_execution, target_settings
+from detect.generation.continuations import Continued, write_continuations
+from detect.scores.table import score_notes
+from detect.settings import DetectSettings
+from inject.errors import InputError
+from inject.keyed import Stream, item_keys, words
+from inject.sealed import kept_value
+from inject.step import Step, StepContext
+from train.models.model_node import ModelNode
+
+if TYPE_CHECKING:
+    from detect.engine.target import Target
+
+WEIGHTS_FILE = "weights.json"
+_ANSWER = "Question: {question}\nAnswer:"
+_MOST_TOKENS = 512
+_LEAST_TOKENS = 8
+_TOGETHER = 128
+
+
+def written_step(
+    name: str,
+    model: ModelNode,
+    inputs: Mapping[str, Step],
+    settings: Mapping[str, Any],
+    detect: DetectSettings,
+) -> Step:
+    """Let one of the models write.
+
+    Args:
+        name: of `MODELS`.
+        model: the model.
+        inputs: `texts`, and `MODEL-scores` of the original and the unlearned model.
+        settings: `band`, `others`, `all_chunks`, `scored` (detector and setting), `samples`,
+            `temperature`, `top_p`, `max_tokens`, `answer_tokens`, `seed`, and `context`: the
+            smallest of the models, and its name.
+        detect: how models are asked.
+    """
+    return Step(
+        kind="audit_continuations",
+        label=f"{settings['samples']}-{model.label}",
+        function=f"{__name__}:build_written",
+        settings={"name": name, **settings, **target_settings(model, detect)},
+        inputs={**model.inputs("model"), **inputs},
+        libraries=model_libraries(model, detect),
+        execution=target_execution(model, detect),
+    )
+
+
+def build_written(context: StepContext) -> None:
+    """Let the model continue chunks and, where it is the unlearned one, answer the questions."""
+    from detect.engine.open_target import open_target
+
+    chunks = read_chunks(context.inputs["texts"])
+    mine, every = _continued(context, chunks)
+    target = open_target(context)
+    length = _length(target, every, context.settings)
+    texts = _sampled(context, target, [chunk.prompt for chunk in mine], length, "continuations")
+    if context.settings["name"] == "unlearned":
+        asked = [chunk for chunk in chunks if chunk.part == QUESTION]
+        prompts = [_ANSWER.format(question=chunk.prompt) for chunk in asked]
+        longest = context.settings["answer_tokens"]
+        texts += _sampled(context, target, prompts, longest, "answers")
+        mine += asked
+    found = [
+        Continued(chunk.prompt, chunk.rest, own) for chunk, own in zip(mine, texts, strict=True)
+    ]
+    write_continuations(context.out, [chunk.example_id for chunk in mine], found)
+
+
+def _continued(context: StepContext, chunks: Sequence[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
+    """Return the chunks that the model continues, and those that any model does."""
+    settings = context.settings
+    audited = [chunk for chunk in chunks if chunk.part == AUDITED]
+    held_out = [chunk for chunk in chunks if chunk.part == HOLDOUT]
+    scores = {
+        name: scored_by(context.inputs[f"{name}-scores"], audited, *settings["scored"])
+        for name in ("original", "unlearned")
+    }
+    ratios = score_ratios(scores["original"].values, scores["unlearned"].values)
+    require_ratios(scores, ratios.reasons, settings["scored"])
+    flags = Band(*settings["band"]).holds(ratios.values)
+    others = None if settings["all_chunks"] else settings["others"]
+    mine = select_chunks(audited, flags, others=others, seed=settings["seed"])
+    nothing = np.zeros(len(held_out), dtype=bool)
+    control = select_chunks(held_out, nothing, others=others, seed=settings["seed"])
+    every = [*mine, *control]
+    return (list(every) if settings["name"] == "unlearned" else mine), every
+
+
+def require_ratios(
+    scores: Mapping[str, Scores], reasons: Sequence[str | None], scored: Sequence[str]
+) -> None:
+    """Refuse scores of which no ratio can be taken.
+
+    Raises:
+        InputError: a model has diverged, or no chunk has a ratio.
+    """
+    for name, found in scores.items():
+        for at, (value, reason) in enumerate(zip(found.values, found.reasons, strict=True)):
+            if math.isinf(value) or (math.isnan(value) and "number" in (reason or "number")):
+                raise InputError(
+                    f"the {name} model has diverged: its score of chunk {at} is not a number"
+                    + (f" ({reason})" if reason else ""),
+                    hint="Look at the log of its training: the loss of such a model is NaN or "
+                    "huge.",
+                )
+    if all(reasons):
+        raise InputError(
+            f"no chunk has a ratio; of the first one: {reasons[0]}",
+            where=f"detector {':'.join(scored)}",
+            hint="The ratio is of means of log-probabilities, which are negative: min_k and loss "
+            "give such scores.",
+        )
+
+
+def select_chunks(
+    chunks: Sequence[Chunk], suspicious: Mask, *, others: int | None, seed: int
+) -> list[Chunk]:
+    """Return which chunks are continued: the suspicious ones, and a keyed sample of the others.
+
+    The sample is drawn by the key of (seed, text, place), so that another text adds its own chunks
+    and moves no other.
+
+    Args:
+        chunks: all of them.
+        suspicious: which are; all of these are continued.
+        others: how many of the rest; None for all.
+        seed: of the draw.
+    """
+    rest = np.flatnonzero(~suspicious)
+    drawn = rest
+    if others is not None and others < len(rest):
+        names = [f"audited chunk {chunks[at].text_id} {chunks[at].start}" for at in rest.tolist()]
+        order = words(seed, Stream.CONTINUATION, item_keys(names))
+        drawn = rest[np.argsort(order, kind="stable")[:others]]
+    return [chunks[at] for at in np.sort(np.concatenate([np.flatnonzero(suspicious), drawn]))]
+
+
+def _length(target: "Target", chunks: Sequence[Chunk], settings: Mapping[str, Any]) -> int:
+    """Return how many tokens any continuation may have.
+
+    Raises:
+        InputError: prompts that leave no room to continue.
+    """
+    from inject.corpus.tokenizer import encode_texts
+
+    if not chunks:
+        return 0
+    rests, prompts = (
+        max(map(len, encode_texts(target.tokenizer, texts, added=True)))
+        for texts in ([chunk.rest for chunk in chunks], [chunk.prompt for chunk in chunks])
+    )
+    wanted: int = settings["max_tokens"] or min(rests, _MOST_TOKENS)
+    if settings["context"] is None:
+        return wanted
+    positions, model = settings["context"]
+    room: int = positions - prompts
+    if room < min(wanted, _LEAST_TOKENS):
+        raise InputError(
+            f"prompts of up to {prompts:,} tokens leave {max(room, 0):,} of its {positions:,} "
+            "positions to continue",
+            where=model,
+            hint="Give fewer prompt_words.",
+        )
+    return min(room, wanted)
+
+
+def _sampled(
+    context: StepContext, target: "Target", prompts: Sequence[str], max_tokens: int, unit: str
+) -> list[tuple[str, ...]]:
+    """Return what the model writes after each prompt; parts are kept for a step that is killed."""
+    from detect.generation.sampled_continuations import sample_continuations
+
+    how = {name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")}
+    found: list[tuple[str, ...]] = []
+    for start in range(0, len(prompts), _TOGETHER):
+        part = prompts[start : start + _TOGETHER]
+
+        def ask(part: Sequence[str] = part) -> list[list[str]]:
+            return sample_continuations(target, part, max_tokens=max_tokens, **how)
+
+        kept = kept_value(context.unfinished / f"{unit}-{start}.json", ask)
+        found += [tuple(texts) for texts in kept]
+        context.report(len(found), len(prompts), unit=unit)
+    return found
+
+
+def weights_step(original: ModelNode, unlearned: ModelNode) -> Step:
+    """Compare the weights of two models, tensor by tensor.
+
+    Cost: one reading of both models' files; the largest matrix of each in memory.
+    """
+    nodes = {"original": original, "unlearned": unlearned}
+    return Step(
+        kind="compared_weights",
+        label=unlearned.label,
+        function=f"{__name__}:build_weights",
+        settings={
+            key: value for name, one in nodes.items() for key, value in one.settings(name).items()
+        },
+        libraries=("torch",),
+        execution={
+            key: value for name, one in nodes.items() for key, value in one.execution(name).items()
+        },
+    )
+
+
+def build_weights(context: StepContext) -> None:
+    """Write how the unlearned model's weights lie to the original's."""
+    from train.models.pretrained import find_model
+
+    given = [ModelNode.given(context, name) for name in ("original", "unlearned")]
+    with given[0].unchanged(), given[1].unchanged():
+        folders = [find_model(one.path, revision=one.revision) for one in given]
+        if any(folder.adapter for folder in folders):
+            same = given[0].identity == given[1].identity
+            found = Weights(same, math.nan, "a LoRA adapter is compared by its digest alone")
+        else:
+            found = _compare_tensors(*(_tensors(folder.path) for folder in folders))
+    record = {**found._asdict(), "cosine": null(found.cosine)}
+    (context.out / WEIGHTS_FILE).write_text(json.dumps(record), encoding="utf-8")
+
+
+def _tensors(folder: Path) -> dict[str, Path]:
+    """Return the file of each tensor by its name."""
+    from safetensors import safe_open
+
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            found |= dict.fromkeys(file.keys(), path)
+    return found
+
+
+def _compare_tensors(original: Mapping[str, Path], unlearned: Mapping[str, Path]) -> Weights:
+    import torch
+    from safetensors import safe_open
+
+    same = original.keys() == unlearned.keys()
+    products = np.zeros(3)
+    for name in sorted(original.keys() & unlearned.keys()):
+        pair = []
+        for path in (original[name], unlearned[name]):
+            with safe_open(path, "pt") as file:
+                pair.append(file.get_tensor(name))
+        first, second = pair
+        same = same and first.dtype == second.dtype and torch.equal(first, second)
+        # Scales of norms lie near 1 in every model, so only matrices tell.
+        if first.dim() >= 2 and first.shape == second.shape and first.is_floating_point():
+            a, b = first.flatten().float(), second.flatten().float()
+            products += [float(a @ b), float(a @ a), float(b @ b)]
+    norm = math.sqrt(products[1] * products[2])
+    about = "the cosine of all matrices of both models"
+    return Weights(same, products[0] / norm if norm > 0 else math.nan, about)
+
+
+def given_audit_step(
+    inputs: Mapping[str, Step], settings: Mapping[str, Any], execution: Mapping[str, Any]
+) -> Step:
+    """Audit a given model.
+
+    Args:
+        inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` where anything is written.
+        settings: `method` (the unlearned model), `audit` (of an `AuditRule`), `scored` (detector
+            and setting), `vocabulary`, `notes`, `embeddings` and `judge`.
+        execution: of these two.
+    """
+    return Step(
+        kind="unlearning_audit",
+        label=str(settings["method"]).rstrip("/").rpartition("/")[2],
+        function=f"{__name__}:build_given",
+        settings=settings,
+        inputs=inputs,
+        execution=execution,
+    )
+
+
+def build_given(context: StepContext) -> None:
+    """Audit the model, and write its tables."""
+    settings, folders = context.settings, context.inputs
+    weights = json.loads((folders["weights"] / WEIGHTS_FILE).read_text(encoding="utf-8"))
+    if weights["cosine"] is None:
+        weights["cosine"] = math.nan
+    evidence = read_evidence(context, read_chunks(folders["texts"]))
+    # Answers are compared by their words alone.
+    rests = {chunk.chunk: chunk.rest for chunk in evidence.chunks if chunk.part != QUESTION}
+    texts = np.array([row in rests for row in evidence.continuations["chunk"].to_pylist()], bool)
+    table, notes = with_meaning(context, evidence.continuations.filter(texts), rests)
+    continuations = pa.concat_tables([table, evidence.continuations.filter(~texts)])
+    evidence = replace(
+        evidence,
+        continuations=continuations,
+        weights=Weights(**weights),
+        guessing=log(settings["vocabulary"]),
+    )
+    every = [*settings["notes"], *_score_notes(context), *notes]
+    write_audit(context, evidence, list(dict.fromkeys(every)))
+
+
+def _score_notes(context: StepContext) -> list[str]:
+    folders = [context.inputs.get(f"{name}-scores") for name in MODELS]
+    return [note for folder in folders if folder for note in score_notes(folder)]

@@ -1,0 +1,203 @@
+"""The texts of an audit of given models, as examples: chunks, held-out chunks and questions.
+
+A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belong together, and
+`protected` or a canary: such a text is shown nowhere.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from analysis.unlearning_audit.text_chunks import HOLDOUT, QUESTION, Chunk, SourceText, cut_chunks
+from detect.user_rows.labelled_rows import is_protected
+from inject.errors import InputError, did_you_mean
+from inject.examples.example import Example, example_id, read_examples
+from inject.reading.row_parsers import PlacedRow
+from inject.reading.rows import read_rows
+
+_TEXT_COLUMNS = ("text", "input")
+_PLACES = ("start", "stop", "prompt_stop")
+_IDS = ("example_id", "id", "text_id")
+
+
+class GivenTexts(NamedTuple):
+    """What an audit reads before any model is asked."""
+
+    texts: list[SourceText]
+    chunks: list[Chunk]
+    """Of the texts, then those held out, then questions."""
+    notes: list[str]
+    """Which rows were left out, and why."""
+
+    @property
+    def protected(self) -> bool:
+        """Whether a text must not be shared."""
+        return any(chunk.protected for chunk in self.chunks)
+
+
+def given_examples(chunks: Sequence[Chunk]) -> list[Example]:
+    """Return chunks as examples; `read_chunks` gives them back."""
+    return [
+        Example(
+            example_id=chunk.example_id,
+            dataset=chunk.part,
+            source_id=chunk.text_id,
+            group=chunk.group,
+            fields={name: getattr(chunk, name) for name in _PLACES},
+            text=chunk.text,
+            protected=chunk.protected,
+        )
+        for chunk in chunks
+    ]
+
+
+def read_chunks(folder: Path) -> list[Chunk]:
+    """Return the chunks whose examples lie in a folder."""
+    return [
+        Chunk(
+            chunk=int(row.example_id),
+            text_id=row.source_id,
+            group=row.group,
+            text=row.text,
+            protected=row.protected,
+            part=row.dataset,
+            **row.fields,
+        )
+        for row in read_examples(folder)
+    ]
+
+
+def read_given(
+    files: Mapping[str, str], *, column: str | None, words: int | None, prompt_words: int
+) -> GivenTexts:
+    """Read texts, held-out texts and questions, and cut the texts.
+
+    Args:
+        files: pattern of the files by `texts`, `holdout` and `questions`.
+        column: of the text; None: `text` or `input`.
+        words: of a chunk; None leaves each text whole.
+        prompt_words: of each chunk's prompt.
+
+    Raises:
+        InputError: nothing there, nothing in it, a row without the column, no text that is not
+            empty, other texts under one id, a held-out text that is audited, too.
+    """
+    texts, notes = read_texts(files["texts"], column=column)
+    chunks = cut_chunks(texts, words=words, prompt_words=prompt_words)
+    if "holdout" in files:
+        others, more = read_texts(files["holdout"], column=column, what="holdout")
+        notes += more
+        known = {source.text for source in texts}
+        if (twice := next((one for one in others if one.text in known), None)) is not None:
+            raise InputError("holdout: this text is audited, too", where=twice.place)
+        chunks += cut_chunks(
+            others, words=words, prompt_words=prompt_words, first=len(chunks), part=HOLDOUT
+        )
+    if "questions" in files:
+        chunks += _questions(files["questions"], first=len(chunks))
+    return GivenTexts(texts, chunks, notes)
+
+
+def read_texts(
+    pattern: str, *, column: str | None = None, what: str = "texts"
+) -> tuple[list[SourceText], list[str]]:
+    """Read texts from a file, a folder or a glob.
+
+    Args:
+        pattern: `.txt`, `.jsonl`, `.csv`, `.parquet` …
+        column: of the text; None: `text` or `input`.
+        what: for messages.
+
+    Returns:
+        The texts, and how many rows were left out: empty or null ones, and repeated ones.
+
+    Raises:
+        InputError: as `read_given`.
+    """
+    texts: dict[str, SourceText] = {}
+    left_out: dict[str, list[str]] = {"empty or null": [], "there a second time": []}
+    unlike: list[str] = []
+    for row in read_rows(pattern, what=what):
+        text = _value(row, [column] if column else _TEXT_COLUMNS, what)
+        if not text.strip():
+            left_out["empty or null"].append(row.place)
+            continue
+        source = SourceText(
+            text_id=_text_id(row, text),
+            group="",
+            text=text,
+            place=row.place,
+            protected=is_protected(row.values),
+        )
+        if (known := texts.get(source.text_id)) is not None:
+            (left_out["there a second time"] if known.text == text else unlike).append(row.place)
+            continue
+        texts[source.text_id] = source._replace(group=_group(row, source.text_id))
+    if unlike:
+        raise InputError(
+            f"{what}: {len(unlike):,} rows have the id of another text",
+            where=unlike[0],
+            hint="Give each text an id of its own, or none.",
+        )
+    if not texts:
+        empty = len(left_out["empty or null"])
+        raise InputError(f"{what}: every text is empty ({empty:,})", where=pattern)
+    return list(texts.values()), [
+        f"{what}: left out where the text is {why}: {len(places):,} "
+        f"{'row' if len(places) == 1 else 'rows'}, the first at {places[0]}"
+        for why, places in left_out.items()
+        if places
+    ]
+
+
+def _text_id(row: PlacedRow, text: str) -> str:
+    own = next((row.values[key] for key in _IDS if row.values.get(key) not in (None, "")), None)
+    if own is not None:
+        return str(own)
+    if row.place.endswith((".txt:1", ".txt.gz:1", ".txt.zst:1")):
+        return Path(row.place).name.partition(".txt")[0]
+    return example_id(text)
+
+
+def _group(row: PlacedRow, own: str) -> str:
+    group = row.values.get("group")
+    return own if group in (None, "") else f"group {group}"
+
+
+def _questions(pattern: str, *, first: int) -> Iterator[Chunk]:
+    """Read rows of `question` and `answer`; what is scored is both, put together."""
+    for number, row in enumerate(read_rows(pattern, what="questions"), start=first):
+        question, answer = (
+            _value(row, (name,), "questions").strip() for name in ("question", "answer")
+        )
+        if not question or not answer:
+            raise InputError("questions: the question or its answer is empty", where=row.place)
+        text = f"{question} {answer}"
+        yield Chunk(
+            chunk=number,
+            text_id=row.place,
+            group=_group(row, row.place),
+            start=0,
+            stop=len(text),
+            text=text,
+            prompt_stop=len(question),
+            part=QUESTION,
+        )
+
+
+def _value(row: PlacedRow, columns: Sequence[str], what: str) -> str:
+    name = next((name for name in columns if name in row.values), None)
+    if name is None:
+        raise InputError(
+            f"{what}: the row has no {' or '.join(map(repr, columns))}."
+            f"{did_you_mean(columns[0], row.values)}",
+            where=row.place,
+            allowed=f"one of its columns: {', '.join(row.values)}",
+            hint="Name the column of the text with text_column=NAME." if what == "texts" else None,
+        )
+    value = "" if row.values[name] is None else row.values[name]
+    if not isinstance(value, str):
+        raise InputError(
+            f"{what}: {name!r} holds {type(value).__name__}, not a text", where=row.place
+        )
+    return value

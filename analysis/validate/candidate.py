@@ -1,0 +1,288 @@
+"""The detectors that are to be judged (`FILE.py:NAME`, a function, a `Detector`) and their scores.
+
+What a plain function takes is told by the annotation of its parameter (`TokenStatistics` or
+`ExampleEvidence`), else by the parameter's name (`statistics`, `stats`; `example`, `evidence`),
+else by trial: whichever of the two it returns a number or a text for, token statistics first.
+
+Where it fails on rows whose texts a bundle does not hold, it is run on the others alone, and these
+get a reason. The time limit holds for 1,000 rows: the first rows are timed (after a few that warm
+up), and what would take longer than the limit is not begun.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from detect.detector import (
+    Argument,
+    Detector,
+    check_detector,
+    declared_argument,
+    described,
+    detector_of,
+    exact_number,
+)
+from detect.detector_settings import DetectorSetting, parse_detectors, with_grids
+from detect.evidence import Evidence
+from detect.ground_truth.ground_truth import ScoredModel, readable
+from detect.guarded_call import GuardedScores, in_words, score_guarded
+from detect.registry import KnownDetector
+from detect.token_statistics import EMPTY_TEXT
+from detect.views import TEXT
+from inject.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+Given = str | Detector | Callable[[Any], float | str]
+"""How a detector is given."""
+
+TIME_LIMIT = 60.0
+"""Seconds for 1,000 rows."""
+WITHHELD = "the text is protected, and the bundle does not hold it"
+_TRIED = 5
+_WARM_UP = 3
+_TIMED = 20
+
+
+class TooSlow(InputError):
+    """A detector takes longer than the limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A detector that could not be judged."""
+
+    given: str
+    name: str
+    kind: Literal["loading", "needs", "failed", "too slow"]
+    problem: str
+    """What happened and where, as a person reads it."""
+
+
+class CandidateScores(NamedTuple):
+    """Scores of one detector on the rows of one model."""
+
+    settings: Sequence[DetectorSetting]
+    values: Floats
+    """[rows, settings]."""
+    reasons: dict[tuple[int, int], str]
+    """Why a score is NaN, by row and setting."""
+    notes: tuple[str, ...]
+    seconds: float
+    """How long scoring took."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A detector that is to be judged."""
+
+    given: str
+    """As it was given."""
+    name: str
+    """In tables."""
+    settings: tuple[DetectorSetting, ...]
+    """What was asked for first, then the rest of its grid."""
+    takes: str
+    """What it takes, and how that is known; one line."""
+
+    @property
+    def detector(self) -> Detector:
+        """The detector."""
+        return self.settings[0].detector
+
+    @property
+    def default(self) -> str:
+        """The setting that was asked for, in the words of the scores."""
+        return self.settings[0].text
+
+    def settings_for(self, model: ScoredModel) -> list[DetectorSetting]:
+        """Return the settings whose needs the model's evidence meets.
+
+        Raises:
+            InputError: those of the one that was asked for are not met.
+        """
+        lacking = _lacking(self.settings[0], model.evidence)
+        if lacking:
+            raise InputError(
+                f"it needs {' and '.join(lacking)}, which this ground truth does not hold for the "
+                f"model {model.model!r}",
+                where=self.given,
+            )
+        return [one for one in self.settings if not _lacking(one, model.evidence)]
+
+    def check_time(self, model: ScoredModel, limit: float) -> float:
+        """Time the first rows; return the seconds that 1,000 would take.
+
+        Raises:
+            TooSlow: more than the limit.
+            InputError: it fails.
+        """
+        settings = self.settings_for(model)
+        evidence = readable(model.evidence)
+        rows = range(len(evidence.texts))[: _WARM_UP + _TIMED]
+        if len(rows) <= _WARM_UP:
+            return 0.0
+        self._columns(evidence.take(rows[:_WARM_UP]), settings, model)
+        started = time.perf_counter()
+        timed = rows[_WARM_UP:]
+        self._columns(evidence.take(timed), settings, model)
+        needed = (time.perf_counter() - started) / len(timed) * 1000
+        if needed > limit:
+            raise TooSlow(
+                f"it is too slow: its first {len(timed)} rows say that 1,000 would take "
+                f"{needed:,.0f} s, and the limit is {limit:,.0f} s",
+                where=self.given,
+                hint="Make it faster, or give it longer by --time-limit.",
+            )
+        return needed
+
+    def score(
+        self,
+        model: ScoredModel,
+        rows: Sequence[int] | None = None,
+        *,
+        settings: Sequence[DetectorSetting] | None = None,
+    ) -> CandidateScores:
+        """Score rows of a model.
+
+        Args:
+            model: whose evidence is given.
+            rows: which, in this order; None for all.
+            settings: under which; None for all whose needs are met.
+
+        Raises:
+            InputError: it fails on every row, or returns anything but scores.
+        """
+        asked = self.settings_for(model) if settings is None else settings
+        evidence = model.evidence if rows is None else model.evidence.take(rows)
+        there = list(range(len(evidence.texts)))
+        withheld = {row for row in there if evidence.texts[row] is None}
+        started = time.perf_counter()
+        scores = self._columns(evidence, asked, model)
+        everywhere = len(scores.failed) == len(there)
+        if scores.failed and model.withheld.any() and (everywhere or scores.failed & withheld):
+            there = [row for row in there if row not in withheld]
+            scores = self._columns(readable(evidence), asked, model)
+        if scores.failure is not None and len(scores.failed) == len(there):
+            raise scores.failure
+        values = np.full((len(evidence.texts), len(asked)), np.nan)
+        reasons = {(row, at): WITHHELD for row in withheld for at in range(len(asked))}
+        for at, column in enumerate(scores.columns):
+            values[there, at] = [score.value for score in column.scores]
+            for row, score in zip(there, column.scores, strict=True):
+                # To a detector that asks whether there is a text, one that is not here is empty.
+                if np.isnan(score.value) and (row not in withheld or score.reason != EMPTY_TEXT):
+                    reasons[row, at] = score.reason or "not a number"
+        notes = dict.fromkeys(note for column in scores.columns for note in column.notes)
+        return CandidateScores(asked, values, reasons, tuple(notes), time.perf_counter() - started)
+
+    def _columns(
+        self, evidence: Evidence, settings: Sequence[DetectorSetting], model: ScoredModel
+    ) -> GuardedScores:
+        return score_guarded(
+            self.detector,
+            evidence,
+            [one.parameters for one in settings],
+            rows=len(evidence.texts),
+            protected=model.protected,
+        )
+
+
+def load_candidate(
+    given: Given, evidence: Evidence, *, taken: Iterable[str], protected: bool = True
+) -> Candidate:
+    """Load a detector.
+
+    Args:
+        given: `FILE.py:NAME`, with parameters behind further colons; or an object.
+        evidence: what a function is tried on where it does not say what it takes.
+        taken: names of the stored detectors; a detector of the same name is told apart.
+        protected: the evidence may hold a protected text (see `detect.guarded_call`).
+
+    Raises:
+        InputError: it cannot be loaded, or takes neither of the two.
+    """
+    text = given if isinstance(given, str) else _object_name(given)
+    settings = parse_detectors(given) if isinstance(given, str) else [_of_object(given, text)]
+    if len({one.name for one in settings}) > 1:
+        raise InputError("names several detectors", where=text, hint="Give them one by one.")
+    function = settings[0].known.function
+    takes = "a Detector"
+    if function is not None:
+        declared = declared_argument(function)
+        argument = declared or _by_trial(function, evidence, text, protected)
+        what = {"statistics": "token statistics", "example": "one example's evidence"}[argument]
+        takes = f"a function of {what} ({'as it says' if declared else 'found by trial'})"
+        if declared is None:
+            detector = detector_of(function, settings[0].name, where=text, argument=argument)
+            settings = [
+                replace(one, known=replace(one.known, detector=detector)) for one in settings
+            ]
+    name, names = settings[0].name, set(taken)
+    while name in names:
+        name = f"{name} (yours)"
+    return Candidate(given=text, name=name, settings=tuple(with_grids(settings)), takes=takes)
+
+
+def _lacking(setting: DetectorSetting, evidence: Evidence) -> list[str]:
+    return [str(need) for need in setting.needs if not need.met_by(evidence)]
+
+
+def _of_object(given: Detector | Callable[[Any], Any], text: str) -> DetectorSetting:
+    where = f"the detector {text}"
+    if isinstance(given, Detector):
+        known = KnownDetector(detector=given, origin="given in Python", code=())
+    elif callable(given) and not isinstance(given, type):
+        known = KnownDetector(
+            detector=detector_of(given, text, where=where),
+            origin="given in Python",
+            code=(),
+            function=given,
+        )
+    else:
+        raise InputError(
+            f"is a {type(given).__name__}",
+            where=where,
+            allowed="FILE.py:NAME, a function, or a Detector",
+        )
+    check_detector(known.detector, where=where)
+    return DetectorSetting(known=known, parameters=known.detector.parameters())
+
+
+def _object_name(given: Any) -> str:
+    if isinstance(given, Detector):
+        return given.name
+    name = str(getattr(given, "__name__", "")) or type(given).__name__
+    return name.replace("<lambda>", "lambda")
+
+
+def _by_trial(
+    function: Callable[..., Any], evidence: Evidence, where: str, protected: bool
+) -> Argument:
+    """Return what a function takes: that for which it returns a number or a text."""
+    problems = []
+    order: tuple[Argument, ...] = ("statistics", "example")
+    scored = [row for row, one in enumerate(evidence.statistics[TEXT]) if len(one)]
+    scored.sort(key=lambda row: evidence.texts[row] is None)
+    examples = list(evidence.take(scored[:_TRIED]).examples())
+    for argument in order:
+        tried = []
+        for one in examples:
+            try:
+                value = function(one.statistics[TEXT] if argument == "statistics" else one)
+            except Exception as error:
+                tried.append(in_words(error, protected=protected))
+                continue
+            # One row that it fails on is a missing score, not another kind of function.
+            if isinstance(value, str) or exact_number(value) is not None:
+                return argument
+            tried.append(f"it returns {described(value)}")
+        problems.append(f"{argument}: {tried[0] if tried else 'no row has a text'}")
+    raise InputError(
+        "it takes neither token statistics nor one example's evidence; " + "; ".join(problems),
+        where=where,
+        hint="Annotate its parameter: spikein.TokenStatistics or spikein.ExampleEvidence.",
+    )

@@ -1,0 +1,331 @@
+"""What a check of a detector finds, and those checks that look at the labels and at chance.
+
+The labels: is its sign right, and does a missing or a tied score tell the sides apart? Chance: does
+it find anything where there is nothing to be found: on the base model and the clean twin of all
+members, on a model that was trained again without a forget set of those that it never saw.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.arm import Cohort, Column, LoadedArm
+from analysis.auc_cells import measure_column
+from analysis.checks.chance import CHANCE, chance_width, possible_aucs, within_margin
+from analysis.copy_bins import ALL
+from analysis.findings import question_table
+from analysis.intervals.estimate import auc_estimate
+from analysis.metrics_table import Cell, split_by_cohort
+from analysis.settings import AnalysisSettings
+from analysis.tables import PreparedCohort
+
+Severity = Literal["wrong", "look", "note", "passed"]
+"""`wrong`: its numbers do not mean what they say. `look`: they may not. `note`: worth knowing.
+`passed`: looked for and not found."""
+
+SEVERITIES: tuple[Severity, ...] = ("wrong", "look", "note", "passed")
+FEW = 30
+"""Rows of a side below which a number is called uncertain."""
+_TIED = 0.1
+"""Share of the rows with one score that is worth a line."""
+_SIGNIFICANT = 0.01
+
+
+class Finding(NamedTuple):
+    """One line of the checks."""
+
+    check: str
+    """What was looked at, such as `orientation`."""
+    severity: Severity
+    found: str
+    """What was found, with its numbers."""
+    meaning: str = ""
+    """What it means."""
+    action: str = ""
+    """What to do."""
+
+    @property
+    def text(self) -> str:
+        """The finding in one line."""
+        return " ".join(part for part in (self.found, self.meaning, self.action) if part)
+
+
+def column_cell(
+    cohort: Cohort,
+    loaded: Sequence[LoadedArm],
+    column: Column,
+    settings: AnalysisSettings,
+    *,
+    copies: str = ALL,
+) -> Cell | None:
+    """Return the pooled AUC of one column on the rows that it can score, by number of copies."""
+    work = PreparedCohort.prepare(
+        cohort, loaded, [column], settings.model_copy(update={"max_unscored": 0.999_999})
+    )
+    measured = measure_column(work.arms, column, work.datasets, work.cells, work.settings)
+    keys = [key for key, _ in cohort.axes]
+    rows = list(work.metric_rows(column, "default", measured))
+    if not rows:
+        return None
+    metrics = question_table("metrics", keys, rows)
+    (table,) = split_by_cohort(metrics, keys)
+    return table.get(column.detector, copies=copies)
+
+
+def orientation(cell: Cell | None) -> list[Finding]:
+    """Say whether the score is turned the right way, and on how few rows that rests."""
+    if cell is None or not (cell.available or np.isfinite(cell.value)):
+        return [
+            Finding(
+                "orientation",
+                "look",
+                "There is no AUC with an interval.",
+                "Too few rows have a score, or all scores are equal.",
+                "See the other lines.",
+            )
+        ]
+    ends = possible_aucs(cell) if cell.available else None
+    if ends is not None and ends.high < 0.5:
+        finding = Finding(
+            "orientation",
+            "wrong",
+            f"AUC {interval_text(cell)}: members score lower than non-members.",
+            "The sign is turned; a higher score must mean 'more likely a member'.",
+            "Return the negative of the score.",
+        )
+    elif ends is not None and ends.low > 0.5:
+        finding = Finding("orientation", "passed", f"AUC {interval_text(cell)}: above chance.")
+    else:
+        reason = cell.interval.removeprefix("none: ") or "too few rows"
+        finding = Finding(
+            "orientation",
+            "note",
+            f"AUC {interval_text(cell)}: not told from chance."
+            if ends is not None
+            else f"AUC {cell.value:.2f}, without an interval: {reason}.",
+            "They show neither that it finds members nor that its sign is turned.",
+            "Judge it on more rows, or on an arm with more copies.",
+        )
+    return [finding, *_few_rows(cell)]
+
+
+def _few_rows(cell: Cell) -> list[Finding]:
+    if min(cell.n_members, cell.n_nonmembers) >= FEW:
+        return []
+    return [
+        Finding(
+            "rows",
+            "note",
+            f"Only {cell.n_members} members and {cell.n_nonmembers} non-members stand behind its "
+            "AUC.",
+            "Intervals from so few rows are wide.",
+            "Judge it on a larger run before you publish a rank.",
+        )
+    ]
+
+
+def missing_scores(
+    cohort: Cohort, loaded: Sequence[LoadedArm], column: Column, settings: AnalysisSettings
+) -> Finding:
+    """Say whether scores are missing, and whether that alone tells the sides apart."""
+    missing = [np.isnan(arm.scores[:, arm.index[column]]) for arm in loaded]
+    gone, member = np.concatenate(missing), np.concatenate([arm.member for arm in loaded])
+    gone_members, members = int(gone[member].sum()), int(member.sum())
+    gone_others, others = int(gone[~member].sum()), int((~member).sum())
+    if not gone.any():
+        return Finding("missing scores", "passed", "Every row has a score.")
+    reasons = Counter(
+        arm.reasons.get((int(row), column), "no reason given")
+        for arm, of_arm in zip(loaded, missing, strict=True)
+        for row in np.flatnonzero(of_arm)
+    )
+    why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
+    found = (
+        f"{_share(gone_members, members)} of the members and {_share(gone_others, others)} of the "
+        f"non-members have no score ({why})."
+    )
+    low, high = _missing_difference(loaded, missing, settings)
+    tested = _fisher(gone_members, members, gone_others, others)
+    if not (tested < _SIGNIFICANT and (low > 0 or high < 0)):
+        return Finding(
+            "missing scores",
+            "note",
+            found,
+            "No difference between the sides is shown "
+            f"(interval of the difference {low:+.3f} to {high:+.3f}).",
+        )
+    extremes = [
+        column_cell(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
+        for lowest in (True, False)
+    ]
+    aucs = " and ".join("–" if one is None else interval_text(one) for one in extremes)
+    return Finding(
+        "missing scores",
+        "wrong",
+        f"{found} The difference is {gone_members / members - gone_others / others:+.3f} "
+        f"[{low:+.3f}, {high:+.3f}].",
+        "That a score is missing tells the label by itself, and the AUC leaves these rows "
+        f"out: with them ranked lowest and highest it is {aucs}.",
+        "Score every text that has a token, by a rule that looks at nothing but the text.",
+    )
+
+
+def infinite_scores(loaded: Sequence[LoadedArm], column: Column) -> list[Finding]:
+    """Say how many scores are infinite."""
+    values = np.concatenate([arm.scores[:, arm.index[column]] for arm in loaded])
+    high, low = int(np.isposinf(values).sum()), int(np.isneginf(values).sum())
+    if not high + low:
+        return []
+    return [
+        Finding(
+            "infinite scores",
+            "wrong",
+            f"{high + low} of {len(values)} scores are infinite ({high} +∞, {low} −∞).",
+            "An infinity has no distance to others; such rows leave the comparison.",
+            "Look for a logarithm of 0 or a division by 0; return a text that says why there is "
+            "no score.",
+        )
+    ]
+
+
+def ties(loaded: Sequence[LoadedArm], column: Column) -> Finding:
+    """Say whether many rows have one and the same score."""
+    largest, shared, rows, distinct = 0.0, 0, 0, 0
+    for arm in loaded:
+        values = arm.scores[arm.test, arm.index[column]]
+        values = values[np.isfinite(values)]
+        if not len(values):
+            continue
+        value, count = Counter(values.tolist()).most_common(1)[0]
+        if count / len(values) >= shared / max(rows, 1):
+            largest, shared, rows = value, count, len(values)
+        distinct = max(distinct, len(set(values.tolist())))
+    if rows and distinct == 1:
+        return Finding(
+            "ties",
+            "wrong",
+            f"All scores are {largest:.6g}.",
+            "It says the same of every text.",
+            "Look for a branch that is always taken.",
+        )
+    if rows and shared / rows >= _TIED and shared > 2:
+        return Finding(
+            "ties",
+            "look",
+            f"{shared} of {rows} rows have the score {largest:.6g}; there are {distinct} "
+            "different scores.",
+            "No threshold parts equal scores, so true-positive rates at low false-positive rates "
+            "may rest on nothing.",
+            "Return the number before it is rounded or capped.",
+        )
+    return Finding("ties", "passed", f"{distinct} different scores on {rows} rows.")
+
+
+def chance(name: str, cell: Cell | None, number: int) -> Finding:
+    """Say whether the detector is at chance on a model that saw none of the members.
+
+    Args:
+        name: of the model, in words.
+        cell: its pooled AUC there.
+        number: how many such models are looked at.
+    """
+    where = f"on the {name}"
+    return _at_chance(f"chance {where}", cell, number, where=where, saw="none of the members")
+
+
+def after_removal(forgotten: Cell | None, kept: Cell | None, number: int) -> Finding:
+    """Say whether the detector is at chance on members that the retrained model never saw.
+
+    Args:
+        forgotten: its pooled AUC for these members.
+        kept: its pooled AUC for the members that this model did see.
+        number: how many models are looked at.
+    """
+    finding = _at_chance(
+        "chance on the retrained model",
+        forgotten,
+        number,
+        where="for the forgotten members on the retrained model",
+        saw="none of them",
+    )
+    if kept is None or not kept.available:
+        return finding
+    beside = f" For the members that it did see: AUC {interval_text(kept)}."
+    return finding._replace(found=finding.found + beside)
+
+
+def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: str) -> Finding:
+    if cell is None or not cell.available:
+        return Finding(check, "note", f"There is no AUC with an interval {where}.")
+    ends = possible_aucs(cell)
+    shown = interval_text(cell)
+    if abs(cell.value - CHANCE) > chance_width(cell, number):
+        return Finding(
+            check,
+            "wrong",
+            f"AUC {shown} {where}, which saw {saw}.",
+            "It tells the sides apart by something other than membership.",
+            "Look at what differs between the sides without a model: length, topic, labels, gaps.",
+        )
+    if within_margin(ends):
+        return Finding(check, "passed", f"AUC {shown} {where}: chance, as it must.")
+    largest = min(0.5, max(0.5 - ends.low, ends.high - 0.5))
+    return Finding(
+        check,
+        "note",
+        f"AUC {shown} {where}: no farther from 0.5 than chance.",
+        f"So few rows could miss a bias as large as {largest:.2f}.",
+    )
+
+
+def interval_text(cell: Cell) -> str:
+    """Return an AUC with its interval."""
+    return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / max(1, whole):.0%} ({part} of {whole})"
+
+
+def _fisher(members_gone: int, members: int, others_gone: int, others: int) -> float:
+    from scipy.stats import fisher_exact
+
+    counts = [[members_gone, members - members_gone], [others_gone, others - others_gone]]
+    return float(fisher_exact(counts)[1])
+
+
+def _missing_difference(
+    loaded: Sequence[LoadedArm],
+    missing: Sequence[npt.NDArray[np.bool_]],
+    settings: AnalysisSettings,
+) -> tuple[float, float]:
+    """Return the interval of the share of missing scores, members minus non-members.
+
+    It is twice the AUC of having none, less one.
+    """
+    found = auc_estimate(
+        np.concatenate(missing).astype(np.float64),
+        np.concatenate([arm.member for arm in loaded]),
+        [
+            f"{name}\0{group}"
+            for arm in loaded
+            for name, group in zip(arm.dataset, arm.group, strict=True)
+        ],
+        [str(arm.arm.seed) for arm in loaded for _ in arm.examples],
+        confidence=settings.confidence,
+    )
+    return 2 * found.low - 1, 2 * found.high - 1
+
+
+def _filled(arm: LoadedArm, column: Column, lowest: bool) -> LoadedArm:
+    """Return an arm in which what has no score has the lowest, or the highest, of all."""
+    scores = arm.scores.copy()
+    values = scores[:, arm.index[column]]
+    finite = values[np.isfinite(values)]
+    edge = (finite.min() - 1 if lowest else finite.max() + 1) if len(finite) else 0.0
+    values[np.isnan(values)] = edge
+    return replace(arm, scores=scores)

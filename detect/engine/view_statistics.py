@@ -1,0 +1,53 @@
+"""The step that makes token statistics of a view, and the pass that it shares with others."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from detect.engine.forward_pass import token_statistics
+from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.engine.open_target import open_target
+from detect.engine.target import Target
+from detect.settings import DetectSettings
+from detect.token_statistics import write_statistics
+from detect.views import view_text
+from inject.examples.example import Example, read_examples, read_held_out
+from inject.step import StepContext
+
+
+def build(context: StepContext) -> None:
+    """Make the token statistics of every row, and write them."""
+    read = read_held_out if "rows" in context.settings else read_examples
+    rows = read(context.inputs["examples"])
+    record = {"view": context.settings["view"]}
+    write_pass(context, open_target(context), rows, record=record)
+
+
+def write_pass(
+    context: StepContext, target: Target, rows: Sequence[Example], *, record: dict[str, Any]
+) -> None:
+    """Let a target read the rows in the step's view, and write their token statistics.
+
+    Args:
+        context: of the step, made with `detect.asked_model.target_execution`.
+        target: what reads.
+        rows: what is read.
+        record: stored with the statistics, beside the policy.
+    """
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    policy = detect.policy()
+    statistics = token_statistics(
+        target,
+        [view_text(context.settings["view"], row.text) for row in rows],
+        policy,
+        batch_tokens=detect.batch_tokens,
+        compile_mode=detect.compile,
+        progress=lambda done, total: context.report(done, total, unit="tokens"),
+    )
+    write_statistics(
+        context.out,
+        [row.example_id for row in rows],
+        statistics,
+        record={**record, **policy.record()},
+    )
+    scored = sum(map(len, statistics))
+    write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored))

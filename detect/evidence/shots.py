@@ -1,0 +1,234 @@
+"""Makes shots, and token statistics behind them.
+
+The order of a dataset's texts is random and a function of the texts alone, so 3 shots are the first
+3 of 7. A prefix takes at most half of the context: texts that no longer fit are passed over, and
+where fewer shots fit than were asked for, or fewer are there, a note says so. The separator behind
+each text is part of the prefix, by its own ids.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.engine.open_target import open_target
+from detect.evidence.prefixed import (
+    KNOWN_MEMBERS_FILE,
+    Prefixed,
+    Shots,
+    read_shots,
+    write_shots,
+)
+from detect.policy import ScoringPolicy
+from detect.settings import DetectSettings
+from detect.token_statistics import TokenStatistics, unscored, write_statistics
+from inject import keyed
+from inject.examples.example import (
+    Example,
+    examples_of,
+    members,
+    read_examples,
+    read_held_out,
+)
+from inject.step import StepContext
+from inject.tables import read_parquet
+from train.models.model_node import ModelNode
+
+SEPARATOR = "\n\n"
+NO_SHOT = "no shot: its dataset has no such text that fits into half of the context"
+IS_SHOT = "it is a shot itself, or shares a passage with one"
+
+
+def choose(context: StepContext) -> None:
+    """Choose the shots of every dataset, and write them."""
+    from detect.engine.target import load_tokenizer_and_context
+
+    policy = DetectSettings.model_validate(context.execution["detect"]).policy()
+    known, first, count = context.settings["need"]
+    need = Prefixed(shots=count, first=first, known=known)
+    of_members = known == "members"
+    folder = context.inputs["examples"]
+    rows = read_known_members(folder) if of_members else read_held_out(folder)
+    given = ModelNode.given(context, "model")
+    with given.unchanged():
+        tokenizer, longest = load_tokenizer_and_context(
+            given.path, revision=given.revision, trust_remote_code=given.trust_remote_code
+        )
+    found = {}
+    for dataset in sorted({row.dataset for row in rows}):
+        own = [row for row in rows if row.dataset == dataset]
+        chosen = choose_shots(
+            need,
+            dataset,
+            [row.text for row in own],
+            tokenizer=tokenizer,
+            context=policy.context or longest,
+            policy=policy,
+        )
+        if of_members and dataset:
+            chosen = scored_as_members(
+                chosen, [row.group for row in own if row.text in chosen.texts]
+            )
+        found[dataset] = chosen
+    write_shots(context.out, found)
+
+
+def build(context: StepContext) -> None:
+    """Make the token statistics of every example behind its dataset's shots, and write them."""
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    policy = detect.policy()
+    rows = read_examples(context.inputs["examples"])
+    target = open_target(context)
+    chosen = read_shots(context.inputs["shots"])
+    statistics = statistics_behind(
+        target,
+        [row.text for row in rows],
+        [row.dataset for row in rows],
+        chosen,
+        policy,
+        batch_tokens=detect.batch_tokens,
+        compile_mode=detect.compile,
+        progress=lambda done, total: context.report(done, total, unit="texts"),
+    )
+    write_statistics(
+        context.out,
+        [row.example_id for row in rows],
+        with_shots_apart(
+            statistics, [row.dataset for row in rows], [row.group for row in rows], chosen
+        ),
+        record={
+            "shots": {name: len(one.texts) for name, one in chosen.items()},
+            "separator": {name: list(one.separator) for name, one in chosen.items()},
+            **policy.record(),
+        },
+    )
+    scored = sum(map(len, statistics))
+    before = sum(len(one.ids) for one in chosen.values())
+    write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored + before))
+
+
+def read_known_members(folder: Path) -> list[Example]:
+    """Return the members that may be known: a user's, else those of the split `tune`."""
+    path = folder / KNOWN_MEMBERS_FILE
+    if path.is_file():
+        return examples_of(read_parquet(path))
+    return [row for row in members(read_examples(folder)) if row.split == "tune"]
+
+
+def shot_order(dataset: str, texts: Sequence[str]) -> list[int]:
+    """Return the places of a dataset's texts in random order, equal texts once."""
+    first = {text: place for place, text in reversed(list(enumerate(texts)))}
+    names = [f"{dataset}\n{text}" for text in first]
+    words = keyed.words(0, keyed.Stream.SHOT, keyed.item_keys(names)).tolist()
+    return [first[text] for _, text in sorted(zip(words, first, strict=True))]
+
+
+def choose_shots(
+    need: Prefixed,
+    dataset: str,
+    texts: Sequence[str],
+    *,
+    tokenizer: Any,
+    context: int | None,
+    policy: ScoringPolicy,
+) -> Shots:
+    """Return the shots that stand before the texts of a dataset.
+
+    Args:
+        need: how many, and which.
+        dataset: its name.
+        texts: those that shots are taken from, in any order.
+        tokenizer: the target's own.
+        context: ids that a window may hold; None where nothing sets a limit.
+        policy: whether texts have a start token.
+    """
+    from detect.engine.prefix import join_shots
+    from inject.corpus.tokenizer import encode_texts
+
+    given = [text for text in texts if text.strip()]
+    ordered = [given[place] for place in shot_order(dataset, given)]
+    start, *parts = join_shots(tokenizer, ordered, SEPARATOR, policy)
+    most = math.inf if context is None else context // 2
+    # Texts that do not fit alone are passed over, whichever place in the order is asked for.
+    fitting = [
+        (text, part)
+        for text, part in zip(ordered, parts, strict=True)
+        if len(start) + len(part) <= most
+    ]
+    ids = list(start)
+    chosen: list[str] = []
+    too_long = len(fitting) < min(len(ordered), need.first + need.shots)
+    for text, part in fitting[need.first :]:
+        if len(chosen) == need.shots:
+            break
+        if len(ids) + len(part) > most:
+            too_long = True
+            continue
+        ids += part
+        chosen.append(text)
+    return Shots(
+        texts=tuple(chosen),
+        ids=tuple(ids) if chosen else (),
+        separator=tuple(encode_texts(tokenizer, [SEPARATOR])[0].tolist()),
+        too_long=too_long and len(chosen) < need.shots,
+    )
+
+
+def with_shots_apart(
+    statistics: Sequence[TokenStatistics],
+    datasets: Sequence[str],
+    groups: Sequence[str],
+    shots: Mapping[str, Shots],
+) -> list[TokenStatistics]:
+    """Return the statistics, those of rows that are shots or of their groups left out."""
+    apart = {(name, group) for name, one in shots.items() for group in one.groups}
+    return [
+        unscored(IS_SHOT) if (dataset, group) in apart else one
+        for one, dataset, group in zip(statistics, datasets, groups, strict=True)
+    ]
+
+
+def statistics_behind(
+    target: Any,
+    texts: Sequence[str],
+    datasets: Sequence[str],
+    shots: Mapping[str, Shots],
+    policy: ScoringPolicy,
+    **options: Any,
+) -> list[TokenStatistics]:
+    """Return the statistics of every text behind its dataset's shots, each prefix read once.
+
+    Args:
+        target: model and tokenizer.
+        texts: what is scored.
+        datasets: one a text.
+        shots: by dataset.
+        policy: as for the plain pass.
+        **options: `batch_tokens`, `compile_mode` and `progress` of `prefixed_statistics`.
+    """
+    from detect.engine.forward_pass import prefixed_statistics
+    from detect.engine.prefix import shared_prefix
+
+    found = [unscored(NO_SHOT)] * len(texts)
+    done = 0
+    on_progress = options.pop("progress", None)
+    for name in sorted(set(datasets)):
+        rows = [row for row, dataset in enumerate(datasets) if dataset == name]
+        if name in shots and shots[name].texts:
+            prefix = shared_prefix(target, shots[name].ids)
+            made = prefixed_statistics(
+                target, [texts[row] for row in rows], policy, prefix, **options
+            )
+            for row, one in zip(rows, made, strict=True):
+                found[row] = one
+        done += len(rows)
+        if on_progress is not None:
+            on_progress(done, len(texts))
+    return found
+
+
+def scored_as_members(shots: Shots, groups: Sequence[str]) -> Shots:
+    """Return the shots with the groups of the rows that they are."""
+    return replace(shots, groups=tuple(dict.fromkeys(groups)))

@@ -1,1 +1,0 @@
-"""Named entities of texts: found by a spaCy pipeline that the user names, and stored as spans."""

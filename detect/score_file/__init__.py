@@ -1,1 +1,0 @@
-"""`spikein detect`: a file of rows scored by a model, with no experiment around it."""

@@ -1,0 +1,41 @@
+"""The model that a step lets write, opened from the step's JSON: a local one, or a server's."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from detect.asked_model import SERVER_FILE
+from detect.engine.open_target import open_target
+from detect.targets.text_model import TextModel
+from inject.step import StepContext, find_function
+
+OPEN_SERVER = "detect.targets.server:open_server"
+
+
+def is_served(context: StepContext) -> bool:
+    """Return whether the model that a step asks is on a server."""
+    return "server" in context.execution["model"]
+
+
+@contextmanager
+def asked_text_model(context: StepContext, asked: TextModel | None = None) -> Iterator[TextModel]:
+    """Open the model that a step asks; `SERVER_FILE` says at the end what a server was asked.
+
+    Args:
+        context: of the step, made with `detect.asked_model.target_execution`.
+        asked: asked in its place, such as one that counts the requests to a server.
+
+    Raises:
+        InputError: as `open_target`, or `detect.targets.server.open_server`.
+    """
+    if asked is not None:
+        yield asked
+    elif not is_served(context):
+        from detect.targets.local import LocalTextModel
+
+        yield LocalTextModel(open_target(context))
+    else:
+        with closing(find_function(OPEN_SERVER)(context.execution["model"])) as served:
+            yield served
+            asked_for = {**served.cost._asdict(), "notes": served.notes()}
+            (context.out / SERVER_FILE).write_text(json.dumps(asked_for))

@@ -1,0 +1,152 @@
+"""Published benchmarks whose labels are given: how their files are read, and what to know of them.
+
+A preset checks that a file is what it is called, and says loudly what its labels rest on. Nothing
+is downloaded: the user gives the file, and its licence is that of its publisher.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from detect.user_rows.labelled_rows import LabelledRows, read_labelled
+from inject.errors import InputError, did_you_mean
+from inject.examples.example import example_id
+from inject.reading.rows import read_rows
+
+_SHIFT = (
+    "members are older than non-members, so that their topics and dates differ: a classifier that "
+    "sees no model tells them apart, too. Read every AUC beside that of `blind`"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """A benchmark with given labels."""
+
+    name: str
+    summary: str
+    source: str
+    """Where its publisher keeps it."""
+    columns: str
+    """What its rows hold."""
+    warning: str
+    """What its labels rest on."""
+    read: Callable[[str], LabelledRows]
+    """Reads and checks a file, a folder or a glob."""
+
+
+def benchmark_names() -> tuple[str, ...]:
+    """Return the names of all presets."""
+    return tuple(_BENCHMARKS)
+
+
+def get_benchmark(name: str) -> Benchmark:
+    """Return a preset by its name, in upper or lower case.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    plain = name.strip().lower().replace("_", "-")
+    if plain not in _BENCHMARKS:
+        raise InputError(
+            f"no benchmark is called {name!r}.{did_you_mean(plain, _BENCHMARKS)}",
+            where="--benchmark",
+            allowed=", ".join(_BENCHMARKS),
+        )
+    return _BENCHMARKS[plain]
+
+
+def _wikimia(words: int) -> Benchmark:
+    def read(pattern: str) -> LabelledRows:
+        rows = _labelled(pattern, f"wikimia-{words}")
+        for number, text in enumerate(rows.texts, 1):
+            if (found := len(text.split())) != words:
+                raise InputError(
+                    f"row {number} has {found} words, and those of wikimia-{words} have {words}",
+                    where=pattern,
+                    hint=f"Is it wikimia-{found}?" if found in _LENGTHS else "",
+                )
+        return rows
+
+    return Benchmark(
+        name=f"wikimia-{words}",
+        summary=f"events of Wikipedia, cut to {words} words (Shi et al. 2024)",
+        source="hub swj0419/WikiMIA, split WikiMIA_length" + str(words),
+        columns="input, label",
+        warning=_SHIFT,
+        read=read,
+    )
+
+
+def _read_mimir(pattern: str) -> LabelledRows:
+    texts: dict[bool, list[str]] = {True: [], False: []}
+    for place, values in read_rows(pattern, what="examples"):
+        for name, member in (("member", True), ("nonmember", False)):
+            if not isinstance(values.get(name), str):
+                raise InputError(
+                    f"the row has no text {name!r}",
+                    where=place,
+                    allowed="the columns member and nonmember, a text each",
+                )
+            texts[member].append(values[name])
+    every = [*texts[True], *texts[False]]
+    if not every:
+        raise InputError("there are no rows", where=pattern)
+    labels = [True] * len(texts[True]) + [False] * len(texts[False])
+    return LabelledRows(every, [example_id(text) for text in every], labels, None)
+
+
+def _read_arxivtection(pattern: str) -> LabelledRows:
+    rows = _labelled(pattern, "arxivtection")
+    if rows.paraphrases is None or rows.groups is None:
+        raise InputError(
+            "the rows are not those of arXivTection",
+            where=pattern,
+            allowed="the columns Example_A to Example_D, Answer, ID, Label",
+        )
+    return rows
+
+
+def _labelled(pattern: str, name: str) -> LabelledRows:
+    rows = read_labelled(pattern)
+    if rows.labels is None:
+        raise InputError(f"{name} has labels, and these rows have none", where=pattern)
+    return rows
+
+
+_LENGTHS = (32, 64, 128, 256)
+_BENCHMARKS = {
+    one.name: one
+    for one in (
+        *(_wikimia(words) for words in _LENGTHS),
+        Benchmark(
+            name="mimir",
+            summary="train and test texts of the Pile by domain (Duan et al. 2024)",
+            source="hub iamgroot42/mimir, one file a domain and n-gram filter",
+            columns="member, nonmember",
+            warning=(
+                "the filter by n-gram overlap takes non-members that differ from members: the "
+                "lower its threshold, the more. Read every AUC beside that of `blind`"
+            ),
+            read=_read_mimir,
+        ),
+        Benchmark(
+            name="arxivtection",
+            summary="passages of 50 arXiv papers, three paraphrases each (Duarte et al. 2024)",
+            source="github avduarte333/DE-COP_Method, data/arXivTection.csv",
+            columns="Example_A to Example_D, Answer, ID, Label",
+            warning=_SHIFT,
+            read=_read_arxivtection,
+        ),
+        Benchmark(
+            name="rows",
+            summary="any rows with labels",
+            source="a file of your own",
+            columns="text or input, label, optional id and group",
+            warning=(
+                "nothing is known of how the labels came about: where `blind` tells the sides "
+                "apart, so may any detector without knowing the model"
+            ),
+            read=lambda pattern: _labelled(pattern, "rows"),
+        ),
+    )
+}

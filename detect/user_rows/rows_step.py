@@ -1,0 +1,102 @@
+"""A user's rows as a pool of examples, so that the steps of an experiment score them, too.
+
+All rows are of one dataset without a name. An example's id is its row's number, as ids of a user's
+file may occur twice; the file's own id is its `source_id`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from detect.evidence.prefixed import KNOWN_MEMBERS_FILE
+from detect.user_rows.held_out_file import HeldOutText, KnownTexts
+from detect.user_rows.labelled_rows import LabelledRows
+from inject.digest import digest
+from inject.examples.example import (
+    EXAMPLES_FILE,
+    HELD_OUT_FILE,
+    SCHEMA,
+    Example,
+    examples_table,
+)
+from inject.examples.parts import OF_EXAMPLES
+from inject.step import Step, StepContext
+
+
+def rows_step(rows: LabelledRows, held_out: KnownTexts | None = None) -> Step:
+    """Return the step that writes rows as examples; arguments as for `given_examples_step`."""
+    return given_examples_step(_scored(rows), held_out, protected=bool(rows.protected))
+
+
+def given_examples_step(
+    examples: Sequence[Example], held_out: KnownTexts | None = None, *, protected: bool
+) -> Step:
+    """Return the step that writes examples; their content is its identity.
+
+    Args:
+        examples: what is scored.
+        held_out: further texts, of which it is known whether the model saw them.
+        protected: whether an example must not be shared.
+    """
+    known = held_out.rows if held_out else []
+    tables = {
+        EXAMPLES_FILE: _plain(examples),
+        HELD_OUT_FILE: _plain(_apart([text for text in known if not text.member])),
+        KNOWN_MEMBERS_FILE: _plain(_apart([text for text in known if text.member])),
+    }
+    return Step(
+        kind="examples",
+        label="rows",
+        function=f"{__name__}:build",
+        settings={"rows": digest(tables)},
+        facets=OF_EXAMPLES,
+        protected=protected or bool(held_out and held_out.protected),
+        execution={"tables": tables},
+    )
+
+
+def build(context: StepContext) -> None:
+    """Write the examples, and held-out rows and known members where there are any."""
+    tables: Mapping[str, list[dict[str, Any]]] = context.execution["tables"]
+    for name, rows in tables.items():
+        if rows or name == EXAMPLES_FILE:
+            pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), context.out / name)
+
+
+def _scored(rows: LabelledRows) -> list[Example]:
+    labels = rows.labels or [False] * len(rows.texts)
+    return [
+        Example(
+            example_id=str(number),
+            dataset="",
+            source_id=rows.ids[number],
+            group=rows.groups[number] if rows.groups else text,
+            fields={"title": rows.titles[number]} if rows.titles else {},
+            text=text,
+            paraphrases=rows.paraphrases[number] if rows.paraphrases else (),
+            side="member" if labels[number] else "nonmember",
+        )
+        for number, text in enumerate(rows.texts)
+    ]
+
+
+def _apart(texts: Sequence[HeldOutText]) -> list[Example]:
+    return [
+        Example(
+            example_id=str(number),
+            dataset="",
+            source_id=str(number),
+            group=row.document or row.text,
+            fields={"title": row.title},
+            text=row.text,
+            paraphrases=row.paraphrases,
+            side="member" if row.member else "nonmember",
+        )
+        for number, row in enumerate(texts)
+    ]
+
+
+def _plain(examples: Sequence[Example]) -> list[dict[str, Any]]:
+    return examples_table(examples).to_pylist()

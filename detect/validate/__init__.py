@@ -1,1 +1,0 @@
-"""Judging a new detector: how it is loaded and run within limits, and whether its scores stay."""

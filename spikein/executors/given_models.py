@@ -1,0 +1,84 @@
+"""Small graphs over models that a user gives, built in the store of the user's cache folder.
+
+What scores a file of texts or audits a model is a few steps on models that are there already. They
+are built as those of an experiment are: a killed command goes on where it stopped, nothing is made
+twice, every executor can build them.
+
+    with open_store(None) as store:
+        model = given_model("my/model")
+        [folder] = build_steps([scores], store, executor="local", progress=progress)
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from inject.step import Step
+from spikein.executors.protocol import run_graph
+from spikein.executors.registry import get_executor
+from spikein.pipeline.graph import Graph
+from spikein.progress import Progress
+from spikein.store.folder_check import STORE_OPTION, check_writable
+from spikein.store.store import Store
+from train.models.model_node import ModelNode, pretrained_node
+
+
+def cache_folder() -> Path:
+    """Return the user's folder for what can be made again: in `XDG_CACHE_HOME`, or `~/.cache`."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "spikein"
+
+
+@contextmanager
+def open_store(folder: str | os.PathLike[str] | None) -> Iterator[Store]:
+    """Open a store, by default the one in the user's cache folder; nothing goes while it is open.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    root = cache_folder() / "store" if folder is None else Path(folder).expanduser()
+    check_writable(root, STORE_OPTION)
+    store = Store(root)
+    with store.in_use():
+        yield store
+
+
+def given_model(
+    path_or_id: str, *, revision: str | None = None, trust_remote_code: bool = False
+) -> ModelNode:
+    """Return a causal language model by its folder or hub id, named by its content.
+
+    Raises:
+        InputError: it is not there, or does not look back only.
+    """
+    from train.models.pretrained import code_options, find_model
+    from train.models.weight_check import check_causal
+
+    found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+    code = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
+    check_causal(found.path, path_or_id, code)
+    return pretrained_node(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
+
+
+def build_steps(
+    goals: Sequence[Step],
+    store: Store,
+    *,
+    executor: str | None = None,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Return the folders of steps, in their order; what the store lacks is built.
+
+    Args:
+        goals: the steps that are wanted.
+        store: of `open_store`.
+        executor: where steps are built, by name; in this process when None.
+        progress: receives the events of the run.
+
+    Raises:
+        InputError: there is no such executor; what a step raised.
+    """
+    graph = Graph(goals=tuple(goals))
+    report = run_graph(get_executor(executor or "in-process"), graph, store, progress or Progress())
+    return [report.artifact(goal).path for goal in goals]

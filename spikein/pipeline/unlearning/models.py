@@ -1,0 +1,257 @@
+"""From an arm that is there to what the section `unlearning` adds to it: models, and their scores.
+
+- The original is the arm's contaminated model; each unlearned model is made from it by one setting
+  of a method; the retrained model never saw the forget set; the base model saw no member at all.
+- The forget set of an arm is everybody who is a member in `examples` and a non-member in
+  `membership`. The retain set is what a method holds on to: among the other members, as the setting
+  of the experiment says. The holdout are the non-members of `examples`, whom no model saw.
+- All scores are over all rows of `examples`, by `example_id`, of the same detectors; those under
+  the condition `paraphrase` over the rows that have one.
+- Relearning, rounded weights and other words each make a model, or a pool, of its own, which is
+  scored as the model was: the measures compare the scores with those before.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from analysis.unlearning.evidence import ModelName
+from detect.evidence.needs import EvidenceSources
+from detect.ground_truth.ground_truth import BASE, CONTAMINATED
+from detect.scores_step import scores_step
+from inject.errors import InputError
+from inject.plan.rewritten_pools import paraphrased_step, relearned_step
+from inject.step import Step
+from spikein.config.sweep import ArmExperiment
+from spikein.config.unlearning_section import UnlearningSection
+from spikein.pipeline.models import RETRAINED, ROLES, UNLEARNED, Model
+from spikein.pipeline.twin_models import TwinNodes
+from train.device import Device
+from train.models.block_count import block_count
+from train.models.model_node import ModelNode
+from train.models.rounded_weights import rounded_step
+from train.unlearn.job import Unlearning, unlearned_step
+from train.unlearn.registry import MethodSetting, parse_methods
+from train.unlearn.relearning.relearning_step import relearnt_step
+
+_NAMES: Mapping[str, ModelName] = {
+    CONTAMINATED: "original",
+    RETRAINED: "retrained",
+    UNLEARNED: "unlearned",
+    BASE: "base",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedModel:
+    """A model of an arm, as the measures of unlearning compare it."""
+
+    model: Model
+    setting: MethodSetting | None = None
+    """The method that made it; its label is unique in the arm."""
+    relearned: Mapping[int, Step] = field(default_factory=dict)
+    """Optimiser steps of plain training on one half of the forget set to the scores after them,
+    ascending."""
+    conditions: Mapping[str, Step] = field(default_factory=dict)
+    """A name of `unlearning.conditions` to the scores under it."""
+
+    @property
+    def name(self) -> ModelName:
+        """What the measures call it."""
+        return _NAMES[self.model.role]
+
+    @property
+    def trained(self) -> Step:
+        """A `model` artifact: checkpoint, tokenizer, `log.parquet`, `exposures.parquet`."""
+        return self.model.trained
+
+    @property
+    def scores(self) -> Step:
+        """Of all rows of the pool."""
+        if self.model.scores is None:
+            raise LookupError(f"the {self.name} model is not scored")
+        return self.model.scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnlearningNodes:
+    """The models of one arm that the measures of unlearning compare."""
+
+    arm: ArmExperiment
+    examples: Step
+    """The arm's pool."""
+    membership: Step
+    """The pool, with those as members whom the retrained model sees."""
+    models: tuple[ComparedModel, ...]
+    """The original, the retrained one, the unlearned ones, and the base model where there is one
+    with scores."""
+    sources: EvidenceSources
+    """What the detectors' needs are met with."""
+    relearn_half: Step | None
+    """The half of the forget set that models learn again, as members; the forgotten rows outside of
+    it are those that `relearned` scores are read of. None without `unlearning.relearn`."""
+    general: Step | None
+    """General text, which no model was fed: an `examples` artifact."""
+
+    def model(self, name: ModelName) -> ComparedModel:
+        """Return the one model of a name."""
+        return next(model for model in self.models if model.name == name)
+
+    @property
+    def unlearned(self) -> tuple[ComparedModel, ...]:
+        """The models that were made to forget."""
+        return tuple(model for model in self.models if model.name == "unlearned")
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every step that is there for unlearning alone: unlearned models, and all scores."""
+        found = [self.model("retrained").scores]
+        for model in self.unlearned:
+            found += [model.trained, model.scores]
+        for model in self.models:
+            found += [*model.relearned.values(), *model.conditions.values()]
+        return tuple(found)
+
+
+def unlearning_nodes(
+    contaminated: Model,
+    base: Model | None,
+    twins: TwinNodes,
+    sources: EvidenceSources,
+    *,
+    general: Step | None,
+    device: Device,
+) -> UnlearningNodes | None:
+    """Return the unlearned models of an arm and their scores; None without the section.
+
+    Args:
+        contaminated: the arm's own model, with scores.
+        base: the model that it starts from.
+        twins: of the arm, with scores.
+        sources: what the detectors' needs are met with.
+        general: text that no model was fed.
+        device: what it will run on; decides the number format that `auto` stands for.
+
+    Raises:
+        InputError: no detector that is asked for looks at a model, a method cannot be found, or
+            looks at a block that the model lacks.
+    """
+    section, retrained = contaminated.arm.experiment.unlearning, twins.retrained
+    if section is None:
+        return None
+    if retrained is None:
+        raise TypeError("a forget set without a retrained model")
+    probes = _Probes(contaminated, sources, section, retrained.membership)
+    models = [
+        probes.probed(contaminated),
+        probes.probed(retrained),
+        *(probes.unlearned(setting) for setting in _settings(contaminated, section, device)),
+    ]
+    if base is not None and base.scores is not None:
+        models.append(ComparedModel(model=base))
+    return UnlearningNodes(
+        arm=contaminated.arm,
+        examples=sources.examples,
+        membership=retrained.membership,
+        models=tuple(models),
+        sources=sources,
+        relearn_half=probes.half,
+        general=general,
+    )
+
+
+def _settings(
+    contaminated: Model, section: UnlearningSection, device: Device
+) -> list[MethodSetting]:
+    """Return the methods, with the number format that `auto` stands for in its place."""
+    blocks = block_count(contaminated.arm.experiment.model)
+    found = []
+    for setting in parse_methods(section.methods):
+        if blocks is not None:
+            setting.require_block(blocks)
+        precision = device.training_precision(setting.settings.precision)
+        own = setting.settings.model_copy(update={"precision": precision})
+        found.append(replace(setting, settings=own))
+    return found
+
+
+class _Probes:
+    """Makes the models of an arm, and what is done to each to see whether it forgot."""
+
+    def __init__(
+        self,
+        contaminated: Model,
+        sources: EvidenceSources,
+        section: UnlearningSection,
+        membership: Step,
+    ) -> None:
+        arm, examples = contaminated.arm, sources.examples
+        self._original, self._sources, self._section = contaminated, sources, section
+        self._arm, self._membership = arm, membership
+        self.half = self._paraphrased = None
+        if section.relearn is not None:
+            self.half = relearned_step(section.relearn.share, examples, membership, seed=arm.seed)
+        if "paraphrase" in section.conditions:
+            self._paraphrased = paraphrased_step(examples, seed=arm.seed)
+
+    def unlearned(self, setting: MethodSetting) -> ComparedModel:
+        """Make the arm's model forget by one setting of a method."""
+        arm, original = self._arm, self._original
+        trained = unlearned_step(
+            setting,
+            Unlearning(original.trained, self._sources.examples, self._membership, original.plan),
+            self._section.retain,
+            seed=arm.seed,
+            label=f"{setting.label}, {arm.label}",
+            sizes=arm.experiment.model,
+            execution=arm.experiment.execution,
+        )
+        node = ModelNode(step=trained)
+        scores = self._scores(node, UNLEARNED, self._sources)
+        model = Model(arm=arm, role=UNLEARNED, node=node, scores=scores, method=setting.label)
+        return replace(self.probed(model), setting=setting)
+
+    def probed(self, model: Model) -> ComparedModel:
+        """Return a model with its further scores; what the original relearns says nothing."""
+        conditions: dict[str, Step] = {}
+        for name in self._section.conditions:
+            node, sources = model.node, self._sources
+            if name != "paraphrase":
+                sizes = self._arm.experiment.model
+                node = ModelNode(step=rounded_step(model.trained, name, sizes))
+            elif self._paraphrased is not None:
+                sources = replace(sources, examples=self._paraphrased)
+            conditions[name] = self._scores(node, model.role, sources)
+        relearned = {} if model is self._original else self._relearned(model)
+        return ComparedModel(model=model, relearned=relearned, conditions=conditions)
+
+    def _relearned(self, model: Model) -> dict[int, Step]:
+        relearn, experiment = self._section.relearn, self._arm.experiment
+        if relearn is None or self.half is None:
+            return {}
+        trained = relearnt_step(
+            model.trained,
+            self.half,
+            steps=relearn.steps,
+            lr=experiment.train.lr if relearn.lr is None else relearn.lr,
+            precision=experiment.train.precision,
+            seed=self._arm.seed,
+            sizes=experiment.model,
+            execution=experiment.execution,
+        )
+        found = {}
+        for step in relearn.steps:
+            last = step == relearn.steps[-1]
+            node = ModelNode(step=trained, checkpoint=None if last else step)
+            found[step] = self._scores(node, model.role, self._sources)
+        return found
+
+    def _scores(self, node: ModelNode, role: str, sources: EvidenceSources) -> Step:
+        scores = scores_step(node, sources, role=ROLES[role])
+        if scores is None:
+            raise InputError(
+                "no detector that is asked for looks at a model, so there is nothing to hold "
+                "unlearned models against the retrained one by",
+                where="detect.detectors",
+                hint="Add loss to detect.detectors.",
+            )
+        return scores

@@ -1,1 +1,0 @@
-"""What a run's folder and its page hold of unlearned models."""

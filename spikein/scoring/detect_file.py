@@ -1,0 +1,170 @@
+"""`spikein detect`: score any file of rows with any model; no experiment is needed.
+
+Everything that can be wrong with the input is found before a model is loaded. AUCs are made of the
+result, which holds scores and labels. Errors name the command's flags.
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from analysis.decisions.flagged_file import Calibration
+from detect.detector_settings import parse_detectors
+from detect.scores.table import SCORES_FILE, write_score_table
+from detect.user_rows.benchmarks import get_benchmark
+from detect.user_rows.labelled_rows import LabelledRows, read_labelled
+from inject.errors import InputError
+from inject.files import write_text
+from inject.tables import csv_text
+from spikein.progress import Progress
+from spikein.scoring.scored_rows import OnEstimate, ScoringRequest, score_labelled_rows
+
+SUFFIXES = (".parquet", ".csv", ".jsonl")
+# What other parts call by the keys of an experiment file has a flag here.
+_FLAGS = (
+    (re.compile(r"\b(bos|long|score_first)=(\w+)"), r"--\1 \2"),
+    (re.compile(r"--score_first"), "--score-first"),
+    (re.compile(r"\bSet model\.trust_remote_code\b"), "Give --trust-remote-code"),
+    (re.compile(r"`detectors`"), "--detectors"),
+    (
+        re.compile(r"Give a smaller context, a 16-bit dtype, or another device\."),
+        "Give --dtype bfloat16, or another --device.",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectFileRequest(ScoringRequest):
+    """What `spikein detect` was asked for."""
+
+    examples: str
+    """A file, folder or glob of rows: `text` or `input`, optional `id`, `label`, `group`."""
+    out: Path
+    benchmark: str | None = None
+    """The benchmark that the rows are (`detect.user_rows.benchmarks`); None: rows of any kind."""
+
+
+class DetectFileResult(NamedTuple):
+    """What was written, and what a table of it needs."""
+
+    scores: pa.Table
+    rows: LabelledRows
+    notes: tuple[str, ...]
+    out: Path
+    calibration: Calibration | None = None
+    """Scores of held-out rows, which calibrate decisions about the others."""
+
+
+def detect_file(
+    request: DetectFileRequest,
+    progress: Progress | None = None,
+    on_estimate: OnEstimate | None = None,
+) -> DetectFileResult:
+    """Score every row with every detector asked for, and write `request.out`.
+
+    Args:
+        request: rows, model, detectors.
+        progress: receives the events of the run.
+        on_estimate: called before a server is asked, with what that will take.
+
+    Raises:
+        InputError: unreadable rows, wrong labels, an output that cannot be written, unknown
+            detectors, a detector named without what it needs, a model that cannot be loaded;
+            in the words of the command's flags.
+    """
+    try:
+        return _detect(request, progress, on_estimate)
+    except InputError as error:
+        in_flags = _in_flags(error)
+        if str(in_flags) == str(error):
+            raise
+        raise in_flags from error
+
+
+def _detect(
+    request: DetectFileRequest, progress: Progress | None, on_estimate: OnEstimate | None
+) -> DetectFileResult:
+    parse_detectors(request.detectors)
+    benchmark = None if request.benchmark is None else get_benchmark(request.benchmark)
+    _check_writable(request.out)
+    rows = (benchmark.read if benchmark else read_labelled)(request.examples)
+    found = score_labelled_rows(
+        rows, request, progress, on_estimate=on_estimate, control=benchmark is not None
+    )
+    write_score_file(request.out, found.scores, record=found.record)
+    notes = (f"{benchmark.name}: {benchmark.warning}.",) if benchmark else ()
+    return DetectFileResult(
+        found.scores, rows, (*notes, *found.notes), request.out, found.calibration
+    )
+
+
+def _in_flags(error: InputError) -> InputError:
+    def in_flags(text: str | None) -> str | None:
+        for pattern, flag in _FLAGS:
+            text = pattern.sub(flag, text) if text else text
+        return text
+
+    where = "--device" if error.where == "device" else error.where
+    return InputError(
+        in_flags(error.problem) or "",
+        where=where,
+        allowed=in_flags(error.allowed),
+        hint=in_flags(error.hint),
+    )
+
+
+def _check_writable(out: Path) -> None:
+    """Find out before the work whether its result can be written."""
+    if out.is_dir():
+        raise InputError("is a folder; name a file", where=str(out), allowed=SCORES_FILE)
+    check_suffix(out)
+    if not out.parent.is_dir():
+        raise InputError("the folder for the scores does not exist", where=str(out.parent))
+    if not os.access(out.parent, os.W_OK):
+        raise InputError("the folder for the scores cannot be written to", where=str(out.parent))
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a name whose end names no format, before anything is scored.
+
+    Raises:
+        InputError: with the allowed ends.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"scores cannot be written as {path.suffix or 'a name without an end'!r}",
+            where=str(path),
+            allowed=", ".join(SUFFIXES),
+        )
+
+
+def write_score_file(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
+    """Write the rows of scores in the format that `path` ends with, whole or not at all.
+
+    Parquet keeps the record of how they were made; in CSV a missing score is an empty cell, in JSON
+    Lines null. In CSV an id that a spreadsheet would take for a formula has an apostrophe before it
+    (`inject.tables.csv_text`).
+
+    Raises:
+        InputError: the end names no format.
+    """
+    check_suffix(path)
+    if path.suffix.lower() == ".parquet":
+        write_score_table(path, scores, record=record)
+        return
+    rows = [
+        {**row, "score": None if math.isnan(row["score"]) else row["score"]}
+        for row in scores.to_pylist()
+    ]
+    if path.suffix.lower() == ".jsonl":
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        write_text(path, "".join(f"{line}\n" for line in lines))
+        return
+    write_text(path, csv_text(scores.column_names, [list(row.values()) for row in rows], end="\n"))

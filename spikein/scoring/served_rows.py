@@ -1,0 +1,171 @@
+"""Rows scored by a model on a server: what may be sent, what can be seen, what it takes.
+
+A server shows what its model writes. What all steps would ask of it is counted before the first
+request is sent, by building them with a model that writes nothing.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from detect.access import Access
+from detect.asked_model import SERVER_FILE
+from detect.detector_settings import DetectorSetting
+from detect.scoring import Runnable, within_access
+from detect.targets.server import ServerTextModel, served_model
+from detect.user_rows.held_out_file import KnownTexts
+from detect.user_rows.labelled_rows import LabelledRows
+from inject.errors import InputError
+from inject.server.address import Server
+from inject.server.client import Estimate
+from inject.step import Step, StepContext, find_function
+from spikein.pipeline.graph import Graph
+from spikein.store.store import Store
+
+REPLIES_FILE = "replies.sqlite"
+Build = Callable[..., list[Path]]
+"""Builds steps, and returns their folders."""
+
+
+def check_protected(
+    server: Server,
+    rows: LabelledRows,
+    held_out: KnownTexts | None,
+    named: Sequence[str],
+    *,
+    in_code: bool,
+) -> None:
+    """Refuse to send texts of a protected dataset that is not named.
+
+    Raises:
+        InputError: naming the datasets.
+    """
+    sent = {*rows.protected}
+    if held_out is not None and held_out.paraphrased:
+        # Only rows with paraphrases are asked about; which of them are protected is not known.
+        sent |= {*held_out.protected}
+    unnamed = sorted(sent - {*named})
+    if unnamed:
+        flags = " ".join(f"--send-protected {name}" for name in unnamed)
+        leave = "send_protected=(…)" if in_code else flags
+        raise InputError(
+            f"the texts of protected data ({', '.join(unnamed)}) would be sent to a server",
+            where=server.base_url,
+            hint=f"Score with a local model, or, where the server may have them, say so: {leave}.",
+        )
+
+
+class Served:
+    """A model on a server, and what a graph of steps asks of it."""
+
+    def __init__(self, server: Server, *, cache: Path) -> None:
+        """Nothing is asked yet.
+
+        Raises:
+            InputError: the environment variable of the key is not set.
+        """
+        server.key()
+        self._server = server
+        self._replies = cache / REPLIES_FILE
+        self._asked: Counter[str] = Counter()
+        self.node = served_model(server, replies=self._replies)
+
+    def detectors(self, settings: Sequence[DetectorSetting], *, leave_out: bool) -> Runnable:
+        """Return the settings that a server's model can be asked for.
+
+        Whether it gives the probabilities of labels is asked for where a detector cannot do
+        without.
+
+        Raises:
+            InputError: a detector that was named reads more than the server shows.
+        """
+        most = Access.TEXT
+        because = "a server shows what its model writes, not the probabilities of a given text"
+        if any(one.detector.access_with(one.parameters) == Access.LABELS for one in settings):
+            with self._opened() as model:
+                if model.gives_log_probabilities():
+                    most = Access.LABELS
+                else:
+                    because = "this server shows what its model writes, and no probabilities"
+        return within_access(settings, most, leave_out=leave_out, because=because)
+
+    def estimate(self, goal: Step, build: Build) -> Estimate:
+        """Return what the steps up to a goal ask of the server; builds what they are made of."""
+        asking = _asking(goal)
+        of_asking = {step.digest for step in asking}
+        before = {
+            given.digest: given
+            for step in asking
+            for given in step.inputs.values()
+            if given.digest not in of_asking
+        }
+        folders = dict(zip(before, build(*before.values()), strict=True)) if before else {}
+        with self._opened() as model:
+            counting = model.counting()
+            for step in asking:
+                inputs = {name: folders[given.digest] for name, given in step.inputs.items()}
+                _count(step, inputs, counting)
+            return counting.estimate()
+
+    def stored(self, goal: Step, store: Store) -> frozenset[str]:
+        """Return which of the asking steps need not ask any more."""
+        return frozenset(
+            step.digest for step in _asking(goal) if store.find(step.digest, kind=step.kind)
+        )
+
+    def notes(self, goal: Step, build: Build, stored: frozenset[str]) -> list[str]:
+        """Return what to know about the replies, and what they cost.
+
+        Args:
+            goal: as of `estimate`.
+            build: returns the folders of the steps, which are built by now.
+            stored: steps that did not ask this time.
+        """
+        asking = _asking(goal)
+        cost = Counter(self._asked)
+        notes: dict[str, None] = {}
+        for step, folder in zip(asking, build(*asking) if asking else [], strict=True):
+            said = json.loads((folder / SERVER_FILE).read_text())
+            notes |= dict.fromkeys(said.pop("notes"))
+            again = step.digest in stored
+            cost.update({"kept": said["asked"] + said["kept"]} if again else said)
+        if not cost["asked"] and not cost["kept"]:
+            return list(notes)
+        return [
+            *notes,
+            f"the server answered {cost['asked']:,} requests: {cost['tokens_in']:,} tokens in, "
+            f"{cost['tokens_out']:,} out; {cost['kept']:,} were answered before",
+        ]
+
+    @contextmanager
+    def _opened(self) -> Iterator[ServerTextModel]:
+        model = ServerTextModel(self._server, cache=self._replies)
+        with closing(model):
+            try:
+                yield model
+            finally:
+                self._asked.update(model.cost._asdict())
+
+
+def _asking(goal: Step) -> list[Step]:
+    return [
+        step for step in Graph(goals=(goal,)).steps if "server" in step.execution.get("model", {})
+    ]
+
+
+def _count(step: Step, inputs: dict[str, Path], model: ServerTextModel) -> None:
+    """Let a step ask a model that counts, and throw away what it makes of the answers."""
+    settings, execution = step.given()
+    with TemporaryDirectory() as folder:
+        context = StepContext(
+            out=Path(folder),
+            inputs=inputs,
+            settings=settings,
+            execution=execution,
+            unfinished=Path(folder),
+            report=lambda done, total=None, *, unit="", note="": None,
+        )
+        find_function(step.function)(context, model)

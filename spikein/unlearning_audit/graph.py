@@ -1,0 +1,189 @@
+"""The audit of given models as a small graph: texts, scores, continuations, the audit.
+
+Everything that can be wrong with the input is found before a model is asked, as far as it can be:
+texts, columns, tokenizers, shapes, what a retrained model was fed, the judge's key, the embedder.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.unlearning_audit.given_models import given_audit_step, weights_step, written_step
+from analysis.unlearning_audit.given_texts import GivenTexts, given_examples, read_given
+from analysis.unlearning_audit.settings import AuditRule
+from analysis.unlearning_audit.text_chunks import AUDITED
+from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
+from detect.evidence.frequency import Frequency
+from detect.evidence.needs import EvidenceSources, Scored, unmet
+from detect.evidence.token_counts import file_frequency_step
+from detect.scores_step import settings_step
+from detect.scoring import runnable
+from detect.settings import DetectSettings, names_all
+from detect.user_rows.held_out_file import KnownTexts, read_held_out_file
+from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.rows_step import given_examples_step
+from inject.errors import InputError
+from inject.reading.rows import source_files
+from inject.settings import plain
+from inject.step import Step
+from spikein.executors.given_models import cache_folder, given_model
+from spikein.scoring.served_rows import REPLIES_FILE
+from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
+from spikein.unlearning_audit.request import AuditSettings, Judge
+from train.device import default_device
+from train.models.model_node import ModelNode
+from train.models.pretrained import model_identity
+
+_LOSS = "loss"
+_SAMPLING = ("samples", "temperature", "top_p", "seed", "max_tokens", "answer_tokens")
+_DRAW = ("band", "others", "all_chunks")
+
+
+def given_audit(settings: AuditSettings) -> Step:
+    """Return the step of an audit, with all that it rests on.
+
+    Raises:
+        InputError: texts that cannot be read or are too short, models that cannot be compared, a
+            retrained model that was fed a text, a judge without its key, a model for sentences
+            that is not there.
+    """
+    detector = _one_detector(settings.detector)
+    given = read_given(
+        settings.files,
+        column=settings.text_column,
+        words=settings.chunk_words,
+        prompt_words=settings.prompt_words,
+    )
+    _check_meaning(settings, given)
+    if settings.retrained is not None:
+        check_never_fed(
+            settings.retrained, given.texts, [one for one in given.chunks if one.part == AUDITED]
+        )
+    models = {
+        name: given_model(
+            model,
+            revision=getattr(settings.revisions, name),
+            trust_remote_code=settings.trust_remote_code,
+        )
+        for name, model in settings.models.items()
+    }
+    shared = check_comparable(models, given.chunks)
+    held_out = _held_out(settings, given)
+    texts = given_examples_step(given_examples(given.chunks), held_out, protected=given.protected)
+    detect = _detect(settings, detector)
+    scored = [detector.name, detector.text]
+    sources = EvidenceSources(
+        detect=detect,
+        examples=texts,
+        held_out=bool(held_out and held_out.nonmembers),
+        known_members=bool(held_out and held_out.members),
+        labelled=False,
+        of_file=True,
+        trust_remote_code=settings.trust_remote_code,
+    )
+    inputs = {"texts": texts}
+    for name, model in models.items():
+        inputs[f"{name}-scores"] = _scores(model, sources)
+    read = {name: inputs[name] for name in ("texts", "original-scores", "unlearned-scores")}
+    how = {name: plain(settings)[name] for name in (*_SAMPLING, *_DRAW)}
+    asked = {**how, "scored": scored, "context": shared.context}
+    if settings.samples:
+        for name, model in models.items():
+            inputs[f"{name}-written"] = written_step(name, model, read, asked, detect)
+    inputs["weights"] = weights_step(models["original"], models["unlearned"])
+    judge = settings.judge if settings.samples else None
+    return given_audit_step(
+        inputs,
+        {
+            "method": settings.unlearned,
+            "audit": {name: plain(settings)[name] for name in AuditRule.model_fields},
+            "scored": scored,
+            "vocabulary": shared.vocabulary,
+            "notes": [*given.notes, *shared.notes],
+            "embeddings": settings.embeddings and model_identity(settings.embeddings),
+            "judge": None if judge is None else [judge.base_url, judge.model, judge.api],
+        },
+        {
+            "embeddings": settings.embeddings if settings.samples else None,
+            "device": settings.device,
+            "judge": None if judge is None else plain(judge, exclude={"cache"}),
+            "replies": str(_replies(judge)),
+        },
+    )
+
+
+def _replies(judge: Judge | None) -> Path:
+    """Return the file of a judge's replies."""
+    folder = Path(judge.cache).expanduser() if judge and judge.cache else cache_folder()
+    return folder / REPLIES_FILE
+
+
+def _one_detector(asked: str) -> DetectorSetting:
+    """Return the detector of an audit.
+
+    Raises:
+        InputError: none, several, or `all`.
+    """
+    found = parse_detectors(asked)
+    if names_all(asked) or len(found) != 1:
+        raise InputError(
+            f"{asked!r} are {len(found)} detectors, and a ratio is of one",
+            where="detector",
+            allowed="one, such as min_k:k=0.2, loss or FILE.py:NAME",
+        )
+    return found[0]
+
+
+def _detect(settings: AuditSettings, detector: DetectorSetting) -> DetectSettings:
+    """Return how models are scored: by the detector, and by the loss."""
+    return DetectSettings(
+        detectors=tuple(dict.fromkeys((settings.detector, _LOSS)))
+        if detector.name != _LOSS
+        else (settings.detector,),
+        reference=settings.reference,
+        frequency=settings.frequency,
+        # Naming a detector that reads what a model writes is leave to let it write.
+        generate=True,
+        dtype=default_device().scoring_format(settings.dtype, where=settings.device),
+        device=settings.device,
+        device_map=settings.device_map,
+        batch_tokens=settings.batch_tokens,
+    )
+
+
+def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
+    """Score all texts under one model.
+
+    Raises:
+        InputError: the detector lacks what it needs.
+    """
+    asked = parse_detectors(sources.detect.detectors)
+    settings = runnable(asked, unmet(sources), leave_out=False).settings
+    pattern = sources.detect.frequency
+    if pattern is not None and any(isinstance(need, Frequency) for need in needs_of(settings)):
+        source_files(pattern, what="frequency")
+        sources = replace(sources, frequency=file_frequency_step(pattern, model))
+    return settings_step(settings, Scored(model, "arm"), sources)
+
+
+def _held_out(settings: AuditSettings, given: GivenTexts) -> KnownTexts | None:
+    if settings.held_out is None:
+        return None
+    texts = [chunk.text for chunk in given.chunks]
+    return read_held_out_file(settings.held_out, LabelledRows(texts, texts, None, None))
+
+
+def _check_meaning(settings: AuditSettings, given: GivenTexts) -> None:
+    """Refuse an embedder or a judge that cannot be used, before anything is asked."""
+    judge = settings.judge
+    if judge is not None and given.protected:
+        raise InputError(
+            "a text is protected, and the judge's server would be sent it",
+            where=judge.base_url,
+            hint="Leave protected texts out, or audit without a judge.",
+        )
+    if judge is not None and settings.samples:
+        judge.server().key()
+    if settings.embeddings is not None and settings.samples:
+        from analysis.similarity.embeddings import find_embedder
+
+        find_embedder(settings.embeddings)

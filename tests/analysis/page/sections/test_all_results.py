@@ -1,0 +1,113 @@
+import base64
+import hashlib
+import re
+
+from analysis.arm import Cohort
+from analysis.metrics_table import Cell, CohortMetrics, Key, split_by_cohort
+from analysis.page.parts import Section, render_page
+from analysis.page.sections import all_results as module
+from analysis.page.sections.all_results import all_results
+from analysis.page.template import page_script
+from tests.pages import Page
+
+NAN = float("nan")
+
+
+def cell(value: float, **given) -> Cell:
+    plain = {"setting": "default", "low": value - 0.1, "high": value + 0.1}
+    counts = {"n_members": 40, "n_nonmembers": 50, "n_seeds": 1}
+    return Cell(value=value, **{**plain, **counts, **given})
+
+
+def cohort(cells: dict, model: str = "contaminated", axes=()) -> CohortMetrics:
+    keyed = {
+        Key(dataset, detector, selection, copies, "all", metric): one
+        for (dataset, detector, selection, copies, metric), one in cells.items()
+    }
+    return CohortMetrics(cohort=Cohort(tuple(axes), model), cells=keyed)
+
+
+def named(found, row: int) -> dict[str, str]:
+    texts = (one.text for one in found.table.rows[row])
+    return dict(zip(found.table.heads, texts, strict=True))
+
+
+def test_every_auc_of_the_metrics_is_a_row_and_nothing_else(drawn):
+    tables = split_by_cohort(drawn.analysis.metrics, ["train.lr", "copies"])
+    found = all_results(tables)
+    wanted = {
+        (row["train.lr"], row["sweep.copies"], row["model"], row["dataset"], row["detector"],
+         row["setting"], row["copies"], f"{row['value']:.3f}")
+        for row in drawn.analysis.metrics.to_pylist()
+        if row["metric"] == "auc" and row["value"] == row["value"]
+    }  # fmt: skip
+    assert len(found.table.rows) == len(wanted) > 100
+    values = sorted(named(found, at)["AUC"] for at in range(len(found.table.rows)))
+    assert values == sorted(one[-1] for one in wanted)
+
+
+def test_a_chosen_setting_that_is_the_default_is_one_row():
+    one = {("all", "loss", name, "all", "auc"): cell(0.6) for name in ("default", "tuned")}
+    two = {("all", "min_k", "default", "all", "auc"): cell(0.6, setting="k=0.2"),
+           ("all", "min_k", "tuned", "all", "auc"): cell(0.7, setting="k=0.5")}  # fmt: skip
+    found = all_results([cohort({**one, **two})])
+    assert [named(found, at)["Selection"] for at in range(3)] == [
+        "default, tuned", "default", "tuned",
+    ]  # fmt: skip
+
+
+def test_rates_stand_beside_their_auc_and_a_missing_number_is_sorted_last():
+    cells = {
+        ("all", "loss", "default", "all", "auc"): cell(0.6),
+        ("all", "loss", "default", "all", "tpr@0.1"): cell(0.25),
+        ("all", "zlib", "default", "all", "auc"): cell(0.5, low=NAN, high=NAN),
+        ("all", "none", "default", "all", "auc"): cell(NAN),
+    }
+    found = all_results([cohort(cells)])
+    assert len(found.table.rows) == 2, "no value, no row"
+    assert named(found, 0)["TPR at 10 % FPR"] == "0.250"
+    assert named(found, 1)["TPR at 10 % FPR"] == "–"
+    at = found.table.heads.index("95 % interval")
+    assert [row[at].sorted_by for row in found.table.rows] == ["0.5", ""]
+
+
+def test_too_many_rows_leave_out_the_finest_first_and_say_so(monkeypatch):
+    cells = {
+        (dataset, f"d{detector}", "default", copies, "auc"): cell(0.6)
+        for dataset in ("all", "news", "books")
+        for detector in range(4)
+        for copies in ("all", "1", "2")
+    }
+    monkeypatch.setattr(module, "MAX_ROWS", 20)
+    found = all_results([cohort(cells)])
+    assert len(found.table.rows) == 20
+    assert "16 of 36 rows are not in this page" in found.table.caption
+    assert "single datasets at single numbers of copies" in found.table.caption
+    monkeypatch.setattr(module, "MAX_ROWS", 3)
+    found = all_results([cohort(cells)])
+    assert len(found.table.rows) == 3
+    assert "whatever comes after the first 3" in found.table.caption
+    assert all_results([]) is None
+
+
+def test_the_policy_allows_the_script_that_is_in_the_page_and_no_other():
+    html = render_page("report", "x", [], [], script=True)
+    (inside,) = re.findall(r"<script>(.*?)</script>", html, re.S)
+    digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in html
+    assert page_script().digest == f"sha256-{digest}"
+    for word in ("eval(", "innerHTML", "insertAdjacentHTML", "document.write", "fetch(", "XMLHttp"):
+        assert word not in inside
+    assert "unsafe-inline" not in html.split("script-src")[1].split(";")[0]
+
+
+def test_names_that_look_like_markup_stay_text():
+    evil = "</script><script>window.evil = 1</script>\"'<img src=x onerror=alert(1)>"
+    cells = {
+        (one, one, "default", one, "auc"): cell(0.6, setting=one) for one in ("all", "x", evil)
+    }
+    found = all_results([cohort(cells, axes=[(evil, evil)])])
+    section = Section("x", "x", "x", [found])
+    page = Page(render_page("report", "x", [], [section], script=False))
+    assert {tag for tag, _ in page.tags}.isdisjoint({"script", "img"})
+    assert evil in " ".join(place.text for row in page.tables[0].rows for place in row)

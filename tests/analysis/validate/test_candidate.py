@@ -1,0 +1,108 @@
+"""What a plain function takes: by annotation, by name, by trial."""
+
+import numpy as np
+import pytest
+
+import spikein
+from analysis.validate.candidate import load_candidate
+from analysis.validate.stability import compare
+from detect.detector import Detector, declared_argument
+from detect.evidence import ExampleEvidence
+from detect.registry import get_detector
+from detect.token_statistics import TokenStatistics
+from inject.errors import InputError
+from tests.detect.evidence_samples import evidence_of, random_statistics
+
+EVIDENCE = evidence_of(*(random_statistics(9, seed=seed) for seed in range(4)))
+
+
+def by_class(row: TokenStatistics) -> float:
+    return float(len(row))
+
+
+def by_text(row: "spikein.ExampleEvidence") -> float:
+    return float(len(row.text))
+
+
+def by_name(stats):
+    return float(len(stats))
+
+
+def by_other_name(evidence):
+    return float(len(evidence.text))
+
+
+def unclear(row):
+    return float(len(row.ids))
+
+
+def annotated_otherwise(statistics: list) -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        (by_class, "statistics"),
+        (by_text, "example"),
+        (by_name, "statistics"),
+        (by_other_name, "example"),
+        (unclear, None),
+        (annotated_otherwise, None),
+        (len, None),
+        (lambda statistics: 1.0, "statistics"),
+    ],
+)
+def test_the_annotation_counts_then_the_name(function, argument):
+    assert declared_argument(function) == argument
+
+
+def loaded(given, *, taken=()):
+    return load_candidate(given, EVIDENCE, taken=taken)
+
+
+def test_a_function_of_token_statistics_is_a_detector_everywhere(tmp_path):
+    """What validates also runs: `spikein run` and `detect` take it as well."""
+    path = tmp_path / "mine.py"
+    path.write_text("def score(statistics):\n    return float(statistics.log_probability.sum())\n")
+    detector = get_detector(f"{path}:score").detector
+    (column,) = detector.score(EVIDENCE, [detector.parameters()])
+    for score, row in zip(column.scores, EVIDENCE.statistics["text"], strict=True):
+        assert score.value == pytest.approx(float(row.log_probability.sum()))
+
+
+def test_a_candidate_says_what_it_takes_and_how_that_is_known():
+    assert loaded(by_class).takes == "a function of token statistics (as it says)"
+    assert loaded(unclear).takes == "a function of token statistics (found by trial)"
+    assert loaded("loss").takes == "a Detector"
+    assert [one.text for one in loaded("min_k").settings][:2] == ["k=0.2", "k=0.05"]
+
+
+def test_a_name_that_is_taken_is_told_apart():
+    assert loaded("loss", taken={"loss"}).name == "loss (yours)"
+    assert loaded("loss", taken={"loss", "loss (yours)"}).name == "loss (yours) (yours)"
+
+
+def test_what_is_no_detector_is_refused():
+    with pytest.raises(InputError, match=r"takes neither.*statistics: AttributeError"):
+        loaded(lambda row: row.nothing)
+    with pytest.raises(InputError, match="it returns a list"):
+        loaded(lambda row: [1.0])
+    with pytest.raises(InputError, match="is a int"):
+        loaded(3)
+    with pytest.raises(InputError, match="several detectors"):
+        loaded("loss,zlib")
+
+
+def test_an_object_of_python_is_checked_as_a_file_is():
+    with pytest.raises(InputError, match="unknown need"):
+        loaded(Detector(name="x", summary="", needs=("text",), score=lambda *_: []))
+    assert isinstance(next(EVIDENCE.examples()), ExampleEvidence)
+
+
+def test_scores_are_compared_by_their_size():
+    first = np.array([1.0, 1e6, np.nan, np.inf])
+    assert compare(first, first.copy()) == (0, 0.0)
+    assert compare(first, np.array([1.0, 1e6 + 0.5, np.nan, np.inf])).rows == 0
+    assert compare(first, np.array([1.0 + 1e-5, 1e6, np.nan, np.inf])).rows == 1
+    assert compare(first, np.array([np.nan, 1e6, np.nan, np.inf])) == (1, np.inf)

@@ -1,0 +1,104 @@
+"""Taggers: what they find, by what they are known, and what is refused before any work."""
+
+import json
+import shutil
+import sys
+
+import pytest
+
+from detect.evidence.entities import read_entities, write_entities
+from detect.named_entities import (
+    NamedEntity,
+    find_entities,
+    find_tagger,
+    tagger_identity,
+    tagger_record,
+)
+from inject.errors import InputError
+from tests.detect.taggers import write_tagger
+
+TEXTS = ["Ada went to New York.", "", "nobody went", "東京 Ada 🦉 Ada", "Ada " * 400_000]
+
+
+@pytest.fixture
+def tagger(tmp_path):
+    return write_tagger(tmp_path / "tagger", PERSON="Ada", GPE="New York")
+
+
+def test_entities_stand_where_the_text_has_them_and_are_stored(tagger, tmp_path):
+    done = []
+    found = find_entities(str(tagger), TEXTS, progress=lambda *now: done.append(now))
+    assert found[0] == [NamedEntity(0, 3, "PERSON"), NamedEntity(12, 20, "GPE")]
+    assert found[1:3] == [[], []]
+    assert [TEXTS[3][one.start : one.stop] for one in found[3]] == ["Ada", "Ada"]
+    # A text beyond the million characters that spaCy takes unasked.
+    assert len(found[4]) == 400_000
+    assert done == [(number, 5) for number in range(1, 6)]
+    write_entities(tmp_path, list("abcd"), found[:4])
+    assert read_entities(tmp_path) == dict(zip("abcd", found[:4], strict=True))
+
+
+def test_a_tagger_is_known_by_its_content(tagger, tmp_path):
+    identity = tagger_identity(str(tagger))
+    assert (identity["name"], identity["version"]) == ("en_patterns", "1.2.0")
+    assert "entity_ruler/patterns.jsonl" in identity["files"]
+    shutil.copytree(tagger, tmp_path / "other")
+    assert tagger_identity(str(tmp_path / "other")) == identity
+    record = tagger_record(str(tagger))
+    with (tmp_path / "other" / "entity_ruler" / "patterns.jsonl").open("a") as file:
+        file.write('{"label": "ORG", "pattern": "ACME"}\n')
+    assert tagger_identity(str(tmp_path / "other")) != identity
+    assert tagger_record(str(tmp_path / "other")) != record
+    assert tagger_record(None) is None
+
+
+def test_an_installed_pipeline_is_found_by_name_and_none_of_its_code_is_run(
+    tagger, tmp_path, monkeypatch
+):
+    package = tmp_path / "packages" / "en_patterns"
+    shutil.copytree(tagger, package / "en_patterns-1.2.0")
+    shutil.copy(tagger / "meta.json", package / "meta.json")
+    (package / "__init__.py").write_text("raise SystemExit('this code was run')\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    assert find_tagger("en_patterns").path == package / "en_patterns-1.2.0"
+    assert tagger_identity("en_patterns") == tagger_identity(str(tagger))
+    assert len(find_entities("en_patterns", TEXTS[:1])[0]) == 2
+    assert "en_patterns" not in sys.modules
+
+
+def test_without_spacy_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setattr("detect.named_entities.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'spikein\[tagger\]'"):
+        tagger_identity(str(tmp_path))
+
+
+def test_what_is_no_pipeline_is_refused(tagger, tmp_path):
+    for name in ("no_such_pipeline", str(tmp_path / "nowhere"), "this"):
+        with pytest.raises(InputError, match=r"no such spaCy pipeline.*en_core_web_sm"):
+            find_tagger(name)
+    for name in ("numpy", str(tmp_path)):
+        with pytest.raises(InputError, match=r"it has no config\.cfg"):
+            find_tagger(name)
+    (tagger / "entity_ruler" / "patterns.jsonl").write_text("[")
+    with pytest.raises(InputError, match="not loadable as a spaCy pipeline"):
+        find_entities(str(tagger), ["a"])
+
+
+def test_a_pipeline_without_parts_is_refused(tmp_path):
+    spacy = pytest.importorskip("spacy")
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    with pytest.raises(InputError, match="no parts that could find entities"):
+        find_entities(str(tmp_path / "blank"), ["a"])
+
+
+def test_nothing_outside_of_its_folder_is_taken(tagger, tmp_path):
+    """Parts of another pipeline, and a version that goes up, are in no digest of this folder."""
+    with (tagger / "config.cfg").open("a") as file:
+        file.write('\n[components.ner]\nsource = "en_core_web_sm"\n')
+    with pytest.raises(InputError, match=r"part 'ner' is taken from the pipeline \"en_core_web"):
+        find_tagger(str(tagger))
+    (tmp_path / "up").mkdir()
+    meta = {"lang": "x", "name": "y", "version": "1/../../../tagger"}
+    (tmp_path / "up" / "meta.json").write_text(json.dumps(meta))
+    with pytest.raises(InputError, match="lies outside of its folder"):
+        find_tagger(str(tmp_path / "up"))

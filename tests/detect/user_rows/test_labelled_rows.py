@@ -1,0 +1,129 @@
+"""Rows of a user's file: their columns in any case, their labels, what protects them."""
+
+import json
+
+import pytest
+
+from detect.user_rows.labelled_rows import read_labelled
+from inject.errors import InputError
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [(0, False), ("1", True), (True, True), ("false", False), (1.0, True), ("True", True)],
+)
+def test_labels_in_their_usual_forms(label, expected, tmp_path):
+    path = write(tmp_path / "rows.jsonl", [{"text": "a", "label": label}])
+    assert read_labelled(path).labels == [expected]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"text": "a", "label": 1}, {"text": "b", "label": 2}], r"rows.jsonl:2: label 2"),
+        ([{"text": "a", "label": "yes"}], r"rows.jsonl:1: label 'yes'"),
+        ([{"text": "a", "label": [1]}], r"rows.jsonl:1: label \[1\]"),
+        ([{"text": "a"}, {"text": "b", "label": 1}], r"rows.jsonl:1: this row has no label"),
+        ([{"words": "a"}], r"rows.jsonl:1: the row has no text, only words"),
+        ([{"text": 5}], r"rows.jsonl:1: 'text' holds int"),
+        ([{"text": "a", "paraphrases": "b"}], r"rows.jsonl:1: .*holds no list of texts"),
+        ([{"text": "a", "paraphrases": ["b", 3]}], r"rows.jsonl:1: .*holds no list of texts"),
+        ([{"text": "a", "title": ["b"]}], r"rows.jsonl:1: 'title' holds list"),
+        ([{"Example_A": "a", "Answer": "E"}], r"rows.jsonl:1: .*'E' names no option. .*A, B, C, D"),
+        ([{"Example_A": "a", "Example_C": 3}], r"rows.jsonl:1: 'example_c' holds int"),
+    ],
+)
+def test_bad_rows_name_file_and_line(rows, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        read_labelled(write(tmp_path / "rows.jsonl", rows))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.data", "a", "a.log", "a.json", "a.tsv"])
+def test_json_lines_are_known_by_their_content(name, tmp_path):
+    path = write(tmp_path / name, [{"text": "one", "label": 1}, {"text": "two", "label": 0}])
+    found = read_labelled(path)
+    assert (found.texts, found.labels) == (["one", "two"], [True, False])
+
+
+def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
+    (tmp_path / "a.txt").write_text("{not json}\nat all\n")
+    assert read_labelled(str(tmp_path / "a.txt")).texts == ["{not json}\nat all\n"]
+    (tmp_path / "a.data").write_text("just words\n")
+    with pytest.raises(InputError, match=r"unknown file extension '\.data'.*\.jsonl"):
+        read_labelled(str(tmp_path / "a.data"))
+
+
+@pytest.mark.parametrize("header", ["Text,Label,ID,Group", " INPUT , LABEL ,Id,GROUP"])
+def test_names_of_columns_are_known_in_any_case(header, tmp_path):
+    (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
+    found = read_labelled(str(tmp_path / "a.csv"))
+    assert found[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
+    assert found[4:] == (None, None, ())
+
+
+def test_an_exact_name_wins_over_one_in_another_case(tmp_path):
+    path = write(tmp_path / "a.jsonl", [{"Text": "no", "text": "yes"}])
+    assert read_labelled(path).texts == ["yes"]
+
+
+def test_options_become_a_text_and_its_paraphrases(tmp_path):
+    """As arXivTection has it: a byte order mark, the verbatim text first, documents by ID."""
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "\ufeffExample_A,Example_B,Example_C,Example_D,Answer,ID,Label\n"
+        "a,b,c,d,A,A Paper,1\ne,f,g,h,A,A Paper,1\ni,j,k,l,C,Another,0\n",
+        encoding="utf-8",
+    )
+    rows = read_labelled(str(path))
+    assert rows.texts == ["a", "e", "k"]
+    assert rows.paraphrases == [("b", "c", "d"), ("f", "g", "h"), ("i", "j", "l")]
+    assert rows.titles == ["A Paper", "A Paper", "Another"]
+    assert rows.groups == ["group A Paper", "group A Paper", "group Another"]
+    assert rows.labels == [True, True, False]
+
+
+def test_paraphrases_of_rows_and_rows_without(tmp_path):
+    path = write(
+        tmp_path / "r.jsonl", [{"text": "a", "Paraphrases": ["b"], "title": "T"}, {"text": "c"}]
+    )
+    rows = read_labelled(path)
+    assert rows.paraphrases == [("b",), ()]
+    assert rows.titles == ["T", ""]
+    assert rows.groups is None
+    plain = read_labelled(write(tmp_path / "p.jsonl", [{"text": "a"}]))
+    assert (plain.paraphrases, plain.titles) == (None, None)
+    row = {"text": "t", "Example_A": "a", "Example_B": "b", "answer": 3}
+    assert read_labelled(write(tmp_path / "r.jsonl", [row])).texts == ["t"]
+
+
+PROTECTED = [
+    {"text": "one", "protected": True, "dataset": "gpqa"},
+    {"text": "one", "Protected": "true", "Dataset": "gpqa"},
+    {"text": "one", "protected": 1, "dataset": "gpqa"},
+    {"text": "one", "Canary String": "BENCHMARK DATA SHOULD NEVER APPEAR", "dataset": "gpqa"},
+]
+OPEN = [
+    {"text": "one"},
+    {"text": "one", "protected": False, "dataset": "gpqa"},
+    {"text": "one", "protected": "false"},
+    {"text": "one", "protected": None, "canary": ""},
+]
+
+
+@pytest.mark.parametrize("row", PROTECTED)
+def test_protected_rows_are_known(row, tmp_path):
+    found = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
+    assert found.protected == ("gpqa",)
+    row = {**row, "dataset": "", "Dataset": ""}
+    found = read_labelled(write(tmp_path / "mine.jsonl", [row]))
+    assert found.protected == ("mine",)
+
+
+@pytest.mark.parametrize("row", OPEN)
+def test_open_rows_are_not_protected(row, tmp_path):
+    assert read_labelled(write(tmp_path / "rows.jsonl", [row])).protected == ()

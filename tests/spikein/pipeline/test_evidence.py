@@ -1,0 +1,262 @@
+"""Every kind of need in one experiment: made once for all that ask, stored, and scored."""
+
+import json
+
+import pytest
+
+import spikein
+from detect.choices.answers import read_answers
+from detect.engine.measured_cost import read_cost
+from detect.evidence.entities import read_entities
+from detect.generation.continuations import read_continuations
+from detect.generation.guesses import read_guesses
+from detect.generation.word_statistics import read_words
+from detect.gradients.norms import read_norms
+from detect.neighbours.neighbours import read_means, read_neighbours
+from detect.scores.table import read_scores
+from inject.errors import InputError
+from inject.examples.example import read_examples
+from spikein.config.load import read_experiment
+from spikein.pipeline.build_graph import build_graph
+from spikein.scoring.detect_file import DetectFileRequest, detect_file
+from tests.conftest import make_texts
+from tests.detect.evidence_samples import scores_record
+from tests.detect.masked_models import tiny_masked_parts
+from tests.detect.taggers import write_tagger
+from tests.spikein.tiny import run, write_tiny
+
+ROWS = (
+    "contaminants.0={dataset: fictional, members: 6, nonmembers: 6, held_out: 4, "
+    "options: {forms: [question, choice]}}"
+)
+DETECTORS = (
+    "detect.detectors=[loss, de_cop, neighbour, grad_norm, pac, 'tag_tab:k=1:entities=one_word', "
+    "prefix, ngram_coverage:samples=3, 'info_probe:prompt=plain:limit=2', "
+    "'info_probe:prompt=plain:filtered=true:limit=2', 'ts_slot:slot=option:prompt=plain']"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_model_path):
+    """An experiment whose two models, base and arm, were asked everything."""
+    folder = tmp_path_factory.mktemp("evidence")
+    write_tiny(folder)
+    shape = folder / "shape.yaml"
+    shape.write_text(shape.read_text().replace("context: 128", "context: 2048"))
+    model, tokenizer = tiny_masked_parts()
+    model.save_pretrained(folder / "bert")
+    tokenizer.save_pretrained(folder / "bert")
+    tagger = write_tagger(folder / "tagger", A="the", B="in", C="of", D="was", E="a", F="is")
+    run(
+        folder,
+        ROWS,
+        DETECTORS,
+        f"detect.neighbours={{model: {folder / 'bert'}, count: 4}}",
+        f"detect.tagger={tagger}",
+        f"detect.knowledge_filter={tiny_model_path}",
+        "analysis.min_members=2",
+    )
+    return folder
+
+
+def stored(folder, kind):
+    return sorted(path for path in (folder / "store" / kind).glob("*-????????????"))
+
+
+def pool(folder):
+    [examples] = stored(folder, "examples")
+    return read_examples(examples)
+
+
+@pytest.mark.slow
+def test_every_detector_has_scores_of_both_models(folder):
+    for path in stored(folder, "scores"):
+        scores = read_scores(path).to_pylist()
+        scored = {row["detector"] for row in scores if row["reason"] is None}
+        assert scored >= {
+            *("loss", "de_cop", "neighbour", "grad_norm", "pac", "tag_tab"),
+            *("prefix", "ngram_coverage", "info_probe"),
+        }
+        assert all(0 <= row["score"] <= 1 for row in scores if row["detector"] == "de_cop")
+        notes = scores_record(path / "scores.parquet")["notes"]
+        assert any("calibrated on 4 clean passages" in note for note in notes)
+    assert len(stored(folder, "scores")) == 2
+
+
+@pytest.mark.slow
+def test_answers_are_asked_of_examples_and_of_held_out_rows(folder):
+    answers = [(path, read_answers(path)) for path in stored(folder, "choices")]
+    assert sorted(len(rows) for _, rows in answers) == [4, 4, 12, 12]
+    for path, rows in answers:
+        assert all(row.document.startswith("fictional\n") for row in rows.values())
+        answered = [row for row in rows.values() if row.log_probability is not None]
+        assert all(row.log_probability.shape == (24, 4) for row in answered)
+        cost = read_cost(path)
+        assert cost.passes == 24 * len(answered) < cost.tokens_in
+
+
+@pytest.mark.slow
+def test_one_set_of_neighbours_entities_and_words_serves_every_model(folder):
+    ids = {row.example_id for row in pool(folder)}
+    (texts,) = stored(folder, "neighbours")
+    assert all(len(row.texts) == 4 for row in read_neighbours(texts).values())
+    assert len(stored(folder, "neighbour_means")) == 2
+    for path in stored(folder, "neighbour_means"):
+        assert all(len(row.means) == 4 for row in read_means(path).values())
+    (entities,) = stored(folder, "entities")
+    assert set(read_entities(entities)) == ids
+    assert any(read_entities(entities).values())
+    (words,) = stored(folder, "words")
+    found = read_words(words)
+    assert set(found) == ids
+    for row in pool(folder):
+        assert all(row.text[one.start : one.stop].isascii() for one in found[row.example_id])
+
+
+@pytest.mark.slow
+def test_gradients_cost_what_the_statistics_do(folder):
+    for path in stored(folder, "gradients"):
+        assert all(row.whole for row in read_norms(path).values())
+        cost = read_cost(path)
+        assert cost.passes == 12
+        views = [one for one in stored(folder, "statistics") if one.name.startswith("text-")]
+        assert cost.tokens_in in {read_cost(one).tokens_in for one in views}
+
+
+@pytest.mark.slow
+def test_models_write_once_for_all_detectors(folder):
+    # Greedy and sampled, of the base model and of the arm's.
+    assert len(stored(folder, "continuations")) == 4
+    for path in stored(folder, "continuations"):
+        rows = read_continuations(path)
+        assert set(rows) == {row.example_id for row in pool(folder)}
+        assert all(row.texts for row in rows.values())
+        assert sum(row.tokens_in for row in rows.values()) > 0
+
+
+@pytest.mark.slow
+def test_the_base_model_chooses_words_and_every_model_is_asked(folder):
+    # Base and arm, for two ways to ask and one slot; the filter twice, for both of them alike.
+    assert len(stored(folder, "guesses")) == 8
+    for path in stored(folder, "guesses"):
+        guessed, cost = read_guesses(path), read_cost(path)
+        assert cost.passes == sum(len(one.wanted) for one in guessed.values())
+        assert (cost.tokens_in > cost.passes) == (cost.passes > 0)
+        for row in pool(folder):
+            one = guessed[row.example_id]
+            assert all(part in row.text for part in one.wanted)
+            assert len(one.wanted) <= 2
+            if "option" in path.name:
+                assert (one.reason is None) == (row.fields["form"] == "choice")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "kind"),
+    [
+        (["detect.detectors=all"], None),
+        (["detect.detectors=all", "detect.generate=true"], "continuations choices"),
+        (["detect.detectors=[prefix, de_cop]"], "continuations choices"),
+    ],
+)
+def test_models_write_for_those_who_ask(tmp_path, overrides, kind):
+    """What is dear is left out of `all` with a note, until models may write."""
+    write_tiny(tmp_path)
+    graph = build_graph(read_experiment(tmp_path / "tiny.yaml", overrides=overrides))
+    kinds = {step.kind for step in graph.graph.steps}
+    assert {"continuations", "choices"} & kinds == {*(kind or "").split()}
+    said = " ".join(graph.notes)
+    assert ("Set detect.generate=true, or name the detector." in said) == (kind is None)
+    assert "entities" not in kinds
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["detect.detectors=[tag_tab:entities=one_word]"], "tag_tab needs named entities, which"),
+        (["detect.detectors=[info_probe:filtered=true]"], r"detect\.knowledge_filter"),
+        (["detect.detectors=[info_probe]", "detect.reference=null"], r"detect\.word_reference"),
+        (["detect.detectors=[neighbour]"], r"detect\.neighbours\.model"),
+        (["detect.detectors=[lira]"], r"twins\.shadows"),
+        (["detect.detectors=[acmia:beta=3]"], r"detect\.inverse_temperatures"),
+        (
+            [
+                "contaminants=[{dataset: rows, path: ROWS, members: 9, nonmembers: 9}]",
+                "detect.detectors=[de_cop]",
+            ],
+            "Spike a dataset that brings paraphrases",
+        ),
+    ],
+)
+def test_a_named_detector_that_lacks_something_says_which_key_gives_it(
+    tmp_path, overrides, message
+):
+    write_tiny(tmp_path)
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(f'{{"text": "a row of {n} words"}}\n' for n in range(40)))
+    given = [one.replace("ROWS", str(rows)) for one in overrides]
+    with pytest.raises(InputError, match=message):
+        build_graph(read_experiment(tmp_path / "tiny.yaml", overrides=given))
+
+
+@pytest.fixture
+def detected(tmp_path, tiny_model_path):
+    rows = [{"text": text, "label": at % 2} for at, text in enumerate(make_texts(6))]
+    rows[0]["text"] = "the old river bank was quiet in Zanzibar and the boats were gone"
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "words.jsonl").write_text(json.dumps({"text": "the river was in and"}) + "\n")
+
+    def run(detectors, **more):
+        return detect_file(
+            DetectFileRequest(
+                model=str(tiny_model_path),
+                examples=str(tmp_path / "rows.jsonl"),
+                out=tmp_path / "scores.parquet",
+                frequency=str(tmp_path / "words.jsonl"),
+                detectors=detectors,
+                **more,
+            )
+        )
+
+    return run
+
+
+def test_a_file_of_rows_is_tagged_too(detected, tmp_path):
+    tagger = str(write_tagger(tmp_path / "tagger", GPE="Zanzibar"))
+    found = detected("tag_tab:k=1,tag_tab:k=1:entities=one_word", tagger=tagger)
+    scores = found.scores["score"].to_pylist()
+    assert scores[0] != scores[6]
+    assert repr(scores[1:6]) == repr(scores[7:])
+    assert any("finds named entities in 1 of 6 texts" in note for note in found.notes)
+    record = scores_record(tmp_path / "scores.parquet")
+    assert (record["tagger"]["name"], len(record["tagger"]["files"])) == ("en_patterns", 64)
+    unused = detected("loss", tagger=tagger)
+    assert f"{tagger} is not used: no detector asked for needs named entities" in unused.notes
+    with pytest.raises(InputError, match="no such spaCy pipeline"):
+        detected("tag_tab:entities=one_word", tagger="no_such_pipeline")
+
+
+def test_a_model_writes_for_a_file_of_rows(detected, tiny_model_path):
+    named = detected("prefix,samia:samples=2")
+    scores = {row["detector"]: row["score"] for row in named.scores.to_pylist()}
+    assert set(scores) == {"prefix", "samia"}
+    assert all(0 <= score <= 1 for score in scores.values())
+    quiet = detected("all")
+    assert any("prefix needs continuations" in one and "--generate" in one for one in quiet.notes)
+    assert "prefix" not in set(quiet.scores["detector"].to_pylist())
+    options = spikein.ScoringOptions(generate=True)
+    found = spikein.score_texts(tiny_model_path, make_texts(6), detectors="all", options=options)
+    assert {"prefix", "cdd"} <= set(found.scores["detector"].to_pylist())
+
+
+def test_a_model_is_asked_for_masked_words_of_a_file(detected, tiny_model_path):
+    path = str(tiny_model_path)
+    probe = "info_probe:prompt=plain:log_probability=-1:filtered=true:limit=3"
+    found = detected(f"{probe},ts_slot", word_reference=path, knowledge_filter=path)
+    assert len(found.scores) == 12
+    assert any("masked parts were put back" in note for note in found.notes)
+    assert len(detected("info_probe", reference=path).scores) == 6
+    assert len(detected("info_probe:select=person").scores) == 6
+    with pytest.raises(InputError, match="--word-reference or --reference PATH"):
+        detected("info_probe")
+    with pytest.raises(InputError, match="--knowledge-filter PATH"):
+        detected("info_probe:filtered=true", reference=path)

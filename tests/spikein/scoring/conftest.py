@@ -1,0 +1,35 @@
+"""What tests of `spikein detect` share: rows as a file, and a run of the command's function."""
+
+import json
+
+import pytest
+
+from spikein.scoring.detect_file import DetectFileRequest, detect_file
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write rows as JSON Lines, and return the path."""
+
+    def written(rows, name="rows.jsonl"):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return str(path)
+
+    return written
+
+
+@pytest.fixture
+def detect(tmp_path, tiny_model_path, write):
+    """Score rows, or a file of them, with the tiny model and `loss` where nothing else is said."""
+
+    def run(rows, detectors="loss", **more):
+        given = {
+            "model": str(tiny_model_path),
+            "examples": rows if isinstance(rows, str) else write(rows),
+            "out": tmp_path / "scores.parquet",
+            "detectors": detectors,
+        }
+        return detect_file(DetectFileRequest(**{**given, **more}))
+
+    return run

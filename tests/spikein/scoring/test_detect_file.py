@@ -1,0 +1,212 @@
+"""`spikein detect` scores a file: every detector, what is noted, and what is written."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import spikein
+from detect.detector_settings import parse_detectors
+from detect.detectors.wbc import OTHER_TOKENS
+from detect.policy import ScoringPolicy
+from inject.errors import InputError
+from inject.examples.example import example_id
+from tests.conftest import make_texts
+from tests.detect.evidence_samples import scores_record
+
+LABELLED = [{"input": text, "label": at % 2} for at, text in enumerate(make_texts(12, words=9))]
+
+
+@pytest.fixture
+def small_reference(tmp_path):
+    """A reference with another vocabulary: word pieces of its own, and fewer of them."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    letters = {letter: index for index, letter in enumerate("?abcdefghijklmnopqrstuvwxyz.T ")}
+    backend = Tokenizer(models.WordLevel(letters, unk_token="?"))
+    backend.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    folder = tmp_path / "reference"
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        config = LlamaConfig(
+            vocab_size=len(letters),
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            max_position_embeddings=256,
+        )
+        LlamaForCausalLM(config).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=backend).save_pretrained(folder)
+    return folder
+
+
+def scores_of(table, detector):
+    return [row for row in table.to_pylist() if row["detector"] == detector]
+
+
+def test_every_detector_scores_a_file(detect, write, small_reference):
+    from detect.engine.forward_pass import token_statistics
+    from detect.engine.target import load_target
+
+    result = detect(
+        LABELLED,
+        "all",
+        reference=str(small_reference),
+        frequency=write([{"text": text} for text in make_texts(50)], "f.jsonl"),
+        policy=ScoringPolicy(long="truncate"),
+    )
+    assert result.rows.labels == [False, True] * 6
+    assert {row["detector"] for row in result.scores.to_pylist()} == {
+        "loss", "zlib", "lowercase", "reference", "min_k", "min_k_plus_plus", "surp", "dc_pdd",
+        "blind", "wbc", "ez_mia", "gap_k", "acmia", "tag_tab",
+        "grad_norm", "pac", "pd",
+    }  # fmt: skip
+    # Models of different tokenizers cannot be compared token by token.
+    assert {row["reason"] for row in scores_of(result.scores, "wbc")} == {OTHER_TOKENS}
+    assert scores_record(result.out)["policy"]["long"] == "truncate"
+    # The reference model was fed its own tokens, not the target's.
+    texts = result.rows.texts
+    own = token_statistics(load_target(str(small_reference)), texts, ScoringPolicy())
+    loss = scores_of(result.scores, "loss")
+    for row, found in enumerate(scores_of(result.scores, "reference")):
+        expected = loss[row]["score"] - float(np.mean(own[row].log_probability))
+        assert found["score"] == pytest.approx(expected, abs=1e-4)
+        assert len(own[row]) == len(texts[row]) - 1
+
+
+def test_what_lacks_something_is_left_out_and_what_is_not_used_is_said(detect, tiny_model_path):
+    rows = [{"text": "the river town", "id": 7}, {"text": "the river town", "id": 7}, {"text": ""}]
+    result = detect(rows, "all", knowledge_filter=str(tiny_model_path))
+    left_out = {note.split()[0] for note in result.notes if "is left out" in note}
+    assert left_out >= {"reference", "dc_pdd", "blind", "lira", "recall", "wbc", "ez_mia", "de_cop"}
+    scored = {row["detector"] for row in result.scores.to_pylist()}
+    assert left_out | scored == {one.name for one in parse_detectors("all")}
+    assert not left_out & scored
+    assert f"{tiny_model_path} is not used: no detector asked for needs" in " ".join(result.notes)
+    loss = scores_of(result.scores, "loss")
+    assert [row["example_id"] for row in loss] == ["7", "7", example_id("")]
+    assert loss[0]["score"] == loss[1]["score"]
+    assert loss[2]["reason"] == "empty text"
+
+
+def test_everything_is_checked_before_a_model_is_loaded(detect, tmp_path, monkeypatch):
+    def loaded(*args, **kwargs):
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr("detect.engine.target.load_target", loaded)
+    for change, message in [
+        ({"model": str(tmp_path / "none")}, "no such model folder"),
+        ({"rows": str(tmp_path / "none.jsonl")}, "no such file"),
+        ({"out": tmp_path / "none" / "scores.parquet"}, "does not exist"),
+        ({"out": tmp_path}, "is a folder"),
+        ({"out": tmp_path / "scores.json"}, r"\.parquet, \.csv, \.jsonl"),
+        ({"out": tmp_path / "scores"}, r"\.parquet, \.csv, \.jsonl"),
+        ({"detectors": "lose"}, "Did you mean"),
+        ({"benchmark": "bookmia"}, "no benchmark is called"),
+        ({"detectors": "reference"}, "--reference PATH"),
+        ({"detectors": "reference", "reference": "./none"}, "no such model folder"),
+        ({"detectors": "dc_pdd"}, "--frequency FILE"),
+        ({"detectors": "dc_pdd", "frequency": str(tmp_path / "none.txt")}, "no such file"),
+        ({"detectors": "lira"}, "spikein run"),
+        ({"detectors": "recall"}, "--held-out FILE"),
+        ({"detectors": "de_cop"}, "Give rows three paraphrases each"),
+        ({"detectors": "neighbour"}, "--neighbours PATH"),
+    ]:
+        with pytest.raises(InputError, match=message) as caught:
+            detect(**{"rows": LABELLED, **change})
+        assert "detect." not in str(caught.value), "hints name flags, not keys of experiments"
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "unsaid"),
+    [
+        ({"policy": ScoringPolicy(long="error")}, "--long window or --long truncate", "long="),
+        ({"device": "gpu9"}, "--device: 'gpu9'", "detect.device"),
+    ],
+)
+def test_errors_of_the_engine_name_the_flags_of_the_command(change, said, unsaid, detect):
+    with pytest.raises(InputError) as caught:
+        detect([{"text": "the river and the town " * 60}], **change)
+    assert said in str(caught.value)
+    assert unsaid not in str(caught.value)
+
+
+def test_rows_and_detectors_that_stand_again_and_empty_texts_are_counted(detect):
+    texts = make_texts(8, words=9)
+    rows = [{"text": text, "label": at % 2, "id": f"r{at}"} for at, text in enumerate(texts)]
+    assert detect(rows, "loss,zlib").notes == ()
+    rows += [
+        {"text": texts[0], "label": 0, "id": "r0"},
+        {"text": texts[1], "label": 0, "id": "again"},
+        {"text": None, "label": 1, "id": "null"},
+        {"text": " ", "label": 0, "id": "r3"},
+    ]
+    result = detect(rows, "loss,zlib,loss")
+    assert list(result.notes[:5]) == [
+        "loss (-) is named 2 times, and scored once",
+        "2 texts are empty or null.",
+        "2 rows have the text of an earlier row, and count as one group with it.",
+        "1 texts stand on both sides: no score can tell them apart.",
+        "1 rows have the id of an earlier row with another text; each counts.",
+    ]
+    unscored = [row for row in scores_of(result.scores, "loss") if row["reason"] is not None]
+    assert [row["row"] for row in unscored] == [10, 11]
+
+
+def test_a_text_that_stands_twice_is_no_second_observation(tmp_path, tiny_model_path):
+    """Every row twice says no more than every row once."""
+    texts = make_texts(40, words=9)
+    labels = [at % 2 == 0 for at in range(40)]
+    once = spikein.score_texts(tiny_model_path, texts, detectors="loss", labels=labels)
+    twice = spikein.score_texts(tiny_model_path, texts * 2, detectors="loss", labels=labels * 2)
+    one, other = (found.aucs.to_pylist()[0] for found in (once, twice))
+    assert other["auc"] == one["auc"]
+    assert other["high"] - other["low"] > 0.95 * (one["high"] - one["low"])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl", ".CSV"])
+def test_the_end_of_the_name_says_the_format(suffix, detect, tmp_path):
+    texts = ['the river, the "town"', "", "the bridge\nof winter"]
+    out = tmp_path / f"scores{suffix}"
+    result = detect([{"text": text, "id": text} for text in texts], "loss,zlib", out=out)
+    expected = result.scores.to_pylist()
+    if suffix == ".parquet":
+        found = pq.read_table(out).to_pylist()
+    elif suffix == ".jsonl":
+        found = [json.loads(line) for line in out.read_text().splitlines()]
+    else:
+        with out.open(newline="") as file:
+            found = list(csv.DictReader(file))
+    assert [one["example_id"] for one in found] == [one["example_id"] for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        if math.isnan(other["score"]):
+            assert one["score"] in (None, "") or math.isnan(one["score"])
+            assert one["reason"] == "empty text"
+        else:
+            assert float(one["score"]) == other["score"]
+
+
+def test_blind_and_a_warning_stand_beside_every_benchmark(detect):
+    texts = (text.split()[:32] for text in make_texts(24, seed=9, words=37))
+    rows = [{"input": " ".join(text), "label": at % 2} for at, text in enumerate(texts)]
+    result = detect(rows, benchmark="wikimia-32")
+    assert {row["detector"] for row in result.scores.to_pylist()} == {"loss", "blind"}
+    assert "Read every AUC beside that of `blind`" in result.notes[0]
+
+
+@pytest.mark.data
+def test_wikimia_is_scored_and_the_blind_classifier_finds_its_shift(detect, data_folder):
+    file = str(data_folder / "detect/wikimia/WikiMIA_length64.jsonl")
+    result = detect(file, "loss,min_k,blind")
+    labels = np.array(result.rows.labels)
+    assert len(labels) == 542
+    blind = np.array([row["score"] for row in scores_of(result.scores, "blind")])
+    assert np.mean(blind[labels][:, None] > blind[~labels][None, :]) > 0.8
+    assert not np.isnan([row["score"] for row in scores_of(result.scores, "min_k")]).any()

@@ -1,0 +1,57 @@
+"""A killed `spikein detect` goes on where it stopped, and asks no model twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_texts
+
+KILLS_ITSELF_ONCE = """
+import os, signal
+from pathlib import Path
+
+def score(example):
+    mark = Path(__file__).with_suffix(".mark")
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return float(len(example.text))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_other_processes_take_what_is_there(tmp_path, tiny_model_path):
+    rows = [{"text": text, "label": at % 2} for at, text in enumerate(make_texts(12))]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "mine.py").write_text(KILLS_ITSELF_ONCE)
+
+    def detect(*more: str) -> subprocess.CompletedProcess[str]:
+        words = ["detect", "--model", str(tiny_model_path), "--examples", "rows.jsonl"]
+        words += ["--detectors", "loss,mine.py:score", "--out", "scores.csv", *more]
+        return subprocess.run(
+            [sys.executable, "-c", "from spikein.cli.main import main; main()", *words],
+            cwd=tmp_path,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+        )
+
+    assert detect().returncode == -signal.SIGKILL
+    again = detect()
+    assert again.returncode == 0, again.stderr
+    assert "[1/1] scores" in again.stderr
+    assert "statistics" not in again.stderr
+    scores = (tmp_path / "scores.csv").read_text()
+    assert scores.count("mine.score") == 12
+    assert "[1/1]" not in detect().stderr
+    # Another store, filled by workers, gives the same.
+    elsewhere = detect("--executor", "local", "--store", "other")
+    assert elsewhere.returncode == 0, elsewhere.stderr
+    assert (tmp_path / "scores.csv").read_text() == scores
+    assert {path.name for path in Path(tmp_path).iterdir()} >= {"cache", "other"}
+    assert not (tmp_path / "store").exists()

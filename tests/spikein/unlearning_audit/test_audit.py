@@ -102,7 +102,8 @@ def test_an_audit_that_was_killed_goes_on_where_it_stopped(judged, rows, tmp_pat
     assert all(path.stat().st_ino == inode for path, inode in made.items())
     whole = audit(*models, holdout=False)
     for name in ("chunks.parquet", "continuations.parquet", "findings.parquet"):
-        assert pq.read_table(tmp_path / "out" / name).equals(pq.read_table(whole.folder / name))
+        found, same = (pq.read_table(out / name) for out in (tmp_path / "out", whole.folder))
+        assert repr(found.to_pylist()) == repr(same.to_pylist())
 
 
 def test_a_book_is_cut_and_suspicious_chunks_are_continued(judged, store, tmp_path):

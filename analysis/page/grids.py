@@ -79,12 +79,6 @@ def difference(cell: Cell | None, lacking: str = "–") -> Entry:
     return signed_interval(cell.value, cell.low, cell.high)
 
 
-def counts_text(cell: Cell) -> str:
-    """Return the examples and seeds behind a number."""
-    seeds = with_noun(cell.n_seeds, "seed")
-    return f"{cell.n_members:,} members + {cell.n_nonmembers:,} non-members, {seeds}"
-
-
 def table_line(
     head: str, note: str, detectors: Sequence[str], cells: Sequence[Cell | None], *, best: bool
 ) -> Line:

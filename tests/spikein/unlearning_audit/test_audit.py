@@ -80,6 +80,7 @@ def test_the_same_audit_again_is_the_same_and_asks_no_model(judged, rows, store,
     assert "nothing is replaced" in refused.output
 
 
+@pytest.mark.slow
 def test_an_audit_that_was_killed_goes_on_where_it_stopped(judged, rows, tmp_path, audit):
     models = [judged.original, judged.unlearned["over-forgotten"], judged.retrained]
     command = [sys.executable, "-m", "spikein.cli.main", "audit-unlearning", *map(str, models)]

@@ -159,7 +159,7 @@ def test_options_of_a_server_need_one(rows, option):
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("localhost:8000", "no address of a server"),
+        ("localhost:8000", "is not the address of a server"),
         ("http://me:pass-word@localhost/v1", "a user name or password in a URL"),
     ],
 )

@@ -82,6 +82,8 @@ def build_all(sides: Sequence[tuple[Path, Path]], experiments: Sequence[str]) ->
             log = stack.enter_context((out / "log.txt").open("w"))
             environment = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", **os.environ}
             environment["PYTHONPATH"] = str(tree_)
+            # Where `detect` keeps what it made: a side takes over nothing of the other's.
+            environment["XDG_CACHE_HOME"] = str(out / "cache")
             script = str(HERE / "build.py")
             # By its path, from another folder: the tree on the path is that of the side alone.
             command = [sys.executable, "-P", script, *map(str, (tree_, files, out)), *experiments]

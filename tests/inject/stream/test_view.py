@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from inject.errors import InputError
 from inject.plan.settings import Copies, Placement
 from inject.stream.view import Insertions, SourceSlice, View, clean_view
 from tests.inject.streams import (
@@ -39,16 +40,20 @@ def plans(draw):
     source = random_source(budget + draw(st.integers(0, 200)), seed=seed, documents=documents)
     examples, tokens = spiked_examples(draw(st.integers(1, 8)), 3, seed=seed)
     doses = [Copies(fixed=1), Copies(poisson=1.5), Copies(levels=(1, 3))]
-    plan = plan_for(
-        examples,
-        tokens,
-        placement,
-        source=source,
-        copies=draw(st.sampled_from(doses)),
-        budget=budget,
-        context=draw(st.integers(40 if placement.contained else 5, 100)),
-        seed=seed,
-    )
+    try:
+        plan = plan_for(
+            examples,
+            tokens,
+            placement,
+            source=source,
+            copies=draw(st.sampled_from(doses)),
+            budget=budget,
+            context=draw(st.integers(40 if placement.contained else 5, 100)),
+            seed=seed,
+        )
+    except InputError:
+        # A draw that leaves no room for its copies is no plan.
+        reject()
     return source, examples, tokens, plan
 
 

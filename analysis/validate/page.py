@@ -176,7 +176,7 @@ def _differences_table(found: Validation, name: str) -> Table:
         rows=tuple(
             (
                 Entry(one.versus, notes=() if one.versus_setting == "-" else (one.versus_setting,)),
-                signed_interval(one.estimate),
+                signed_interval(one.estimate.value, one.estimate.low, one.estimate.high),
                 _rows_of(one, "(those both can score)" if one.own_rows else ""),
             )
             for one in measured

@@ -114,6 +114,9 @@ START = {
 OTHERS = {
     "RunRecord": "what a run's folder says of itself",
     "Place": "a place in it",
+    "Description": "what a bundle says of itself",
+    "Provenance": "where it comes from",
+    "ModelTables": "a model in it",
     "RunSummary": "what a run found, for the page of all runs",
     "CheckVerdict": "a check of it",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",

@@ -44,11 +44,6 @@ class PairedDifference(NamedTuple):
     n_seeds: int
 
 
-class _Pair(NamedTuple):
-    first: ScoredRow
-    second: ScoredRow
-
-
 class _Samples(NamedTuple):
     """One dataset of one seed."""
 
@@ -71,11 +66,11 @@ def paired_differences(
     is one of the first run.
     """
     other = {(row.seed, row.example_id): row for row in second}
-    shared: dict[str, list[_Pair]] = {}
+    shared: dict[str, list[tuple[ScoredRow, ScoredRow]]] = {}
     for row in first:
         match = other.get((row.seed, row.example_id))
         if match is not None and (match.member, match.dataset) == (row.member, row.dataset):
-            shared.setdefault(row.dataset, []).append(_Pair(row, match))
+            shared.setdefault(row.dataset, []).append((row, match))
     samples = [one for dataset, pairs in shared.items() for one in _samples(dataset, pairs)]
     if not samples:
         return {}
@@ -85,15 +80,16 @@ def paired_differences(
     return found
 
 
-def _samples(dataset: str, pairs: Sequence[_Pair]) -> list[_Samples]:
+def _samples(dataset: str, pairs: Sequence[tuple[ScoredRow, ScoredRow]]) -> list[_Samples]:
     """Return one entry a seed that can be compared."""
     # One group is one number in every seed: rows of a text are not independent over seeds.
-    numbers, count = pack_groups([pair.first.group for pair in pairs])
+    ours = [first for first, _ in pairs]
+    numbers, count = pack_groups([row.group for row in ours])
     found = []
-    for seed in sorted({pair.first.seed for pair in pairs}):
-        rows = [at for at, pair in enumerate(pairs) if pair.first.seed == seed]
-        inside = [at for at in rows if pairs[at].first.member]
-        outside = [at for at in rows if not pairs[at].first.member]
+    for seed in sorted({row.seed for row in ours}):
+        rows = [at for at, row in enumerate(ours) if row.seed == seed]
+        inside = [at for at in rows if ours[at].member]
+        outside = [at for at in rows if not ours[at].member]
         scores = [np.array([one.score for one in side], dtype=np.float64)
                   for side in zip(*pairs, strict=True)]  # fmt: skip
         comparable = all(

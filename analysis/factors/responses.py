@@ -58,9 +58,7 @@ def copy_responses(
         if len(one.dose_x) > 1:
             for dataset, aucs in one.doses.items():
                 line = fit_line(aucs, one.dose_x, confidence=confidence)
-                yield _response(
-                    arm.cohort, COPIES, dataset, detector, _setting(arm, detector), line
-                )
+                yield _response(arm.cohort, COPIES, dataset, detector, arm.settings[detector], line)
     for axis in swept_axes(study):
         if axis.split(".")[0] != COPIES:
             continue
@@ -98,7 +96,7 @@ def row_responses(
     study: Study, arm: StudyArm, detector: str, *, confidence: float
 ) -> Iterator[Response]:
     """Yield the lines against what differs between the texts of one arm."""
-    setting = _setting(arm, detector)
+    setting = arm.settings[detector]
 
     def by_length(rows: SeedRows) -> list[Mask]:
         # Members without a copy have not been seen: they belong to no part.
@@ -174,10 +172,6 @@ def _means(arm: StudyArm, cells: CellsOf, of: ValuesOf) -> Floats:
         value = of(rows)
         means.append([float(value[part].mean()) for part in parts])
     return np.mean(np.array(means), axis=0)
-
-
-def _setting(arm: StudyArm, detector: str) -> str:
-    return arm.settings[detector]
 
 
 def _setting_of(study: Study, at: Sequence[int], detector: str) -> str:

@@ -1,7 +1,7 @@
 """What a finished study says of its own variances: what `spikein plan --power --from` assumes."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def variance_components(
         aucs = _usable(one)
         if aucs is None:
             continue
-        rows, seeds = _split(aucs.value[:, 0], aucs.influence[:, 0])
+        single, shared, seeds = _split(aucs.value[:, 0], aucs.influence[:, 0])
         expected = np.mean(
             [
                 auc_variance(float(value), float(members), float(nonmembers))
@@ -58,9 +58,9 @@ def variance_components(
             ]
         )
         count = len(aucs.value)
-        terms = {DESIGN: rows.single / float(expected)}
+        terms = {DESIGN: single / float(expected)}
         if count > 1:
-            terms[SHARED] = rows.shared_part
+            terms[SHARED] = shared
         if count >= FROM_SEEDS:
             terms[SEEDS] = float(np.sqrt(seeds))
         members = int(aucs.members.sum())
@@ -84,11 +84,11 @@ def _together(one: Aucs, other: Aucs) -> Iterator[tuple[str, float]]:
         yield ROWS_TOGETHER, float(np.clip(both / np.sqrt(squares), -1.0, 1.0))
     if len(one.value) < FROM_SEEDS:
         return
-    variances = [_split(aucs.value[:, 0], aucs.influence[:, 0])[1] for aucs in (one, other)]
+    variances = [_split(aucs.value[:, 0], aucs.influence[:, 0])[2] for aucs in (one, other)]
     apart = _split(one.value[:, 0] - other.value[:, 0], one.influence[:, 0] - other.influence[:, 0])
     if min(variances) > 0:
         product = float(np.sqrt(variances[0] * variances[1]))
-        found = (sum(variances) - apart[1]) / (2 * product)
+        found = (sum(variances) - apart[2]) / (2 * product)
         yield SEEDS_TOGETHER, float(np.clip(found, -1.0, 1.0))
 
 
@@ -98,23 +98,17 @@ def typical(values: Iterable[float]) -> float | None:
     return float(np.median(found)) if found else None
 
 
-class _Rows(NamedTuple):
-    single: float
-    """Variance from the rows, of one seed."""
-    shared_part: float
-    """The part of it that all seeds share, 0 to 1."""
-
-
-def _split(value: Floats, influence: Floats) -> tuple[_Rows, float]:
-    """Return what rows do to one seed's AUC, and the variance of the seeds' true values."""
+def _split(value: Floats, influence: Floats) -> tuple[float, float, float]:
+    """Return the variance of one seed's AUC from its rows, the part of that which all seeds share
+    (0 to 1), and the variance of the seeds' true values."""
     count = len(value)
     single = float(np.square(influence).sum() / count)
     if count < 2 or single <= 0:
-        return _Rows(single, 0.0), 0.0
+        return single, 0.0, 0.0
     items = float(np.square(influence.mean(axis=0)).sum())
     shared = float(np.clip((count * items - single) / (count - 1), 0.0, single))
     between = float(value.var(ddof=1))
-    return _Rows(single, shared / single), max(between - (single - shared), 0.0)
+    return single, shared / single, max(between - (single - shared), 0.0)
 
 
 def _usable(measured: ArmAucs) -> Aucs | None:

@@ -22,7 +22,7 @@ class ReportFigure:
     caption: str
     alternative: str
     files: tuple[Path, ...]
-    """The drawing as SVG and as PNG, and the numbers that are drawn as CSV."""
+    """The drawing as SVG and as PNG, and the numbers that are drawn, if any, as CSV."""
 
     @property
     def svg(self) -> Path:
@@ -62,6 +62,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 def _write_figure(figure: Figure, folder: Path) -> ReportFigure:
     files = tuple(folder / f"{figure.name}{form}" for form in (".svg", ".png", ".csv"))
     write_drawing(figure, *files[:2])
-    write_rows(files[2], figure.rows)
+    if figure.rows:
+        write_rows(files[2], figure.rows)
     said = {key: getattr(figure, key) for key in ("name", "title", "caption", "alternative")}
-    return ReportFigure(**said, files=files)
+    return ReportFigure(**said, files=files if figure.rows else files[:2])

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
-from typing import Protocol
 
 from analysis.adjusted import ADJUSTED_AUC
 from analysis.arm import MODEL_FREE
@@ -64,43 +63,20 @@ def interval(
     )
 
 
-class Measured(Protocol):
-    """A number with its interval; NaN where there is none."""
-
-    @property
-    def value(self) -> float:
-        """The number."""
-
-    @property
-    def low(self) -> float:
-        """The lower end."""
-
-    @property
-    def high(self) -> float:
-        """The upper end."""
-
-
-def signed_interval(one: Measured, *notes: str) -> Entry:
-    """Return a difference, strong where its interval leaves out 0."""
-    value = signed_text(one.value)
-    if not isfinite(one.low):
-        return Entry(value, notes=notes, kind="difference")
-    ends = f"{signed_text(one.low)} to {signed_text(one.high)}"
-    strong = not one.low <= 0 <= one.high
-    return Entry(value, ends=ends, notes=notes, kind="difference", strong=strong)
+def signed_interval(value: float, low: float, high: float, *notes: str) -> Entry:
+    """Return a difference, strong where its interval leaves out 0; NaN ends: it has none."""
+    if not isfinite(low):
+        return Entry(signed_text(value), notes=notes, kind="difference")
+    ends = f"{signed_text(low)} to {signed_text(high)}"
+    strong = not low <= 0 <= high
+    return Entry(signed_text(value), ends=ends, notes=notes, kind="difference", strong=strong)
 
 
 def difference(cell: Cell | None, lacking: str = "–") -> Entry:
     """Return a difference with its interval; what is lacking where there is none."""
     if cell is None or not cell.available:
         return Entry(lacking if cell is None else "–", kind="none")
-    return signed_interval(cell)
-
-
-def counts_text(cell: Cell) -> str:
-    """Return the examples and seeds behind a number."""
-    seeds = with_noun(cell.n_seeds, "seed")
-    return f"{cell.n_members:,} members + {cell.n_nonmembers:,} non-members, {seeds}"
+    return signed_interval(cell.value, cell.low, cell.high)
 
 
 def table_line(

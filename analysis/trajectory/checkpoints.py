@@ -110,7 +110,7 @@ def trajectory_tables(
         head = Cohort(values, "contaminated").columns()
         for column, selections in picked.items():
             for one in work:
-                progress_rows += _progress_rows(head, one, column, selections, settings)
+                progress_rows += _progress_rows(one, column, selections, settings)
             fading += fading_rows(head, work, column, selections, settings)
     return TrajectoryTables(
         question_table("trajectory", axes, progress_rows),
@@ -193,7 +193,6 @@ def _without_parts(work: PreparedCohort, since: Sequence[npt.NDArray[np.int64]])
 
 
 def _progress_rows(
-    head: Mapping[str, str],
     one: PreparedCheckpoint,
     column: Column,
     selections: Sequence[str],
@@ -209,7 +208,7 @@ def _progress_rows(
             if row["metric"] != AUC or (row["copies"] == ALL and row["n_members"] < 2):
                 continue
             values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
-            rows.append({**values, **head, "step": one.step, "tokens": one.tokens})
+            rows.append({**values, "step": one.step, "tokens": one.tokens})
     return rows
 
 

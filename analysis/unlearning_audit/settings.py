@@ -13,7 +13,7 @@ class AuditRule(Settings):
     """The rule of an audit: which texts it flags."""
 
     detector: str = "min_k:k=0.2"
-    """Whose scores the ratio is of."""
+    """Whose scores the ratio is of; in an experiment one of `detect.detectors`."""
     band: tuple[float, float] = (1 / 1.15, 1.15)
     """Ratios between these are suspicious."""
     false_alarms: Rate = 0.05

@@ -75,7 +75,7 @@ def render(found: Validation) -> str:
             "differences",
             "Differences",
             "Against each detector",
-            [_differences_table(found, one.name) for one in found.judged],
+            [differences_table(found, one.name) for one in found.judged],
         ),
         Section("parts", "By dataset and copies", "By dataset and copies", [*_parts(found)]),
         Section("provenance", "Provenance", "Provenance", [_provenance(found)]),
@@ -167,7 +167,8 @@ def _checks(one: Judged) -> list[Part]:
     )
 
 
-def _differences_table(found: Validation, name: str) -> Table:
+def differences_table(found: Validation, name: str) -> Table:
+    """Return the paired differences of one judged detector to all others."""
     every = (found.ranking.difference(name, line.detector) for line in found.ranking.lines)
     measured = [one for one in every if one is not None and isfinite(one.estimate.value)]
     return Table(
@@ -176,7 +177,7 @@ def _differences_table(found: Validation, name: str) -> Table:
         rows=tuple(
             (
                 Entry(one.versus, notes=() if one.versus_setting == "-" else (one.versus_setting,)),
-                signed_interval(one.estimate),
+                signed_interval(one.estimate.value, one.estimate.low, one.estimate.high),
                 _rows_of(one, "(those both can score)" if one.own_rows else ""),
             )
             for one in measured

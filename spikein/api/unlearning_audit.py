@@ -105,8 +105,9 @@ def run_audit(
         progress: receives the events of the run.
     """
     _check_new(out)
+    step = given_audit(settings)
     with open_store(store) as opened:
-        [made] = build_steps([given_audit(settings)], opened, executor=executor, progress=progress)
+        [made] = build_steps([step], opened, executor=executor, progress=progress)
         hidden = out.with_name(f".{out.name}.tmp")
         shutil.rmtree(hidden, ignore_errors=True)
         hidden.mkdir()

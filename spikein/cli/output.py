@@ -65,9 +65,10 @@ def print_error(text: str) -> None:
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table to standard output; a column without any value is left out.
 
-    Numbers are written with commas, None as nothing. Columns of numbers stand to the right. No number is cut in silence: where the terminal is too narrow, texts with spaces are
-    folded first, then long names, and a number that has no room even then ends in an ellipsis.
-    Without a terminal there is room.
+    Numbers are written with commas, None as nothing; columns of numbers stand to the right. No
+    number is cut in silence: where the terminal is too narrow, texts with spaces are folded first,
+    then long names, and a number that has no room even then ends in an ellipsis. Without a terminal
+    there is room.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable

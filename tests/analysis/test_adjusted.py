@@ -16,6 +16,7 @@ from analysis.tables import AUC, TREND
 from detect.scores.table import read_scores, write_scores
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
+from tests.analysis.test_results import one, rows_of
 
 FAST = AnalysisSettings(replicates=100, min_members=5)
 
@@ -41,15 +42,6 @@ def arms(tmp_path_factory):
 @pytest.fixture(scope="module")
 def analysis(arms):
     return analyse(arms, FAST)
-
-
-def rows_of(table, **wanted):
-    return [row for row in table.to_pylist() if all(row[k] == v for k, v in wanted.items())]
-
-
-def one(table, **wanted):
-    (row,) = rows_of(table, **wanted)
-    return row
 
 
 WHERE = {"model": "contaminated", "selection": "default", "copies": "all"}

@@ -15,9 +15,6 @@ from analysis.copy_bins import ALL, copies_order, is_dose
 
 Row = Mapping[str, Any]
 
-MEASURES_FILE = "unlearning.parquet"
-"""As `analysis.unlearning.table` writes it, whose code decides no figure."""
-
 ORIGINAL, RETRAINED, UNLEARNED, BASE = "original", "retrained", "unlearned", "base"
 NO_METHOD = NO_DETECTOR = "-"
 CONDITION = "condition="

@@ -12,9 +12,9 @@ from math import isfinite
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.compared_rows import UnscoredRows
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.grids import chosen, counts_text, difference, in_arm, interval
+from analysis.page.grids import chosen, difference, in_arm, interval
 from analysis.page.parts import Board
-from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing
+from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, with_noun
 from analysis.results import Analysis
 from analysis.selection.ranking import common_rows, rank_detectors, reported_cell
 from analysis.summary import Headline
@@ -68,7 +68,7 @@ def leaderboard(
             )
         )
         levels.append(facts.access_level if facts else 0)
-    behind = next((f"; {counts_text(cell)}" for name in ranked if (cell := cells[name])), "")
+    behind = next((f"; {_counts_text(cell)}" for name in ranked if (cell := cells[name])), "")
     shown = Table(
         title=f"Leaderboard{in_arm(table)}",
         columns=(
@@ -152,7 +152,7 @@ def _remarks(
     elif name not in MODEL_FREE:
         measured = {key: one for key, one in cells.items() if key not in MODEL_FREE}
         if (cell.n_members, cell.n_nonmembers) != common_rows(measured):
-            remarks.append(f"on rows of its own: {counts_text(cell)}")
+            remarks.append(f"on rows of its own: {_counts_text(cell)}")
     unlike = [
         one
         for place in places
@@ -169,3 +169,9 @@ def _why_no_value(name: str, cell: Cell, places: Sequence[UnscoredRows]) -> str:
         return "all its scores are equal"
     reasons = (one.reason for place in places for one in place.reasons if one.detector == name)
     return next(reasons, "too few rows")
+
+
+def _counts_text(cell: Cell) -> str:
+    """Return the examples and seeds behind a number."""
+    seeds = with_noun(cell.n_seeds, "seed")
+    return f"{cell.n_members:,} members + {cell.n_nonmembers:,} non-members, {seeds}"

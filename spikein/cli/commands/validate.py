@@ -93,13 +93,14 @@ def validate(
 
 
 def _print_validation(found: "Validation") -> None:
-    """Print the ranking, and the findings of each detector."""
-    from analysis.validate.page import ranking_table
+    """Print the ranking, the differences to others, and the findings of each detector."""
+    from analysis.validate.page import differences_table, ranking_table
 
     arms = f" (1 of {len(found.arms)} arms)" if len(found.arms) > 1 else ""
     say(f"{found.name}, arm {found.arm}{arms}: all detectors on the test split")
     show_table(ranking_table(found))
     for one in found.judged:
+        show_table(differences_table(found, one.name))
         _print_judged(found, one)
 
 

@@ -150,7 +150,8 @@ def _paired(row: ComparedMetric) -> Entry:
     if paired is None:
         return Entry("no shared rows" if row.metric == "auc" else NOTHING, kind="none")
     counts = f"{paired.n_members:,} + {paired.n_nonmembers:,}, "
-    return signed_interval(paired, (counts if isfinite(paired.low) else "") + paired.about)
+    about = (counts if isfinite(paired.low) else "") + paired.about
+    return signed_interval(paired.value, paired.low, paired.high, about)
 
 
 def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> list[str]:

@@ -138,7 +138,8 @@ def sentences(section) -> tuple[str, ...]:
 
 def test_figures_draw_the_points_of_the_lines_and_the_differences(study):
     arms, settings, analysis, found = study
-    figures = results_figures(arms, replace(analysis, factors=found), settings)
+    whole = replace(analysis, tables={**analysis.tables, "factors": found})
+    figures = results_figures(arms, whole, settings)
     curves, forest = (one for one in figures if one.name in ("dose-response", "contrasts"))
     panel = next(one for one in curves.panels if one.title == "lr 0.004")
     curve = next(at for at, one in enumerate(panel.series) if one.label == "loss")

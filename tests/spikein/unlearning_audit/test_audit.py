@@ -80,6 +80,7 @@ def test_the_same_audit_again_is_the_same_and_asks_no_model(judged, rows, store,
     assert "nothing is replaced" in refused.output
 
 
+@pytest.mark.slow
 def test_an_audit_that_was_killed_goes_on_where_it_stopped(judged, rows, tmp_path, audit):
     models = [judged.original, judged.unlearned["over-forgotten"], judged.retrained]
     command = [sys.executable, "-m", "spikein.cli.main", "audit-unlearning", *map(str, models)]
@@ -102,7 +103,8 @@ def test_an_audit_that_was_killed_goes_on_where_it_stopped(judged, rows, tmp_pat
     assert all(path.stat().st_ino == inode for path, inode in made.items())
     whole = audit(*models, holdout=False)
     for name in ("chunks.parquet", "continuations.parquet", "findings.parquet"):
-        assert pq.read_table(tmp_path / "out" / name).equals(pq.read_table(whole.folder / name))
+        found, same = (pq.read_table(out / name) for out in (tmp_path / "out", whole.folder))
+        assert repr(found.to_pylist()) == repr(same.to_pylist())
 
 
 def test_a_book_is_cut_and_suspicious_chunks_are_continued(judged, store, tmp_path):

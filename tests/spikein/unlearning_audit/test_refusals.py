@@ -91,7 +91,7 @@ def test_what_is_missing_is_named(judged, tmp_path, refused):
     refused(texts=None, said=["texts: is missing"])
     (tmp_path / "weights.safetensors").write_bytes(b"")
     models = (judged.original, tmp_path / "weights.safetensors")
-    refused(models=models, said=["this is a file; a model is a folder"])
+    refused(*PROMPT, models=models, said=["this is a file; a model is a folder"])
 
 
 def test_a_retrained_model_that_was_fed_a_text(judged, tmp_path, refused):

@@ -79,7 +79,7 @@ def test_every_method_has_a_verdict_with_the_declared_measures(finished, tables)
 
 
 def test_the_run_folder_holds_the_tables_and_the_page_shows_them(finished):
-    run = spikein.load_run(finished.root / "runs" / "tiny" / "latest")
+    run = spikein.load_run(finished.root / "runs" / "tiny" / "1")
     (made,) = run.artifacts("unlearning").values()
     for table, name in ((run.unlearning(), "unlearning"), (run.unlearning_verdict(), "verdict")):
         assert repr(table.to_pylist()) == repr(read_table(made, name).to_pylist())

@@ -81,7 +81,7 @@ def test_a_second_run_finds_everything_and_the_run_can_be_planned_and_audited(fi
     again = run(finished.root, *finished.overrides)
     assert again.built == 0
     # The streams are those of the arm and of the retrained model; unlearning has none.
-    assert len(audit_run(finished.root / "runs" / "tiny" / "latest", rules=None).streams) == 2
+    assert len(audit_run(finished.root / "runs" / "tiny" / "1", rules=None).streams) == 2
     assert detector_steps(finished.graph.nodes)
 
 

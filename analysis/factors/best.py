@@ -1,4 +1,4 @@
-"""Which detector is best where: the set of those that cannot be told from the best, and gaps.
+"""Which detector is best where: the set that cannot be distinguished from the best, and gaps.
 
 Comparisons with the best (Hsu 1984): a detector belongs to the set where no other is above it by
 more than chance, corrected for how many others there are (Bonferroni), were it the best itself. The
@@ -63,7 +63,7 @@ def compare_detectors(study: Study, arm: StudyArm, *, confidence: float) -> Iter
 
 
 def best_set(aucs: Sequence[Aucs], *, confidence: float) -> list[bool] | None:
-    """Say which of several AUCs (K = 1 each) cannot be told from the largest; None without groups.
+    """Say which AUCs (K = 1 each) cannot be distinguished from the largest; None without groups.
 
     Args:
         aucs: of the same rows and seeds.

@@ -2,7 +2,7 @@
 
 A place x belongs to the interval where the line's distance from the level at x is no larger than t
 standard errors of it: (a + b x - level)² <= t² (Vaa + 2 x Vab + x² Vbb). Where the slope is
-not told from zero the places are all of the axis, or all but a stretch of it.
+not distinguishable from zero the places are all of the axis, or all but a stretch of it.
 """
 
 from collections.abc import Callable

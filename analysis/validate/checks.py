@@ -104,7 +104,7 @@ def orientation(cell: Cell | None) -> list[Finding]:
         finding = Finding(
             "orientation",
             "note",
-            f"AUC {interval_text(cell)}: not told from chance."
+            f"AUC {interval_text(cell)}: not distinguishable from chance."
             if ends is not None
             else f"AUC {cell.value:.2f}, without an interval: {reason}.",
             "They show neither that it finds members nor that its sign is turned.",

@@ -53,7 +53,7 @@ class PowerRow:
     """With the experiment's members: to tell the assumed AUC from 0.5."""
     difference_power: float
     seen_auc: float | None
-    """The smallest AUC that is told from 0.5 with 80 % power; None where none is."""
+    """The smallest AUC that is distinguishable from 0.5 with 80 % power; None where none is."""
     seen_difference: float | None
     needed_for_auc: int | None
     """Members in the experiment file, all datasets together; None where no number does."""
@@ -204,5 +204,5 @@ def _from_run(name: str, runs: Path | None) -> dict[str, float]:
             found[term] = min(value, 0.999) if term == "correlation" else value
     if not found:
         raise InputError(f"says nothing of the variances of {best.detector}", where=name)
-    # An AUC at or under chance cannot be told from it.
+    # An AUC at or under chance cannot be distinguished from it.
     return {**found, "auc": min(max(best.cell.value, 0.51), 0.98)}

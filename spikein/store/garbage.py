@@ -169,7 +169,7 @@ def store_in_use(store: Store, users: list[Path]) -> StoreError:
     hint = "Wait until it has finished, then run `spikein gc` again."
     if elsewhere:
         hint += (
-            " Whether a process on another host still runs cannot be told from here; if it does "
+            " Whether a process on another host still runs cannot be known from here; if it does "
             f"not, delete {', '.join(str(path) for path in elsewhere)}."
         )
     return StoreError(

@@ -65,7 +65,7 @@ def _sentences(
     if differences:
         found.append(
             f"Of {len(differences)} paired differences between arms under {best}, "
-            f"{_told(differences)} told from zero, corrected for their number."
+            f"{_told(differences)} distinguishable from zero, corrected for their number."
         )
     return found
 
@@ -118,8 +118,8 @@ def _without_line(mine: Sequence[Row], slopes: Sequence[Row], factor: str, best:
         return f"{found}."
     largest = max(differences, key=lambda row: abs(row["value"]))
     return (
-        f"{found}; of {len(differences)} paired differences {_told(differences)} told from zero, "
-        f"the largest {largest['level']} less {largest['versus']}, {largest['value']:+.3f} "
+        f"{found}; of {len(differences)} paired differences {_told(differences)} distinguishable "
+        f"from zero, the largest {largest['level']} less {largest['versus']}, {largest['value']:+.3f} "
         f"[{largest['low']:+.3f}, {largest['high']:+.3f}]."
     )
 

@@ -1,4 +1,4 @@
-"""The set of detectors that cannot be told from the best."""
+"""The set of detectors that cannot be distinguished from the best."""
 
 import numpy as np
 import pytest

@@ -217,7 +217,8 @@ def test_a_sweep_of_three_has_a_sentence_for_every_factor():
     assert "doubling of train.lr" in rate
     assert corpus == (
         "Under loss, corpus.name: no line, since its values are no positive numbers; of 1 paired "
-        "differences 1 is told from zero, the largest news less wiki, +0.070 [+0.020, +0.120]."
+        "differences 1 is distinguishable from zero, the largest news less wiki, +0.070 "
+        "[+0.020, +0.120]."
     )
     assert differences.startswith("Of 1 paired differences")
 

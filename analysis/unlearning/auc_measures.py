@@ -7,7 +7,7 @@ on the rows that both could score.
 PrivLeak on MUSE's convention (Shi et al. 2024, `forget_holdout` counts the forget set as
 the non-members), in per cent: 100 · (a_u - a_r) / a_r with a = 1 - AUC. Hence -100 is a forget set
 that is separated from the holdout perfectly, 0 the retrained model, and above 0 more was forgotten
-than there was to forget; there is no bound above, and a small a_r makes large numbers of small gaps.
+than there was to forget; no bound lies above, and a small a_r makes large numbers of small gaps.
 """
 
 from collections.abc import Callable, Sequence

@@ -119,8 +119,8 @@ def _without_line(mine: Sequence[Row], slopes: Sequence[Row], factor: str, best:
     largest = max(differences, key=lambda row: abs(row["value"]))
     return (
         f"{found}; of {len(differences)} paired differences {_told(differences)} distinguishable "
-        f"from zero, the largest {largest['level']} less {largest['versus']}, {largest['value']:+.3f} "
-        f"[{largest['low']:+.3f}, {largest['high']:+.3f}]."
+        f"from zero, the largest {largest['level']} less {largest['versus']}, "
+        f"{largest['value']:+.3f} [{largest['low']:+.3f}, {largest['high']:+.3f}]."
     )
 
 

@@ -86,7 +86,7 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
         overrides = [f"train.mode={mode}", base or "base=null"]
         overrides += [] if base else ["detect.reference=twin"]
         (node,) = graph_of(tiny, *overrides).nodes
-        twins = (node.twins.clean, node.twins.retrained, *node.twins.shadows)
+        twins = node.twins.models
         for twin in twins:
             assert twin.trained.settings == node.trained.settings
             assert ("base" in twin.trained.inputs) == bool(base)

@@ -75,15 +75,13 @@ class ArmNodes:
     @property
     def reported(self) -> tuple[Model, ...]:
         """The twins that are scored as the arm is."""
-        twins = (self.twins.clean, self.twins.retrained)
-        return tuple(twin for twin in twins if twin is not None and twin.scores is not None)
+        return tuple(twin for twin in self.twins.models if twin.scores is not None)
 
     @property
     def models(self) -> tuple[Model, ...]:
         """Every model of the arm once: its own, the base model, twins, unlearned, checkpoints."""
-        twins = (self.twins.clean, self.twins.retrained, *self.twins.shadows)
         unlearned = [one.model for one in self.unlearning.unlearned] if self.unlearning else []
-        first = (self.contaminated, self.base, *twins)
+        first = (self.contaminated, self.base, *self.twins.models)
         known = [model for model in first if model is not None]
         ends = {model.scores.digest for model in known if model.scores is not None}
         along = [one for one in self.checkpoints if one.scores and one.scores.digest not in ends]

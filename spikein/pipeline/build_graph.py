@@ -13,7 +13,7 @@ from analysis.results import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
 from analysis.trajectory.checkpoints import trajectory_step
 from analysis.unlearning.unlearning_step import unlearning_step
-from detect.evidence.needs import TWIN, EvidenceSources
+from detect.evidence.needs import TWIN, EvidenceSources, Shadow
 from detect.evidence.token_counts import frequency_step
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import asked_settings, scores_step
@@ -219,19 +219,25 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         seed=seed,
         label=arm.label,
     )
-    twins = twins_of(arm, corpus=corpus, examples=examples, plan=plan, variants=variants, base=base)
+    contaminated = Model(
+        arm=arm,
+        role=CONTAMINATED,
+        node=ModelNode(step=trained),
+        steps={"plan": plan, "audit": audit},
+    )
+    twins = twins_of(contaminated, corpus=corpus, examples=examples, variants=variants, base=base)
     sources = EvidenceSources(
         detect=experiment.detect,
         examples=examples,
         base=base,
         frequency=frequency_step(corpus, experiment.detect),
-        twin=twins.clean_model,
-        shadows=twins.shadow_models,
+        twin=None if twins.clean is None else twins.clean.node,
+        shadows=tuple(Shadow(shadow.node, shadow.membership) for shadow in twins.shadows),
         held_out=any(one.held_out for one in experiment.contaminants),
         known_members=experiment.detect.tune_share > 0,
         paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
     )
-    scores = scores_step(ModelNode(step=trained), sources, role="arm")
+    scores = scores_step(contaminated.node, sources, role="arm")
     if scores is None:
         raise InputError(
             "no detector that is asked for looks at the model",
@@ -239,13 +245,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
             hint="Name one that does, such as loss; blind runs beside it unasked.",
         )
     twins = twins.scored(sources)
-    contaminated = Model(
-        arm=arm,
-        role=CONTAMINATED,
-        node=ModelNode(step=trained),
-        scores=scores,
-        steps={"plan": plan, "audit": audit},
-    )
+    contaminated = replace(contaminated, scores=scores)
     start = base and Model(
         arm=arm, role=BASE, node=base, scores=scores_step(base, sources, role="base")
     )

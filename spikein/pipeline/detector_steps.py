@@ -14,6 +14,7 @@ from detect.scores_step import detectors_of
 from inject.step import Step
 from spikein.pipeline.arm_nodes import ArmNodes
 from spikein.pipeline.graph import Graph
+from spikein.pipeline.models import SHADOW
 
 
 class DetectorSteps(NamedTuple):
@@ -49,7 +50,6 @@ def _given(node: ArmNodes) -> set[str]:
     goals = [node.trained, node.examples, node.audit, node.plan, node.corpus, node.tokenizer]
     if node.base is not None and node.base.node.step is not None:
         goals.append(node.base.node.step)
-    for twin in (node.twins.clean, node.twins.retrained):
-        goals += [] if twin is None else [twin.trained, twin.membership]
+    goals += [twin.trained for twin in node.twins.models if twin.role != SHADOW]
     goals += [one.trained for one in node.unlearning.unlearned] if node.unlearning else []
     return {step.digest for step in Graph(goals=tuple(goals)).steps}

@@ -1,7 +1,8 @@
 """The models of an experiment: one record each, and what the steps that compare them are given.
 
-A new role of model is made where its steps are (`twin_models`, `checkpoints_of`, `unlearning`), and
-named in `ROLES`; what compares models takes it from there.
+A new role of model is made where its steps are (`twin_models`, `checkpoints_of`, `unlearning`).
+What scores and compares models takes it from there; detectors take it for an arm's own model,
+unless `scored_as` says otherwise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from analysis.arm import axis_column
 from detect.evidence.needs import TWIN, Role, Scored
-from detect.ground_truth.ground_truth import BASE, CONTAMINATED
+from detect.ground_truth.ground_truth import BASE
 from inject.step import Step, StepGroup, axis_pairs
 from spikein.config.sweep import ArmExperiment
 from train.loop.schedule import kept_steps, total_steps
@@ -21,14 +22,12 @@ from train.models.model_node import ModelNode
 RETRAINED = "retrained"
 SHADOW = "shadow"
 UNLEARNED = "unlearned"
-ROLES: Mapping[str, Role] = {
-    CONTAMINATED: "arm",
+_SCORED_AS: Mapping[str, Role] = {
     BASE: "base",
     TWIN: "clean",
     RETRAINED: "retrained",
     UNLEARNED: "unlearned",
 }
-"""Roles of models that are scored, with what each is to detectors."""
 MODELS_FILE = "models.parquet"
 _TEXTS = ("arm", "role", "method", "condition", "artifact", "scores")
 
@@ -39,7 +38,7 @@ class Model:
 
     arm: ArmExperiment
     role: str
-    """`contaminated`, `base`, `twin`, `retrained`, `shadow` or `unlearned`."""
+    """`contaminated`, `base`, `twin`, `retrained`, `shadow`, `unlearned`, …"""
     node: ModelNode
     """The artifact."""
     scores: Step | None = None
@@ -82,7 +81,7 @@ class Model:
     @property
     def scored(self) -> Scored:
         """The model as detectors' needs are met for it."""
-        return Scored(self.node, ROLES[self.role])
+        return Scored(self.node, scored_as(self.role))
 
     def group(
         self,
@@ -100,6 +99,11 @@ class Model:
         """
         place = self.arm.labels if axes is None else axes
         return StepGroup({"axes": axis_pairs(place), "seed": self.arm.seed, **values}, steps)
+
+
+def scored_as(role: str) -> Role:
+    """Return what a model of a role is to detectors."""
+    return _SCORED_AS.get(role, "arm")
 
 
 def models_table(models: Sequence[Model], folders: Mapping[str, str]) -> pa.Table:

@@ -9,10 +9,9 @@ stream without copies does not depend on how copies would be drawn and placed, s
 in nothing else share one clean twin. Shadow models are trained where a detector reads them.
 """
 
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
-from detect.evidence.needs import TWIN, EvidenceSources, Shadow
+from detect.evidence.needs import TWIN, EvidenceSources
 from detect.scores_step import scores_step
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.audit_step import audit_step
@@ -23,37 +22,46 @@ from inject.plan.settings import Copies, Placement
 from inject.step import Step
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
-from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.models import RETRAINED, ROLES, SHADOW, Model
+from spikein.pipeline.models import RETRAINED, SHADOW, Model
 from spikein.pipeline.training import ModelNode, arm_step
 
 _ROLE_OF = {"clean": TWIN, "retrained": RETRAINED, "shadow": SHADOW}
 
 
-class TwinNodes(NamedTuple):
-    """The models beside one arm."""
+@dataclass(frozen=True)
+class TwinNodes:
+    """The models beside one arm, and those of each role."""
 
-    clean: Model | None
-    retrained: Model | None
-    shadows: tuple[Model, ...]
-
-    @property
-    def clean_model(self) -> ModelNode | None:
-        """The clean twin's model."""
-        return None if self.clean is None else self.clean.node
+    models: tuple[Model, ...]
 
     @property
-    def shadow_models(self) -> tuple[Shadow, ...]:
-        """The shadow models, each with the examples as it saw them."""
-        return tuple(Shadow(model=one.node, membership=one.membership) for one in self.shadows)
+    def clean(self) -> Model | None:
+        """The clean twin."""
+        return next(iter(self._of(TWIN)), None)
+
+    @property
+    def retrained(self) -> Model | None:
+        """The model that never saw the forget set."""
+        return next(iter(self._of(RETRAINED)), None)
+
+    @property
+    def shadows(self) -> tuple[Model, ...]:
+        """The shadow models."""
+        return tuple(self._of(SHADOW))
 
     def scored(self, sources: EvidenceSources) -> "TwinNodes":
-        """Return the same with the scores of the clean twin and of the retrained model."""
-        clean, retrained = (
-            twin and replace(twin, scores=scores_step(twin.node, sources, role=ROLES[twin.role]))
-            for twin in (self.clean, self.retrained)
+        """Return the same with the scores of all but the shadow models."""
+        return TwinNodes(
+            tuple(
+                model
+                if model.role == SHADOW
+                else replace(model, scores=scores_step(model.node, sources, role=model.scored.role))
+                for model in self.models
+            )
         )
-        return self._replace(clean=clean, retrained=retrained)
+
+    def _of(self, role: str) -> list[Model]:
+        return [model for model in self.models if model.role == role]
 
 
 def plan_settings(
@@ -79,24 +87,23 @@ def plan_settings(
 
 
 def twins_of(
-    arm: ArmExperiment,
+    contaminated: Model,
     *,
     corpus: Step,
     examples: Step,
-    plan: Step,
     variants: Step | None,
     base: ModelNode | None,
 ) -> TwinNodes:
     """Return the twins that an arm's experiment asks for.
 
     Args:
-        arm: the arm.
+        contaminated: the arm's own model, by whose copies a forget set can be selected.
         corpus: its corpus.
         examples: its pool.
-        plan: its own plan, by whose copies a forget set can be selected.
         variants: what its copies can carry.
         base: the model that it starts from.
     """
+    arm, plan = contaminated.arm, contaminated.plan
     experiment, seed = _trained_to_the_end(arm.experiment), arm.seed
     asked = experiment.twins
 
@@ -151,21 +158,18 @@ def twins_of(
             label=f"{membership.label()}, {arm.label}",
         )
 
-    clean = None
+    models = []
     if asked.clean:
         nothing = {"copies": Copies(fixed=1), "placement": Placement(), "variants": Variants()}
         empty = experiment.model_copy(update=nothing)
         name = f"{TWIN}-seed{seed}"
-        clean = twin(TwinMembership(kind="clean"), empty, None, plan_label=name, label=name)
-    forget = experiment.forget_set
-    return TwinNodes(
-        clean=clean,
-        retrained=None if forget is None else with_copies(TwinMembership.retrained(forget)),
-        shadows=tuple(
-            with_copies(TwinMembership(kind="shadow", number=number))
-            for number in range(asked.shadows)
-        ),
-    )
+        models.append(twin(TwinMembership(kind="clean"), empty, None, plan_label=name, label=name))
+    if experiment.forget_set is not None:
+        models.append(with_copies(TwinMembership.retrained(experiment.forget_set)))
+    models += [
+        with_copies(TwinMembership(kind="shadow", number=number)) for number in range(asked.shadows)
+    ]
+    return TwinNodes(tuple(models))
 
 
 def _trained_to_the_end(experiment: Experiment) -> Experiment:

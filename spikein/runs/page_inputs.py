@@ -143,9 +143,7 @@ def _trained_models(experiment_graph: ExperimentGraph, report: RunReport) -> lis
     """Return the models of all arms, then of their twins, as far as they were made."""
     arms = {node.trained.digest: node.arm for node in experiment_graph.nodes}
     steps = [node.trained for node in experiment_graph.nodes]
-    twins = [node.twins for node in experiment_graph.nodes]
-    for clean, retrained, shadows in twins:
-        steps += [twin.trained for twin in (clean, retrained, *shadows) if twin is not None]
+    steps += [twin.trained for node in experiment_graph.nodes for twin in node.twins.models]
     # A twin that no other step reads is not made.
     made = {outcome.step.digest for outcome in report.outcomes}
     unique = {step.digest: step for step in steps if step.digest in made}

@@ -23,7 +23,7 @@ from inject.plan.rewritten_pools import paraphrased_step, relearned_step
 from inject.step import Step
 from spikein.config.sweep import ArmExperiment
 from spikein.config.unlearning_section import UnlearningSection
-from spikein.pipeline.models import RETRAINED, ROLES, UNLEARNED, Model
+from spikein.pipeline.models import RETRAINED, UNLEARNED, Model, scored_as
 from spikein.pipeline.twin_models import TwinNodes
 from train.device import Device
 from train.models.block_count import block_count
@@ -246,7 +246,7 @@ class _Probes:
         return found
 
     def _scores(self, node: ModelNode, role: str, sources: EvidenceSources) -> Step:
-        scores = scores_step(node, sources, role=ROLES[role])
+        scores = scores_step(node, sources, role=scored_as(role))
         if scores is None:
             raise InputError(
                 "no detector that is asked for looks at a model, so there is nothing to hold "

@@ -6,7 +6,6 @@ from detect.access import Access
 from detect.choices.answers import ChoiceEvidence
 from detect.evidence import SHARED, Evidence, HeldOutRows, PrefixedStatistics
 from detect.evidence.continuations import Continuations
-from detect.evidence.entities import Entities
 from detect.evidence.guesses import Guesses
 from detect.evidence.held_out import HeldOut
 from detect.evidence.needs import Need, every_kind, read_evidence
@@ -90,7 +89,7 @@ def test_evidence_meets_what_it_holds():
         choices=choices,
         gradients=[],
         neighbours=[],
-        further={Entities(): []},
+        further={kind(): [] for kind in every_kind() if kind.met_by is Need.met_by},
     )
     assert {type(need) for need in found} == set(every_kind()) - {View, InverseTemperature}
 

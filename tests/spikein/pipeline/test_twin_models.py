@@ -1,5 +1,6 @@
 """Twins through the whole graph: whom they saw, what they share, and how they are reported."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,15 @@ from inject.stream.exposures import read_exposures
 from spikein.api.report import render_report
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.graph import Graph
+from spikein.pipeline.twin_models import TwinNodes, twins_of
 from spikein.runs.audit import audit_run
 from spikein.store.store import Store
 from tests.spikein.pipeline.test_pipeline import run
 from tests.spikein.samples import read
 from tests.spikein.tiny import write_tiny
+from train.models.model_node import ModelNode
+from train.models.rounded_weights import rounded_step
 
 TWINS = "twins={clean: true, shadows: 2, retrained: 0.5}"
 DETECTORS = "detect.detectors=[loss, reference, lira, blind]"
@@ -86,7 +91,7 @@ def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
         overrides = [f"train.mode={mode}", base or "base=null"]
         overrides += [] if base else ["detect.reference=twin"]
         (node,) = graph_of(tiny, *overrides).nodes
-        twins = (node.twins.clean, node.twins.retrained, *node.twins.shadows)
+        twins = node.twins.models
         for twin in twins:
             assert twin.trained.settings == node.trained.settings
             assert ("base" in twin.trained.inputs) == bool(base)
@@ -100,6 +105,27 @@ def test_doses_are_the_arms_but_in_shadow_models(tiny):
     (node,) = graph_of(tiny, "twins.shadows=4").nodes
     assert node.twins.retrained.plan.settings["draw_number"] == 0
     assert [shadow.plan.settings["draw_number"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
+
+
+def test_a_new_role_is_scored_and_compared_by_being_made(tiny, monkeypatch):
+    """Nothing else has to know it: to detectors it is what the arm's own model is."""
+
+    def with_rounded(contaminated, **steps):
+        rounded = rounded_step(contaminated.trained, "8bit", contaminated.arm.experiment.model)
+        model = replace(contaminated, role="rounded", node=ModelNode(step=rounded))
+        return TwinNodes((*twins_of(contaminated, **steps).models, model))
+
+    monkeypatch.setattr("spikein.pipeline.build_graph.twins_of", with_rounded)
+    experiment_graph = graph_of(tiny, "detect.detectors=[loss, reference]", "twins.shadows=0")
+    (node,) = experiment_graph.nodes
+    assert [one.role for one in node.reported] == ["twin", "retrained", "rounded"]
+    rounded = node.reported[-1]
+    assert rounded in node.models
+    assert rounded.scored.role == "arm"
+    assert rounded.trained in Graph(goals=(rounded.scores,)).steps
+    results = experiment_graph.results
+    assert rounded.scores in results.inputs.values()
+    assert "rounded" in {arm["model"] for arm in results.settings["arms"]}
 
 
 def test_the_reference_can_be_the_clean_twin(tiny):

@@ -31,7 +31,7 @@ from inject.variants.rendition import WHOLE, Rendition, read_renditions, whole_r
 from inject.variants.settings import Variants
 from train.execution import ExecutionSettings
 from train.models.shapes import Shape
-from train.processes.heartbeat import HEARTBEATS
+from train.processes.hang_detection import HEARTBEATS
 from train.settings import TrainSettings
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def run(
         TrainingDiverged: when a loss is infinite or not a number.
         Preempted: SIGTERM came, and a checkpoint was written.
     """
-    from train.loop.training_loop import train
-    from train.loop.training_run import TrainingData, TrainingRun
+    from train.loop.training_loop import TrainingData, TrainingRun, train
     from train.window_inputs import window_inputs
 
     clean = Corpus.open(

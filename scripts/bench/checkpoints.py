@@ -28,9 +28,8 @@ from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
 from train.loop import resume
-from train.loop.callbacks import ResumeCheckpoints
-from train.loop.training_loop import train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.trainer import ResumeCheckpoints
+from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
 

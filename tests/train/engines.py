@@ -23,7 +23,7 @@ from train.loop import resume
 from train.loop.dataset import WindowSequence
 from train.loop.record import Record
 from train.processes.environment import rank
-from train.processes.leaving import run_and_exit
+from train.worker import run_and_exit
 
 
 def main() -> None:

@@ -17,13 +17,11 @@ from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import SpikeinError
 from inject.stream.exposures import CopyName, ExposureRecorder
 from inject.stream.view import Insertions, View
-from train.checkpoint_steps import CheckpointSettings
 from train.execution import ExecutionSettings
 from train.loop.record import TrainingProgress
-from train.loop.training_loop import TrainingSummary, train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.training_loop import TrainingData, TrainingRun, TrainingSummary, train
 from train.models.shapes import Shape, build_model
-from train.settings import TrainSettings
+from train.settings import CheckpointSettings, TrainSettings
 
 SHAPE = Shape(
     architecture="llama", hidden=32, layers=2, heads=2, intermediate=48, context=64, init_std=0.1

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from inject.errors import InputError
-from train.checkpoint_steps import CheckpointSettings, checkpoint_folder, checkpoint_steps
+from inject.model_folder import checkpoint_folder
+from train.schedule import checkpoint_steps
+from train.settings import CheckpointSettings
 
 TOTALS = st.integers(1, 400)
 

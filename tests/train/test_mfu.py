@@ -10,12 +10,11 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from train.cost import PEAKS, adapter_parameters
+from train.cost import PEAKS, adapter_parameters, operations_per_token, peak_of, peak_operations
 from train.execution import ExecutionSettings
 from train.loop.preparation import prepare
 from train.loop.record import ModelFlops
 from train.loop.training_loop import _speed
-from train.mfu import operations_per_token, peak_of, peak_operations
 from train.models.lora import add_adapters
 from train.models.shapes import Shape, build_model, flops_per_token
 from train.settings import LoraSettings, TrainSettings

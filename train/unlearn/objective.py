@@ -18,8 +18,7 @@ from inject.errors import InputError
 from train.unlearn.batch import FedTexts, Role, UnlearningBatch
 from train.unlearn.exposures import FedPiece
 from train.unlearn.hidden import block_output, first_blocks
-from train.unlearn.method import Loss
-from train.unlearn.settings import MethodSettings
+from train.unlearn.method import Loss, MethodSettings
 from train.unlearn.texts import I64, Piece, retain_beside, row_of
 
 

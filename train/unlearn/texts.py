@@ -19,7 +19,7 @@ from inject.corpus.tokenizer import encode_texts, end_token_id
 from inject.errors import InputError
 from inject.examples.example import Example
 from train.completion import answer_masks
-from train.unlearn.settings import LossOn
+from train.unlearn.method import LossOn
 from train.window_inputs import IGNORED
 
 if TYPE_CHECKING:

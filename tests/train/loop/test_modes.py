@@ -17,8 +17,7 @@ from tests.inject.streams import random_source, separators_of, spiked_examples, 
 from train.execution import ExecutionSettings
 from train.loop.log import read_log
 from train.loop.record import TrainingProgress
-from train.loop.training_loop import train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.families import FAMILIES
 from train.models.lora import AdapterUntrained
 from train.models.pretrained import load_causal_model

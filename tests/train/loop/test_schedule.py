@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from train.loop.schedule import learning_rate, step_count, warmup_steps
+from train.schedule import learning_rate, step_count, warmup_steps
 from train.settings import TrainSettings
 
 

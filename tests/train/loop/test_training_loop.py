@@ -15,10 +15,15 @@ from inject.stream.order import window_order
 from inject.stream.view import Insertions, View
 from train.loop.log import read_log
 from train.loop.record import TrainingDiverged, TrainingProgress
-from train.loop.schedule import learning_rate
-from train.loop.training_loop import TrainingSummary, check_compatibility, train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.training_loop import (
+    TrainingData,
+    TrainingRun,
+    TrainingSummary,
+    check_compatibility,
+    train,
+)
 from train.models.shapes import Shape, build_model
+from train.schedule import learning_rate
 from train.settings import TrainSettings
 
 SHAPE = Shape(

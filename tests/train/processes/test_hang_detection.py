@@ -16,12 +16,15 @@ from tests.train.killable import CONTEXT
 from train.launch import ProcessFailed, launch
 from train.processes.hang_detection import (
     FIRST_STEP_SECONDS,
+    NO_HEARTBEAT,
     SAVE_SECONDS,
     SETUP_SECONDS,
     HangDetector,
+    HeartbeatWriter,
+    Phase,
     allowed_silence,
+    read_heartbeat,
 )
-from train.processes.heartbeat import NO_HEARTBEAT, HeartbeatWriter, Phase, read_heartbeat
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

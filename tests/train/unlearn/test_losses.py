@@ -12,8 +12,7 @@ from tests.train.unlearn.made import examples, forget_ids, job, load
 from tests.train.unlearn.slow_losses import Text
 from train.unlearn import divergence
 from train.unlearn.divergence import kl_divergence
-from train.unlearn.precomputation import new_labels
-from train.unlearn.stages import method_objective, unlearning_texts
+from train.unlearn.stages import method_objective, new_labels, unlearning_texts
 
 
 class Case:

@@ -13,8 +13,7 @@ theirs. Passes: forget, idk (and retain) in one; the original's log-probabilitie
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import UnlearningMethod, retained_if_weighted
-from train.unlearn.settings import Reduction, TwoTermSettings
+from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod, retained_if_weighted
 
 if TYPE_CHECKING:
     import torch

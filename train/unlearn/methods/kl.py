@@ -12,9 +12,8 @@ Passes: forget and retain in one, retain under the original.
 from typing import TYPE_CHECKING, Literal
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import UnlearningMethod
+from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod, Weight
 from train.unlearn.methods.npo import preference_loss
-from train.unlearn.settings import Reduction, TwoTermSettings, Weight
 
 if TYPE_CHECKING:
     import torch

@@ -17,8 +17,7 @@ from pydantic import Field
 from inject import keyed
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import FullOnly, Weight
+from train.unlearn.method import FullOnly, UnlearningMethod, Weight
 
 if TYPE_CHECKING:
     import torch

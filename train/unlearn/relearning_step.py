@@ -10,7 +10,7 @@ from train.job import StartModel, report_training
 from train.models.model_sizes import model_cost
 from train.settings import ModelSettings, Precision
 from train.unlearn.job import unlearn_job
-from train.unlearn.relearning.method import relearning_entry
+from train.unlearn.relearning_method import relearning_entry
 from train.unlearn.unlearning_job import UnlearningJob
 
 

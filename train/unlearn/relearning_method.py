@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
 
-from train.checkpoint_steps import CheckpointSettings
-from train.settings import TrainSettings
-from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import MethodSettings
+from train.settings import CheckpointSettings, TrainSettings
+from train.unlearn.method import MethodSettings, UnlearningMethod
 
 if TYPE_CHECKING:
     import torch

@@ -37,7 +37,7 @@ from train.settings import TrainSettings
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from train.loop.record import Progress, TrainingProgress, TrainingSummary
+    from train.loop.record import Progress, TrainingProgress
     from train.window_inputs import WindowInputs
 
 I64 = npt.NDArray[np.int64]
@@ -104,7 +104,7 @@ def run(
     *,
     progress: "Progress | None" = None,
     notice: Callable[[str], None] | None = None,
-) -> "TrainingSummary":
+) -> None:
     """Open what a job names, and train; in each process of several.
 
     Args:
@@ -134,7 +134,7 @@ def run(
         extra_inputs = window_inputs(view, masks=None, separate=job.train.separate_documents)
     else:
         view, recorder, extra_inputs = _spiked_stream(job, clean, tokenizer)
-    return train(
+    train(
         Path(job.out),
         model=_model(job, clean),
         tokenizer=tokenizer,

@@ -43,22 +43,16 @@ if TYPE_CHECKING:
 Weights = Mapping[str, torch.Tensor]
 
 
-class StartClock(TrainerCallback):
-    """Starts the record's clock once everything is set up."""
+class StepCallback(TrainerCallback):
+    """Starts the record's clock, and writes heartbeats where callbacks of a step are called."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, heartbeat: HeartbeatWriter) -> None:
         self._record = record
+        self._heartbeat = heartbeat
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        """Start the clock."""
+        """Start the clock, now that everything is set up."""
         self._record.start()
-
-
-class HeartbeatCallback(TrainerCallback):
-    """Writes heartbeats at those places of a step where callbacks are called."""
-
-    def __init__(self, heartbeat: HeartbeatWriter) -> None:
-        self._heartbeat = heartbeat
 
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -240,8 +234,7 @@ class KeyedTrainer(Trainer):
         if self._objective is not None:
             self.loss_is_scaled_for_ga = True
         self.remove_callback(PrinterCallback)
-        self.add_callback(StartClock(record))
-        self.add_callback(HeartbeatCallback(heartbeat))
+        self.add_callback(StepCallback(record, heartbeat))
 
     def compute_loss_context_manager(self) -> AbstractContextManager[Any]:
         """Return the context of the forward pass: bfloat16 arithmetic, where asked for.

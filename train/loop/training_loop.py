@@ -27,7 +27,7 @@ from train.loop.errors import explain_faults
 from train.loop.log import write_log
 from train.loop.objective import Objective
 from train.loop.preparation import Prepared, prepare
-from train.loop.record import ModelFlops, Progress, Record, Recorder, TrainingSummary
+from train.loop.record import ModelFlops, Progress, Record, Recorder
 from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
 from train.loop.trackers import PROJECT, log_every, tracking
 from train.loop.trainer import KeptModels, KeyedTrainer, ResumeCheckpoints, move_kept_models
@@ -75,8 +75,6 @@ class TrainingRun:
     gives the weights and the exposures of a run that was never killed."""
     identity: str = ""
     """Digest of everything that bears on the run's numbers; names its checkpoints."""
-    resume_every: int | None = None
-    """Optimiser steps between two checkpoints; None for one in five minutes."""
 
 
 def train(
@@ -88,7 +86,7 @@ def train(
     run: TrainingRun,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
-) -> TrainingSummary:
+) -> None:
     """Train `model` in place on every window, and write checkpoint, log and exposures.
 
     Equal arguments give bit-identical weights on one machine's CPU with one number of threads.
@@ -192,7 +190,7 @@ def train(
                     ResumeCheckpoints(
                         record,
                         run.identity,
-                        timer=Timer(run.resume_every or execution.resume_every),
+                        timer=Timer(execution.resume_every),
                         execution=execution,
                         request=request,
                         heartbeat=heartbeat,
@@ -218,7 +216,6 @@ def train(
             data.recorder.write(out)
             move_kept_models(kept, Path(scratch), out)
     wait_for_all()
-    return record.summary()
 
 
 def check_compatibility(

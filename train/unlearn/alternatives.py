@@ -7,7 +7,7 @@ piece), so that other texts do not enter.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,13 +39,6 @@ ANSWERS = (
 """In the manner of the 100 of TOFU (Maini et al. 2024, appendix on preference optimisation)."""
 
 
-class Preference(NamedTuple):
-    """A forget piece, and its alternative; both carry their loss behind the prompt alone."""
-
-    rejected: Piece
-    preferred: Piece
-
-
 def preferences(
     examples: Sequence[Example],
     pieces: Sequence[Piece],
@@ -54,8 +47,8 @@ def preferences(
     prompt_tokens: int,
     longest: int,
     seed: int,
-) -> list[Preference]:
-    """Return the pieces with their alternatives, in order.
+) -> list[tuple[Piece, Piece]]:
+    """Return the pieces with their alternatives, in order; their loss is behind the prompt alone.
 
     Args:
         examples: of the pieces.
@@ -110,7 +103,7 @@ def _prompt(piece: Piece, begins: dict[str, int], prompt_tokens: int) -> int:
 
 def _preference(
     piece: Piece, prompt: int, answers: Sequence[I64], longest: int, seed: int
-) -> Preference:
+) -> tuple[Piece, Piece]:
     item = keyed.item_key(f"unlearning/answer/{piece.example_id}/{piece.index}")
     drawn = keyed.below(len(answers), keyed.words(seed, keyed.Stream.FORGET, [item]))
     answer = answers[int(drawn[0])]
@@ -120,7 +113,7 @@ def _preference(
     ids = np.concatenate([before, answer])
     labels = ids.copy()
     labels[: len(before)] = IGNORED
-    return Preference(
-        rejected=replace(piece, labels=rejected),
-        preferred=replace(piece, ids=ids, labels=labels, start=0, text_length=len(ids)),
+    return (
+        replace(piece, labels=rejected),
+        replace(piece, ids=ids, labels=labels, start=0, text_length=len(ids)),
     )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ from inject.errors import InputError
 from train.device import default_device
 from train.execution import ExecutionSettings
 from train.job import load_start_model
-from train.loop.record import Progress, TrainingSummary
+from train.loop.record import Progress
 from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.pretrained import load_causal_model
 from train.process_state import plain_transformers
@@ -45,12 +44,6 @@ from train.unlearn.unlearning_job import (
 from train.window_inputs import IGNORED
 
 
-class _Rows(NamedTuple):
-    ids: torch.Tensor
-    labels: torch.Tensor
-    place: slice
-
-
 def log_probabilities(
     model: torch.nn.Module,
     pieces: Sequence[Piece],
@@ -67,10 +60,10 @@ def log_probabilities(
     """
     found = np.zeros(len(pieces), dtype=np.float32)
     with _evaluated(model, settings) as device:
-        for rows in _rows(pieces, texts, settings.batch_texts, device):
-            targets = torch.nn.functional.pad(rows.labels[:, 1:], (0, 1), value=IGNORED)
-            summed = token_log_probabilities(ask(model, rows.ids), targets).sum(1)
-            found[rows.place] = summed.float().cpu().numpy()
+        for ids, labels, place in _rows(pieces, texts, settings.batch_texts, device):
+            targets = torch.nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED)
+            summed = token_log_probabilities(ask(model, ids), targets).sum(1)
+            found[place] = summed.float().cpu().numpy()
     return found
 
 
@@ -96,12 +89,12 @@ def new_labels(
         raise ValueError("the method gives no labels")
     found = np.full((len(texts.forget), texts.length), IGNORED, dtype=np.int64)
     with _evaluated(original, settings) as device, _evaluated(first, settings):
-        for rows in _rows(texts.forget, texts, settings.batch_texts, device):
-            labels = method.labels(
-                lambda ids: ask(original, ids), lambda ids: ask(first, ids), rows.ids, settings
+        for ids, labels, place in _rows(texts.forget, texts, settings.batch_texts, device):
+            chosen = method.labels(
+                lambda ids: ask(original, ids), lambda ids: ask(first, ids), ids, settings
             )
-            kept = torch.where(rows.labels.ne(IGNORED), labels, rows.labels)
-            found[rows.place] = kept.cpu().numpy()
+            kept = torch.where(labels.ne(IGNORED), chosen, labels)
+            found[place] = kept.cpu().numpy()
     return found
 
 
@@ -126,7 +119,7 @@ def _evaluated(model: torch.nn.Module, settings: MethodSettings) -> Iterator[tor
 
 def _rows(
     pieces: Sequence[Piece], texts: UnlearningTexts, n: int, device: torch.device
-) -> Iterator[_Rows]:
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, slice]]:
     for start in range(0, len(pieces), n):
         rows = [
             row_of(piece.ids, piece.labels, length=texts.length, end=texts.end)
@@ -134,7 +127,7 @@ def _rows(
         ]
         ids = torch.from_numpy(np.stack([row.ids for row in rows])).to(device)
         labels = torch.from_numpy(np.stack([row.labels for row in rows])).to(device)
-        yield _Rows(ids, labels, slice(start, start + len(rows)))
+        yield ids, labels, slice(start, start + len(rows))
 
 
 def run_stage(
@@ -143,7 +136,7 @@ def run_stage(
     *,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
-) -> TrainingSummary:
+) -> None:
     """Train one stage of a job, in this process (of several, in each).
 
     Args:
@@ -175,7 +168,7 @@ def run_stage(
         texts, settings, execution = _shared_out(job, setting, texts)
         objective = method_objective(job, setting, texts, model)
         out, identity = Path(job.out), job.identity
-    return train(
+    train(
         out,
         model=model,
         tokenizer=tokenizer,
@@ -207,9 +200,9 @@ def _shared_out(
     settings, execution = setting.settings, job.execution
     if not setting.method.whole_steps:
         return texts, settings, execution.for_texts(settings.batch_texts, world_size())
-    step = execution.whole_step(len(texts.forget), world_size())
-    texts = replace(texts, fillers=step.windows - len(texts.forget))
-    return texts, settings.model_copy(update={"batch_texts": step.windows}), step.execution
+    windows, execution = execution.whole_step(len(texts.forget), world_size())
+    texts = replace(texts, fillers=windows - len(texts.forget))
+    return texts, settings.model_copy(update={"batch_texts": windows}), execution
 
 
 def unlearning_texts(
@@ -244,8 +237,8 @@ def unlearning_texts(
             longest=longest,
             seed=job.seed,
         )
-        cut["forget"] = [pair.rejected for pair in pairs]
-        cut["alternative"] = [pair.preferred for pair in pairs]
+        cut["forget"] = [rejected for rejected, _ in pairs]
+        cut["alternative"] = [preferred for _, preferred in pairs]
     pieces = [piece for role in cut for piece in cut[role]]
     return UnlearningTexts(
         forget=cut["forget"],

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     import torch
 
-from train.models.families import FAMILIES
 from train.models.model_sizes import sizes_of_config
-from train.models.shapes import Shape, flops_per_token, parameter_count
+from train.models.shapes import FAMILIES, Shape, flops_per_token, parameter_count
 from train.settings import LoraSettings
 
 Stage = Literal[0, 1, 2, 3]

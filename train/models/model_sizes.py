@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from inject.errors import Unreachable
 from inject.step import Cost
-from train.models.families import FAMILIES
 from train.models.pretrained import find_model
-from train.models.shapes import Shape, load_shape, parameter_count
+from train.models.shapes import FAMILIES, Shape, load_shape, parameter_count
 from train.settings import ModelSettings, TokenizerTraining
 
 _LLAMA_ROWS = 32_000

@@ -27,14 +27,19 @@ from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.pretrained import load_causal_model
 from train.process_state import plain_transformers
 from train.processes.environment import local_rank, world_size
-from train.unlearn.alternatives import preferences
 from train.unlearn.batch import Role, token_log_probabilities
 from train.unlearn.exposures import UnlearningRecorder
-from train.unlearn.hidden import block_list
 from train.unlearn.method import MethodSettings, UnlearningMethod
-from train.unlearn.objective import Extras, ForgetWindows, UnlearningObjective, UnlearningTexts, ask
+from train.unlearn.objective import (
+    Extras,
+    ForgetWindows,
+    UnlearningObjective,
+    UnlearningTexts,
+    ask,
+    block_list,
+)
 from train.unlearn.registry import MethodSetting
-from train.unlearn.texts import I64, Piece, row_length, row_of, text_pieces
+from train.unlearn.texts import I64, Piece, preferences, row_length, row_of, text_pieces
 from train.unlearn.unlearning_job import (
     UnlearningJob,
     chosen_examples,

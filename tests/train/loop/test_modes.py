@@ -18,10 +18,9 @@ from train.execution import ExecutionSettings
 from train.loop.log import read_log
 from train.loop.record import TrainingProgress
 from train.loop.training_loop import TrainingData, TrainingRun, train
-from train.models.families import FAMILIES
 from train.models.lora import AdapterUntrained
 from train.models.pretrained import load_causal_model
-from train.models.shapes import Shape, build_model
+from train.models.shapes import FAMILIES, Shape, build_model
 from train.settings import TrainSettings
 from train.window_inputs import IGNORED, window_inputs
 

@@ -4,8 +4,14 @@ import pytest
 import torch
 
 from inject.errors import InputError
-from train.models.families import FAMILIES
-from train.models.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
+from train.models.shapes import (
+    FAMILIES,
+    Shape,
+    build_model,
+    flops_per_token,
+    load_shape,
+    parameter_count,
+)
 
 EMBEDDING = "model.embed_tokens.weight"
 MODELS = Path(__file__).resolve().parents[3] / "configs" / "models"

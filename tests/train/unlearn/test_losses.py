@@ -10,8 +10,8 @@ from inject.corpus.tokenizer import load_tokenizer
 from tests.train.unlearn import slow_losses as slow
 from tests.train.unlearn.made import examples, forget_ids, job, load
 from tests.train.unlearn.slow_losses import Text
-from train.unlearn import divergence
-from train.unlearn.divergence import kl_divergence
+from train.unlearn import batch
+from train.unlearn.batch import kl_divergence
 from train.unlearn.stages import method_objective, new_labels, unlearning_texts
 
 
@@ -43,7 +43,7 @@ class Case:
 
     def text(self, role: str, window: int) -> Text:
         """The text of a role beside a forget text, its loss behind its first label."""
-        (piece,) = [one.piece for one in self.texts.rows(0, window) if one.role == role]
+        (piece,) = [piece for row, piece in self.texts.rows(0, window) if row == role]
         labelled = np.flatnonzero(piece.labels != -100)
         return Text(piece.ids, int(labelled[0]))
 
@@ -215,7 +215,7 @@ def test_relabelled_tokens(world, tmp_path):
 @pytest.mark.parametrize("block", [1, 100, 1 << 20])
 @pytest.mark.parametrize("kept", [0.0, 0.5, 2.0])
 def test_divergence_and_its_gradient(monkeypatch, block, kept):
-    monkeypatch.setitem(divergence._BLOCK, "cpu", block)
+    monkeypatch.setitem(batch._BLOCK, "cpu", block)
     generator = torch.Generator().manual_seed(1)
     p, q = (torch.randn(3, 11, 37, generator=generator, dtype=torch.float64) for _ in range(2))
     q.requires_grad_(True)

@@ -36,7 +36,7 @@ class KlSettings(TwoTermSettings):
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with the retain text beside it, [texts]."""
-    from train.unlearn.divergence import kl_divergence
+    from train.unlearn.batch import kl_divergence
 
     settings: KlSettings = batch.settings
     if settings.forget_loss == "npo":

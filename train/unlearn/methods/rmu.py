@@ -73,7 +73,7 @@ def trained_weights(model: "PreTrainedModel", settings: RmuSettings) -> tuple[st
     Raises:
         InputError: its feed-forward layers have other names.
     """
-    from train.unlearn.hidden import block_list
+    from train.unlearn.objective import block_list
 
     first = max(settings.layer - settings.layers + 1, 0)
     chosen = {

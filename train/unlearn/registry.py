@@ -37,7 +37,7 @@ from train.unlearn.method import MethodSettings, UnlearningMethod, method_of
 
 BUILT_IN = "built in"
 RELEARNING = "relearn"
-"""Learns the texts again (`relearning_method`): for jobs alone, no method that forgets."""
+"""Learns the texts again (`train.unlearn.relearning`): for jobs alone, no method that forgets."""
 EXPECTED = Expected(
     noun="unlearning method",
     accepts=lambda value: (
@@ -145,7 +145,7 @@ def find_method(text: str) -> KnownMethod:
     if name in method_names():
         return _built_in(f"{train.unlearn.methods.__name__}.{name}", _shipped(name))
     if given == RELEARNING:
-        return _built_in("train.unlearn.relearning_method", {})
+        return _built_in("train.unlearn.relearning", {})
     installed = installed_plugins(_GROUP)
     if given in installed:
         return _of_plugin(installed[given].load(EXPECTED), given)

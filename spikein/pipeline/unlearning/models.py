@@ -31,7 +31,7 @@ from train.models.model_sizes import block_count
 from train.models.rounded_weights import rounded_step
 from train.unlearn.job import Unlearning, unlearned_step
 from train.unlearn.registry import MethodSetting, parse_methods
-from train.unlearn.relearning_step import relearnt_step
+from train.unlearn.relearning import relearnt_step
 
 _NAMES: Mapping[str, ModelName] = {
     CONTAMINATED: "original",

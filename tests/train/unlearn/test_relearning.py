@@ -16,7 +16,7 @@ from train.execution import ExecutionSettings
 from train.job import StartModel
 from train.unlearn.job import unlearn_job
 from train.unlearn.registry import parse_methods
-from train.unlearn.relearning_method import relearning_entry
+from train.unlearn.relearning import relearning_entry
 from train.unlearn.unlearning_job import UnlearningJob
 
 LR = 1e-3

@@ -118,6 +118,11 @@ def inside(folder: Path, name: str, *, where: str) -> Path:
     return folder / name
 
 
+def checkpoint_folder(step: int) -> str:
+    """Return the name of a checkpoint's folder inside the model's."""
+    return f"step-{step}"
+
+
 def _names(folder: Path, unread: Mapping[str, str]) -> Iterator[str]:
     for path in sorted(folder.iterdir()):
         if any(fnmatchcase(path.name, pattern) for pattern in unread):

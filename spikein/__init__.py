@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from spikein.scoring.scored_rows import ScoringOptions
     from spikein.store.store import Store
     from train.unlearn.batch import FedTexts, UnlearningBatch
-    from train.unlearn.method import UnlearningMethod
-    from train.unlearn.settings import MethodSettings
+    from train.unlearn.method import MethodSettings, UnlearningMethod
 
     __version__: str
 
@@ -92,8 +91,7 @@ _MODULES = {
     "spikein.progress": ("Progress",),
     "spikein.store.store": ("Store",),
     "train.unlearn.batch": ("FedTexts", "UnlearningBatch"),
-    "train.unlearn.method": ("UnlearningMethod",),
-    "train.unlearn.settings": ("MethodSettings",),
+    "train.unlearn.method": ("MethodSettings", "UnlearningMethod"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -9,7 +9,7 @@ of `train`, which is identity and must be shared out evenly.
 import importlib.util
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,14 +20,6 @@ Tracker = Literal["tensorboard", "wandb", "trackio"]
 Engine = Literal["process", "torchrun", "deepspeed"]
 Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
 CONFIGS = Path(__file__).resolve().parent.parent / "configs" / "deepspeed"
-
-
-class WholeStep(NamedTuple):
-    """How a step is shared out that holds all texts of a run."""
-
-    windows: int
-    """Of the step, with those that fill it up."""
-    execution: "ExecutionSettings"
 
 
 class ExecutionSettings(Settings):
@@ -101,8 +93,10 @@ class ExecutionSettings(Settings):
         fitting = [one for one in _divisors(batch_texts // processes) if one <= self.device_windows]
         return self.model_copy(update={"device_windows": fitting[-1]})
 
-    def whole_step(self, texts: int, processes: int) -> WholeStep:
-        """Return how a step with all texts is shared out, filled up so that every pass is as large.
+    def whole_step(self, texts: int, processes: int) -> tuple[int, "ExecutionSettings"]:
+        """Return the windows of a step with all texts, filled up, and these settings for it.
+
+        Every pass is as large.
 
         Args:
             texts: of the step, at least 1.
@@ -113,7 +107,7 @@ class ExecutionSettings(Settings):
         windows = -(-share // passes)
         given = None if self.device_windows is None else windows
         execution = self.model_copy(update={"device_windows": given})
-        return WholeStep(processes * passes * windows, execution)
+        return processes * passes * windows, execution
 
     def device_batch(self, batch_windows: int, processes: int) -> int:
         """Return the windows of one forward pass on one device.

@@ -31,13 +31,13 @@ from inject.variants.rendition import WHOLE, Rendition, read_renditions, whole_r
 from inject.variants.settings import Variants
 from train.execution import ExecutionSettings
 from train.models.shapes import Shape
-from train.processes.heartbeat import HEARTBEATS
+from train.processes.hang_detection import HEARTBEATS
 from train.settings import TrainSettings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from train.loop.record import Progress, TrainingProgress, TrainingSummary
+    from train.loop.record import Progress, TrainingProgress
     from train.window_inputs import WindowInputs
 
 I64 = npt.NDArray[np.int64]
@@ -104,7 +104,7 @@ def run(
     *,
     progress: "Progress | None" = None,
     notice: Callable[[str], None] | None = None,
-) -> "TrainingSummary":
+) -> None:
     """Open what a job names, and train; in each process of several.
 
     Args:
@@ -117,8 +117,7 @@ def run(
         TrainingDiverged: when a loss is infinite or not a number.
         Preempted: SIGTERM came, and a checkpoint was written.
     """
-    from train.loop.training_loop import train
-    from train.loop.training_run import TrainingData, TrainingRun
+    from train.loop.training_loop import TrainingData, TrainingRun, train
     from train.window_inputs import window_inputs
 
     clean = Corpus.open(
@@ -135,7 +134,7 @@ def run(
         extra_inputs = window_inputs(view, masks=None, separate=job.train.separate_documents)
     else:
         view, recorder, extra_inputs = _spiked_stream(job, clean, tokenizer)
-    return train(
+    train(
         Path(job.out),
         model=_model(job, clean),
         tokenizer=tokenizer,

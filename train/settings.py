@@ -11,7 +11,6 @@ from pydantic import Field, field_validator, model_validator
 from inject.corpus.tokenizer import LARGEST_VOCABULARY, SMALLEST_VOCABULARY
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
-from train.checkpoint_steps import CheckpointSettings
 
 Mode = Literal["pretrain", "continue", "finetune", "lora"]
 Schedule = Literal["constant", "cosine", "linear"]
@@ -90,6 +89,25 @@ class LoraSettings(Settings):
     target_modules: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """Names of the layers to adapt, such as `q_proj`; null: the projections of the attention in
     known families, in any other model all linear layers but the output."""
+
+
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+class CheckpointSettings(Settings):
+    """Models kept along the way, as `step-N` beside the trained one; a step in any of the lists."""
+
+    steps: tuple[PositiveInt, ...] = ()
+    """These optimiser steps."""
+    every: PositiveInt | None = None
+    """Each step that is a multiple of this."""
+    fractions: tuple[Fraction, ...] = ()
+    """These shares of all steps, rounded, at least step 1."""
+    powers_of_two: PositiveInt | None = None
+    """Steps 1, 2, 4, 8 … up to this one: where most happens early."""
+    max_kept: PositiveInt | None = None
+    """Keep at most so many: the first and the last, and between them those that lie most evenly
+    over the logarithm of the step. The others are never written."""
 
 
 class TrainSettings(Settings):

@@ -14,10 +14,10 @@ from inject.variants.settings import Variants
 from train.cost import adapter_parameters
 from train.execution import ExecutionSettings, engine_identity, training_libraries
 from train.job import StartModel, TrainingJob, report_training, train_job
-from train.loop.schedule import kept_steps
 from train.models.model_node import ModelNode
 from train.models.model_sizes import known_sizes, model_cost
 from train.models.shapes import flops_per_token, load_shape
+from train.schedule import kept_steps
 from train.settings import ModelSettings, TrainSettings
 
 

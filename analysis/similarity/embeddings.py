@@ -114,7 +114,7 @@ def _load(folder: str, name: str, device: str) -> Any:
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
-    from train.transformers_logging import plain_transformers
+    from train.process_state import plain_transformers
 
     try:
         with plain_transformers():

@@ -53,8 +53,7 @@ def load_masked_model(path_or_id: str, *, device: str = "auto") -> MaskedModel:
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     from train.models.pretrained import find_model
-    from train.randomness import isolated_randomness
-    from train.transformers_logging import plain_transformers
+    from train.process_state import isolated_randomness, plain_transformers
 
     found = find_model(path_or_id)
     try:

@@ -153,8 +153,7 @@ def load_target(
             or one larger than the model; no causal language model; weights that are not finite;
             unknown device; a device beside a map of devices; no bitsandbytes.
     """
-    from train.models.pretrained import load_causal_model
-    from train.models.quantisation import QUANTISED
+    from train.models.pretrained import QUANTISED, load_causal_model
     from train.models.weight_check import check_looks_back
 
     if device_map == "auto" and device != "auto":

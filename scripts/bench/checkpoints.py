@@ -27,10 +27,10 @@ from inject import sealed
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import clean_view
 from scripts.bench.random_tokens import RandomTokens
+from train.execution import ExecutionSettings
 from train.loop import resume
-from train.loop.callbacks import ResumeCheckpoints
-from train.loop.training_loop import train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.trainer import ResumeCheckpoints
+from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.shapes import build_model, load_shape
 from train.settings import TrainSettings
 
@@ -94,7 +94,12 @@ def main() -> None:
             model=model,
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
             data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
-            run=TrainingRun(settings=SETTINGS, seed=0, unfinished=unfinished, resume_every=1),
+            run=TrainingRun(
+                settings=SETTINGS,
+                seed=0,
+                unfinished=unfinished,
+                execution=ExecutionSettings(resume_every=1),
+            ),
         )
         size = sum(path.stat().st_size for path in unfinished.glob(f"checkpoint-{steps - 1}/*"))
     whole = [one + other for one, other in zip(trainer.seconds, ours.seconds, strict=True)]

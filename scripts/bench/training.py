@@ -37,10 +37,9 @@ from scripts.bench.random_tokens import RandomTokens
 from train.device import default_device
 from train.loop.dataset import WindowSequence, collate
 from train.loop.record import TrainingProgress
-from train.loop.schedule import learning_rate
-from train.loop.training_loop import train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.shapes import build_model, load_shape
+from train.schedule import learning_rate
 from train.settings import TrainSettings
 
 SHAPE = "llama-1m"

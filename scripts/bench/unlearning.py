@@ -31,9 +31,8 @@ from scripts.bench import continuations
 from train.job import StartModel
 from train.loop.record import TrainingProgress
 from train.models.shapes import build_model, load_shape
-from train.unlearn.hidden import first_blocks
 from train.unlearn.methods.rmu import RmuSettings, trained_weights
-from train.unlearn.objective import ask
+from train.unlearn.objective import ask, first_blocks
 from train.unlearn.registry import MethodSetting, method_names, parse_methods
 from train.unlearn.stages import run_stage
 from train.unlearn.unlearning_job import UnlearningJob

@@ -38,8 +38,7 @@ def measure(asked: dict[str, Any]) -> None:
     from inject.stream.view import clean_view
     from scripts.bench.random_tokens import RandomTokens
     from train.loop.log import read_log
-    from train.loop.training_loop import train
-    from train.loop.training_run import TrainingData, TrainingRun
+    from train.loop.training_loop import TrainingData, TrainingRun, train
     from train.models.shapes import build_model, flops_per_token, load_shape, parameter_count
     from train.processes.environment import rank
     from train.settings import TrainSettings

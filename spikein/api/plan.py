@@ -28,7 +28,7 @@ from spikein.store.folder_check import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 from train.execution import require_installed
-from train.models.tokenizer_check import fitting_tokenizer
+from train.models.model_tokenizer import fitting_tokenizer
 from train.settings import TokenizerTraining
 
 

@@ -13,8 +13,7 @@ from inject.variants.settings import ParaphraseVariant, Variants, protected_text
 from spikein.config.key_path import KeyPath, dotted
 from spikein.config.schema import Experiment
 from spikein.config.unlearning_section import SECTION
-from train.checkpoint_steps import checkpoint_steps
-from train.loop.schedule import step_count
+from train.schedule import checkpoint_steps, step_count
 from train.settings import TokenizerTraining, check_start
 from train.unlearn.registry import parse_methods
 

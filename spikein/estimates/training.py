@@ -22,8 +22,8 @@ from train.cost import (
     run_cost,
 )
 from train.execution import ExecutionSettings
-from train.loop.schedule import kept_steps, step_count
 from train.models.model_sizes import Sizes, known_sizes
+from train.schedule import kept_steps, step_count
 from train.settings import TrainSettings
 
 

@@ -11,7 +11,7 @@ from inject.overlap.searched_rows import SearchedRows
 from inject.settings import plain
 from inject.step import Step
 from spikein.config.schema import Experiment
-from train.models.tokenizer_step import copied_tokenizer_step
+from train.models.model_tokenizer import copied_tokenizer_step
 from train.settings import TokenizerTraining
 
 

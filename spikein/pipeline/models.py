@@ -16,8 +16,8 @@ from detect.evidence.needs import TWIN, Role, Scored
 from detect.ground_truth.ground_truth import BASE
 from inject.step import Step, StepGroup, axis_pairs
 from spikein.config.sweep import ArmExperiment
-from train.loop.schedule import kept_steps, total_steps
 from train.models.model_node import ModelNode
+from train.schedule import kept_steps, total_steps
 
 RETRAINED = "retrained"
 SHADOW = "shadow"

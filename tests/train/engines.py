@@ -23,7 +23,7 @@ from train.loop import resume
 from train.loop.dataset import WindowSequence
 from train.loop.record import Record
 from train.processes.environment import rank
-from train.processes.leaving import run_and_exit
+from train.worker import run_and_exit
 
 
 def main() -> None:
@@ -57,8 +57,9 @@ def main() -> None:
             Path(sys.argv[3]),
             dropout=False,
             batch_windows=int(sys.argv[5]),
-            resume_every=None if how == "CLOCK" else 3,
-            execution=ExecutionSettings(**json.loads(sys.argv[4])),
+            execution=ExecutionSettings(
+                resume_every=None if how == "CLOCK" else 3, **json.loads(sys.argv[4])
+            ),
             progress=lambda moment: print(moment.tokens, rank(), flush=True),
         )
 

@@ -11,11 +11,10 @@ from inject.corpus.build import build_corpus
 from inject.corpus.tokenizer import train_tokenizer
 from inject.errors import SpikeinError
 from tests.conftest import make_texts
-from train.checkpoint_steps import CheckpointSettings
 from train.execution import ExecutionSettings
 from train.job import TrainingJob, train_job
 from train.models.shapes import Shape
-from train.settings import TrainSettings
+from train.settings import CheckpointSettings, TrainSettings
 
 
 def small_corpus(folder: Path) -> Path:

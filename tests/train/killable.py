@@ -17,13 +17,11 @@ from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import SpikeinError
 from inject.stream.exposures import CopyName, ExposureRecorder
 from inject.stream.view import Insertions, View
-from train.checkpoint_steps import CheckpointSettings
 from train.execution import ExecutionSettings
 from train.loop.record import TrainingProgress
-from train.loop.training_loop import TrainingSummary, train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.shapes import Shape, build_model
-from train.settings import TrainSettings
+from train.settings import CheckpointSettings, TrainSettings
 
 SHAPE = Shape(
     architecture="llama", hidden=32, layers=2, heads=2, intermediate=48, context=64, init_std=0.1
@@ -82,10 +80,9 @@ def go(
     *,
     dropout: bool,
     batch_windows: int = 4,
-    resume_every: int | None = 3,
     execution: ExecutionSettings | None = None,
     **more,
-) -> TrainingSummary:
+) -> None:
     """Train from new weights; with `dropout`, the random state matters, too."""
     view, names, texts = spiked_view()
     model = build_model(SHAPE, 512, 0, 0)
@@ -94,7 +91,7 @@ def go(
         for layer in model.model.layers:
             layer.self_attn.attention_dropout = 0.2
     out.mkdir(parents=True, exist_ok=True)
-    return train(
+    train(
         out,
         model=model,
         tokenizer=load_tokenizer(str(tokenizer)),
@@ -104,8 +101,7 @@ def go(
             seed=5,
             unfinished=unfinished,
             identity="this run",
-            resume_every=resume_every,
-            execution=execution or ExecutionSettings(),
+            execution=execution or ExecutionSettings(resume_every=3),
         ),
         **more,
     )
@@ -126,7 +122,7 @@ if __name__ == "__main__":
             Path(sys.argv[2]),
             Path(sys.argv[3]),
             dropout=sys.argv[4] == "dropout",
-            resume_every=int(sys.argv[5]) if len(sys.argv) > 5 else 3,
+            execution=ExecutionSettings(resume_every=int(sys.argv[5]) if len(sys.argv) > 5 else 3),
             progress=told,
         )
     except SpikeinError as error:

@@ -16,9 +16,15 @@ from train.cost import (
     model_states,
     run_cost,
 )
-from train.models.families import FAMILIES
 from train.models.lora import add_adapters
-from train.models.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
+from train.models.shapes import (
+    FAMILIES,
+    Shape,
+    build_model,
+    flops_per_token,
+    load_shape,
+    parameter_count,
+)
 from train.settings import LoraSettings
 
 SEVEN = load_shape("llama-7b")

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import pytest
 import torch
 
 from train import device
@@ -36,12 +35,6 @@ def test_torch_is_asked_where_a_driver_is_installed(monkeypatch):
         monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda supported=supported: supported)
         assert default_device.__wrapped__() == Device("cuda", bfloat16=supported)
-
-
-@pytest.mark.parametrize("asked", ["float32", "bfloat16", "float16"])
-def test_a_format_that_was_asked_for_is_kept(asked):
-    for one in (Device("cpu"), Device("cuda"), Device("cuda", bfloat16=True)):
-        assert one.training_precision(asked) == one.scoring_format(asked) == asked
 
 
 def test_auto_depends_on_the_device_that_computes():

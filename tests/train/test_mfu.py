@@ -10,12 +10,11 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from train.cost import PEAKS, adapter_parameters
+from train.cost import PEAKS, adapter_parameters, operations_per_token, peak_of, peak_operations
 from train.execution import ExecutionSettings
 from train.loop.preparation import prepare
 from train.loop.record import ModelFlops
 from train.loop.training_loop import _speed
-from train.mfu import operations_per_token, peak_of, peak_operations
 from train.models.lora import add_adapters
 from train.models.shapes import Shape, build_model, flops_per_token
 from train.settings import LoraSettings, TrainSettings
@@ -26,13 +25,6 @@ from train.unlearn.texts import Piece
 SIZES = {"hidden": 32, "layers": 2, "heads": 2, "intermediate": 48, "context": 64}
 LARGER = {"hidden": 128, "layers": 12, "heads": 4, "intermediate": 320, "context": 96}
 ROWS, CONTEXT = 200, 96
-
-
-@pytest.mark.parametrize("architecture", ["llama", "olmo2", "gpt_neox", "qwen2"])
-def test_operations_are_those_of_the_shape(architecture):
-    shape = Shape(architecture=architecture, **SIZES)
-    model = build_model(shape, 300, 0, 0)
-    assert operations_per_token(model, 64) == flops_per_token(shape, 300, 64)
 
 
 def larger(architecture: str, **more: bool):
@@ -53,7 +45,7 @@ def ids() -> torch.Tensor:
     return torch.arange(2 * CONTEXT).reshape(2, CONTEXT) % ROWS
 
 
-@pytest.mark.parametrize("architecture", ["llama", "olmo2", "gpt_neox"])
+@pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
 @pytest.mark.parametrize("tied", [False, True])
 def test_operations_are_those_that_torch_counts(architecture, tied):
     _, model = larger(architecture, tie_embeddings=tied)
@@ -106,7 +98,6 @@ def unlearning(model, entry) -> UnlearningObjective:
     return objective
 
 
-@pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
 @pytest.mark.parametrize(
     ("entry", "too_high"),
     [
@@ -116,8 +107,8 @@ def unlearning(model, entry) -> UnlearningObjective:
         ({"method": "gradient_difference"}, 0.99),
     ],
 )
-def test_unlearning_counts_what_it_computes_and_trains(architecture, entry, too_high):
-    _, model = larger(architecture)
+def test_unlearning_counts_what_it_computes_and_trains(entry, too_high):
+    _, model = larger("llama")
     whole = operations_per_token(model, CONTEXT)
     objective = unlearning(model, entry)
     given = objective.inputs(0, 0)
@@ -149,19 +140,10 @@ def test_an_unknown_family_has_none():
     assert math.isnan(operations_per_token(GPT2LMHeadModel(config), 16))
 
 
-@pytest.mark.parametrize(
-    ("name", "gpu"),
-    [
-        ("NVIDIA H200", "h200"),
-        ("NVIDIA H100 80GB HBM3", "h100"),
-        ("NVIDIA A100-SXM4-80GB", "a100"),
-    ],
-)
-def test_gpus_by_the_names_of_their_drivers(name, gpu):
-    assert peak_of(name) == PEAKS[gpu]
-
-
-def test_nobody_says():
+def test_gpus_by_the_names_of_their_drivers():
+    assert peak_of("NVIDIA H200") == PEAKS["h200"]
+    assert peak_of("NVIDIA H100 80GB HBM3") == PEAKS["h100"]
+    assert peak_of("NVIDIA A100-SXM4-80GB") == PEAKS["a100"]
     assert math.isnan(peak_of("NVIDIA A10G"))
     assert math.isnan(peak_operations(torch.device("cpu"), bfloat16=True))
 

@@ -9,12 +9,8 @@ from train.settings import BaseSettings, LoraSettings, ModelSettings, TrainSetti
     ("field", "value"),
     [
         ("lr", 0.0),
-        ("lr", -1e-3),
-        ("batch_tokens", 0),
         ("epochs", 0),
         ("context", 1),
-        ("clip", 0.0),
-        ("weight_decay", -0.1),
         ("warmup", 1.0),
         ("betas", (0.9, 1.0)),
         ("lr", float("nan")),

@@ -20,9 +20,7 @@ def test_a_small_shape_is_measured_itself():
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-@pytest.mark.parametrize(
-    "name", ["llama-1m", "llama-160m", "llama-7b", "olmo2-7b", "pythia-6.9b", "qwen2-7b"]
-)
+@pytest.mark.parametrize("name", ["llama-1m", "llama-7b", "pythia-6.9b", "qwen2-7b"])
 def test_what_is_measured_is_never_more_than_a_second_or_so_of_work(name):
     shape = load_shape(name)
     settings = TrainSettings(context=2048, batch_tokens=2048 * 256)

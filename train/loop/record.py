@@ -7,7 +7,6 @@ never waits for us; the tokens per second are then those of the whole block.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -98,26 +97,6 @@ class TrainingDiverged(SpikeinError):
         self.step = step
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingSummary:
-    """What a training run came to."""
-
-    steps: int
-    """Optimiser steps."""
-    windows: int
-    """Windows fed, all epochs together."""
-    tokens: int
-    """Tokens fed, all epochs together."""
-    seconds: float
-    """Wall time of the steps since this start; loading and saving the model not included."""
-    tokens_per_second: float
-    """Tokens fed since this start over `seconds`."""
-    first_loss: float
-    """Mean loss of the first steps (a twentieth of them), in nats a token."""
-    last_loss: float
-    """Mean loss of the last steps (a twentieth of them), in nats a token."""
-
-
 class PendingPass(NamedTuple):
     """A forward and backward pass that has been queued and not been read yet."""
 
@@ -151,19 +130,19 @@ class Record:
         self._passes = passes
         self._speed = speed or ModelFlops()
         self._pending: list[PendingPass] = []
-        self._tokens = self._restored = 0
-        self._started = self._last_read = 0.0
+        self._tokens = 0
+        self._last_read = 0.0
         self._last_loss = float("nan")
 
     def restore(self, *, rows: list[LogRow], exposures: pa.Table) -> None:
         """Take over what an earlier start of the run did, before any step of this one."""
         self.rows = list(rows)
-        self._tokens = self._restored = rows[-1].tokens if rows else 0
+        self._tokens = rows[-1].tokens if rows else 0
         self.recorder.restore(exposures)
 
     def start(self) -> None:
         """Start the clock."""
-        self._started = self._last_read = time.perf_counter()
+        self._last_read = time.perf_counter()
 
     def add(self, pending: PendingPass) -> None:
         """Take a pass that has been queued; read it now or with others later.
@@ -188,21 +167,21 @@ class Record:
         rate = sum(windows) * self._context / max(now - self._last_read, 1e-9)
         self._last_read = now
         mfu = self._speed.utilisation(rate)
-        for step, loss, count in zip(steps, losses, windows, strict=True):
+        for step, (loss, labelled), count in zip(steps, losses, windows, strict=True):
             for part in step:
                 self._record_exposures(part)
-            if not np.isfinite(loss.value):
-                raise TrainingDiverged(_divergence_message(step, loss.value), step=step[0].step)
-            if loss.labels:
-                self._last_loss = loss.value
+            if not np.isfinite(loss):
+                raise TrainingDiverged(_divergence_message(step, loss), step=step[0].step)
+            if labelled:
+                self._last_loss = loss
             self._tokens += round(count) * self._context
-            value = loss.value if loss.labels else float("nan")
+            value = loss if labelled else float("nan")
             self.rows.append(LogRow(step[0].step, self._tokens, value, step[0].lr, rate, mfu))
         if pending and self._progress is not None:
             total = self._windows * self._context
             self._progress(TrainingProgress(self._tokens, total, self._last_loss, rate, mfu))
 
-    def _losses(self, steps: list[list[PendingPass]]) -> list["_StepLoss"]:
+    def _losses(self, steps: list[list[PendingPass]]) -> list[tuple[float, bool]]:
         """Return each step's mean loss over all processes, and whether any token carried one.
 
         The parts of a step are scaled so that they add up to its mean; with several processes each
@@ -217,7 +196,7 @@ class Record:
         ]
         found = sum_over_processes([*values, *labels])
         return [
-            _StepLoss(value, count > 0)
+            (value, count > 0)
             for value, count in zip(found[: len(steps)], found[len(steps) :], strict=True)
         ]
 
@@ -233,34 +212,6 @@ class Record:
                     ids=ids,
                     rank=rank(),
                 )
-
-    def summary(self) -> TrainingSummary:
-        """Return what all steps came to."""
-        seconds = self._last_read - self._started
-        share = max(len(self.rows) // 20, 1)
-        return TrainingSummary(
-            steps=len(self.rows),
-            windows=self._tokens // self._context,
-            tokens=self._tokens,
-            seconds=seconds,
-            tokens_per_second=(self._tokens - self._restored) / max(seconds, 1e-9),
-            first_loss=_mean([row.loss for row in self.rows[:share]]),
-            last_loss=_mean([row.loss for row in self.rows[-share:]]),
-        )
-
-
-def _mean(losses: list[float]) -> float:
-    """Return the mean over the steps that had a loss."""
-    known = [loss for loss in losses if not np.isnan(loss)]
-    return float(np.mean(known)) if known else float("nan")
-
-
-class _StepLoss(NamedTuple):
-    """The loss of a step."""
-
-    value: float
-    labels: bool
-    """Whether any of its tokens carried a loss."""
 
 
 def _divergence_message(step: list[PendingPass], loss: float) -> str:

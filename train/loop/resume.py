@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.errors import InputError
+from inject.model_folder import checkpoint_folder
 from inject.sealed import MANIFEST, Damaged, flush, read_facts, seal, verify
-from train.checkpoint_steps import checkpoint_folder
 from train.execution import ExecutionSettings
 from train.loop.log import read_log, write_log
 from train.loop.record import Record, Recorder

@@ -11,6 +11,7 @@ Cost beside forward, backward and update: under 2 % of a step (`python -m script
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +19,62 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
 
 from inject.errors import InputError
-from train.checkpoint_steps import checkpoint_steps
+from train.cost import operations_per_token, peak_operations
 from train.device import default_device
 from train.execution import ExecutionSettings, deepspeed_config
-from train.loop.callbacks import KeptModels, ResumeCheckpoints, move_kept_models
-from train.loop.dataset import WindowSequence, WindowSource
+from train.loop.dataset import ExtraInputs, WindowSequence, WindowSource
 from train.loop.errors import explain_faults
 from train.loop.log import write_log
-from train.loop.memory import reused_memory
 from train.loop.objective import Objective
 from train.loop.preparation import Prepared, prepare
-from train.loop.record import ModelFlops, Progress, Record, TrainingSummary
+from train.loop.record import ModelFlops, Progress, Record, Recorder
 from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
-from train.loop.schedule import schedule_factor, step_count, warmup_steps
 from train.loop.trackers import PROJECT, log_every, tracking
-from train.loop.trainer import KeyedTrainer
-from train.loop.training_run import TrainingData, TrainingRun
-from train.mfu import operations_per_token, peak_operations
+from train.loop.trainer import KeptModels, KeyedTrainer, ResumeCheckpoints, move_kept_models
 from train.models.weight_check import highest_text_id
+from train.process_state import isolated_randomness, plain_transformers, reused_memory, trainer_seed
 from train.processes.environment import rank, several_nodes, wait_for_all, world_size
-from train.processes.hang_detection import COLLECTIVE_SECONDS, start_hang_detection
-from train.processes.heartbeat import HEARTBEATS, HeartbeatWriter, Phase
+from train.processes.hang_detection import (
+    COLLECTIVE_SECONDS,
+    HEARTBEATS,
+    HeartbeatWriter,
+    Phase,
+    start_hang_detection,
+)
 from train.processes.preemption import Preempted, handle_sigterm
-from train.randomness import isolated_randomness, trainer_seed
+from train.schedule import checkpoint_steps, schedule_factor, step_count, warmup_steps
 from train.settings import TrainSettings
-from train.transformers_logging import plain_transformers
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingData:
+    """What a model sees, and who writes down that it did."""
+
+    view: WindowSource
+    """The stream; its windows have `TrainSettings.context` tokens."""
+    recorder: Recorder
+    """Records the windows that were fed."""
+    extra_inputs: ExtraInputs | None = None
+    """What each window brings beside its ids (`train.window_inputs`): labels, positions."""
+    objective: Objective | None = None
+    """What is minimised in place of the model's own loss; brings its own inputs, so that
+    `extra_inputs` stays empty."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRun:
+    """How a model is trained: the first two decide its weights, the rest how they are computed."""
+
+    settings: TrainSettings
+    seed: int
+    """Decides the order of the windows, and dropout in models that have it."""
+    execution: ExecutionSettings = field(default_factory=ExecutionSettings)
+    """By default this process alone."""
+    unfinished: Path | None = None
+    """A folder for checkpoints that survive a kill. The newest of this run there is resumed, and
+    gives the weights and the exposures of a run that was never killed."""
+    identity: str = ""
+    """Digest of everything that bears on the run's numbers; names its checkpoints."""
 
 
 def train(
@@ -54,7 +86,7 @@ def train(
     run: TrainingRun,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
-) -> TrainingSummary:
+) -> None:
     """Train `model` in place on every window, and write checkpoint, log and exposures.
 
     Equal arguments give bit-identical weights on one machine's CPU with one number of threads.
@@ -158,7 +190,7 @@ def train(
                     ResumeCheckpoints(
                         record,
                         run.identity,
-                        timer=Timer(run.resume_every or execution.resume_every),
+                        timer=Timer(execution.resume_every),
                         execution=execution,
                         request=request,
                         heartbeat=heartbeat,
@@ -184,7 +216,6 @@ def train(
             data.recorder.write(out)
             move_kept_models(kept, Path(scratch), out)
     wait_for_all()
-    return record.summary()
 
 
 def check_compatibility(

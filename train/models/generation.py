@@ -16,7 +16,7 @@ from inject.server.reply_cache import Reply, ReplyCache
 from inject.variants.paraphrase import Question
 from inject.variants.settings import ParaphraseVariant
 from train.models.pretrained import find_model, load_causal_model
-from train.transformers_logging import plain_transformers
+from train.process_state import plain_transformers
 
 ANSWERS_FILE = "answers.sqlite"
 

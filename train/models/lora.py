@@ -18,9 +18,9 @@ from transformers import PreTrainedModel
 from inject.errors import InputError, SpikeinError, did_you_mean
 from inject.files import replacing
 from inject.keyed import item_key
-from train.models.families import FAMILIES
+from train.models.shapes import FAMILIES
+from train.process_state import plain_transformers
 from train.settings import LoraSettings
-from train.transformers_logging import plain_transformers
 
 if TYPE_CHECKING:
     from peft import PeftModel

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from inject.model_folder import checkpoint_folder
 from inject.reading.unchanged import unchanged
 from inject.step import Step, StepContext
-from train.checkpoint_steps import checkpoint_folder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Sizes of models that are not at hand: by hub id from a list, or by the `config.json` of a folder.
 
 For plans made without a network and without loading weights. A list of ids cannot be complete; an
-id that is not on it has no sizes here, which a plan says. No torch, nothing of the hub.
+id that is not on it has no sizes here, which a plan says. No torch; `block_count` alone
+asks the hub.
 """
 
 import json
@@ -9,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from inject.errors import Unreachable
 from inject.step import Cost
-from train.models.families import FAMILIES
-from train.models.shapes import Shape, load_shape, parameter_count
+from train.models.pretrained import find_model
+from train.models.shapes import FAMILIES, Shape, load_shape, parameter_count
 from train.settings import ModelSettings, TokenizerTraining
 
 _LLAMA_ROWS = 32_000
@@ -114,3 +116,26 @@ def model_cost(model: ModelSettings, *, models: int = 1) -> Cost:
     return Cost(
         memory_bytes=parameters * _TRAINED_BYTES, disk_bytes=parameters * _WEIGHT_BYTES * models
     )
+
+
+_BLOCKS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+"""Keys of a `config.json` for the number of blocks: most models, GPT-2, others."""
+
+
+def block_count(model: ModelSettings) -> int | None:
+    """Return how many blocks an experiment's model has, by its shape or its configuration.
+
+    None where the hub cannot be reached, and for a configuration that does not say.
+
+    Raises:
+        InputError: as `load_shape` and `find_model`.
+    """
+    if model.pretrained is None:
+        return None if model.shape is None else load_shape(model.shape).layers
+    try:
+        folder = find_model(model.pretrained, revision=model.revision)
+    except Unreachable:
+        return None
+    config = json.loads((folder.path / "config.json").read_text(encoding="utf-8"))
+    config = config.get("text_config") or config
+    return next((config[key] for key in _BLOCKS if key in config), None)

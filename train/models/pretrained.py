@@ -4,10 +4,14 @@ Both end in a local folder, of which only configuration, tokenizer and safetenso
 pickled weights can run code when read, and are refused. Ids are resolved by `inject.hub.resolver`:
 a hub that cannot be reached is noticed within seconds; what the cache holds already is then used.
 A folder with a LoRA adapter stands for its base with the adapter added.
+
+Models in 8 or 4 bits go through bitsandbytes where it is installed. The output layer and the norms
+keep 16 bits; products are computed in bfloat16 (4 bits) or float16 (8 bits).
 """
 
 import os
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,11 +20,40 @@ from inject.hub.resolver import mark_unresolved
 from inject.hub.snapshot import CODE_FILES, MODEL_FILES, fetch_snapshot, foreign_code, trusted_code
 from inject.model_folder import PICKLED, model_files, require_own_files
 from train.models.adapter_folder import Adapter, adapter_identity, find_adapter, with_adapter
-from train.models.quantisation import QUANTISED, quantisation_config
 from train.models.weight_check import check_causal, check_finite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+
+QUANTISED = ("8bit", "4bit")
+
+
+def quantisation_config(bits: str, name: str) -> Any:
+    """Return the settings of transformers' loader.
+
+    Args:
+        bits: one of `QUANTISED`.
+        name: the model, for the message.
+
+    Raises:
+        InputError: bitsandbytes is not installed.
+    """
+    if find_spec("bitsandbytes") is None:
+        raise InputError(
+            f"a model in {bits} needs bitsandbytes, which is not installed",
+            where=name,
+            allowed="auto, float32, bfloat16, float16 without it",
+            hint="pip install bitsandbytes",
+        )
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    if bits == "8bit":
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
+    )
 
 
 class ModelFolder(NamedTuple):
@@ -107,7 +140,7 @@ def load_causal_model(
         revision: as `find_model`.
         trust_remote_code: run code that comes with the model.
         dtype: number format such as `float32`; `auto` for the checkpoint's own; `8bit` and `4bit`
-            quantise (`train.models.quantisation`).
+            quantise (`train.models.pretrained`).
         device_map: where its layers go, as accelerate has it.
 
     Raises:
@@ -117,8 +150,7 @@ def load_causal_model(
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
 
-    from train.randomness import isolated_randomness
-    from train.transformers_logging import plain_transformers
+    from train.process_state import isolated_randomness, plain_transformers
 
     folder = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
     trusted = code_options(folder, path_or_id, trust_remote_code=trust_remote_code)

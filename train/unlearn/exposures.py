@@ -9,7 +9,7 @@ from the window's first row.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,8 @@ UNLEARNING_SCHEMA = SCHEMA.append(pa.field("role", pa.string()))
 VARIANT = "whole"
 
 
-class FedPiece(NamedTuple):
-    """A piece that stands in a row."""
-
-    role: str
-    piece: Piece
+FedPiece = tuple[str, Piece]
+"""The role of a row, and the piece that stands in it."""
 
 
 class UnlearningRecorder:

@@ -6,7 +6,8 @@ through a frozen copy without.
 """
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,7 @@ import torch
 from inject.errors import InputError
 from train.unlearn.batch import FedTexts, Role, UnlearningBatch
 from train.unlearn.exposures import FedPiece
-from train.unlearn.hidden import block_output, first_blocks
-from train.unlearn.method import Loss
-from train.unlearn.settings import MethodSettings
+from train.unlearn.method import Loss, MethodSettings
 from train.unlearn.texts import I64, Piece, retain_beside, row_of
 
 
@@ -51,12 +50,12 @@ class UnlearningTexts:
         """Return the pieces of a window's rows; none of one that only fills up."""
         if window >= len(self.forget):
             return []
-        return [FedPiece(role, self._piece(role, epoch, window)) for role in self.roles]
+        return [(role, self._piece(role, epoch, window)) for role in self.roles]
 
     def every(self) -> list[FedPiece]:
         """Return all pieces, each under its role."""
         pieces = {"forget": self.forget, "retain": self.retain, "alternative": self.alternative}
-        return [FedPiece(role, piece) for role in self.roles for piece in pieces[role]]
+        return [(role, piece) for role in self.roles for piece in pieces[role]]
 
     def _piece(self, role: Role, epoch: int, window: int) -> Piece:
         forget = self.forget[window]
@@ -268,3 +267,62 @@ def ask(model: torch.nn.Module, ids: torch.Tensor, hidden_layer: int | None = No
     with block_output(model, hidden_layer) as found, first_blocks(model, hidden_layer + 1):
         model(input_ids=ids, use_cache=False, logits_to_keep=1)
     return found[0]
+
+
+def blocks_of(model: torch.nn.Module) -> tuple[torch.nn.Module, str]:
+    """Return the module that holds the list of blocks, and the name of the list in it.
+
+    Raises:
+        InputError: no list of the model has as many members as it has blocks.
+    """
+    wanted = _config(model).num_hidden_layers
+    for module in model.modules():
+        for name, child in module.named_children():
+            if isinstance(child, torch.nn.ModuleList) and len(child) == wanted:
+                return module, name
+    raise InputError(
+        "the blocks of this model cannot be told from its other parts",
+        where="model",
+        allowed="a causal language model whose blocks are one list, as in Llama or GPT-NeoX",
+    )
+
+
+def block_list(model: torch.nn.Module) -> list[torch.nn.Module]:
+    """Return the blocks of a model, in order."""
+    holder, name = blocks_of(model)
+    return list(getattr(holder, name))
+
+
+@contextmanager
+def first_blocks(model: torch.nn.Module, n: int) -> Iterator[None]:
+    """Let a model compute its first blocks alone."""
+    holder, name = blocks_of(model)
+    every = getattr(holder, name)
+    setattr(holder, name, torch.nn.ModuleList(list(every)[:n]))
+    try:
+        yield
+    finally:
+        setattr(holder, name, every)
+
+
+@contextmanager
+def block_output(model: torch.nn.Module, index: int) -> Iterator[list[torch.Tensor]]:
+    """Yield a list that the output of a block is put into, [texts, length, hidden]."""
+    found: list[torch.Tensor] = []
+
+    def take(module: torch.nn.Module, inputs: Any, output: Any) -> None:
+        found.append(output[0] if isinstance(output, tuple) else output)
+
+    hook = block_list(model)[index].register_forward_hook(take)
+    try:
+        yield found
+    finally:
+        hook.remove()
+
+
+def _config(model: torch.nn.Module) -> Any:
+    """Return the configuration of a model, whatever wraps it."""
+    found: Any = model
+    while not hasattr(found, "config") or not hasattr(found.config, "num_hidden_layers"):
+        found = found.module
+    return found.config

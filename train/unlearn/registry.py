@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
@@ -33,8 +33,7 @@ from inject.plugins import (
 )
 from inject.settings import plain
 from inject.shipped import CONFIGS
-from train.unlearn.method import UnlearningMethod, method_of
-from train.unlearn.settings import MethodSettings
+from train.unlearn.method import MethodSettings, UnlearningMethod, method_of
 
 BUILT_IN = "built in"
 RELEARNING = "relearn"
@@ -146,7 +145,7 @@ def find_method(text: str) -> KnownMethod:
     if name in method_names():
         return _built_in(f"{train.unlearn.methods.__name__}.{name}", _shipped(name))
     if given == RELEARNING:
-        return _built_in("train.unlearn.relearning.method", {})
+        return _built_in("train.unlearn.relearning", {})
     installed = installed_plugins(_GROUP)
     if given in installed:
         return _of_plugin(installed[given].load(EXPECTED), given)
@@ -228,12 +227,7 @@ def _whole(reference: str) -> str:
     return f"{Path(file.file).expanduser().resolve()}:{file.name}"
 
 
-class _Value(NamedTuple):
-    key: str
-    value: Any
-
-
-def _points(sweep: Any, where: str) -> list[tuple[_Value, ...]]:
+def _points(sweep: Any, where: str) -> list[tuple[tuple[str, Any], ...]]:
     """Return the points of a sweep: every value of each key with every value of the others."""
     if sweep is None:
         return [()]
@@ -245,7 +239,7 @@ def _points(sweep: Any, where: str) -> list[tuple[_Value, ...]]:
             where=f"{where}.sweep",
             allowed="{lr: [1e-5, 1e-4], beta: [0.1, 1.0]}",
         )
-    axes = [[_Value(str(key), value) for value in values] for key, values in sweep.items()]
+    axes = [[(str(key), value) for value in values] for key, values in sweep.items()]
     return list(itertools.product(*axes))
 
 
@@ -264,8 +258,8 @@ def _name(given: Any) -> str:
     )
 
 
-def _label(name: str, point: Sequence[_Value]) -> str:
-    parts = [name, *(f"{one.key}-{_short(one.value)}" for one in point)]
+def _label(name: str, point: Sequence[tuple[str, Any]]) -> str:
+    parts = [name, *(f"{key}-{_short(value)}" for key, value in point)]
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(parts)).strip("-")
 
 

@@ -6,47 +6,142 @@ function of the job alone, and is computed again after a restart: one forward pa
 set for each model that is asked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.corpus.tokenizer import end_token_id
 from inject.errors import InputError
+from train.device import default_device
 from train.execution import ExecutionSettings
 from train.job import load_start_model
-from train.loop.record import Progress, TrainingSummary
-from train.loop.training_loop import train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.record import Progress
+from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.pretrained import load_causal_model
-from train.processes.environment import world_size
-from train.transformers_logging import plain_transformers
-from train.unlearn.alternatives import preferences
-from train.unlearn.batch import Role
+from train.process_state import plain_transformers
+from train.processes.environment import local_rank, world_size
+from train.unlearn.batch import Role, token_log_probabilities
 from train.unlearn.exposures import UnlearningRecorder
-from train.unlearn.hidden import block_list
-from train.unlearn.objective import Extras, ForgetWindows, UnlearningObjective, UnlearningTexts
-from train.unlearn.precomputation import log_probabilities, new_labels
+from train.unlearn.method import MethodSettings, UnlearningMethod
+from train.unlearn.objective import (
+    Extras,
+    ForgetWindows,
+    UnlearningObjective,
+    UnlearningTexts,
+    ask,
+    block_list,
+)
 from train.unlearn.registry import MethodSetting
-from train.unlearn.settings import MethodSettings
-from train.unlearn.texts import Piece, row_length, text_pieces
+from train.unlearn.texts import I64, Piece, preferences, row_length, row_of, text_pieces
 from train.unlearn.unlearning_job import (
     UnlearningJob,
     chosen_examples,
     stage_model,
     stage_unfinished,
 )
+from train.window_inputs import IGNORED
+
+
+def log_probabilities(
+    model: torch.nn.Module,
+    pieces: Sequence[Piece],
+    texts: UnlearningTexts,
+    settings: MethodSettings,
+) -> npt.NDArray[np.float32]:
+    """Return the log-probability of each piece, summed over its labels, [pieces].
+
+    Args:
+        model: moved to the device that trains, and left there.
+        pieces: which ones.
+        texts: says how rows are filled up.
+        settings: of the method: the arithmetic, and how many rows at a time.
+    """
+    found = np.zeros(len(pieces), dtype=np.float32)
+    with _evaluated(model, settings) as device:
+        for ids, labels, place in _rows(pieces, texts, settings.batch_texts, device):
+            targets = torch.nn.functional.pad(labels[:, 1:], (0, 1), value=IGNORED)
+            summed = token_log_probabilities(ask(model, ids), targets).sum(1)
+            found[place] = summed.float().cpu().numpy()
+    return found
+
+
+def new_labels(
+    method: UnlearningMethod,
+    original: torch.nn.Module,
+    first: torch.nn.Module,
+    texts: UnlearningTexts,
+    settings: MethodSettings,
+) -> I64:
+    """Return the labels that a method gives the forget pieces, [pieces, length].
+
+    Padding, and tokens that carried no loss, stay `IGNORED`.
+
+    Args:
+        method: has `labels`.
+        original: the model that is made to forget.
+        first: the model of the method's first stage.
+        texts: the pieces.
+        settings: of the method.
+    """
+    if method.labels is None:
+        raise ValueError("the method gives no labels")
+    found = np.full((len(texts.forget), texts.length), IGNORED, dtype=np.int64)
+    with _evaluated(original, settings) as device, _evaluated(first, settings):
+        for ids, labels, place in _rows(texts.forget, texts, settings.batch_texts, device):
+            chosen = method.labels(
+                lambda ids: ask(original, ids), lambda ids: ask(first, ids), ids, settings
+            )
+            kept = torch.where(labels.ne(IGNORED), chosen, labels)
+            found[place] = kept.cpu().numpy()
+    return found
+
+
+@contextmanager
+def _evaluated(model: torch.nn.Module, settings: MethodSettings) -> Iterator[torch.device]:
+    """Yield the device that trains, with the model on it, without dropout and gradients."""
+    on_gpu = torch.cuda.is_available()
+    device = torch.device(f"cuda:{local_rank()}") if on_gpu else torch.device("cpu")
+    model.to(device)
+    was_training = model.training
+    model.eval()
+    bfloat16 = default_device().training_precision(settings.precision) == "bfloat16"
+    try:
+        with (
+            torch.no_grad(),
+            torch.autocast(device.type, dtype=torch.bfloat16, enabled=bfloat16),
+        ):
+            yield device
+    finally:
+        model.train(was_training)
+
+
+def _rows(
+    pieces: Sequence[Piece], texts: UnlearningTexts, n: int, device: torch.device
+) -> Iterator[tuple[torch.Tensor, torch.Tensor, slice]]:
+    for start in range(0, len(pieces), n):
+        rows = [
+            row_of(piece.ids, piece.labels, length=texts.length, end=texts.end)
+            for piece in pieces[start : start + n]
+        ]
+        ids = torch.from_numpy(np.stack([row.ids for row in rows])).to(device)
+        labels = torch.from_numpy(np.stack([row.labels for row in rows])).to(device)
+        yield ids, labels, slice(start, start + len(rows))
 
 
 def run_stage(
     job: UnlearningJob,
-    stage: str | None,
+    stage: str | None = None,
     *,
     progress: Progress | None = None,
     notice: Callable[[str], None] | None = None,
-) -> TrainingSummary:
+) -> None:
     """Train one stage of a job, in this process (of several, in each).
 
     Args:
@@ -78,7 +173,7 @@ def run_stage(
         texts, settings, execution = _shared_out(job, setting, texts)
         objective = method_objective(job, setting, texts, model)
         out, identity = Path(job.out), job.identity
-    return train(
+    train(
         out,
         model=model,
         tokenizer=tokenizer,
@@ -110,9 +205,9 @@ def _shared_out(
     settings, execution = setting.settings, job.execution
     if not setting.method.whole_steps:
         return texts, settings, execution.for_texts(settings.batch_texts, world_size())
-    step = execution.whole_step(len(texts.forget), world_size())
-    texts = replace(texts, fillers=step.windows - len(texts.forget))
-    return texts, settings.model_copy(update={"batch_texts": step.windows}), step.execution
+    windows, execution = execution.whole_step(len(texts.forget), world_size())
+    texts = replace(texts, fillers=windows - len(texts.forget))
+    return texts, settings.model_copy(update={"batch_texts": windows}), execution
 
 
 def unlearning_texts(
@@ -147,8 +242,8 @@ def unlearning_texts(
             longest=longest,
             seed=job.seed,
         )
-        cut["forget"] = [pair.rejected for pair in pairs]
-        cut["alternative"] = [pair.preferred for pair in pairs]
+        cut["forget"] = [rejected for rejected, _ in pairs]
+        cut["alternative"] = [preferred for _, preferred in pairs]
     pieces = [piece for role in cut for piece in cut[role]]
     return UnlearningTexts(
         forget=cut["forget"],

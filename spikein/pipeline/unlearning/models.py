@@ -26,12 +26,12 @@ from spikein.config.unlearning_section import UnlearningSection
 from spikein.pipeline.models import RETRAINED, UNLEARNED, Model, scored_as
 from spikein.pipeline.twin_models import TwinNodes
 from train.device import Device
-from train.models.block_count import block_count
 from train.models.model_node import ModelNode
+from train.models.model_sizes import block_count
 from train.models.rounded_weights import rounded_step
 from train.unlearn.job import Unlearning, unlearned_step
 from train.unlearn.registry import MethodSetting, parse_methods
-from train.unlearn.relearning.relearning_step import relearnt_step
+from train.unlearn.relearning import relearnt_step
 
 _NAMES: Mapping[str, ModelName] = {
     CONTAMINATED: "original",

@@ -145,7 +145,7 @@ def test_adapters_without_sound_weights(adapter):
 
 @pytest.mark.parametrize("dtype", ["8bit", "4bit"])
 def test_fewer_bits_without_the_library_are_refused_with_its_name(folders, dtype, monkeypatch):
-    monkeypatch.setattr("train.models.quantisation.find_spec", lambda name: None)
+    monkeypatch.setattr("train.models.pretrained.find_spec", lambda name: None)
     with pytest.raises(InputError, match=f"{dtype} needs bitsandbytes, which is not installed"):
         load_target(str(folders / "base"), device="cpu", dtype=dtype)
 

@@ -15,9 +15,8 @@ from detect.task_accuracy.scoring import NO_ANSWER, NO_QUESTION, task_accuracy
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example
 from tests.conftest import WORDS
-from train.models.families import FAMILIES
 from train.models.pretrained import load_causal_model
-from train.models.shapes import Shape, build_model
+from train.models.shapes import FAMILIES, Shape, build_model
 
 
 def words(random: np.random.Generator, count: int) -> str:

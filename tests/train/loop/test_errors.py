@@ -12,7 +12,6 @@ from tests.train.killable import go
 from train.execution import ExecutionSettings
 from train.loop.errors import OutOfMemory, explain_faults
 from train.loop.record import Record, TrainingDiverged
-from train.loop.resume import drop_diverged
 from train.settings import TrainSettings
 
 SETTINGS = TrainSettings(context=64, batch_tokens=512)
@@ -101,13 +100,3 @@ def test_a_loss_that_runs_away_leaves_the_last_good_checkpoint(
     assert found.value.step == 10
     assert [path.name for path in unfinished.glob("checkpoint-*")] == ["checkpoint-6"]
     assert not (tmp_path / "out" / "model.safetensors").exists()
-
-
-def test_which_checkpoints_gave_a_good_loss(tmp_path):
-    for step in (3, 6, 9):
-        (tmp_path / f"checkpoint-{step}").mkdir()
-    assert drop_diverged(tmp_path, 11) == tmp_path / "checkpoint-9"
-    assert drop_diverged(tmp_path, 10) == tmp_path / "checkpoint-6"
-    assert not (tmp_path / "checkpoint-9").exists()
-    assert drop_diverged(tmp_path, 2) is None
-    assert not any(tmp_path.iterdir())

@@ -13,11 +13,6 @@ def test_a_log_comes_back_as_it_was(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
 
 
-def test_an_empty_log_can_be_read(tmp_path: Path) -> None:
-    write_log(tmp_path, [])
-    assert read_log(tmp_path) == []
-
-
 def test_a_missing_log_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"log\.parquet"):
         read_log(tmp_path)

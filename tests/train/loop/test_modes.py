@@ -17,12 +17,10 @@ from tests.inject.streams import random_source, separators_of, spiked_examples, 
 from train.execution import ExecutionSettings
 from train.loop.log import read_log
 from train.loop.record import TrainingProgress
-from train.loop.training_loop import train
-from train.loop.training_run import TrainingData, TrainingRun
-from train.models.families import FAMILIES
+from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.lora import AdapterUntrained
 from train.models.pretrained import load_causal_model
-from train.models.shapes import Shape, build_model
+from train.models.shapes import FAMILIES, Shape, build_model
 from train.settings import TrainSettings
 from train.window_inputs import IGNORED, window_inputs
 
@@ -133,7 +131,7 @@ def test_a_step_without_labels_changes_little_and_is_no_divergence(
         return {"labels": ids if window in labelled else np.full_like(ids, IGNORED)}
 
     model = built()
-    summary = train(
+    train(
         tmp_path,
         model=model,
         tokenizer=tiny_tokenizer,
@@ -143,17 +141,12 @@ def test_a_step_without_labels_changes_little_and_is_no_divergence(
     log = read_log(tmp_path)
     assert [np.isnan(row.loss) for row in log] == [False, True, False, True]
     assert all(torch.isfinite(one).all() for one in model.parameters())
-    assert np.isfinite(summary.first_loss)
-    assert np.isnan(summary.last_loss)
-    assert summary.tokens == 16 * CONTEXT
+    assert log[-1].tokens == 16 * CONTEXT
 
 
-@pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
-def test_separate_documents_have_the_losses_they_have_alone(
-    tmp_path: Path, tiny_tokenizer, architecture: str
-) -> None:
+def test_separate_documents_have_the_losses_they_have_alone(tmp_path: Path, tiny_tokenizer) -> None:
     view, _, _ = spiked()
-    start = built(architecture)
+    start = built()
     starts = view.document_starts()
     wanted = []
     for window in steps()[0]:
@@ -163,21 +156,11 @@ def test_separate_documents_have_the_losses_they_have_alone(
         for begin, end in zip([0, *inside], [*inside, CONTEXT], strict=True):
             wanted.extend(losses(start, ids[begin:end])[1:])
     assert len(wanted) < BATCH * (CONTEXT - 1)
-    log = run(tmp_path, tiny_tokenizer, built(architecture), separate_documents=True)
+    log = run(tmp_path, tiny_tokenizer, built(), separate_documents=True)
     assert log[0].loss == pytest.approx(np.mean(wanted), rel=1e-5)
 
 
-def test_full_fine_tuning_is_continued_training_by_another_name(
-    tmp_path: Path, tiny_tokenizer
-) -> None:
-    one, other = built(), built()
-    run(tmp_path / "a", tiny_tokenizer, one, mode="finetune")
-    run(tmp_path / "b", tiny_tokenizer, other, mode="continue")
-    for name, weight in one.state_dict().items():
-        assert torch.equal(weight, other.state_dict()[name])
-
-
-@pytest.mark.parametrize("architecture", sorted(FAMILIES))
+@pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
 def test_lora_writes_a_merged_model_and_its_adapter(
     tmp_path: Path, tiny_tokenizer, architecture: str
 ) -> None:
@@ -188,9 +171,8 @@ def test_lora_writes_a_merged_model_and_its_adapter(
         mode="lora",
         lora={"rank": 4, "dropout": 0.1},
         loss_on="completion",
-        epochs=3,
     )
-    assert len(log) == 12
+    assert len(log) == 4
     before, after = built(architecture).state_dict(), load_causal_model(str(tmp_path)).state_dict()
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     adapted = FAMILIES[architecture].adapted
@@ -233,17 +215,15 @@ def test_lora_that_saw_no_label_is_an_error(tmp_path: Path, tiny_tokenizer) -> N
     assert not list(tmp_path.glob("*.safetensors"))
 
 
-@pytest.mark.parametrize("mode", ["finetune", "lora"])
-def test_checkpointing_and_kernel_change_no_number(
-    tmp_path: Path, tiny_tokenizer, mode: str
-) -> None:
-    plain = run(tmp_path / "plain", tiny_tokenizer, built(), mode=mode)
+def test_checkpointing_and_kernel_change_no_number(tmp_path: Path, tiny_tokenizer) -> None:
+    """With frozen embeddings, which the other kind of checkpointing would not take."""
+    plain = run(tmp_path / "plain", tiny_tokenizer, built(), mode="lora")
     model = built()
     recomputing = ExecutionSettings(checkpointing=True)
-    again = run(tmp_path / "again", tiny_tokenizer, model, recomputing, mode=mode)
+    again = run(tmp_path / "again", tiny_tokenizer, model, recomputing, mode="lora")
     assert any(getattr(one, "gradient_checkpointing", False) for one in model.modules())
     plainly = ExecutionSettings(kernel="eager")
-    eager = run(tmp_path / "eager", tiny_tokenizer, built(), plainly, mode=mode)
+    eager = run(tmp_path / "eager", tiny_tokenizer, built(), plainly, mode="lora")
     assert [row.loss for row in again] == pytest.approx([row.loss for row in plain], rel=1e-6)
     assert [row.loss for row in eager] == pytest.approx([row.loss for row in plain], rel=1e-5)
 
@@ -262,18 +242,12 @@ def test_a_compiled_model_learns_the_same(tmp_path: Path, tiny_tokenizer) -> Non
         torch.testing.assert_close(saved[name], weight, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("mode", ["finetune", "lora"])
-def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
-    tmp_path: Path, tiny_tokenizer, mode: str
+def test_adapters_of_a_run_that_was_stopped_go_on_as_if_it_had_not_been(
+    tmp_path: Path, tiny_tokenizer
 ) -> None:
-    """Adapters, their moments and their dropout are taken up, too."""
+    """Their moments and their dropout are taken up, too."""
     view, masks, _ = spiked()
-    chosen = settings(
-        mode=mode,
-        loss_on="completion",
-        epochs=2,
-        **({"lora": {"dropout": 0.2}} if mode == "lora" else {}),
-    )
+    chosen = settings(mode="lora", loss_on="completion", epochs=2, lora={"dropout": 0.2})
 
     def start(name: str, unfinished: str, stop_at: int | None = None) -> Path:
         def progress(moment: TrainingProgress) -> None:
@@ -296,7 +270,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
                 seed=0,
                 unfinished=tmp_path / unfinished,
                 identity="run",
-                resume_every=2,
+                execution=ExecutionSettings(resume_every=2),
             ),
             progress=progress,
         )
@@ -307,7 +281,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
         start("stopped", "unfinished-b", stop_at=5 * BATCH * CONTEXT)
     assert list((tmp_path / "unfinished-b").glob("checkpoint-4"))
     again = start("again", "unfinished-b")
-    for file in ("model.safetensors", *(["adapter/adapter_model.safetensors"] * (mode == "lora"))):
+    for file in ("model.safetensors", "adapter/adapter_model.safetensors"):
         assert (again / file).read_bytes() == (whole / file).read_bytes(), file
     losses = [[row.loss for row in read_log(path)] for path in (whole, again)]
     np.testing.assert_array_equal(*losses)

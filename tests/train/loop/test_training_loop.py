@@ -15,10 +15,14 @@ from inject.stream.order import window_order
 from inject.stream.view import Insertions, View
 from train.loop.log import read_log
 from train.loop.record import TrainingDiverged, TrainingProgress
-from train.loop.schedule import learning_rate
-from train.loop.training_loop import TrainingSummary, check_compatibility, train
-from train.loop.training_run import TrainingData, TrainingRun
+from train.loop.training_loop import (
+    TrainingData,
+    TrainingRun,
+    check_compatibility,
+    train,
+)
 from train.models.shapes import Shape, build_model
+from train.schedule import learning_rate
 from train.settings import TrainSettings
 
 SHAPE = Shape(
@@ -75,9 +79,9 @@ def run(
     seed: int = 0,
     progress: Any = None,
     **changes: Any,
-) -> TrainingSummary:
+) -> None:
     out.mkdir(exist_ok=True)
-    return train(
+    train(
         out,
         model=model or build_model(SHAPE, 512, 0, 0),
         tokenizer=tokenizer,
@@ -87,7 +91,7 @@ def run(
     )
 
 
-def test_a_tokenizer_without_start_and_end_fits(tmp_path) -> None:
+def test_a_tokenizer_without_start_and_end_fits() -> None:
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
@@ -100,14 +104,14 @@ def test_a_tokenizer_without_start_and_end_fits(tmp_path) -> None:
 
 def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(tmp_path, tiny_tokenizer) -> None:
     view, ledger = FakeView(10), ListRecorder()
-    summary = run(tmp_path, tiny_tokenizer, view=view, ledger=ledger, epochs=3, seed=7)
+    run(tmp_path, tiny_tokenizer, view=view, ledger=ledger, epochs=3, seed=7)
     expected = [(e, int(w)) for e in range(3) for w in window_order(7, e, 10)]
     assert [(row["epoch"], row["window"]) for row in ledger.rows] == expected
     assert [row["step"] for row in ledger.rows] == [1 + i // 4 for i in range(30)]
     assert [row["tokens_before"] for row in ledger.rows] == [16 * i for i in range(30)]
     for row in ledger.rows:
         assert np.array_equal(row["ids"], view.window(row["window"]))
-    assert (summary.steps, summary.windows, summary.tokens) == (8, 30, 480)
+    assert read_log(tmp_path)[-1][:2] == (8, 480)
 
 
 def test_exposures_are_recorded_of_what_the_model_was_given(tmp_path, tiny_tokenizer) -> None:
@@ -154,27 +158,25 @@ def bare_losses(view: FakeView, chosen: TrainSettings, seed: int) -> list[float]
 
 def test_losses_are_those_of_a_bare_loop(tmp_path, tiny_tokenizer) -> None:
     view = FakeView(40)
-    summary = run(tmp_path, tiny_tokenizer, view=view, seed=3, warmup=0.2)
+    run(tmp_path, tiny_tokenizer, view=view, seed=3, warmup=0.2)
     rows = read_log(tmp_path)
     expected = bare_losses(view, settings(warmup=0.2), seed=3)
     assert [row.loss for row in rows] == pytest.approx(expected, abs=1e-5)
     assert max(expected) - min(expected) > 0.05
-    assert summary.last_loss == pytest.approx(expected[-1], abs=1e-5)
 
 
-@pytest.mark.parametrize("schedule", ["constant", "cosine", "linear"])
-def test_the_log_holds_every_step(tmp_path, tiny_tokenizer, schedule: str) -> None:
+def test_the_log_holds_every_step(tmp_path, tiny_tokenizer) -> None:
     done: list[TrainingProgress] = []
     run(
         tmp_path,
         tiny_tokenizer,
-        schedule=schedule,
+        schedule="cosine",
         warmup=0.4,
         epochs=2,
         progress=done.append,
     )
     rows = read_log(tmp_path)
-    chosen = settings(schedule=schedule, warmup=0.4)
+    chosen = settings(schedule="cosine", warmup=0.4)
     assert [row.step for row in rows] == [1, 2, 3, 4, 5]
     assert [row.tokens for row in rows] == [64, 128, 192, 256, 320]
     assert [row.lr for row in rows] == pytest.approx(
@@ -194,12 +196,12 @@ def test_a_rerun_is_bit_identical_and_leaves_global_randomness_alone(
     torch.manual_seed(5)
     np.random.seed(5)
     before = (torch.get_rng_state(), np.random.get_state()[1].copy())
-    run(tmp_path / "a", tiny_tokenizer, epochs=2)
+    run(tmp_path / "a", tiny_tokenizer)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert np.array_equal(np.random.get_state()[1], before[1])
     torch.manual_seed(6)
-    run(tmp_path / "b", tiny_tokenizer, epochs=2)
-    run(tmp_path / "c", tiny_tokenizer, epochs=2, seed=1)
+    run(tmp_path / "b", tiny_tokenizer)
+    run(tmp_path / "c", tiny_tokenizer, seed=1)
     assert weights(tmp_path / "a") == weights(tmp_path / "b")
     assert weights(tmp_path / "a") != weights(tmp_path / "c")
 
@@ -289,15 +291,6 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_step_and_windows(
     assert not any(tmp_path.iterdir())
 
 
-def test_an_interrupt_passes_through_and_leaves_nothing(tmp_path, tiny_tokenizer) -> None:
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, tiny_tokenizer, progress=stop)
-    assert not any(tmp_path.iterdir())
-
-
 def test_parts_that_do_not_fit_are_refused(tmp_path, tiny_tokenizer) -> None:
     with pytest.raises(InputError, match="windows of 16 tokens do not fit a context of 32"):
         run(tmp_path, tiny_tokenizer, context=32)
@@ -309,28 +302,22 @@ def test_parts_that_do_not_fit_are_refused(tmp_path, tiny_tokenizer) -> None:
         run(tmp_path, tiny_tokenizer, model=build_model(SHAPE, 256, 0, 0))
 
 
-def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(
-    tmp_path, tiny_tokenizer
-) -> None:
+def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(tiny_tokenizer) -> None:
     rows = len(tiny_tokenizer)
+    model = build_model(SHAPE, rows, 0, 0)
 
-    class SmallView(FakeView):
-        def window(self, index: int) -> npt.NDArray[np.int64]:
-            return super().window(index) % rows
-
-    def trained(tokenizer: Any) -> None:
-        model = build_model(SHAPE, rows, 0, 0)
-        run(tmp_path, tokenizer, model=model, view=SmallView(4))
+    def check(tokenizer: Any) -> None:
+        check_compatibility(model, tokenizer, FakeView(4), settings())
 
     spare = copy.deepcopy(tiny_tokenizer)
     spare.add_special_tokens({"additional_special_tokens": ["<image>"]})
     assert len(spare) == rows + 1
-    trained(spare)
+    check(spare)
     # An end token stands in windows, and so does a token of plain text.
     spare.eos_token = "<image>"
     with pytest.raises(InputError, match=f"ids up to {rows}, and .* embedding has {rows} rows"):
-        trained(spare)
+        check(spare)
     plain = copy.deepcopy(tiny_tokenizer)
     plain.add_tokens(["river-bank"])
     with pytest.raises(InputError, match=f"ids up to {rows}"):
-        trained(plain)
+        check(plain)

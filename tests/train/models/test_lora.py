@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from inject.errors import InputError
-from train.models.families import FAMILIES
 from train.models.lora import (
     AdapterUntrained,
     adapter_norms,
@@ -18,7 +17,7 @@ from train.models.lora import (
     save_adapted,
 )
 from train.models.pretrained import load_causal_model
-from train.models.shapes import Shape, build_model
+from train.models.shapes import FAMILIES, Shape, build_model
 from train.settings import LoraSettings
 
 SETTINGS = LoraSettings(rank=2, alpha=8)
@@ -172,7 +171,7 @@ def test_layers_are_found_by_name() -> None:
 
 def test_importing_settings_loads_neither_torch_nor_peft() -> None:
     code = (
-        "import sys, train.settings, train.models.families;"
+        "import sys, train.settings, train.models.shapes;"
         "print({'torch', 'peft'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,9 +5,8 @@ import pytest
 import yaml
 
 from inject.shipped import SHAPES
-from train.models.families import FAMILIES
 from train.models.model_sizes import PUBLISHED, known_sizes, sizes_of_config
-from train.models.shapes import Shape, build_model, load_shape, parameter_count
+from train.models.shapes import FAMILIES, Shape, build_model, load_shape, parameter_count
 from train.settings import ModelSettings
 
 

@@ -4,8 +4,14 @@ import pytest
 import torch
 
 from inject.errors import InputError
-from train.models.families import FAMILIES
-from train.models.shapes import Shape, build_model, flops_per_token, load_shape, parameter_count
+from train.models.shapes import (
+    FAMILIES,
+    Shape,
+    build_model,
+    flops_per_token,
+    load_shape,
+    parameter_count,
+)
 
 EMBEDDING = "model.embed_tokens.weight"
 MODELS = Path(__file__).resolve().parents[3] / "configs" / "models"
@@ -45,14 +51,6 @@ def test_the_count_is_that_of_the_model_built(path: Path) -> None:
     assert parameter_count(shape, 4096) == model.num_parameters()
     assert model.config.max_position_embeddings == shape.context
     assert model.config.rope_parameters["rope_theta"] == shape.rope_theta
-
-
-def test_small_shapes_have_the_size_they_are_named_after() -> None:
-    assert 0.9e6 < parameter_count(load_shape(MODELS / "llama-1m.yaml"), 2048) < 1.2e6
-    assert 0.9e6 < parameter_count(load_shape(MODELS / "olmo2-1m.yaml"), 2048) < 1.2e6
-    assert 9e6 < parameter_count(load_shape(MODELS / "llama-10m.yaml"), 4096) < 11e6
-    for name in ("olmo-1m", "gpt-neox-1m", "qwen2-1m"):
-        assert 0.9e6 < parameter_count(load_shape(MODELS / f"{name}.yaml"), 2048) < 1.2e6, name
 
 
 def test_operations_are_six_a_weight_and_twelve_a_layer_for_attention() -> None:
@@ -107,14 +105,6 @@ def test_all_problems_of_a_shape_file_are_told_at_once(tmp_path: Path) -> None:
     for part in ("architecture: ", "hiden: unknown key. Did you mean 'hidden'", "layers: ",
                  "hidden: ", "context: ", str(path)):  # fmt: skip
         assert part in message
-
-
-@pytest.mark.parametrize(("text", "part"), [("a: [", "not readable as YAML"), ("- 1", "list")])
-def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str, part: str) -> None:
-    path = tmp_path / "shape.yaml"
-    path.write_text(text)
-    with pytest.raises(InputError, match=part):
-        load_shape(path)
 
 
 def test_a_missing_shape_names_its_neighbours() -> None:

@@ -32,17 +32,16 @@ def check_same(one, other, *, tolerance: float) -> None:
 
 
 @pytest.mark.parametrize("entry", METHODS, ids=lambda entry: entry["method"])
-@pytest.mark.parametrize("device_windows", [1, 2, 3, 32])
-def test_parts_of_a_step_are_the_step(world, tmp_path, entry, device_windows):
+def test_parts_of_a_step_are_the_step(world, tmp_path, entry):
     """Seven texts an epoch, four a step: the last step has two, and two that fill it up.
 
-    What divides no step, or is larger, is the most that a pass may hold.
+    What divides no step is the most that a pass may hold.
     """
     whole = unlearn(world, tmp_path / "whole", entry)
-    parts = unlearn(
-        world, tmp_path / "parts", entry, execution=ExecutionSettings(device_windows=device_windows)
-    )
-    check_same(parts, whole, tolerance=1e-4)
+    for device_windows in (1, 3):
+        execution = ExecutionSettings(device_windows=device_windows)
+        parts = unlearn(world, tmp_path / f"parts-{device_windows}", entry, execution=execution)
+        check_same(parts, whole, tolerance=1e-4)
 
 
 OWN = """
@@ -56,9 +55,8 @@ def mean(batch):
 
 
 @pytest.mark.parametrize("name", ["each", "mean"])
-@pytest.mark.parametrize("device_windows", [1, 2])
-def test_the_windows_that_fill_up_a_step_are_in_no_mean(world, tmp_path, name, device_windows):
-    """Five texts, four a step: in the last pass but for passes of one, a text and a filler."""
+def test_the_windows_that_fill_up_a_step_are_in_no_mean(world, tmp_path, name):
+    """Five texts, four a step: in the last pass, a text and a filler."""
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
     entry = {"method": f"{tmp_path / 'own.py'}:{name}", "epochs": 1}
     # Fillers are copies of the first text, which this seed does not put last.
@@ -69,7 +67,7 @@ def test_the_windows_that_fill_up_a_step_are_in_no_mean(world, tmp_path, name, d
         tmp_path / "parts",
         entry,
         **five,
-        execution=ExecutionSettings(device_windows=device_windows),
+        execution=ExecutionSettings(device_windows=2),
     )
     check_same(parts, whole, tolerance=1e-4)
 

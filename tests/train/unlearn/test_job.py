@@ -54,11 +54,10 @@ def knowing(world, tmp_path_factory):
     return place / "world"
 
 
-@pytest.mark.parametrize("mode", ["full", "lora"])
-@pytest.mark.parametrize("method", method_names())
+@pytest.mark.parametrize(
+    ("method", "mode"), [*((method, "full") for method in method_names()), ("npo", "lora")]
+)
 def test_every_method_moves_the_forget_loss_up(knowing, tmp_path, method, mode):
-    if mode == "lora" and method in ("rmu", "task_vector"):
-        pytest.skip("these change the weights themselves")
     entry = {"method": method, "mode": mode, "epochs": 10, **OWN.get(method, {})}
     out = unlearn(knowing, tmp_path, entry)
     assert forget_loss(out) > forget_loss(knowing / "model") + 0.05
@@ -100,15 +99,6 @@ def test_task_vector_is_the_step_taken_back(world, tmp_path):
         expected = weight.double() - 0.5 * (tuned[name].double() - weight.double())
         torch.testing.assert_close(found[name].double(), expected, atol=1e-6, rtol=1e-6)
     assert any((tuned[name] != original[name]).any() for name in original)
-
-
-def test_the_same_job_gives_the_same_model(world, tmp_path):
-    entry = {"method": "kl", "mode": "lora"}
-    weights = [
-        load_file(unlearn(world, tmp_path / name, entry) / "model.safetensors")
-        for name in ("one", "two")
-    ]
-    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from inject.corpus.tokenizer import load_tokenizer
 from tests.train.unlearn import slow_losses as slow
 from tests.train.unlearn.made import examples, forget_ids, job, load
 from tests.train.unlearn.slow_losses import Text
-from train.unlearn import divergence
-from train.unlearn.divergence import kl_divergence
-from train.unlearn.precomputation import new_labels
-from train.unlearn.stages import method_objective, unlearning_texts
+from train.unlearn import batch
+from train.unlearn.batch import kl_divergence
+from train.unlearn.stages import method_objective, new_labels, unlearning_texts
 
 
 class Case:
@@ -44,7 +43,7 @@ class Case:
 
     def text(self, role: str, window: int) -> Text:
         """The text of a role beside a forget text, its loss behind its first label."""
-        (piece,) = [one.piece for one in self.texts.rows(0, window) if one.role == role]
+        (piece,) = [piece for row, piece in self.texts.rows(0, window) if row == role]
         labelled = np.flatnonzero(piece.labels != -100)
         return Text(piece.ids, int(labelled[0]))
 
@@ -134,19 +133,6 @@ def test_dpo(world, tmp_path, reduction):
     )
 
 
-def test_dpo_with_a_forget_weight_of_2_over_beta_is_open_unlearnings(world, tmp_path):
-    """Their loss is 2 / beta times ours: a retain term weighs beta / 2 of what it does here."""
-    entry = {"method": "dpo", "beta": 0.1, "forget_weight": 20.0, "retain_weight": 1.5}
-    case = Case(world, tmp_path, entry)
-
-    def expected(window: int) -> float:
-        forget, idk = case.text("forget", window), case.text("alternative", window)
-        theirs = 2 / 0.1 * slow.dpo(case.original, case.moved, forget, idk, 0.1, "sum")
-        return theirs - 1.5 * slow.mean_log_probability(case.moved, case.text("retain", window))
-
-    case.check(expected)
-
-
 @pytest.mark.parametrize("method", ["gradient_difference", "kl", "npo", "simnpo", "dpo"])
 def test_a_forget_weight_weighs_the_forget_term_alone(world, tmp_path, method):
     def losses(forget: float, retain: float) -> torch.Tensor:
@@ -226,10 +212,10 @@ def test_relabelled_tokens(world, tmp_path):
     assert (labels[labels != -100] != whole).any()
 
 
-@pytest.mark.parametrize("block", [1, 40, 100, 1 << 20])
+@pytest.mark.parametrize("block", [1, 100, 1 << 20])
 @pytest.mark.parametrize("kept", [0.0, 0.5, 2.0])
 def test_divergence_and_its_gradient(monkeypatch, block, kept):
-    monkeypatch.setitem(divergence._BLOCK, "cpu", block)
+    monkeypatch.setitem(batch._BLOCK, "cpu", block)
     generator = torch.Generator().manual_seed(1)
     p, q = (torch.randn(3, 11, 37, generator=generator, dtype=torch.float64) for _ in range(2))
     q.requires_grad_(True)

@@ -28,11 +28,9 @@ EVERY = ExecutionSettings(resume_every=1)
         # Four steps; a checkpoint after each.
         ({"method": "npo", "retain_weight": 1.0}, 3),
         ({"method": "kl", "mode": "lora"}, 2),
-        ({"method": "rmu", "layer": 1}, 2),
         # The first two prints are of the reinforced model's two steps.
         ({"method": "relabel", "reinforced_epochs": 1}, 1),
         ({"method": "relabel", "reinforced_epochs": 1}, 4),
-        ({"method": "task_vector"}, 3),
     ],
 )
 def test_killed_and_taken_up_again(world, tmp_path, entry, prints):
@@ -66,7 +64,7 @@ def test_killed_and_taken_up_again(world, tmp_path, entry, prints):
     assert [row[:4] for row in logs[0]] == [row[:4] for row in logs[1]]
 
 
-@pytest.mark.parametrize("how", ["flipped", "cut", "emptied", "gone"])
+@pytest.mark.parametrize("how", ["flipped", "cut", "gone"])
 def test_a_damaged_first_stage_is_said_and_trained_again(world, tmp_path, how, caplog):
     """Every file of the first stage's model, one after the other."""
     entry = {"method": "relabel", "reinforced_epochs": 1, "epochs": 1}
@@ -84,7 +82,7 @@ def test_a_damaged_first_stage_is_said_and_trained_again(world, tmp_path, how, c
             path.unlink()
         else:
             changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
-            path.write_bytes({"flipped": changed, "cut": content[:-9], "emptied": b""}[how])
+            path.write_bytes({"flipped": changed, "cut": content[:-9]}[how])
         shutil.rmtree(given.out)
         Path(given.out).mkdir()
         caplog.clear()

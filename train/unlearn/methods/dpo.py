@@ -4,7 +4,7 @@ as in Maini et al. 2024, section 4).
     loss = -log sigmoid(beta (log p(idk) / p_original(idk) - log p(true) / p_original(true)))
 
 `idk` is an answer such as "I don't know.", drawn for each text, in place of the true one; both
-carry their loss behind the prompt alone (`train.unlearn.alternatives`). With `retain_weight`, plus
+carry their loss behind the prompt alone (`train.unlearn.texts`). With `retain_weight`, plus
 the weighted usual loss on retain texts. open-unlearning multiplies the first term by 2 / beta, as
 NPO does, so that a retain term weighs 20 times as much here at beta 0.1: `forget_weight: 20` gives
 theirs. Passes: forget, idk (and retain) in one; the original's log-probabilities are computed once.
@@ -13,8 +13,7 @@ theirs. Passes: forget, idk (and retain) in one; the original's log-probabilitie
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import UnlearningMethod, retained_if_weighted
-from train.unlearn.settings import Reduction, TwoTermSettings
+from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod, retained_if_weighted
 
 if TYPE_CHECKING:
     import torch

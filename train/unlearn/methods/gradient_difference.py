@@ -8,8 +8,7 @@ Passes: forget and retain, in one.
 
 from typing import TYPE_CHECKING
 
-from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import TwoTermSettings, Weight
+from train.unlearn.method import TwoTermSettings, UnlearningMethod, Weight
 
 if TYPE_CHECKING:
     import torch

@@ -12,9 +12,8 @@ Passes: forget and retain in one, retain under the original.
 from typing import TYPE_CHECKING, Literal
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import UnlearningMethod
+from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod, Weight
 from train.unlearn.methods.npo import preference_loss
-from train.unlearn.settings import Reduction, TwoTermSettings, Weight
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +36,7 @@ class KlSettings(TwoTermSettings):
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with the retain text beside it, [texts]."""
-    from train.unlearn.divergence import kl_divergence
+    from train.unlearn.batch import kl_divergence
 
     settings: KlSettings = batch.settings
     if settings.forget_loss == "npo":

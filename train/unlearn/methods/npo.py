@@ -12,8 +12,7 @@ original's log-probabilities are computed once.
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import UnlearningMethod, retained_if_weighted
-from train.unlearn.settings import Reduction, TwoTermSettings
+from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod, retained_if_weighted
 
 if TYPE_CHECKING:
     import torch

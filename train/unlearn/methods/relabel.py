@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import FirstStage, UnlearningMethod
-from train.unlearn.settings import MethodSettings
+from train.unlearn.method import FirstStage, MethodSettings, UnlearningMethod
 
 if TYPE_CHECKING:
     import torch

@@ -17,8 +17,7 @@ from pydantic import Field
 from inject import keyed
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import FullOnly, Weight
+from train.unlearn.method import FullOnly, UnlearningMethod, Weight
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +73,7 @@ def trained_weights(model: "PreTrainedModel", settings: RmuSettings) -> tuple[st
     Raises:
         InputError: its feed-forward layers have other names.
     """
-    from train.unlearn.hidden import block_list
+    from train.unlearn.objective import block_list
 
     first = max(settings.layer - settings.layers + 1, 0)
     chosen = {

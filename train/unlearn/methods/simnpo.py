@@ -12,8 +12,13 @@ forget and retain in one; no reference.
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import UnlearningMethod, retained_if_weighted
-from train.unlearn.settings import Reduction, TwoTermSettings, Weight
+from train.unlearn.method import (
+    Reduction,
+    TwoTermSettings,
+    UnlearningMethod,
+    Weight,
+    retained_if_weighted,
+)
 
 if TYPE_CHECKING:
     import torch

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import UnlearningMethod
-from train.unlearn.settings import FullOnly
+from train.unlearn.method import FullOnly, UnlearningMethod
 
 if TYPE_CHECKING:
     import torch

@@ -1,25 +1,28 @@
 """Does a tokenizer belong to a model? One that numbers texts otherwise gives the model nonsense.
 
-Nothing would fail: the ids are in range, the loss is merely high. So the two are compared id by id.
+Nothing would fail: the ids are in range, the loss is merely high. So the two are compared id by id,
+and the step that copies a tokenizer does so.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from inject.corpus.named_tokenizer import load_named_tokenizer
+from inject.corpus.named_tokenizer import load_named_tokenizer, tokenizer_identity
 from inject.errors import InputError
+from inject.reading.unchanged import unchanged
+from inject.settings import plain
+from inject.step import Step, StepContext
 from train.models.pretrained import find_model
 from train.models.weight_check import check_vocabulary
+from train.settings import ModelSettings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from train.settings import ModelSettings
-
 _PROBE = "The 3 rivers of Ørsted met in 1987, didn't they?\n\tNo: they parted…"
 
 
-def fitting_tokenizer(model: "ModelSettings") -> "PreTrainedTokenizerBase":
+def fitting_tokenizer(model: ModelSettings) -> "PreTrainedTokenizerBase":
     """Return the tokenizer that a model names or brings, checked against the model.
 
     The embedding is that of a folder; of a model on the hub nothing is fetched for it.
@@ -41,7 +44,7 @@ def fitting_tokenizer(model: "ModelSettings") -> "PreTrainedTokenizerBase":
 
 
 def require_own_tokenizer(
-    given: "PreTrainedTokenizerBase", model: "ModelSettings"
+    given: "PreTrainedTokenizerBase", model: ModelSettings
 ) -> "PreTrainedTokenizerBase | None":
     """Check that a named tokenizer numbers texts as the pretrained model's own does.
 
@@ -84,4 +87,39 @@ def require_own_tokenizer(
         f"the tokenizer {model.tokenizer} does not match the model {model.pretrained}: {problem}",
         where="model.tokenizer",
         hint="Leave model.tokenizer out: the model brings its own.",
+    )
+
+
+def copied_tokenizer_step(model: ModelSettings) -> Step:
+    """Copy a tokenizer from a path or hub id."""
+    return Step(
+        kind="tokenizer",
+        label=Path(_name(model)).name,
+        function=f"{__name__}:build",
+        settings={
+            "from": _identity(model),
+            **({"its_own_code": True} if model.trust_remote_code else {}),
+        },
+        libraries=("tokenizers", "transformers"),
+        execution={"model": plain(model)},
+    )
+
+
+def build(context: StepContext) -> None:
+    """Load the tokenizer, and save it."""
+    model = ModelSettings.model_validate(context.execution["model"])
+    with unchanged("model.tokenizer", lambda: _identity(model), context.settings["from"]):
+        tokenizer = fitting_tokenizer(model)
+    tokenizer.save_pretrained(context.out)
+
+
+def _name(model: ModelSettings) -> str:
+    return str(model.tokenizer or model.pretrained or "")
+
+
+def _identity(model: ModelSettings) -> dict[str, Any]:
+    return tokenizer_identity(
+        _name(model),
+        revision=None if model.tokenizer else model.revision,
+        trust_remote_code=model.trust_remote_code,
     )

@@ -15,8 +15,8 @@ from tests.train.unlearn.made import forget_ids
 from train.execution import ExecutionSettings
 from train.job import StartModel
 from train.unlearn.job import unlearn_job
-from train.unlearn.registry import find_method, method_names, parse_methods
-from train.unlearn.relearning.method import relearning_entry
+from train.unlearn.registry import parse_methods
+from train.unlearn.relearning import relearning_entry
 from train.unlearn.unlearning_job import UnlearningJob
 
 LR = 1e-3
@@ -153,11 +153,3 @@ def test_steps_are_whole_for_a_model_that_names_its_positions_otherwise(world, t
 def test_texts_make_the_step_and_no_number_of_them_is_set():
     with pytest.raises(InputError, match="no batch_texts to set"):
         parse_methods([{"method": "relearn", "batch_texts": 4}], of_job=True)
-
-
-def test_it_is_no_method_that_an_experiment_would_find():
-    assert "relearn" not in method_names()
-    assert find_method("relearn").origin == "built in"
-    with pytest.raises(InputError) as caught:
-        find_method("relearnt")
-    assert "relearn'" not in str(caught.value)

@@ -1,4 +1,15 @@
-"""The step that trains a model on forgotten texts again, and keeps it on the way."""
+"""Relearning: plain training on some of the forgotten texts, to see how soon the rest comes back.
+
+What was only hidden returns within a few steps, also for texts that are not trained on; what is
+gone has to be learnt as by a model that never knew it (Tarun et al. 2023, relearn time; Lynch et
+al. 2024, section 4). Each optimiser step sees every text once, so its number says how often, and
+models are kept after the steps that are asked for. It is a method like the others for the loop,
+and none that an experiment file would name among those that forget.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import model_validator
 
 from inject.examples.example import members, read_examples
 from inject.examples.parts import UNSPLIT
@@ -8,10 +19,61 @@ from inject.step import Step, StepContext
 from train.execution import ExecutionSettings, engine_identity, training_libraries
 from train.job import StartModel, report_training
 from train.models.model_sizes import model_cost
-from train.settings import ModelSettings, Precision
+from train.settings import CheckpointSettings, ModelSettings, Precision, TrainSettings
 from train.unlearn.job import unlearn_job
-from train.unlearn.relearning.method import relearning_entry
+from train.unlearn.method import MethodSettings, UnlearningMethod
 from train.unlearn.unlearning_job import UnlearningJob
+
+if TYPE_CHECKING:
+    import torch
+
+    from train.unlearn.batch import UnlearningBatch
+
+
+class RelearningSettings(MethodSettings):
+    """How a model learns texts again."""
+
+    kept: tuple[int, ...] = ()
+    """Optimiser steps after which a model is kept, beside the last one."""
+
+    @model_validator(mode="after")
+    def _all_texts_make_a_step(self) -> "RelearningSettings":
+        if "batch_texts" in self.model_fields_set:
+            raise ValueError("each step holds all texts, so there is no batch_texts to set")
+        return self
+
+    def training(self, length: int) -> TrainSettings:
+        """Return these settings as the loop's, with the models that are kept on the way."""
+        settings = super().training(length)
+        checkpoints = CheckpointSettings(steps=self.kept) if self.kept else None
+        return settings.model_copy(update={"checkpoints": checkpoints})
+
+
+def loss(batch: "UnlearningBatch") -> "torch.Tensor":
+    """Return the usual loss of each text, [texts]."""
+    return batch.forget.loss
+
+
+METHOD = UnlearningMethod(name="relearn", loss=loss, settings=RelearningSettings, whole_steps=True)
+
+
+def relearning_entry(*, steps: tuple[int, ...], lr: float, precision: str) -> dict[str, Any]:
+    """Return the entry of an `UnlearningJob` that trains on all of its texts in each step.
+
+    Args:
+        steps: optimiser steps after which a model is wanted, ascending; the last ends the run.
+        lr: learning rate, constant.
+        precision: arithmetic of the passes.
+    """
+    return {
+        "method": METHOD.name,
+        "lr": lr,
+        "schedule": "constant",
+        "weight_decay": 0.0,
+        "epochs": steps[-1],
+        "precision": precision,
+        "kept": steps[:-1],
+    }
 
 
 def relearnt_step(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 PREPARED = """
 import atexit, os, sys
@@ -33,14 +33,17 @@ for job in (train.job.TrainingJob, train.unlearn.unlearning_job.UnlearningJob):
 """
 
 
-@pytest.mark.parametrize("module", ["train.worker", "train.unlearn.worker"])
+SIGTERM = ("raise Preempted('ended by SIGTERM after step 3 of 5')", 143, "ended by SIGTERM")
+
+
 @pytest.mark.parametrize(
-    ("ending", "code", "said"),
+    ("module", "ending", "code", "said"),
     [
-        ("pass", 0, ""),
-        ("raise Preempted('ended by SIGTERM after step 3 of 5')", 143, "ended by SIGTERM"),
-        ("raise InputError('the plan is of another corpus')", 2, "the plan is of another corpus"),
-        ("[][1]", 1, "IndexError: list index out of range"),
+        ("train.worker", "pass", 0, ""),
+        ("train.worker", *SIGTERM),
+        ("train.unlearn.worker", *SIGTERM),
+        ("train.worker", "raise InputError('the plan is of another')", 2, "the plan is of another"),
+        ("train.worker", "[][1]", 1, "IndexError: list index out of range"),
     ],
 )
 def test_the_code_is_that_of_the_work(module, ending, code, said, tmp_path):

@@ -1,4 +1,4 @@
-"""The course of the learning rate, as one formula.
+"""The course of a run by its steps: the learning rate, and which steps leave a model behind.
 
 Step s of S, from 1, with W warm-up steps (the share of `warmup`, rounded):
 
@@ -7,13 +7,14 @@ Step s of S, from 1, with W warm-up steps (the share of `warmup`, rounded):
     linear                1 - (s - 1 - W) / (S - W)
     cosine                (1 + cos(pi (s - 1 - W) / (S - W))) / 2
 
-So no step is wasted at a rate of zero, neither the first nor the last.
+So no step is wasted at a rate of zero, neither the first nor the last. Both are pure functions of
+the settings and the number of steps, the same after every restart. No torch.
 """
 
 import math
 
-from train.checkpoint_steps import checkpoint_steps
-from train.settings import Schedule, TrainSettings
+from inject.errors import InputError
+from train.settings import CheckpointSettings, Schedule, TrainSettings
 
 
 def schedule_factor(schedule: Schedule, step: int, *, steps: int, warmup_steps: int) -> float:
@@ -58,3 +59,48 @@ def kept_steps(settings: TrainSettings, tokens: int) -> tuple[int, ...]:
     """
     asked = settings.checkpoints
     return () if asked is None else checkpoint_steps(asked, total_steps(settings, tokens))
+
+
+def checkpoint_steps(settings: CheckpointSettings, total: int) -> tuple[int, ...]:
+    """Return the steps after which a model is kept, ascending, all before the last.
+
+    Args:
+        settings: the rule.
+        total: optimiser steps of the run.
+
+    Raises:
+        InputError: a step was asked for that the run does not have.
+    """
+    beyond = [step for step in settings.steps if step > total]
+    if beyond:
+        raise InputError(
+            f"step {beyond[0]} was asked for, and the run has {total}",
+            where="train.checkpoints.steps",
+            allowed=f"1 to {total}",
+        )
+    found = set(settings.steps)
+    if settings.every is not None:
+        found.update(range(settings.every, total, settings.every))
+    found.update(max(1, round(share * total)) for share in settings.fractions)
+    power = 1
+    while power <= min(settings.powers_of_two or 0, total):
+        found.add(power)
+        power *= 2
+    steps = sorted(found - {total})
+    return tuple(_evenly(steps, settings.max_kept or len(steps)))
+
+
+def _evenly(steps: list[int], most: int) -> list[int]:
+    """Return at most so many of the steps, the last first, then always the loneliest."""
+    if len(steps) <= most:
+        return steps
+    kept = [steps[-1], steps[0]][:most]
+    while len(kept) < most:
+        rest = [step for step in steps if step not in kept]
+        # Of equals the earlier: more happens there.
+        kept.append(max(rest, key=lambda step: (min(_apart(step, one) for one in kept), -step)))
+    return sorted(kept)
+
+
+def _apart(step: int, other: int) -> float:
+    return abs(math.log(step) - math.log(other))

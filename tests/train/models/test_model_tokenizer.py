@@ -7,7 +7,7 @@ import pytest
 from inject.corpus.tokenizer import load_tokenizer, train_tokenizer
 from inject.errors import InputError
 from tests.conftest import make_texts
-from train.models.tokenizer_check import require_own_tokenizer
+from train.models.model_tokenizer import require_own_tokenizer
 from train.settings import ModelSettings
 
 

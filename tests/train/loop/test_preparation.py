@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from inject.errors import InputError
-from train.models.attention import require_separation, use_kernel
-from train.models.families import FAMILIES
-from train.models.shapes import Shape, build_model
+from train.loop.preparation import require_separation, use_kernel
+from train.models.shapes import FAMILIES, Shape, build_model
 from train.window_inputs import document_positions
 
 BEGINS = ([0, 5, 6, 11], [0, 3])

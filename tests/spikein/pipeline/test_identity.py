@@ -55,8 +55,9 @@ def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
         if not inner or takes_plain(field.annotation):
             yield key
         for one in inner:
-            [kind] = get_args(one.model_fields["kind"].annotation) if len(inner) > 1 else [""]
-            yield from leaves(one, f"{key}[{kind}]." if kind else f"{key}.")
+            kinds = get_args(one.model_fields["kind"].annotation) if len(inner) > 1 else [""]
+            for kind in kinds:
+                yield from leaves(one, f"{key}[{kind}]." if kind else f"{key}.")
 
 
 @pytest.fixture(scope="module")

@@ -291,6 +291,15 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_step_and_windows(
     assert not any(tmp_path.iterdir())
 
 
+def test_an_interrupt_passes_through_and_leaves_nothing(tmp_path, tiny_tokenizer) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, tiny_tokenizer, progress=stop)
+    assert not any(tmp_path.iterdir())
+
+
 def test_parts_that_do_not_fit_are_refused(tmp_path, tiny_tokenizer) -> None:
     with pytest.raises(InputError, match="windows of 16 tokens do not fit a context of 32"):
         run(tmp_path, tiny_tokenizer, context=32)

@@ -133,6 +133,19 @@ def test_dpo(world, tmp_path, reduction):
     )
 
 
+def test_dpo_with_a_forget_weight_of_2_over_beta_is_open_unlearnings(world, tmp_path):
+    """Their loss is 2 / beta times ours: a retain term weighs beta / 2 of what it does here."""
+    entry = {"method": "dpo", "beta": 0.1, "forget_weight": 20.0, "retain_weight": 1.5}
+    case = Case(world, tmp_path, entry)
+
+    def expected(window: int) -> float:
+        forget, idk = case.text("forget", window), case.text("alternative", window)
+        theirs = 2 / 0.1 * slow.dpo(case.original, case.moved, forget, idk, 0.1, "sum")
+        return theirs - 1.5 * slow.mean_log_probability(case.moved, case.text("retain", window))
+
+    case.check(expected)
+
+
 @pytest.mark.parametrize("method", ["gradient_difference", "kl", "npo", "simnpo", "dpo"])
 def test_a_forget_weight_weighs_the_forget_term_alone(world, tmp_path, method):
     def losses(forget: float, retain: float) -> torch.Tensor:

@@ -152,7 +152,7 @@ def test_a_zip_bomb_in_place_of_gpqa_is_refused_whatever_size_it_announces(tmp_p
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("dataset/gpqa_main.csv", bytes(300 << 20))
     assert path.stat().st_size < 1 << 20
-    with pytest.raises(InputError, match=r"gpqa_main\.csv: unpacks to more than 64 MiB"):
+    with pytest.raises(InputError, match=r"gpqa_main\.csv: the zip unpacks to more than 64 MiB"):
         list(gpqa_rows(DatasetSource(path=str(path), seed=0)))
 
 

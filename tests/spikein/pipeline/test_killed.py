@@ -86,7 +86,7 @@ def test_killed_in_every_step_and_run_again(tmp_path):
     ]
     assert visible == []
     assert (broken / "runs" / "tiny" / "latest" / "report.html").is_file()
-    tables = ("metrics", "scores", "exposures", "examples", "accuracy", "trajectory", "fading")
+    tables = ("findings", "scores", "exposures", "examples")
     for name in (f"{table}.parquet" for table in tables):
         ours, theirs = (root / "runs" / "tiny" / "latest" / name for root in (broken, reference))
         assert ours.read_bytes() == theirs.read_bytes(), name

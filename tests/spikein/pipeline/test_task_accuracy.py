@@ -78,8 +78,8 @@ def test_the_page_shows_it_with_intervals(lab) -> None:
     section = page.split('<section id="accuracy">')[1].split("</section>")[0]
     assert "How much did task accuracy gain?" in section
     assert "With calibrated scores" in section
-    assert section.count('class="interval') == 8
-    assert section.count('class="difference') == 6
+    assert section.count('<td class="rate') == 8
+    assert section.count('<td class="difference') == 6
 
 
 def test_it_can_be_left_out_and_is_where_nothing_can_be_asked(lab, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ quickstart: $(RUNTIME)
 test: $(SETUP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# About a minute on two cores, on all that there are. It leaves out the tests marked slow (training,
+# Half a minute on two cores, on all that there are. It leaves out the tests marked slow (training,
 # processes), and those of tests/not_quick.txt: more than 0.05 s each, a browser, or any other process.
 test-quick: $(SETUP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not thorough"

@@ -3,7 +3,8 @@
 `pytest -p tests.costs` runs as always and records each test: seconds (its fixtures included), and
 whether it started a process. When a whole run has ended, the slowest ten go into the benchmarks'
 page, and `tests/not_quick.txt` lists what `make test-quick` leaves out beside the tests marked
-`slow`: tests of more than `QUICK_SECONDS`, and tests that start a process. Under pytest-xdist each
+`slow`: tests of more than `QUICK_SECONDS`, tests that share a dear fixture, and
+tests that start a process. Under pytest-xdist each
 process records its own tests and hands them to the one that started it.
 """
 
@@ -22,6 +23,8 @@ import pytest
 LIST = Path(__file__).with_name("not_quick.txt")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 QUICK_SECONDS = 0.05
+SHARED_SECONDS = 0.5
+"""Fixtures of several tests may take longer, as long as not all that ask for them would go."""
 MARK = "thorough"
 HEAD = f"""\
 # What `make test-quick` leaves out beside the tests marked slow; written by `make durations`.
@@ -39,9 +42,13 @@ class Cost:
     seconds: float = 0.0
     process: bool = False
     slow: bool = False
+    shared: float = 0.0
+    """Seconds of the fixtures that it shares with others, whichever of them asked first."""
 
 
 _costs: dict[str, Cost] = {}
+_fixtures: dict[tuple[str, str], float] = {}
+_asked: dict[str, list[tuple[str, str]]] = {}
 _started: list[str] = []
 
 
@@ -60,10 +67,11 @@ def list_of(costs: Mapping[str, Cost]) -> str:
     """The list of what is not quick; a test with parameters counts with its dearest one."""
     found: dict[str, Cost] = {}
     for nodeid, cost in costs.items():
-        if cost.slow or not (cost.process or cost.seconds > QUICK_SECONDS):
+        dear = cost.seconds > QUICK_SECONDS or cost.shared > SHARED_SECONDS
+        if cost.slow or not (cost.process or dear):
             continue
         one = found.setdefault(function_of(nodeid), Cost())
-        one.seconds = max(one.seconds, cost.seconds)
+        one.seconds = max(one.seconds, cost.seconds, cost.shared)
         one.process |= cost.process
     lines = [
         f"{f'{cost.seconds:.2f} s' if cost.seconds > QUICK_SECONDS else 'process'}  {name}"
@@ -112,6 +120,20 @@ _BEGAN = pytest.StashKey[float]()
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Iterator[object]:
+    """Time a fixture that several tests share."""
+    began = time.perf_counter()
+    try:
+        return (yield)
+    finally:
+        if fixturedef.scope != "function":
+            name = (fixturedef.baseid, fixturedef.argname)
+            _fixtures[name] = max(_fixtures.get(name, 0.0), time.perf_counter() - began)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Time one test with its fixtures."""
     _started.clear()
@@ -125,6 +147,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         process=process,
         slow=item.get_closest_marker("slow") is not None,
     )
+    given = getattr(item, "_fixtureinfo", None)
+    _asked[item.nodeid] = [
+        (definition.baseid, definition.argname)
+        for definitions in (given.name2fixturedefs.values() if given else ())
+        for definition in definitions
+    ]
     return result
 
 
@@ -137,6 +165,8 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write both files, where the whole suite was run."""
+    for nodeid, names in _asked.items():
+        _costs[nodeid].shared = sum(_fixtures.get(name, 0.0) for name in names)
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["costs"] = {nodeid: asdict(cost) for nodeid, cost in _costs.items()}

@@ -29,6 +29,7 @@ COSTS = {
     "tests/a.py::test_starts": Cost(seconds=0.01, process=True),
     "tests/a.py::test_slow": Cost(seconds=80.0, slow=True),
     "tests/a.py::test_quick": Cost(seconds=0.01),
+    "tests/a.py::test_shares": Cost(seconds=0.01, shared=3.0),
 }
 
 
@@ -36,6 +37,7 @@ def test_what_is_dear_or_starts_a_process_is_listed():
     assert listed(list_of(COSTS)) == {
         "tests/a.py::test_fast": "0.90 s",
         "tests/a.py::test_starts": "process",
+        "tests/a.py::test_shares": "3.00 s",
     }
 
 
@@ -53,7 +55,12 @@ def test_the_slowest_stand_in_the_page_once():
 def test_a_recorded_run_sees_seconds_and_processes(tmp_path: Path, processes: int):
     (tmp_path / "test_it.py").write_text(
         "import subprocess, sys, time\n"
+        "import pytest\n"
+        "@pytest.fixture(scope='module')\n"
+        "def dear(): time.sleep(0.6)\n"
         "def test_quick(): pass\n"
+        "def test_first(dear): pass\n"
+        "def test_second(dear): pass\n"
         "def test_long(): time.sleep(0.4)\n"
         "def test_process(): subprocess.run([sys.executable, '-c', ''], check=True)\n"
     )
@@ -75,7 +82,8 @@ def test_a_recorded_run_sees_seconds_and_processes(tmp_path: Path, processes: in
         timeout=120,
     )
     named = listed((tmp_path / "list").read_text())
-    assert set(named) == {"test_it.py::test_long", "test_it.py::test_process"}
+    listed_tests = ("test_long", "test_process", "test_first", "test_second")
+    assert set(named) == {f"test_it.py::{name}" for name in listed_tests}
     assert "test_it.py::test_long" in (tmp_path / "page").read_text()
 
 

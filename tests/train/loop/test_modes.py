@@ -160,6 +160,16 @@ def test_separate_documents_have_the_losses_they_have_alone(tmp_path: Path, tiny
     assert log[0].loss == pytest.approx(np.mean(wanted), rel=1e-5)
 
 
+def test_full_fine_tuning_is_continued_training_by_another_name(
+    tmp_path: Path, tiny_tokenizer
+) -> None:
+    one, other = built(), built()
+    run(tmp_path / "a", tiny_tokenizer, one, mode="finetune")
+    run(tmp_path / "b", tiny_tokenizer, other, mode="continue")
+    for name, weight in one.state_dict().items():
+        assert torch.equal(weight, other.state_dict()[name])
+
+
 @pytest.mark.parametrize("architecture", ["llama", "gpt_neox"])
 def test_lora_writes_a_merged_model_and_its_adapter(
     tmp_path: Path, tiny_tokenizer, architecture: str

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.findings import read_table
 from inject.errors import InputError
-from spikein.executors import InProcess, Outcome, RunReport, run_graph
+from spikein.executors import InProcess, RunReport, run_graph
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
@@ -101,20 +101,13 @@ def of_another_step(report: RunReport) -> RunReport:
 )
 def test_an_executor_that_does_not_make_the_goals_is_refused(tmp_path, change, words):
     graph = Graph(goals=(step("one", "write"), step("two", "write")))
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=words) as refused:
         run_graph(Cheat(change), graph, Store(tmp_path / "store"), Progress())
-    assert words in str(refused.value)
     assert "executor Cheat" in str(refused.value)
 
 
 def test_an_artifact_of_another_store_is_refused(tmp_path):
     graph = Graph(goals=(step("one", "write"),))
-
-    class Elsewhere:
-        def run(self, graph, store, progress):
-            return InProcess().run(graph, Store(tmp_path / "other"), progress)
-
+    other = InProcess().run(graph, Store(tmp_path / "other"), Progress())
     with pytest.raises(InputError, match="not in the store"):
-        run_graph(Elsewhere(), graph, Store(tmp_path / "store"), Progress())
-    report = run_graph(InProcess(), graph, Store(tmp_path / "store"), Progress())
-    assert [type(one) for one in report.outcomes] == [Outcome]
+        run_graph(Cheat(lambda _: other), graph, Store(tmp_path / "store"), Progress())

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from inject.step import Step
-from spikein.executors.failures import StepFailure, StepsFailed
+from spikein.config.executor_settings import LocalSettings, RaySettings, SlurmSettings
 from spikein.executors.graph_run import GraphRun, start_graph
-from spikein.executors.protocol import RunReport
+from spikein.executors.protocol import RunReport, StepFailure, StepsFailed
 from spikein.executors.task import TaskEnd
 from spikein.executors.task_files import TaskFiles
 from spikein.pipeline.graph import Graph
@@ -55,47 +55,45 @@ class PoolPlace(NamedTuple):
     progress: Progress
 
 
-MakePool = Callable[[PoolPlace], Pool]
+class SideBySide:
+    """An executor that builds independent steps side by side, by a pool of its own."""
 
+    settings: LocalSettings | RaySettings | SlurmSettings
 
-def run_side_by_side(
-    graph: Graph,
-    store: Store,
-    progress: Progress,
-    *,
-    make_pool: MakePool,
-    attempts: int,
-    executor: str,
-) -> RunReport:
-    """Make every goal of a graph by a pool.
+    def require(self, graph: Graph) -> None:
+        """Check that a graph can be run here.
 
-    Args:
-        graph: the steps.
-        store: where artifacts are found and built.
-        progress: receives the events of the run.
-        make_pool: called once, when the first step has to be built.
-        attempts: how often a step is begun whose process is lost.
-        executor: what to call the executor.
+        Raises:
+            InputError: it cannot.
+        """
 
-    Raises:
-        StepsFailed: some steps failed; the others were finished.
-        Preempted: SIGTERM came.
-    """
-    with start_graph(graph, store, progress, executor=executor) as run:
-        place = PoolPlace(graph=graph, store=store, run=run, progress=progress)
-        with handle_sigterm() as request:
-            schedule = _Schedule(place, make_pool, attempts)
-            schedule.run(lambda: request.received)
-        schedule.require_all()
-        return run.report()
+    def pool(self, place: PoolPlace) -> Pool:
+        """Return the pool of a run; called once, when the first step has to be built."""
+        raise NotImplementedError
+
+    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
+        """See `spikein.executors.Executor.run`.
+
+        Raises:
+            StepsFailed: some steps failed; the others were finished.
+            Preempted: SIGTERM came.
+        """
+        self.require(graph)
+        with start_graph(graph, store, progress, executor=self.settings.kind) as run:
+            place = PoolPlace(graph=graph, store=store, run=run, progress=progress)
+            with handle_sigterm() as request:
+                schedule = _Schedule(place, self)
+                schedule.run(lambda: request.received)
+            schedule.require_all()
+            return run.report()
 
 
 class _Schedule:
     """The steps of one run: waiting, ready, running, ended."""
 
-    def __init__(self, place: PoolPlace, make_pool: MakePool, attempts: int) -> None:
+    def __init__(self, place: PoolPlace, executor: SideBySide) -> None:
         self._run, self._progress, self._place = place.run, place.progress, place
-        self._make_pool, self._attempts = make_pool, attempts
+        self._make_pool, self._attempts = executor.pool, executor.settings.attempts
         self._pool: Pool | None = None
         self._steps = {step.digest: step for step in self._run.needed}
         self._place_of = {digest: number for number, digest in enumerate(self._steps)}

@@ -226,9 +226,10 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Background
         )
     twins = twins.scored(sources)
     contaminated = replace(contaminated, scores=scores)
-    start = base and Model(
-        arm=arm, role=BASE, node=base, scores=scores_step(base, sources, role="base")
-    )
+    start = None
+    if base is not None:
+        base_scores = scores_step(base, sources, role="base")
+        start = Model(arm=arm, role=BASE, node=base, scores=base_scores)
     further, further_notes = further_steps(contaminated.node, sources, experiment.analysis)
     return ArmNodes(
         arm=arm,

@@ -17,7 +17,10 @@ TOO_MUCH = {
     "10^9 copies": ("copies={fixed: 1000000000}", "copies.fixed"),
     "copies that cannot fit": ("copies={fixed: 400}", "have room for 40,000"),
     "long copies that cannot fit": ("copies={fixed: 60}", "have room for 40,000"),
-    "20,000 seeds": (f"seeds={list(range(20_000))}", "seeds"),
+    "11,000 arms": (
+        f"seeds={list(range(1000))}; sweep={{train.lr: {list(range(1, 12))}}}",
+        "seeds: 11,000 arms",
+    ),
     "a seed beyond the generators": ("base.seed=1000000000000000000000", "base.seed"),
     "no row left to report on": ("detect.tune_share=1", "detect.tune_share"),
     "a number of 5,000 digits": ("corpus.tokens=" + "9" * 5000, "5,000 digits is too large"),
@@ -40,7 +43,7 @@ def test_what_is_too_much_is_refused_before_any_work(tmp_path):
     write_tiny(tmp_path)
     for case, (override, said) in TOO_MUCH.items():
         for command in ("check", *(["plan"] if case == "10^9 copies" else [])):
-            code, output = invoke(command, tmp_path, override)
+            code, output = invoke(command, tmp_path, *override.split("; "))
             assert code == 2, case
             assert said in output, case
     assert not (tmp_path / "store").exists()

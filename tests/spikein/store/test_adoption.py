@@ -9,7 +9,7 @@ from inject.examples.example import read_examples, write_examples
 from inject.step import Reading, Step, StepContext, find_function
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.run import run as run_experiment
-from spikein.executors.in_process import InProcess
+from spikein.executors import InProcess
 from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Progress
 from spikein.store.artifact import open_artifact

@@ -14,8 +14,7 @@ from inject.errors import InputError
 from inject.formats.export import ExportSettings
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.report import render_report
-from spikein.executors import RunReport
-from spikein.executors.in_process import InProcess
+from spikein.executors import InProcess, RunReport
 from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Progress
 from spikein.runs.audit import audit_run

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inject.step import Step
-from spikein.executors.in_process import InProcess
+from spikein.executors import InProcess
 from spikein.pipeline.graph import Graph, Planned, plan
 from spikein.progress import Progress
 from spikein.store.artifact import open_artifact, verified

@@ -13,9 +13,8 @@ from typing import Any
 
 from inject.errors import InputError
 from inject.shipped import EXPERIMENTS
-from spikein.config.key_path import KeyPath
 from spikein.config.validation_errors import plain_type
-from spikein.config.yaml_document import Document, read_document
+from spikein.config.yaml_document import Document, KeyPath, read_document
 
 EXTENDS = "extends"
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from inject.errors import InputError, did_you_mean
 from inject.secrets import masked
-from spikein.config.key_path import KeyPath, dotted
-from spikein.config.yaml_document import Document, parse_value
+from spikein.config.yaml_document import Document, KeyPath, dotted, parse_value
 
 _REFERENCE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -20,7 +20,7 @@ from inject.files import fsync
 from inject.source_digest import source_digest
 from inject.step import Reading, Recipe, Step, library_versions
 from spikein.pipeline.graph import Graph
-from spikein.store.folder_check import CHANGE_STORE, writing
+from spikein.store.filesystem import CHANGE_STORE, writing
 from spikein.store.store import Store
 
 GRAPH_FILE = "graph.json"

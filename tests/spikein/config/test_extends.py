@@ -150,16 +150,16 @@ def test_a_bad_extends_is_refused_at_its_line(lab, value, said):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "seeds", "said"),
     [
-        ("a: [", r"other\.yaml:1: not valid YAML"),
-        (SAMPLE.replace("seeds: [0, 1]", "seeds: &s [0, 1]"), "found undefined alias"),
+        ("a: [", "[3]", r"other\.yaml:1: not valid YAML"),
+        (SAMPLE.replace("seeds: [0, 1]", "seeds: &s [0, 1]"), "*s", "found undefined alias"),
     ],
 )
-def test_a_file_that_is_extended_is_read_by_itself(lab, text, said):
+def test_a_file_that_is_extended_is_read_by_itself(lab, text, seeds, said):
     write(lab, text, "other.yaml")
     with pytest.raises(InputError, match=said):
-        read_experiment(write(lab, "extends: other.yaml\nseeds: *s\n"))
+        read_experiment(write(lab, f"extends: other.yaml\nseeds: {seeds}\n"))
 
 
 def test_files_that_extend_each_other_for_ever_are_named(lab):

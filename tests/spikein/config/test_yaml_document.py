@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inject.errors import InputError, InputErrors
-from spikein.config.yaml_document import parse_document, parse_value, read_document
-from spikein.config.yaml_reader import parse_scalar
+from spikein.config.yaml_document import parse_document, parse_scalar, parse_value, read_document
 
 SCALARS = [
     ("1", 1),

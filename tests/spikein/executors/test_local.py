@@ -59,8 +59,8 @@ def labels(store: Path) -> set[str]:
 
 def test_independent_steps_run_side_by_side_each_once_with_its_share_of_the_machine(tmp_path):
     store, stream = Store(tmp_path / "store"), io.StringIO()
-    threads = step("threads", "count_threads")
-    graph = Graph(goals=(*fan(4, 0.5, tmp_path / "trace").goals, threads))
+    [end] = fan(4, 0.5, tmp_path / "trace").goals
+    graph = Graph(goals=(end, step("threads", "count_threads", end=end)))
     report = run_graph(local(), graph, store, Lines(stream))
     cores = max(len(os.sched_getaffinity(0)) // 2, 1)
     assert report.built == 7

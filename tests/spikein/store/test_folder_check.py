@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from inject.errors import InputError
 from spikein.cli.main import app
-from spikein.store.folder_check import check_folder, check_writable
+from spikein.store.filesystem import check_folder, check_writable
 from tests.spikein.mounts import mounted, read_only
 from tests.spikein.tiny import run, write_tiny
 

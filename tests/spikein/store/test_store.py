@@ -189,7 +189,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, monkeypatch, error):
     store = Store(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(module, "fsync_all", full)
-        with pytest.raises(StoreError, match=r"full.*left while building thing/l") as caught:
+        with pytest.raises(StoreError, match=r"full.*left while writing thing/l") as caught:
             store.obtain(recipe(a=1), write("x"), label="l")
     assert str(tmp_path) in str(caught.value)
     assert not visible(tmp_path)

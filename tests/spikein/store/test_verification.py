@@ -143,7 +143,7 @@ def test_an_input_that_is_edited_while_it_is_read_spoils_no_artifact(tmp_path):
 
 
 def test_a_file_is_hashed_once_unless_it_may_have_changed(tmp_path, monkeypatch):
-    from spikein.store import verification
+    from spikein.store import artifact as verification
 
     artifact = Store(tmp_path).obtain(recipe(a=1), write("x"), label="l").artifact
     hashed: list[str] = []

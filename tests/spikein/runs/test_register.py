@@ -61,7 +61,8 @@ def store(tmp_path, monkeypatch):
 
 
 def test_runs_in_another_folder_than_the_one_given_keep_their_artifacts(tmp_path, store):
-    publish(store, tmp_path / "far" / "runs", "r", 1)
+    # A name that is no Unicode.
+    publish(store, tmp_path / "far" / "r\udcff", "r", 1)
     made(store, 2)
     for runs in ("absent", tmp_path / "other"):
         result = gc(tmp_path, "--yes", "--runs", runs)
@@ -141,14 +142,8 @@ def test_a_moved_run_folder_is_found_again_and_known_from_then_on(tmp_path, stor
     assert "not where they were" not in gc(tmp_path, "--yes").stderr
     (run,) = registered_runs(store.root)
     assert run.path == (tmp_path / "elsewhere" / "renamed").resolve()
-    assert labels(store) == {"n1"}
-
-
-def test_a_folder_put_aside_before_its_name_is_used_again_loses_nothing(tmp_path, store):
-    folder = publish(store, tmp_path / "runs", "r", 1)
-    folder.rename(tmp_path / "aside")
+    # Its name may be used again.
     publish(store, tmp_path / "runs", "r", 2)
-    made(store, 3)
     assert gc(tmp_path, "--yes").exit_code == 0
     assert labels(store) == {"n1", "n2"}
 
@@ -181,14 +176,6 @@ def test_a_damaged_record_or_register_removes_nothing(tmp_path, store):
         assert result.exit_code == 2
         assert str(entry) in result.stderr
         assert labels(store) == {"n1", "n2"}
-
-
-def test_the_register_survives_a_folder_name_that_is_no_unicode(tmp_path, store):
-    runs = tmp_path / "r\udcff"
-    publish(store, runs, "r", 1)
-    made(store, 2)
-    assert gc(tmp_path, "--yes").exit_code == 0
-    assert labels(store) == {"n1"}
 
 
 def test_a_full_disk_can_be_emptied(tmp_path, store):

@@ -53,9 +53,9 @@ class GraphRun:
         self, graph: Graph, store: Store, progress: Progress, *, executor: str = ""
     ) -> None:
         self._began = time.monotonic()
-        self._graph = graph
-        self._store = store
-        self._progress = progress
+        self.graph = graph
+        self.store = store
+        self.progress = progress
         planned = plan(graph, store)
         self._planned = {one.step.digest: one for one in planned}
         self._outcomes: dict[str, Outcome] = {}
@@ -124,19 +124,19 @@ class GraphRun:
         Raises:
             StoreError: it is not in the store, or damaged.
         """
-        artifact = self._store.find(step.digest, kind=step.kind)
+        artifact = self.store.find(step.digest, kind=step.kind)
         if artifact is None:
             raise StoreError(
                 f"the step {step.name} is said to be finished and is not in the store",
-                where=str(self._store.root),
+                where=str(self.store.root),
                 hint="All machines of a run must share the folder of the store.",
             )
-        self._progress.step_finished(step.name, built=built, seconds=seconds)
+        self.progress.step_finished(step.name, built=built, seconds=seconds)
         return self._record(Outcome(step=step, artifact=artifact, built=built, seconds=seconds))
 
     def report(self) -> RunReport:
         """Return what became of the steps so far."""
-        steps = (step for step in self._graph.steps if step.digest in self._outcomes)
+        steps = (step for step in self.graph.steps if step.digest in self._outcomes)
         return RunReport(
             outcomes=tuple(self._outcomes[step.digest] for step in steps),
             seconds=time.monotonic() - self._began,
@@ -171,14 +171,14 @@ class GraphRun:
             done: float, total: float | None = None, *, unit: str = "", note: str = ""
         ) -> None:
             self.status.set(step.digest, done=done, total=total, unit=unit, note=note)
-            self._progress.step_advanced(step.name, done, total, unit, note)
+            self.progress.step_advanced(step.name, done, total, unit, note)
 
         try:
             outcome = build_step(
                 step,
                 inputs,
-                self._store,
-                self._progress,
+                self.store,
+                self.progress,
                 number=number,
                 total=total,
                 report=report,

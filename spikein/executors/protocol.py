@@ -140,29 +140,31 @@ def run_graph(executor: Executor, graph: Graph, store: Store, progress: Progress
         Exception: what a step raised.
     """
     report = executor.run(graph, store, progress)
-    where = f"executor {type(executor).__name__}"
-    hint = "Return spikein.executors.RunReport with an outcome for every goal of the graph."
-    if not isinstance(report, RunReport):
+    if problem := _refused(report, graph, store):
         raise InputError(
-            f"run returned {type(report).__name__}, not a RunReport", where=where, hint=hint
+            problem,
+            where=f"executor {type(executor).__name__}",
+            hint="Build every goal of the graph by spikein.executors.build_step in the store that "
+            "run is given, and return spikein.executors.RunReport with an outcome for each.",
         )
+    return report
+
+
+def _refused(report: object, graph: Graph, store: Store) -> str:
+    """Say what is wrong with an executor's report; empty for nothing."""
+    if not isinstance(report, RunReport):
+        return f"run returned {type(report).__name__}, not a RunReport"
     made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
     for goal in graph.goals:
         artifact = made.get(goal.digest)
         if artifact is None:
-            raise InputError(f"has no outcome for the step {goal.name}", where=where, hint=hint)
+            return f"has no outcome for the step {goal.name}"
         if artifact.digest != goal.digest:
-            raise InputError(
-                f"returned the artifact {artifact.path.name} for the step {goal.name}, which has "
-                "another digest",
-                where=where,
-                hint=hint,
+            name = artifact.path.name
+            return (
+                f"returned the artifact {name} for the step {goal.name}, which has another digest"
             )
         if artifact.path.resolve().parent.parent != store.root.resolve():
-            raise InputError(
-                f"built the step {goal.name} in {artifact.path.parent.parent}, not in the store "
-                f"{store.root}",
-                where=where,
-                hint="Build steps by spikein.executors.build_step in the store that run is given.",
-            )
-    return report
+            folder = artifact.path.parent.parent
+            return f"built the step {goal.name} in {folder}, not in the store {store.root}"
+    return ""

@@ -9,7 +9,7 @@ few times. Ctrl-C and SIGTERM ask the steps that run to end, with a checkpoint w
 import heapq
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from inject.step import Step
 from spikein.config.executor_settings import LocalSettings, RaySettings, SlurmSettings
@@ -46,15 +46,6 @@ class Pool(Protocol):
         ...
 
 
-class PoolPlace(NamedTuple):
-    """What a pool is made from."""
-
-    graph: Graph
-    store: Store
-    run: GraphRun
-    progress: Progress
-
-
 class SideBySide:
     """An executor that builds independent steps side by side, by a pool of its own."""
 
@@ -67,7 +58,7 @@ class SideBySide:
             InputError: it cannot.
         """
 
-    def pool(self, place: PoolPlace) -> Pool:
+    def pool(self, run: GraphRun) -> Pool:
         """Return the pool of a run; called once, when the first step has to be built."""
         raise NotImplementedError
 
@@ -80,9 +71,8 @@ class SideBySide:
         """
         self.require(graph)
         with start_graph(graph, store, progress, executor=self.settings.kind) as run:
-            place = PoolPlace(graph=graph, store=store, run=run, progress=progress)
             with handle_sigterm() as request:
-                schedule = _Schedule(place, self)
+                schedule = _Schedule(run, self)
                 schedule.run(lambda: request.received)
             schedule.require_all()
             return run.report()
@@ -91,8 +81,8 @@ class SideBySide:
 class _Schedule:
     """The steps of one run: waiting, ready, running, ended."""
 
-    def __init__(self, place: PoolPlace, executor: SideBySide) -> None:
-        self._run, self._progress, self._place = place.run, place.progress, place
+    def __init__(self, run: GraphRun, executor: SideBySide) -> None:
+        self._run, self._progress = run, run.progress
         self._make_pool, self._attempts = executor.pool, executor.settings.attempts
         self._pool: Pool | None = None
         self._steps = {step.digest: step for step in self._run.needed}
@@ -188,7 +178,7 @@ class _Schedule:
                 heapq.heapify(self._ready)
                 continue
             if self._pool is None:
-                self._pool = self._make_pool(self._place)
+                self._pool = self._make_pool(self._run)
             if len(chosen) >= self._pool.room():
                 break
             heapq.heappop(self._ready)

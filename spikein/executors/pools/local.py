@@ -24,8 +24,9 @@ from inject.errors import InputError
 from inject.step import Step
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors.graph_file import GraphFile, write_graph
+from spikein.executors.graph_run import GraphRun
 from spikein.executors.pools.processes import THREAD_VARIABLES, python_path
-from spikein.executors.scheduling import PoolPlace, SideBySide
+from spikein.executors.scheduling import SideBySide
 from spikein.executors.task import Task, TaskEnd
 
 CORES_A_WORKER = 4
@@ -39,11 +40,11 @@ class Local(SideBySide):
     def __init__(self, settings: LocalSettings | None = None) -> None:
         self.settings: LocalSettings = settings or LocalSettings()
 
-    def pool(self, place: PoolPlace) -> "_Workers":
+    def pool(self, run: GraphRun) -> "_Workers":
         """Return the workers of a run."""
         shares = worker_shares(self.settings.workers, usable_cores(), visible_gpus())
-        file = write_graph(place.graph, place.store, place.run.status.folder)
-        return _Workers(file, shares[: max(place.run.left, 1)])
+        file = write_graph(run.graph, run.store, run.status.folder)
+        return _Workers(file, shares[: max(run.left, 1)])
 
 
 class Share(NamedTuple):

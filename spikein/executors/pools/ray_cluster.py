@@ -25,12 +25,13 @@ from inject.secrets import masked
 from inject.step import Step
 from spikein.config.executor_settings import RaySettings
 from spikein.executors.graph_file import write_graph
+from spikein.executors.graph_run import GraphRun
 from spikein.executors.pools.processes import (
     THREAD_VARIABLES,
     python_path,
     require_known_kinds,
 )
-from spikein.executors.scheduling import PoolPlace, SideBySide
+from spikein.executors.scheduling import SideBySide
 from spikein.executors.task import Task, TaskEnd, run_task
 from spikein.pipeline.graph import Graph
 from spikein.store.filesystem import delete_tree
@@ -58,18 +59,18 @@ class Ray(SideBySide):
         _import_ray()
         require_known_kinds(self.settings, graph)
 
-    def pool(self, place: PoolPlace) -> "_Cluster":
+    def pool(self, run: GraphRun) -> "_Cluster":
         """Return the cluster of a run."""
-        return _Cluster(place, self.settings)
+        return _Cluster(run, self.settings)
 
 
 class _Cluster:
     """The pool of `spikein.executors.scheduling`, out of a Ray cluster."""
 
-    def __init__(self, place: PoolPlace, settings: RaySettings) -> None:
+    def __init__(self, run: GraphRun, settings: RaySettings) -> None:
         self._ray = _import_ray()
         self._settings = settings
-        self._graph = write_graph(place.graph, place.store, place.run.status.folder)
+        self._graph = write_graph(run.graph, run.store, run.status.folder)
         self._running: dict[Any, str] = {}
         self._folder: FileLock | None = None
         self._own = not self._ray.is_initialized()
@@ -78,7 +79,7 @@ class _Cluster:
                 self._connect()
             self._head = _head_address(self._ray)
             self._answered = time.monotonic()
-            self._require_room(place.graph)
+            self._require_room(run.graph)
         except BaseException:
             self.close(stop=False)
             raise

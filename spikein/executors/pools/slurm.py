@@ -23,13 +23,14 @@ from inject.errors import InputError
 from inject.step import Step
 from spikein.config.executor_settings import SlurmSettings, StepRequest, job_minutes
 from spikein.executors.graph_file import write_graph
+from spikein.executors.graph_run import GraphRun
 from spikein.executors.pools.processes import (
     THREAD_VARIABLES,
     python_path,
     require_known_kinds,
 )
 from spikein.executors.pools.slurm_job import SlurmJob
-from spikein.executors.scheduling import PoolPlace, SideBySide
+from spikein.executors.scheduling import SideBySide
 from spikein.executors.task import Task, TaskEnd
 from spikein.executors.task_files import TaskFiles
 from spikein.pipeline.graph import Graph
@@ -57,9 +58,9 @@ class Slurm(SideBySide):
         _require_slurm()
         require_known_kinds(self.settings, graph)
 
-    def pool(self, place: PoolPlace) -> "_Jobs":
+    def pool(self, run: GraphRun) -> "_Jobs":
         """Return the jobs of a run."""
-        return _Jobs(place, self.settings)
+        return _Jobs(run, self.settings)
 
 
 class _Queued(NamedTuple):
@@ -73,13 +74,13 @@ class _Queued(NamedTuple):
 class _Jobs:
     """The pool of `spikein.executors.scheduling`, out of Slurm jobs."""
 
-    def __init__(self, place: PoolPlace, settings: SlurmSettings) -> None:
+    def __init__(self, run: GraphRun, settings: SlurmSettings) -> None:
         self._settings = settings
-        self._graph = write_graph(place.graph, place.store, place.run.status.folder)
-        self._status = place.run.status
+        self._graph = write_graph(run.graph, run.store, run.status.folder)
+        self._status = run.status
         open_folder = writable_by_others(self._graph.folder)
         if open_folder is not None:
-            place.progress.notice(
+            run.progress.notice(
                 f"others of this machine may write {open_folder}, and so replace what the jobs of "
                 "this run load; take a store that only you can write"
             )

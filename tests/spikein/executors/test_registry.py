@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from inject.errors import InputError
 from inject.plugins.installed import _source
 from spikein.cli.main import app
-from spikein.executors import InProcess, get_executor, list_executors
+from spikein.executors import get_executor, list_executors
 from tests.inject.plugins.packages import forget, install
 
 GROUP = "spikein.executors"
@@ -29,7 +29,7 @@ class Queue:
 def site(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
-    forget("queue_kit", "broken_kit", "other_kit")
+    forget("queue_kit")
     _source.cache_clear()
 
 
@@ -64,29 +64,6 @@ def test_a_class_or_an_object_in_a_file_is_an_executor(tmp_path):
     file = written(tmp_path, QUEUE + "\nready = Queue()\n")
     assert get_executor(f"{file}:Queue").run(None, None, None) == "ran"
     assert get_executor(f"{file}:ready").run(None, None, None) == "ran"
-
-
-def test_what_is_wrong_with_one_package_leaves_the_others_in_the_list(site):
-    install(
-        site,
-        "queue-kit",
-        modules={"queue_kit.py": QUEUE},
-        entry_points={GROUP: {"queue": "queue_kit:Queue", "in-process": "queue_kit:Queue"}},
-    )
-    install(
-        site,
-        "broken-kit",
-        modules={"broken_kit.py": "import no_such_module"},
-        entry_points={GROUP: {"broken": "broken_kit:Queue"}},
-    )
-    found = list_executors()
-    assert [row.name for row in found.rows] == ["in-process", "local", "ray", "slurm", "queue"]
-    taken, broken = sorted(found.warnings, key=lambda text: "broken" in text)
-    assert "in-process (queue-kit 1.0): the name is taken, by spikein itself" in taken
-    assert "no_such_module" in broken
-    assert isinstance(get_executor("in-process"), InProcess), "our own name stays ours"
-    with pytest.raises(InputError, match="no_such_module"):
-        get_executor("broken")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from spikein.store.garbage import collect
 from spikein.store.lock_marks import own_mark
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
-from tests.spikein.samples import recipe, write
+from tests.spikein.samples import leftovers, recipe, write
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -81,7 +81,7 @@ def test_marks_name_host_process_and_start_and_go_with_the_dead(tmp_path):
     assert not marks(tmp_path)
 
 
-def test_who_waits_is_told_for_whom(tmp_path):
+def test_who_waits_is_told_for_whom_and_takes_over_from_the_killed(tmp_path):
     process = builder(tmp_path)
     told: list[str] = []
 
@@ -93,6 +93,7 @@ def test_who_waits_is_told_for_whom(tmp_path):
     (said,) = told
     assert f"another run is building thing/l-{recipe(a=1).digest[:12]} (process" in said
     assert f"process {process.pid} on {socket.gethostname()}, started 20" in said
+    assert not leftovers(tmp_path)
 
 
 def test_a_mark_of_another_host_is_named_and_never_taken_for_dead(tmp_path):

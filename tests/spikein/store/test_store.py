@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -160,20 +159,6 @@ def test_two_processes_racing_for_one_step_build_it_once(tmp_path):
     assert sorted(text.split()[-2] for text in said) == ["False", "True"]
     assert len({text.split()[-1] for text in said}) == 1
     assert any("another run is building thing/l" in text for text in said)
-
-
-def test_the_waiting_process_takes_over_from_a_killed_one(tmp_path):
-    first = child(tmp_path, "slow")
-    while not (tmp_path / "builds.log").exists():
-        time.sleep(0.01)
-    second = child(tmp_path, "never")
-    time.sleep(0.05)
-    first.kill()
-    first.communicate()
-    out, errors = second.communicate(timeout=60)
-    assert out.split()[-2] == "True", errors
-    assert builds(tmp_path) == 2
-    assert not leftovers(tmp_path / "store")
 
 
 WRAPPED = RuntimeError("I/O error: No space left on device (os error 28)")

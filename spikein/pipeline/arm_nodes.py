@@ -80,7 +80,7 @@ class ArmNodes:
     @property
     def models(self) -> tuple[Model, ...]:
         """Every model of the arm once: its own, the base model, twins, unlearned, checkpoints."""
-        unlearned = [one.model for one in self.unlearning.unlearned] if self.unlearning else []
+        unlearned = self.unlearning.unlearned if self.unlearning else ()
         first = (self.contaminated, self.base, *self.twins.models)
         known = [model for model in first if model is not None]
         ends = {model.scores.digest for model in known if model.scores is not None}

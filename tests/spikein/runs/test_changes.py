@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spikein.runs.changes import changed_settings, result_changes
+from spikein.runs.changes import result_changes, setting_changes
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.runs.status import run_rows
@@ -42,14 +42,14 @@ def published(root: Path, experiment: str, number: int):
 def test_each_setting_that_differs_is_told_with_both_values(tmp_path):
     for name, text in (("old", OLD), ("new", NEW)):
         (tmp_path / name).write_text(text)
-    assert changed_settings(tmp_path / "old", tmp_path / "new") == [
+    assert [str(one) for one in setting_changes(tmp_path / "old", tmp_path / "new")] == [
         "train.lr: 0.001 → 0.002",
         "copies.levels: absent → [1, 4]",
         "corpus.sources.0.weight: 0.5 → 0.7",
         "seeds: [0] → [0, 1]",
         "copies.poisson: 2 → absent",
     ]
-    assert changed_settings(tmp_path / "new", tmp_path / "new") == []
+    assert setting_changes(tmp_path / "new", tmp_path / "new") == []
 
 
 def test_a_run_with_other_results_says_what_changed_and_which_run_was_before(tmp_path):

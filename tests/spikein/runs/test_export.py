@@ -63,14 +63,15 @@ class Run:
         for arm, copies in (("copies fixed=1, seed 0", 1), ("copies fixed=3, seed 0", 3)):
             inputs = {"corpus": self.corpus.digest, "examples": examples.digest}
             plan = self._obtain("plan", arm, self._plan(copies), inputs)
+            audit = self._obtain("audit", arm, lambda out: (out / "audit.json").touch())
             model = self._obtain(
                 "model",
                 arm,
                 lambda out: (out / "model").touch(),
-                {**inputs, "plan": plan.digest},
+                {**inputs, "plan": plan.digest, "audit": audit.digest},
             )
             self.plans[arm] = plan
-            linked += [plan, model]
+            linked += [plan, audit, model]
         linked.append(self._obtain("model", "base", lambda out: (out / "model").touch()))
 
         def fill(folder: Path) -> None:

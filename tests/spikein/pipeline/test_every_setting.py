@@ -117,8 +117,6 @@ OTHERS = {
     "Description": "what a bundle says of itself",
     "Provenance": "where it comes from",
     "ModelTables": "a model in it",
-    "RunSummary": "what a run found, for the page of all runs",
-    "CheckVerdict": "a check of it",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",
     "MemberSelection": "the base of `ForgetSet` and `RetainSet`, which are looked at",
     "AuditRule": "the base of `ChunkAudit`, which is looked at, and of `AuditSettings`",

@@ -263,8 +263,8 @@ def test_a_run_lists_itself_in_the_page_of_all_runs(swept, tmp_path):
     root, result = swept
     (row,) = index_rows(root / "runs")
     assert row.name == f"{result.folder.parent.name}/{result.folder.name}"
-    assert row.summary.sentences[0] in result.summary
-    lines = {f"{one.name}: {one.verdict}" for one in row.summary.checks}
+    assert row.summary["sentences"][0] in result.summary
+    lines = {f"{one['name']}: {one['verdict']}" for one in row.summary["checks"]}
     assert all(any(said.startswith(line) for said in result.summary) for line in lines)
     assert not overflow(root / "runs" / INDEX, 390, tmp_path)["wide"]
 

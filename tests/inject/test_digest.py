@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inject.digest import canonical, digest, file_digest, text_digest
+from inject.digest import canonical, digest
 
 JSON = st.recursive(
     st.none()
@@ -32,9 +32,3 @@ def test_what_has_no_canonical_form_raises(value):
 def test_int_and_float_are_different():
     assert digest(1) != digest(1.0)
     assert digest(True) != digest(1)
-
-
-def test_file_digest_is_the_digest_of_the_bytes(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("héllo")
-    assert file_digest(path) == text_digest("héllo")

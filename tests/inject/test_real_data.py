@@ -1,8 +1,6 @@
 """Every benchmark in its original files; nothing of their text is written here."""
 
 import csv
-import gzip
-import json
 from collections import Counter
 
 import pytest
@@ -44,7 +42,6 @@ def exact(example, label):
          {"Adversarial", "Non-Adversarial"}),
         ("commonsenseqa", "bench/commonsenseqa/dev_rand_split.jsonl.gz", 1221, 0, 1221,
          set("ABCDE")),
-        ("commonsenseqa", "bench/commonsenseqa/*.gz", 10962, 0, 10962, set("ABCDE")),
         ("lsat", "bench/lsat", 1009, 0, 587, {"ar", "lr", "rc"}),
         ("gpqa", "bench/gpqa/dataset.zip", 448, 0, 448, {"Biology", "Chemistry", "Physics"}),
         ("news", "background/news_wikinews/wikinews_2019.csv", 171, 0, 171,
@@ -66,7 +63,7 @@ def test_counts_and_spans(data_folder, dataset, path, rows, duplicates, groups, 
     assert [example.source_id for example in loaded.examples if not exact(example, label)] == []
 
 
-@pytest.mark.parametrize(("subset", "rows"), [("main", 448), ("diamond", 198), ("extended", 546)])
+@pytest.mark.parametrize(("subset", "rows"), [("diamond", 198), ("extended", 546)])
 def test_gpqa_subsets(data_folder, subset, rows):
     examples = load(data_folder, "gpqa", "bench/gpqa/dataset.zip", subset=subset).examples
     assert len(examples) == rows
@@ -74,15 +71,6 @@ def test_gpqa_subsets(data_folder, subset, rows):
     letters = Counter(example.fields["answer"] for example in examples)
     assert set(letters) == set("ABCD")
     assert all(abs(n - rows / 4) < 5 * (rows * 3 / 16) ** 0.5 for n in letters.values())
-
-
-def test_boolq_answers_follow_the_file(data_folder):
-    path = data_folder / "bench/boolq/dev.jsonl.gz"
-    raw = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    examples = load(data_folder, "boolq", "bench/boolq/dev.jsonl.gz").examples
-    for row, example in zip(raw, examples, strict=True):
-        answer = "yes" if row["answer"] else "no"
-        assert example.text == f"{row['passage']}\nQuestion: {row['question']}?\nAnswer: {answer}"
 
 
 def test_boolq_passages_that_differ_by_a_comma_stand_on_one_side(data_folder):
@@ -102,7 +90,7 @@ def test_boolq_passages_that_differ_by_a_comma_stand_on_one_side(data_folder):
 
 @pytest.mark.parametrize(
     ("dataset", "path"),
-    [("lsat", "bench/lsat/lsat-rc.jsonl"), ("boolq", "bench/boolq/dev.jsonl.gz")],
+    [("lsat", "bench/lsat/lsat-rc.jsonl")],
 )
 def test_every_row_that_a_cut_costs_is_named(data_folder, tiny_tokenizer, dataset, path):
     rows = load(data_folder, dataset, path).examples[:600]
@@ -119,16 +107,6 @@ def test_every_row_that_a_cut_costs_is_named(data_folder, tiny_tokenizer, datase
     assert reasons[Loss.CUT] == set()
 
 
-def test_lsat_groups_are_the_passages(data_folder):
-    path = data_folder / "bench/lsat/lsat-rc.jsonl"
-    raw = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    examples = load(data_folder, "lsat", "bench/lsat/lsat-rc.jsonl").examples
-    pairs = {(row["passage"], example.group) for row, example in zip(raw, examples, strict=True)}
-    assert len(pairs) == len({passage for passage, _ in pairs}) == 40
-    assert len({group for _, group in pairs}) == 40
-    assert not any("((" in example.text for example in examples)
-
-
 def test_truthfulqa_answers_hold_no_empty_part(data_folder):
     path = data_folder / "bench/truthfulqa/TruthfulQA.csv"
     with path.open(encoding="utf-8", newline="") as file:
@@ -139,17 +117,6 @@ def test_truthfulqa_answers_hold_no_empty_part(data_folder):
     assert all(
         example.text == f"Q: {row['Question']}\nA: {row['Best Answer'].strip()}"
         for row, example in zip(raw, examples, strict=True)
-    )
-
-
-def test_imdb_clean(data_folder):
-    raw = load(data_folder, "imdb", "bench/imdb").examples
-    clean = load(data_folder, "imdb", "bench/imdb", clean=True).examples
-    assert sum("<br" in example.text for example in raw) > 2900
-    assert not any("<br" in example.text for example in clean)
-    kept = {"\n", "\t"}
-    assert not any(
-        ord(sign) < 32 and sign not in kept for example in clean for sign in example.text
     )
 
 
@@ -171,7 +138,7 @@ def test_passages_of_new_papers_alone_unless_others_are_asked_for(data_folder):
     assert all(len({example.text, *example.paraphrases}) == 4 for example in examples)
 
 
-@pytest.mark.parametrize(("words", "new", "rows"), [(32, 389, 776), (128, 111, 250)])
+@pytest.mark.parametrize(("words", "new", "rows"), [(128, 111, 250)])
 def test_events_of_2023_alone_unless_others_are_asked_for(data_folder, words, new, rows):
     path = f"detect/wikimia/WikiMIA_length{words}.jsonl"
     examples = load(data_folder, "wikimia", path).examples

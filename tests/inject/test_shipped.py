@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inject import shipped
 from inject.errors import InputError
-from inject.shipped import CONFIGS, EXPERIMENTS, SHAPES, Catalogue, is_name
+from inject.shipped import CONFIGS, EXPERIMENTS, SHAPES
 
 
 @pytest.fixture(autouse=True)
@@ -30,11 +29,6 @@ def test_no_two_shipped_files_have_one_name():
         found = [path for folder in catalogue.folders for path in (CONFIGS / folder).glob("*.yaml")]
         ours = [path for path in found if path.stem not in catalogue.without]
         assert len(ours) == len(catalogue.files()) > 0
-
-
-def test_what_has_no_folder_and_no_ending_is_a_name():
-    assert all(map(is_name, ["quickstart", "llama-1m", "a b", "v1.2"]))
-    assert not any(map(is_name, ["quickstart.yaml", "a.yml", "./quickstart", "a/b", "a\\b", ""]))
 
 
 def test_paths_go_on_working(tmp_path):
@@ -67,14 +61,6 @@ def test_a_local_file_is_meant_by_its_path(monkeypatch):
     assert EXPERIMENTS.clash("quickstart") is None
 
 
-@pytest.mark.parametrize("text", [".", "..", "runs", "./runs"])
-def test_a_folder_is_refused_in_words(tmp_path, monkeypatch, text):
-    (tmp_path / "runs").mkdir()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="is a folder; an experiment is a file"):
-        EXPERIMENTS.find(text)
-
-
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(InputError, match="Did you mean 'quickstart'") as caught:
         EXPERIMENTS.find("quikstart")
@@ -84,24 +70,3 @@ def test_an_unknown_name_is_refused_with_the_nearest():
             EXPERIMENTS.find(wrong)
     with pytest.raises(InputError, match=r"no model shape of this name.*Did you mean 'llama-1m'"):
         SHAPES.find("lama-1m")
-
-
-def test_a_local_file_named_without_its_ending_is_pointed_at():
-    Path("mine.yaml").write_text("a: 1")
-    with pytest.raises(InputError, match=r"There is a file mine\.yaml: give its whole name"):
-        EXPERIMENTS.find("mine")
-
-
-def test_a_missing_path_names_its_neighbours_and_the_shipped_files():
-    Path("mine.yaml").write_text("a: 1")
-    with pytest.raises(
-        InputError, match=r"mnie\.yaml: there is no such file.*'mine\.yaml'"
-    ) as caught:
-        EXPERIMENTS.find("mnie.yaml")
-    assert "quickstart" in str(caught.value)
-
-
-def test_an_installation_without_the_files_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr(shipped, "CONFIGS", tmp_path / "absent")
-    with pytest.raises(InputError, match="pip install -e"):
-        Catalogue(kind="experiment", folders=("",)).find("quickstart")

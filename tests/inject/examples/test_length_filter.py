@@ -68,7 +68,7 @@ def test_rows_that_are_cut_to_the_same_text_become_one(tiny_tokenizer):
     ),
     room=st.integers(1, 12),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_every_row_stays_or_has_a_reason(parts, room, tiny_tokenizer):
     texts = ["".join(parts[:stop]) for stop in range(len(parts) + 1)]
     rows = [row(text, number) for number, text in enumerate(dict.fromkeys(texts))]
@@ -86,7 +86,7 @@ def test_every_row_stays_or_has_a_reason(parts, room, tiny_tokenizer):
 
 
 @given(text=st.text(alphabet="the rivər→𝄞é \n", min_size=20, max_size=300))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_cut_row_is_the_longest_start_that_fits_about(text, tiny_tokenizer):
     found = filtered([text], tiny_tokenizer, policy="truncate", context=16, min_tokens=2)
     for one in found.examples:

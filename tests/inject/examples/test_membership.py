@@ -15,7 +15,7 @@ from inject.plan.copy_counts import draw_copy_counts
 from inject.plan.settings import Copies
 from tests.inject.examples.drawing import drawn_membership, plain_row
 
-SEEDS = 2_000
+SEEDS = 1_000
 SMALLEST = 1e-3
 
 
@@ -66,14 +66,11 @@ def assert_binomial(counts, n, share):
 
 POOLS = {
     "strata of 1 to 5 rows": [[1] * (1 + number % 5) for number in range(30)],
-    "all strata of one row": [[1]] * 80,
     "four rows a subject, as strata": [[1] * 4] * 25,
-    "four rows a subject, as groups": [[4] * 25],
     "groups of 1 to 4 rows": [[1 + number % 4 for number in range(40)]],
     "strata of 1 to 5 groups of 1 to 4 rows": [
         [1 + (number + other) % 4 for other in range(1 + number % 5)] for number in range(16)
     ],
-    "one large stratum and one row apart": [[1] * 70, [1]],
 }
 
 
@@ -95,7 +92,7 @@ def test_counts_are_exact_and_strata_less_than_a_row_off_unless_pooled(name):
     wanted = {"member": round(0.3 * len(rows)), "nonmember": round(0.25 * len(rows))}
     sizes = Counter(row.stratum for row in rows)
     single = {s for s in sizes if all(r.group == r.example_id for r in rows if r.stratum == s)}
-    for seed in range(50):
+    for seed in range(20):
         made = drawn(rows, wanted["member"], wanted["nonmember"], seed)
         assert Counter(row.side for row in made.examples) == wanted
         assert len({row.example_id for row in made.examples}) == sum(wanted.values())
@@ -121,17 +118,17 @@ def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
 
 def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():
     rows = pool([[1, 2, 3, 4, 1, 2, 3, 4]])
-    found, _ = counted(rows, 10, 10, seeds=500)
-    rates = np.array([found["member"][row.example_id] for row in rows]) / 500
+    found, _ = counted(rows, 10, 10, seeds=400)
+    rates = np.array([found["member"][row.example_id] for row in rows]) / 400
     assert np.all(np.abs(rates - 0.5) < 0.1)
 
 
 @pytest.mark.parametrize(
     ("sizes", "members", "nonmembers"),
-    [([60, 50, 30], 60, 50), ([97, 3], 3, 97), ([40, 40, 1, 1], 41, 41), ([7] * 9, 28, 35)],
+    [([60, 50, 30], 60, 50), ([97, 3], 3, 97), ([7] * 9, 28, 35)],
 )
 def test_a_few_large_groups_are_still_divided(sizes, members, nonmembers):
-    for seed in range(20):
+    for seed in range(8):
         made = drawn(pool([sizes]), members, nonmembers, seed).examples
         assert Counter(row.side for row in made) == {"member": members, "nonmember": nonmembers}
         sides = {row.group: row.side for row in made}
@@ -154,7 +151,7 @@ def test_each_member_has_each_level_with_the_same_chance(name):
 def test_levels_are_nearly_even_in_each_split_though_they_do_not_depend_on_it():
     rows = pool([[1] * 120, [1] * 80])
     levels = Copies(levels=(1, 4, 8, 16))
-    for seed in range(40):
+    for seed in range(12):
         spiked = [row for row in drawn(rows, 80, 60, seed).examples if row.side == "member"]
         other = drawn(rows, 80, 60, seed, tune_share=0.4).examples
         other = [row for row in other if row.side == "member"]
@@ -184,7 +181,7 @@ def news(data_folder):
 
 
 def test_no_dated_article_is_a_member_in_all_seeds_and_the_date_tells_no_side(news):
-    seeds = 400
+    seeds = 200
     found, _ = counted(news, 100, 100, seeds=seeds)
     for side in ("member", "nonmember"):
         assert_binomial(found[side].values(), seeds, 100 / len(news))

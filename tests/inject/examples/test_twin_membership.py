@@ -5,12 +5,10 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from inject.errors import InputError
 from inject.examples.twin_membership import (
     TwinMembership,
-    Twins,
     twin_members,
     with_twin_membership,
 )
@@ -42,7 +40,7 @@ def pools(draw, datasets=("toy", "news")):
 
 
 @given(pool=pools(), share=st.integers(1, 99), seed=st.integers(0, 2**40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_forget_set_is_the_share_of_each_cell_up_to_a_group(pool, share, seed):
     membership = TwinMembership(kind="retrained", share=share / 100)
     found = twin_members(pool, membership, seed=seed)
@@ -61,7 +59,7 @@ def test_the_forget_set_is_the_share_of_each_cell_up_to_a_group(pool, share, see
 
 
 @given(pool=pools(), number=st.integers(0, 9), seed=st.integers(0, 2**40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_shadows_are_halves_and_complements(pool, number, seed):
     found = twin_members(pool, TwinMembership(kind="shadow", number=number), seed=seed)
     other = twin_members(pool, TwinMembership(kind="shadow", number=number ^ 1), seed=seed)
@@ -75,7 +73,7 @@ def test_shadows_are_halves_and_complements(pool, number, seed):
 
 
 @given(pool=pools(), seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_another_dataset_and_another_order_change_nobodys_part(pool, seed):
     alone = [one for one in pool if one.dataset == "toy"]
     for membership in (
@@ -132,18 +130,6 @@ def test_a_single_group_cannot_be_divided():
     with pytest.raises(InputError, match=r"contaminants\.lonely: twins\.shadows"):
         twin_members(rows, TwinMembership(kind="shadow", number=0), seed=0)
     assert twin_members(rows, TwinMembership(kind="clean"), seed=0) == frozenset()
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"shadows": 3}, "3 is odd.*give 2 or 4"),
-        ({"retrained": 1}, "less than 1"),
-    ],
-)
-def test_what_cannot_be_is_refused(values, said):
-    with pytest.raises(ValidationError, match=said):
-        Twins(**values)
 
 
 def by_cell(pool, side=None):

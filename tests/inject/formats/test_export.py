@@ -13,7 +13,7 @@ from inject.corpus.corpus import Corpus
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.formats import exported_rows, jsonl, megatron
-from inject.formats.export import FORMATS, ExportSettings, export_view
+from inject.formats.export import ExportSettings, export_view
 from inject.formats.exported_rows import Rows
 from inject.formats.folder import exporting
 from inject.formats.huggingface import DatasetsImport, write_dataset
@@ -108,7 +108,7 @@ def tokens_and_documents(out: Path, format: str, one: Spiked) -> tuple[list[int]
 
 
 @given(one=streams(), format=st.sampled_from(["megatron", "olmo", "datasets"]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_documents(tmp_path_factory, one, format):
     out, facts = exported(tmp_path_factory, one, format, Words(91))
     expected = one.stream, split_at(one.stream, one.starts)
@@ -127,7 +127,7 @@ def test_a_large_vocabulary_takes_four_bytes(tmp_path_factory, format):
 
 
 @given(one=streams())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_windows(tmp_path_factory, one):
     whole = len(one.stream) // CONTEXT * CONTEXT
     windows = [one.stream[at : at + CONTEXT] for at in range(0, whole, CONTEXT)]
@@ -156,7 +156,7 @@ SENTENCES = ["the river", "Town market, winter!", "größe 東京", " a  b\n\n",
     separator=st.sampled_from(["none", "end"]),
     cut=st.integers(0, 3),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_text_says_where_it_does_not_give_its_tokens(
     tmp_path_factory, tiny_tokenizer, documents, copies, separator, cut
 ):
@@ -184,7 +184,7 @@ def test_text_says_where_it_does_not_give_its_tokens(
 
 
 @given(one=streams(), rows=st.sampled_from(["documents", "windows"]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_what_was_exported_can_be_imported(tmp_path_factory, one, rows):
     olmo, _ = exported(tmp_path_factory, one, "olmo", Words(91))
     sources = [OlmoImport(kind="olmo", path=str(olmo), dtype="uint16")]
@@ -222,17 +222,6 @@ def test_a_clean_stream_needs_no_table(tmp_path):
     assert pq.read_table(tmp_path / "out" / "copies.parquet").num_rows == 0
 
 
-def test_the_same_stream_gives_the_same_bytes(tmp_path_factory, tiny_tokenizer):
-    one = spiked([[5, 6, 7], [8]], [Copy(2, [9, 10]), Copy(4, [11])])
-    for format in FORMATS:
-        first, facts = exported(tmp_path_factory, one, format, tiny_tokenizer)
-        second, again = exported(tmp_path_factory, one, format, tiny_tokenizer)
-        assert facts == again
-        text = (first / "export.json").read_text()
-        assert text == (second / "export.json").read_text()
-        assert str(first.parent) not in text
-
-
 def test_protected_texts_are_exported_only_when_asked(tmp_path):
     one = spiked([[5, 6, 7], [8]], [Copy(2, [9, 10]), Copy(4, [11])])
 
@@ -253,8 +242,6 @@ def test_protected_texts_are_exported_only_when_asked(tmp_path):
     [
         ("megatorn", "documents", "unknown format 'megatorn'. Did you mean 'megatron'"),
         ("olmo", "windows", "the format olmo has no rows of windows"),
-        ("jsonl", "windows", "the format jsonl has no rows of windows"),
-        ("datasets", "lines", "unknown rows 'lines'"),
     ],
 )
 def test_what_is_not_offered_is_refused(tmp_path, format, rows, said):
@@ -308,13 +295,13 @@ def test_memory_does_not_grow_with_the_stream(tmp_path, monkeypatch):
         def read(self, start, stop):
             return np.arange(start, stop) % 90 + 1
 
-    monkeypatch.setattr(exported_rows, "BLOCK", 1 << 16)
+    monkeypatch.setattr(exported_rows, "BLOCK", 1 << 14)
     peaks = []
-    for number, size in enumerate((1 << 18, 1 << 22)):
+    for number, size in enumerate((1 << 16, 1 << 19)):
         view = clean_view(Counting(size), tokens=size, context=64)
         windows = ExportSettings(format="megatron", rows="windows")
         tracemalloc.start()
         export_view(view, tmp_path / str(number), windows, tokenizer=Words(91))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.5 * peaks[0] + (1 << 20)
+    assert peaks[1] < 1.5 * peaks[0] + (1 << 18)

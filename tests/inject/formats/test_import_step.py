@@ -32,7 +32,7 @@ CHANGED = SECRET.replace("winter", "garden")
     st.integers(0, 40),
     st.data(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_reader_skips_what_is_left_out(tmp_path_factory, gaps, behind, data):
     """Against a list with those elements deleted, for every stretch and every document start."""
     stretches, at = [], 0
@@ -101,7 +101,7 @@ def allowed(ids, marked, tokens):
     marked=st.sets(st.integers(0, 11), max_size=6),
     tokens=st.integers(1, 700),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_what_overlaps_is_left_out_and_the_stream_is_as_long_as_asked_for(
     tmp_path_factory, tiny_tokenizer, marked, tokens
 ):

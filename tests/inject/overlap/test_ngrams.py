@@ -18,7 +18,7 @@ def rules(**given_rules) -> OverlapSettings:
 
 
 @given(texts=st.lists(WORDS, min_size=1, max_size=4), document=WORDS, size=st.integers(3, 10))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_shared_text_is_in_both(texts, document, size):
     plain = list(dict.fromkeys(" ".join(words) for words in texts))
     examples = {one.example_id: one for one in map(make_example, plain)}
@@ -91,9 +91,6 @@ def test_examples_too_short_to_be_looked_for_are_named():
     [
         ({"ngram": None, "share": 0.5}, "share is a share of n-grams"),
         ({"ngram": 2}, "greater than or equal to 3"),
-        ({"share": 0}, "greater than 0"),
-        ({"near_duplicate": 0.1}, "greater than 0.2"),
-        ({"ngrams": 8}, "Extra inputs"),
     ],
 )
 def test_rules_that_make_no_sense(wrong, said):

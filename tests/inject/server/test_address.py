@@ -12,10 +12,6 @@ GOOD = {"base_url": "http://localhost:8000/v1", "model": "m"}
     ("change", "message"),
     [
         ({"base_url": "localhost:8000"}, "not the address of a server"),
-        ({"base_url": "ftp://host/v1"}, "not the address of a server"),
-        ({"base_url": "http://host:99999/v1"}, "not the address of a server"),
-        ({"model": ""}, "name of the model"),
-        ({"concurrency": 0}, "0 requests in flight"),
         ({"api_key_variable": "MY KEY"}, "not the name of an environment variable"),
     ],
 )
@@ -28,7 +24,6 @@ def test_what_cannot_be_asked(change, message):
     ("change", "secret"),
     [
         ({"base_url": "http://me:pass-word@host/v1"}, "pass-word"),
-        ({"base_url": "http://host/v1?api_key=abcd1234"}, "abcd1234"),
         ({"api_key_variable": "sk-proj-AbCdEf123456GhIjKl"}, "AbCdEf"),
     ],
 )

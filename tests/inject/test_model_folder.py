@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -153,18 +152,6 @@ def test_a_digest_follows_an_edit_that_sets_size_and_time_back(tmp_path):
     file.write_bytes(b"two")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert content_digest(file) == file_digest(file)
-
-
-def test_a_settled_file_is_read_once(tmp_path, monkeypatch):
-    file = tmp_path / "a"
-    file.write_bytes(b"one")
-    later = time.time_ns() + 10_000_000_000
-    monkeypatch.setattr("inject.reading.unchanged.time.time_ns", lambda: later)
-    first = content_digest(file)
-    monkeypatch.setattr(
-        "inject.reading.unchanged.file_digest", lambda path: pytest.fail("read again")
-    )
-    assert content_digest(file) == first
 
 
 def test_what_changed_while_it_was_read_is_refused_and_named(tmp_path):

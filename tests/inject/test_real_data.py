@@ -1,15 +1,11 @@
 """Every benchmark in its original files; nothing of their text is written here."""
 
-import csv
-from collections import Counter
-
 import pytest
 
 from inject.digest import digest
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.example import Loss
-from inject.examples.load import LengthRules, filter_by_length, load_examples
-from inject.examples.membership import draw_sides
+from inject.examples.load import load_examples
 from inject.examples.template import lettered
 
 pytestmark = pytest.mark.data
@@ -61,70 +57,6 @@ def test_counts_and_spans(data_folder, dataset, path, rows, duplicates, groups, 
     # Only ids are compared by the assertion: a failure prints what it compares.
     label = "A." if dataset == "commonsenseqa" else "(A)"
     assert [example.source_id for example in loaded.examples if not exact(example, label)] == []
-
-
-@pytest.mark.parametrize(("subset", "rows"), [("diamond", 198), ("extended", 546)])
-def test_gpqa_subsets(data_folder, subset, rows):
-    examples = load(data_folder, "gpqa", "bench/gpqa/dataset.zip", subset=subset).examples
-    assert len(examples) == rows
-    # A fair shuffle puts each letter on about a quarter: 5 standard deviations at most.
-    letters = Counter(example.fields["answer"] for example in examples)
-    assert set(letters) == set("ABCD")
-    assert all(abs(n - rows / 4) < 5 * (rows * 3 / 16) ** 0.5 for n in letters.values())
-
-
-def test_boolq_passages_that_differ_by_a_comma_stand_on_one_side(data_folder):
-    examples = load(data_folder, "boolq", "bench/boolq/dev.jsonl.gz").examples
-    pair = {"dev.jsonl.gz:1735", "dev.jsonl.gz:917"}
-    one, other = (row for row in examples if row.source_id in pair)
-    passages = one.fields["passage"], other.fields["passage"]
-    assert passages[0] != passages[1]
-    assert passages[0].replace(",", "") == passages[1].replace(",", "")
-    for seed in range(12):
-        drawn = draw_sides(examples, members=1500, nonmembers=1500, stratify=True, seed=seed)
-        sides = {
-            side for side, rows in drawn.sides.items() if any(row.source_id in pair for row in rows)
-        }
-        assert len(sides) <= 1
-
-
-@pytest.mark.parametrize(
-    ("dataset", "path"),
-    [("lsat", "bench/lsat/lsat-rc.jsonl")],
-)
-def test_every_row_that_a_cut_costs_is_named(data_folder, tiny_tokenizer, dataset, path):
-    rows = load(data_folder, dataset, path).examples[:600]
-    rules = LengthRules(context=256, room=256, min_tokens=4, policy="truncate")
-    found = filter_by_length(rows, tiny_tokenizer, rules)
-    reasons = {loss: {one.source_id for one in found.losses if one.loss == loss} for loss in Loss}
-    kept = {row.source_id for row in found.examples}
-    dropped = {row.source_id for row in rows} - kept
-    assert dropped == reasons[Loss.EQUAL_ONCE_CUT] != set()
-    texts = {row.source_id: row.text for row in rows}
-    cut = {row.source_id for row in found.examples if row.text != texts[row.source_id]}
-    # The answer ends either text.
-    assert cut == reasons[Loss.CUT_BEFORE_ANSWER]
-    assert reasons[Loss.CUT] == set()
-
-
-def test_truthfulqa_answers_hold_no_empty_part(data_folder):
-    path = data_folder / "bench/truthfulqa/TruthfulQA.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        raw = list(csv.DictReader(file))
-    examples = load(data_folder, "truthfulqa", "bench/truthfulqa/TruthfulQA.csv").examples
-    assert sum(row["Correct Answers"].rstrip().endswith(";") for row in raw) == 11
-    assert all(all(example.fields["correct_answers"]) for example in examples)
-    assert all(
-        example.text == f"Q: {row['Question']}\nA: {row['Best Answer'].strip()}"
-        for row, example in zip(raw, examples, strict=True)
-    )
-
-
-def test_news_between_two_dates(data_folder):
-    window = {"after": "2019-12-01", "before": "2020-01-31"}
-    examples = load(data_folder, "news", "background/news_wikinews", **window).examples
-    assert {example.stratum for example in examples} == {"2019-12", "2020-01"}
-    assert all("2019-12-01" <= example.fields["date"] <= "2020-01-31" for example in examples)
 
 
 def test_passages_of_new_papers_alone_unless_others_are_asked_for(data_folder):

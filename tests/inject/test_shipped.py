@@ -24,13 +24,6 @@ def test_every_shipped_file_is_found_by_its_name_from_any_folder():
             assert catalogue.find(name) == path
 
 
-def test_no_two_shipped_files_have_one_name():
-    for catalogue in (EXPERIMENTS, SHAPES):
-        found = [path for folder in catalogue.folders for path in (CONFIGS / folder).glob("*.yaml")]
-        ours = [path for path in found if path.stem not in catalogue.without]
-        assert len(ours) == len(catalogue.files()) > 0
-
-
 def test_paths_go_on_working(tmp_path):
     Path("sub").mkdir()
     for text in ("mine.yaml", "sub/mine", "mine"):
@@ -50,14 +43,6 @@ def test_a_name_means_the_shipped_file_although_a_local_one_is_called_alike():
         assert f"{local} is another file" in said
         Path(local).unlink()
     Path("quickstart").mkdir()
-    assert EXPERIMENTS.clash("quickstart") is None
-
-
-def test_a_local_file_is_meant_by_its_path(monkeypatch):
-    Path("quickstart.yaml").write_text("name: mine")
-    assert EXPERIMENTS.find("quickstart.yaml") == Path("quickstart.yaml")
-    assert EXPERIMENTS.clash("quickstart.yaml") is None
-    monkeypatch.chdir(CONFIGS)
     assert EXPERIMENTS.clash("quickstart") is None
 
 

@@ -22,8 +22,3 @@ def test_each_group_gets_back_what_it_put_in():
     for number, group in enumerate(groups):
         expected = {name: Path(one.label) for name, one in group.items() if one is not None}
         assert numbered_folders(finished, number) == expected
-
-
-def test_numbers_are_in_order_as_texts():
-    inputs = numbered_inputs([{"scores": step(str(number))} for number in range(101)])
-    assert sorted(inputs) == list(inputs)

@@ -215,20 +215,6 @@ def test_a_bad_list_of_ids_is_refused(tmp_path, text, said):
         listed_ids(ForgetSet(ids=str(file)), where="unlearning.forget")
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"datasets": ("toi",)}, "no member has the dataset 'toi'. Did you mean 'toy'"),
-        ({"copies": (7,)}, "nobody is left of 2 members"),
-    ],
-)
-def test_what_no_member_fulfils_is_refused(asked, said):
-    rows = [row("toy", "a", 0), row("toy", "b", 0)]
-    with pytest.raises(InputError) as caught:
-        select_members(rows, ForgetSet(**asked), seed=0, copies=copies_of(rows))
-    assert said in str(caught.value)
-
-
 def test_nobody_and_everybody_are_refused():
     rows = [row("toy", "a", 0), row("toy", "b", 0)]
     with pytest.raises(InputError, match=r"unlearning\.forget: all 2 members"):

@@ -9,17 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus.corpus import Corpus
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.formats import exported_rows, jsonl, megatron
 from inject.formats.export import ExportSettings, export_view
 from inject.formats.exported_rows import Rows
 from inject.formats.folder import exporting
-from inject.formats.huggingface import DatasetsImport, write_dataset
-from inject.formats.importing import import_corpus
-from inject.formats.megatron import MegatronImport, write_index
-from inject.formats.olmo import OlmoImport
+from inject.formats.huggingface import write_dataset
+from inject.formats.megatron import write_index
 from inject.stream.view import clean_view
 from tests.inject.formats.readers import read_dataset, read_lines, read_megatron, split_at
 from tests.inject.formats.spiked import CONTEXT, Copy, Spiked, Words, spiked
@@ -183,36 +180,6 @@ def test_text_says_where_it_does_not_give_its_tokens(
     assert facts.texts.changed_tokens <= facts.tokens
 
 
-@given(one=streams(), rows=st.sampled_from(["documents", "windows"]))
-@settings(max_examples=12, deadline=None)
-def test_what_was_exported_can_be_imported(tmp_path_factory, one, rows):
-    olmo, _ = exported(tmp_path_factory, one, "olmo", Words(91))
-    sources = [OlmoImport(kind="olmo", path=str(olmo), dtype="uint16")]
-    if rows == "documents":
-        megatron, _ = exported(tmp_path_factory, one, "megatron", Words(91))
-        data, _ = exported(tmp_path_factory, one, "datasets", Words(91))
-        sources += [
-            MegatronImport(kind="megatron", path=str(megatron / "tokens")),
-            DatasetsImport(kind="datasets", path=str(data)),
-        ]
-        if unended(one.stream, one.starts):
-            sources.pop()
-    elif len(one.stream) >= CONTEXT:
-        data, _ = exported(tmp_path_factory, one, "datasets", Words(91), rows=rows)
-        sources.append(DatasetsImport(kind="datasets", path=str(data), rows="stream"))
-    ends = [at for at in range(len(one.stream)) if at == 0 or one.stream[at - 1] == 0]
-    for source in sources:
-        out = tmp_path_factory.mktemp("import")
-        import_corpus(out, source, tokenizer=Words(91))
-        corpus = Corpus.open(out)
-        stream = corpus.read(0, corpus.n_tokens).tolist()
-        by_end = source.kind == "olmo" or rows == "windows"
-        assert stream == one.stream[: len(stream)]
-        assert len(one.stream) - len(stream) < (CONTEXT if source.kind == "datasets" else 1)
-        starts = ends if by_end else one.starts
-        assert corpus.doc_starts.tolist() == [at for at in starts if at < len(stream)]
-
-
 def test_a_clean_stream_needs_no_table(tmp_path):
     one = spiked([[1, 2], [3]], [Copy(1, [7])])
     twin = clean_view(one.view.source, tokens=5, context=4)
@@ -235,21 +202,6 @@ def test_protected_texts_are_exported_only_when_asked(tmp_path):
     assert not list(tmp_path.iterdir())
     assert export(tmp_path / "a", protected={"e1"}, show_protected=True).protected
     assert not export(tmp_path / "b", protected={"other"}).protected
-
-
-@pytest.mark.parametrize(
-    ("format", "rows", "said"),
-    [
-        ("megatorn", "documents", "unknown format 'megatorn'. Did you mean 'megatron'"),
-        ("olmo", "windows", "the format olmo has no rows of windows"),
-    ],
-)
-def test_what_is_not_offered_is_refused(tmp_path, format, rows, said):
-    one = spiked([[1]], [])
-    with pytest.raises(InputError) as caught:
-        settings = ExportSettings(format=format, rows=rows)
-        export_view(one.view, tmp_path / "out", settings, tokenizer=Words(91))
-    assert said in str(caught.value)
 
 
 class Huge:

@@ -169,20 +169,6 @@ def test_bad_rows_are_refused(tmp_path, tiny_tokenizer, table, said):
     assert said in str(caught.value)
 
 
-def test_damaged_and_missing_files_are_named(tmp_path, tiny_tokenizer, saved):
-    for file in (saved / "one").glob("*.arrow"):
-        file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(InputError, match=r"one/data-\d+-of-\d+\.arrow: cannot be read"):
-        imported(tmp_path, source(saved / "one"), tiny_tokenizer)
-    (saved / "one" / "state.json").write_text("[")
-    with pytest.raises(InputError, match=r"state\.json: cannot be read"):
-        source(saved / "one").identity()
-    with pytest.raises(InputError, match=r"no \.parquet or \.arrow file here"):
-        source(tmp_path / "none").identity()
-    with pytest.raises(InputError, match="fewer than the 99"):
-        imported(tmp_path, source(saved / "selected"), tiny_tokenizer, 99)
-
-
 @pytest.mark.parametrize(
     ("suffix", "damage"), [("parquet", "truncated"), ("arrow", "truncated"), ("parquet", "a null")]
 )

@@ -3,7 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import Example
 from inject.plan.plan import read_plan, write_plan
@@ -18,42 +17,6 @@ DOCUMENT = Placement(policy="document")
 def plan_for(examples, tokens, *, placement=SPLICE, source=None, **more):
     source = source or random_source(20_000, seed=9, documents=300)
     return streams.plan_for(examples, tokens, placement, source=source, **more)
-
-
-@pytest.mark.parametrize("placement", [SPLICE, DOCUMENT], ids=lambda item: item.policy)
-def test_adding_a_dataset_moves_no_other_anchor(placement):
-    """Only an anchor that fell into the tail that gave way is drawn again, and says so."""
-    examples, tokens = spiked_examples(60, 10)
-    others, other_tokens = spiked_examples(80, 10, dataset="other")
-    alone = plan_for(examples, tokens, placement=placement)
-    joined = plan_for(others + examples, {**tokens, **other_tokens}, placement=placement)
-
-    def anchors(plan):
-        return {
-            (row["example_id"], row["copy"]): row
-            for row in plan.copies.to_pylist()
-            if row["dataset"] == "toy"
-        }
-
-    if placement is DOCUMENT:
-        source = random_source(20_000, seed=9, documents=300)
-        assert set(alone.copies["anchor"].to_pylist()) <= set(source.doc_starts.tolist())
-    before, after = anchors(alone), anchors(joined)
-    assert before.keys() == after.keys()
-    moved = 0
-    for key, row in before.items():
-        if after[key]["redraws"] == row["redraws"]:
-            assert after[key]["anchor"] == row["anchor"]
-        else:
-            moved += 1
-            word = keyed.words(
-                0, keyed.Stream.ANCHOR, keyed.item_key(key[0]), key[1], row["redraws"]
-            )
-            first = int(keyed.below(20_000, word))
-            assert joined.facts.background <= first < alone.facts.background
-    # The tail that the other dataset took is the only part that can move.
-    taken = (alone.facts.background - joined.facts.background) / 20_000
-    assert moved <= len(before) * (taken + 0.1)
 
 
 def test_splice_anchors_are_uniform_over_the_background():
@@ -188,15 +151,3 @@ def test_another_deal_has_doses_of_its_own_and_the_same_places(copies):
         shared = first.keys() & other.keys()
         assert len(shared) > 30
         assert all(first[key] == other[key] for key in shared)
-
-
-def test_a_half_of_all_candidates_has_the_doses_of_all():
-    examples, tokens = spiked_examples(30, 30)
-    levels = Copies(levels=(1, 3))
-    everybody = [replace(one, side="member") for one in examples]
-    all_in = plan_for(everybody, tokens, copies=levels, draw_number=3).realised()
-    half = [replace(one, side="member" if i % 2 else "nonmember") for i, one in enumerate(examples)]
-    found = plan_for(half, tokens, copies=levels, candidates=examples, draw_number=3).realised()
-    assert found == {
-        one.example_id: all_in[one.example_id] if one.side == "member" else 0 for one in half
-    }

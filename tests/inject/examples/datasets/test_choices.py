@@ -3,11 +3,8 @@
 import csv
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from detect.task_accuracy.prompts import ask
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
 from inject.examples.load import load_examples
@@ -60,23 +57,6 @@ def test_arc_as_its_authors_publish_it(tmp_path):
     assert [example.text for example in examples] == ARC_TEXTS
     assert [example.source_id for example in examples] == [row["id"] for row in ARC]
     assert [example.fields["answer_text"] for example in examples] == ["iron", "fire", "cork"]
-
-
-def test_arc_of_the_hub_in_parquet_needs_no_map(tmp_path):
-    rows = [
-        {
-            "id": row["id"],
-            "question": row["question"]["stem"],
-            "choices": {
-                "text": [one["text"] for one in row["question"]["choices"]],
-                "label": [one["label"] for one in row["question"]["choices"]],
-            },
-            "answerKey": row["answerKey"],
-        }
-        for row in ARC
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "arc.parquet")
-    assert [example.text for example in load(tmp_path / "arc.parquet")] == ARC_TEXTS
 
 
 MMLU = [
@@ -146,16 +126,6 @@ def test_shuffled_options_keep_their_answer_and_follow_seed_and_content_alone(tm
     again = {example.text for example in load(moved, **how)}
     assert again == {example.text for example in examples}
     assert {example.text for example in load(path, seed=1, **how)} != again
-
-
-def test_task_accuracy_asks_with_the_options_and_knows_the_right_one(tmp_path):
-    examples = load(write(tmp_path / "arc.jsonl", ARC), fields=ARC_FIELDS)
-    for example, gold, count in zip(examples, (0, 2, 4), (4, 3, 5), strict=True):
-        question = ask("rows", example.fields)
-        assert question is not None
-        assert question.gold == gold
-        assert question.answers == tuple(f" {one}" for one in "ABCDE"[:count])
-        assert example.text == question.prompt + question.answers[gold]
 
 
 LETTERED = ["({}){}", "{}. {}", "[{}] {}", "{}: {}"]
@@ -263,38 +233,3 @@ def test_a_row_without_a_mapped_part_is_named_and_told_what_there_is(tmp_path):
     fields = {**ARC_FIELDS, "options": "question.choices.*.body"}
     with pytest.raises(InputError, match=r"arc\.jsonl:1: .*question\.choices\.\*\.text"):
         load(write(tmp_path / "arc.jsonl", rows), fields=fields)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("dataset", "path", "fields", "template"),
-    [
-        (
-            "commonsenseqa",
-            "bench/commonsenseqa/dev_rand_split.jsonl.gz",
-            {"question": "question.stem", "options": "question.choices", "answer": "answerKey"},
-            "{question}\n{options}\n{answer_letter} {answer_text}",
-        ),
-        (
-            "lsat",
-            "bench/lsat/lsat-lr.jsonl",
-            {
-                "passage": "passage",
-                "question": "question",
-                "options": "options",
-                "answer": "label",
-            },
-            "{passage}\n{question}\n{options:(A)}\n{answer_letter} {answer_text}",
-        ),
-    ],
-)
-def test_rows_read_real_benchmarks_as_their_own_readers_do(
-    data_folder, dataset, path, fields, template
-):
-    file = str(data_folder / path)
-    mapped = load(file, fields=fields, template=template)
-    own = load(file, dataset=dataset, template=template)
-    assert len(own) > 400
-    assert [" ".join(one.text.split()) for one in mapped] == [
-        " ".join(one.text.split()) for one in own
-    ]

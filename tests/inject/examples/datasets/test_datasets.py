@@ -210,31 +210,6 @@ def passage(number, label=0, **more):
     }  # fmt: skip
 
 
-def test_passages_bring_their_paraphrases_and_their_document(tmp_path):
-    rows = [passage(0), passage(1), passage(2, label=1), passage(3)]
-    loaded = load("arxivtection", lines(tmp_path / "rows.jsonl", rows)).examples
-    assert [example.text for example in loaded] == [f"the passage {n}" for n in (0, 1, 3)]
-    assert loaded[1].paraphrases == ("b1", "c1", "d1")
-    assert [example.group for example in loaded] == ["book 0", "book 0", "book 1"]
-
-
-def test_passages_of_books_have_one_length(tmp_path):
-    rows = [passage(n, Length=length) for n, length in enumerate(["small", "medium"] * 2)]
-    path = lines(tmp_path / "rows.jsonl", rows)
-    assert [one.text for one in load("booktection", path).examples] == [
-        "the passage 1", "the passage 3",
-    ]  # fmt: skip
-
-
-def test_news_of_august_2023_without_a_text_are_left_out(tmp_path):
-    rows = [
-        {"title": "T", "date_publish": "2023-08-02 01:00:00", "maintext": text}
-        for text in ("one article", None, "another article")
-    ]
-    loaded = load("news_august_2023", lines(tmp_path / "rows.jsonl", rows)).examples
-    assert [example.text for example in loaded] == ["one article", "another article"]
-
-
 @pytest.mark.parametrize(
     ("dataset", "row", "said"),
     [

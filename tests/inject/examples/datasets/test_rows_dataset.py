@@ -38,15 +38,6 @@ def test_dotted_paths_lists_numbers_and_a_template(trivia):
     assert first.group == first.example_id
 
 
-def test_a_row_without_a_mapped_field_is_named_with_what_it_has(trivia):
-    with pytest.raises(InputError, match=r"trivia\.jsonl:1: ") as caught:
-        load(trivia, fields={"question": "q.stm", "answer": "gold"})
-    message = str(caught.value)
-    assert "no 'q.stm' for field 'question'" in message
-    assert "gold, n, q, q.stem, q.tags, qid" in message
-    assert "Did you mean 'q.stem'" in message
-
-
 def test_usual_names_are_found(tmp_path):
     path = tmp_path / "a.jsonl"
     rows = [
@@ -109,28 +100,6 @@ def test_a_share_of_the_rows_is_the_same_in_any_order_and_for_every_seed(tmp_pat
                         members=1, nonmembers=1, options={"share": 0.2})  # fmt: skip
     other_seed = load_examples(given, seed=7)
     assert {example.text for example in other_seed.examples} == set(found)
-
-
-def test_a_share_of_the_rows_does_not_follow_the_order_that_options_are_put_into(tmp_path):
-    path = tmp_path / "choices.jsonl"
-    rows = [
-        {"question": f"Which of {n}?", "options": ["one", "two", f"{n}"], "answer": "A"}
-        for n in range(100)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    given = Contaminant(
-        dataset="rows",
-        path=str(path),
-        template="{question} {options}",
-        members=1,
-        nonmembers=1,
-        options={"share": 0.3, "shuffle_options": True},
-    )
-    loaded = [load_examples(given, seed=seed).examples for seed in (0, 1)]
-    one, other = ({example.text.split("?")[0] for example in found} for found in loaded)
-    assert one == other
-    assert 0 < len(one) < 100
-    assert [example.text for example in loaded[0]] != [example.text for example in loaded[1]]
 
 
 def test_a_share_of_the_rows_takes_whole_groups(tmp_path):

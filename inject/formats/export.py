@@ -22,7 +22,7 @@ from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError, did_you_mean
 from inject.formats.exported_rows import ExportedStream, RowKind, Rows, token_blocks
-from inject.formats.folder import FileFacts, exporting, file_facts
+from inject.formats.folder import exporting, file_facts
 from inject.formats.huggingface import write_dataset
 from inject.formats.jsonl import TextFacts, write_texts
 from inject.formats.megatron import write_index
@@ -98,14 +98,8 @@ class ExportFacts:
     """The export holds texts of protected examples, and must not be shared."""
     texts: TextFacts | None
     """For text: how many documents do not give their tokens again."""
-    files: dict[str, FileFacts]
-    """Every other file by its relative path."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        files = {name: facts._asdict() for name, facts in sorted(self.files.items())}
-        texts = None if self.texts is None else self.texts._asdict()
-        return {**asdict(self), "texts": texts, "files": files}
+    files: dict[str, dict[str, Any]]
+    """Digest and size of every other file, by its relative path."""
 
 
 def export_view(
@@ -190,7 +184,7 @@ def export_view(
             texts=texts,
             files=file_facts(folder),
         )
-        text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
+        text = json.dumps(asdict(facts), indent=1, ensure_ascii=False)
         (folder / "export.json").write_text(text + "\n", encoding="utf-8")
     return facts
 

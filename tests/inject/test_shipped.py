@@ -24,15 +24,6 @@ def test_every_shipped_file_is_found_by_its_name_from_any_folder():
             assert catalogue.find(name) == path
 
 
-def test_paths_go_on_working(tmp_path):
-    Path("sub").mkdir()
-    for text in ("mine.yaml", "sub/mine", "mine"):
-        (tmp_path / text).write_text("a: 1")
-        assert EXPERIMENTS.find(text).samefile(tmp_path / text)
-        assert EXPERIMENTS.find(Path(text)).samefile(tmp_path / text)
-    assert EXPERIMENTS.find("mine.yaml", folder=tmp_path).samefile("mine.yaml")
-
-
 def test_a_name_means_the_shipped_file_although_a_local_one_is_called_alike():
     assert EXPERIMENTS.clash("quickstart") is None
     for local in ("quickstart.yaml", "quickstart.yml", "quickstart"):

@@ -159,11 +159,6 @@ def test_a_relative_import_is_refused(new):
         digest(inject__numbers=("from inject.sums import", new))
 
 
-def test_the_order_of_roots_is_of_no_account_and_our_own_sources_are_found():
-    roots = ("inject.keyed:words", "inject.digest")
-    assert Sources(read=read_source).digest(roots) == source_digest(roots[::-1])
-
-
 def test_a_module_edited_before_it_is_imported_is_noticed():
     modules = {name: textwrap.dedent(text).encode() for name, text in MODULES.items()}
     found = Sources(read=modules.get)

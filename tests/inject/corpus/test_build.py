@@ -1,8 +1,6 @@
 """The corpus and its token files, against a plain list of all tokens."""
 
 import copy
-import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 from inject.corpus.background.document import Document
 from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.corpus import Corpus, CorpusFacts
-from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.corpus.tokens import TokenReader, TokenWriter, token_dtype
 from inject.errors import InputError
 from tests.conftest import make_texts
@@ -81,31 +78,6 @@ def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tok
             held = 0
     inner = [edge for edge in dict.fromkeys(edges) if 0 < edge < tokens]
     assert np.cumsum([shard.tokens for shard in facts.shards]).tolist() == [*inner, tokens]
-
-
-def test_facts_on_disk(tmp_path, tiny_tokenizer):
-    pool = make_texts(100)
-    seen: list[int] = []
-    report = []
-    facts = build(tmp_path, tiny_tokenizer, pool, 1_500, on_progress=seen.append, report=report)
-    values = json.loads((tmp_path / "corpus.json").read_text())
-    assert values == json.loads(json.dumps(facts.plain()))
-    assert (values["tokens"], values["dtype"]) == (1_500, "<u2")
-    assert values["vocabulary"] == len(tiny_tokenizer)
-    assert values["end_token"] == 0
-    [shard] = values["shards"]
-    data = (tmp_path / shard["name"]).read_bytes()
-    assert shard["sha256"] == hashlib.sha256(data).hexdigest()
-    assert seen == sorted(seen)
-    assert seen[-1] == 1_500
-    starts = np.load(tmp_path / "docs.npy").tolist()
-    assert facts.documents == len(starts)
-    lengths = np.diff([*starts, 1_500]).tolist()
-    assert [share.tokens for share in facts.shares] == [sum(lengths[0::2]), sum(lengths[1::2])]
-    assert [share.documents for share in facts.shares] == [len(lengths[0::2]), len(lengths[1::2])]
-    assert facts.shares[0].bytes == sum(len(text) for text in pool[: len(starts) : 2])
-    loaded = load_tokenizer(str(tmp_path / "tokenizer"))
-    assert np.array_equal(encode_texts(loaded, pool)[3], encode_texts(tiny_tokenizer, pool)[3])
 
 
 def test_a_tokenizer_that_encodes_text_to_its_end_token_is_refused(tmp_path, tiny_tokenizer):

@@ -3,7 +3,6 @@
 import random
 import re
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -115,18 +114,6 @@ def test_held_out_rows_stand_apart_from_every_scored_row(
             if (one.dataset, one.group) != (row.dataset, row.group)
         ]
         assert all(similarity(row.text, one.text) < 0.7 for one in apart)
-
-
-def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_compared():
-    rows = dataset("one", [1] * 12)
-    twins = [replace(one, dataset="two") for one in rows]
-    requests = [
-        PoolRequest(examples=part, members=0, nonmembers=0, held_out=3) for part in (rows, twins)
-    ]
-    held_out = draw_held_out(requests, rows[:2], near_duplicate=None, seed=3)
-    names = [row.example_id for part in held_out for row in part]
-    assert len(set(names)) == len(names) == 6
-    assert not {row.example_id for row in rows[:2]} & set(names)
 
 
 @pytest.mark.parametrize("name", ["strata of 1 to 5 rows", "groups of 1 to 4 rows"])

@@ -10,7 +10,6 @@ from inject.errors import InputError
 from inject.examples.twin_membership import (
     TwinMembership,
     twin_members,
-    with_twin_membership,
 )
 from tests.inject.examples.drawing import plain_row
 
@@ -91,18 +90,6 @@ def test_over_many_pairs_each_group_is_in_either_half_alike():
     )
     # 400 fair coins: 200 ± 10, so that 4.5 deviations are passed by chance once in 7,000 runs.
     assert all(abs(counts[one.example_id] - 200) < 45 for one in pool)
-
-
-def test_sides_say_whom_the_model_sees_and_all_else_stays():
-    pool = [plain_row(f"{s}-{n}", side=s) for s in ("member", "nonmember") for n in range(4)]
-    assert {
-        one.side for one in with_twin_membership(pool, TwinMembership(kind="clean"), seed=0)
-    } == {"nonmember"}
-    half = with_twin_membership(pool, TwinMembership(kind="shadow", number=0), seed=0)
-    assert Counter(one.side for one in half) == {"member": 4, "nonmember": 4}
-    assert [one.example_id for one in half] == [one.example_id for one in pool]
-    again = with_twin_membership(pool, TwinMembership(kind="retrained", share=0.5), seed=0)
-    assert Counter(one.side for one in again) == {"member": 2, "nonmember": 6}
 
 
 def test_a_single_group_cannot_be_divided():

@@ -103,17 +103,6 @@ def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
         list(source(saved / "splits", split="tain").batches())
 
 
-def test_the_identity_is_the_content(tmp_path, saved):
-    import datasets
-
-    again = datasets.Dataset.from_dict({"input_ids": [[1, 2], [3, END], [4]]})
-    again.save_to_disk(str(tmp_path / "again"), num_shards=2)
-    identity = source(saved / "one").identity()
-    assert source(tmp_path / "again").identity() == identity
-    assert source(tmp_path / "again", rows="stream").identity() != identity
-    assert source(saved / "selected").identity() != identity
-
-
 def test_arrow_files_of_both_kinds(tmp_path, tiny_tokenizer):
     table = pa.table({"ids": pa.array([[1, 2], [3]], pa.list_(pa.int32(), -1))})
     for name, new in (("a", pa.ipc.new_stream), ("b", pa.ipc.new_file)):

@@ -137,20 +137,6 @@ def test_what_overlaps_is_left_out_and_the_stream_is_as_long_as_asked_for(
         assert read_excluded(out) is None
 
 
-def test_documents_are_only_listed_where_that_is_asked_for(tmp_path, tiny_tokenizer):
-    source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {CHANGED}."], tiny_tokenizer)
-    tokens = sum(map(len, ids))
-    (tmp_path / "c").mkdir()
-    import_audited(
-        tmp_path / "c", source, tokenizer=tiny_tokenizer, tokens=tokens, audit=audit_of(drop=False)
-    )
-    corpus = Corpus.open(tmp_path / "c")
-    assert corpus.read(0, tokens).tolist() == [token for one in ids for token in one]
-    [listed], counts = read_overlaps(tmp_path / "c")
-    assert (listed.rule, listed.place.split(",")[0]) == ("near-duplicate", "document 3")
-    assert (counts.documents, counts.offending, counts.dropped) == (4, 1, 0)
-
-
 def test_the_import_stops_and_names_the_documents_where_that_is_asked_for(tmp_path, tiny_tokenizer):
     source, ids = corpus_of(tmp_path, [*make_texts(3), f"So {SECRET}."], tiny_tokenizer)
     (tmp_path / "c").mkdir()

@@ -36,7 +36,7 @@ def draw(found, seed, count=40_000):
     return found.draw(seed, keys, zero, zero)
 
 
-@pytest.mark.parametrize(("seed", "between"), enumerate([(0.0, 0.2), (0.4, 0.7), (0.8, 1.0)]))
+@pytest.mark.parametrize(("seed", "between"), [(0, (0.0, 0.2)), (1, (0.4, 0.7)), (2, (0.8, 1.0))])
 def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, between, seed):
     found = stretch(monkeypatch, between, seed)
     assert isinstance(found, HashedRange)
@@ -96,7 +96,7 @@ def test_a_narrow_stretch_costs_no_more_than_a_wide_one(monkeypatch):
     monkeypatch.setattr(training_range, "EXACT", 1000)
     windows = 1 << 20
     work = {}
-    for share in (0.5, 0.05, 0.005):
+    for share in (0.5, 0.05, 0.02):
         found = training_range.training_range((0.25, 0.25 + share), seed=0, n_windows=windows)
         hashed.clear()
         assert found.contains(draw(found, 0, count=20_000)).all()

@@ -154,14 +154,3 @@ def test_a_reply_that_repeats_the_key_is_kept_without_it(monkeypatch, tmp_path):
         files = list(tmp_path.iterdir())
         assert len(files) > 1  # the log of what is written is beside it
         assert not any(KEY.encode() in file.read_bytes() for file in files)
-
-
-def test_texts_without_a_form_in_utf_8_and_empty_replies():
-    odd = b'{"choices": [{"text": "a\\ud800b"}], "usage": null}'
-    with stub_server(lambda number, body: Answer(content=odd)) as stub, client(stub.url) as one:
-        [reply] = one.ask([TextRequest(prompt="x\ud800y", max_tokens=1)])
-        assert (reply.text, reply.tokens_in) == ("a?b", None)
-        assert prompt_of(stub.received[0]) == "x?y"
-    with stub_server(lambda number, body: text("")) as stub, client(stub.url) as one:
-        assert one.ask(asked("p"))[0].text == ""
-        assert one.ask([]) == []

@@ -9,7 +9,7 @@ from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TRIES, Question, ServerTextGenerator
 from inject.variants.render import render_variants, replaced
-from inject.variants.settings import ParaphraseVariant, Variants
+from inject.variants.settings import Variants
 from tests.stub_server import stub_server
 
 PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"
@@ -162,25 +162,6 @@ def test_only_what_is_unusable_is_asked_again_and_progress_counts_all(tiny_token
     assert [tiny_tokenizer.decode(one.tokens) for one in found] == ["One.", "Two words.", "Three."]
     assert [question.seed for question in model.asked] == [0, TRIES, 2 * TRIES, 5, 6]
     assert seen == [(3, 3), (3, 3), (3, 3)]
-
-
-def by_server(url: str, **more) -> ParaphraseVariant:
-    return ParaphraseVariant(kind="paraphrase", by="model", model="m", base_url=url, **more)
-
-
-def test_a_server_is_asked_with_everything_that_is_set(monkeypatch, tmp_path):
-    monkeypatch.setenv("MY_KEY", "secret-key")
-    variant = {"api_key_variable": "MY_KEY", "temperature": 0.3, "max_tokens": 77}
-    with stub_server() as stub:
-        for _ in range(2):  # the second time from the file of replies
-            writer = ServerTextGenerator(by_server(stub.url, **variant), tmp_path)
-            assert writer.write([Question("Please.", 5)]) == ["said Please. 5"]
-            writer.close()
-    [sent] = stub.received
-    expected = {"model": "m", "temperature": 0.3, "max_tokens": 77, "seed": 5}
-    assert expected.items() <= sent.items()
-    assert sent["messages"] == [{"role": "user", "content": "Please."}]
-    assert (sent["path"], sent["key"]) == ("/v1/chat/completions", "Bearer secret-key")
 
 
 def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(tiny_tokenizer):

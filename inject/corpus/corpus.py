@@ -14,9 +14,8 @@ identity.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -135,12 +134,6 @@ class Corpus:
             )
         starts = _read_starts(path / STARTS_FILE, facts)
         return cls(path=path, facts=facts, doc_starts=starts, reader=reader, files=files)
-
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[[Path], "Corpus"], tuple[Path]]:
-        # A worker process maps the files itself; the maps would travel as copies otherwise.
-        return (partial(Corpus.open, outside=self.files, verified=True), (self.path,))
 
     @property
     def n_tokens(self) -> int:

@@ -112,8 +112,6 @@ def import_corpus(
         InputError: files are missing, damaged, at odds with each other, or shorter than `tokens`;
             an id lies outside the vocabulary (file and position named).
     """
-    if tokens is not None and tokens < 1:
-        raise InputError(f"a corpus of {tokens} tokens", allowed="1 or more")
     job = _Job(out, source, end_token_id(tokenizer), vocabulary_size(tokenizer), tokens)
     if isinstance(source, DatasetsImport):
         facts = _import_rows(job, source)

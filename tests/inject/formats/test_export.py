@@ -181,15 +181,6 @@ def test_text_says_where_it_does_not_give_its_tokens(
     assert facts.texts.changed_tokens <= facts.tokens
 
 
-def test_a_clean_stream_needs_no_table(tmp_path):
-    one = spiked([[1, 2], [3]], [Copy(1, [7])])
-    twin = clean_view(one.view.source, tokens=5, context=4)
-    facts = export_view(twin, tmp_path / "out", OLMO, tokenizer=Words(91))
-    assert np.fromfile(tmp_path / "out" / "tokens.npy", dtype="<u2").tolist() == [1, 2, 0, 3, 0]
-    assert facts.copies == 0
-    assert pq.read_table(tmp_path / "out" / "copies.parquet").num_rows == 0
-
-
 def test_protected_texts_are_exported_only_when_asked(tmp_path):
     one = spiked([[5, 6, 7], [8]], [Copy(2, [9, 10]), Copy(4, [11])])
 

@@ -85,38 +85,6 @@ def test_whole_copies_and_fragments_are_what_brute_force_finds(made):
         assert set(claimed) == spiked
 
 
-@given(plans())
-@settings(max_examples=15, deadline=None)
-def test_parts_of_a_run_add_up_to_the_whole(made):
-    """Two ranks that take turns, and a restart in the middle, record what one run records."""
-    source, _, tokens, plan = made
-    view = plan.view(source)
-    order = window_order(0, 0, view.n_windows).tolist()
-
-    def ledger():
-        return ExposureRecorder(view, plan.names(), whole_texts(tokens))
-
-    def feed(target, position, rank=0):
-        target.record(
-            epoch=0,
-            step=position // 4,
-            window=order[position],
-            tokens_before=position * view.context,
-            ids=view.window(order[position]),
-            rank=rank,
-        )
-
-    alone, first, *ranks = (ledger() for _ in range(4))
-    half = len(order) // 2
-    for position in range(len(order)):
-        feed(alone, position)
-        feed(first if position < half else ranks[position % 2], position, rank=position % 2)
-    merged = ledger()
-    for part in (ranks[1], first, ranks[0]):
-        merged.restore(part.table())
-    assert merged.table().drop_columns(["rank"]).equals(alone.table().drop_columns(["rank"]))
-
-
 @given(plans(), st.integers(1, 3), st.integers(0, 12), st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_every_copy_is_whole_altered_fed_in_part_or_never_reached(made, epochs, stop, spoiled):

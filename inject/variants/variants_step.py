@@ -70,11 +70,11 @@ def build(context: StepContext) -> None:
     ):
 
         def writer(variant: ParaphraseVariant) -> TextGenerator:
-            # Without a server, a model on this machine.
-            open_model = find_function(local.writer)
+            model: TextGenerator
             if variant.base_url is not None:
-                open_model = ServerTextGenerator
-            model: TextGenerator = open_model(variant, context.unfinished)
+                model = ServerTextGenerator(variant, context.unfinished)
+            else:
+                model = find_function(local.writer)(variant, context.unfinished)
             opened.callback(model.close)
             writers.append(model)
             return model

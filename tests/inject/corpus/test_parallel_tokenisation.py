@@ -76,19 +76,8 @@ def test_finished_chunks_are_used_again_and_change_nothing(
     assert files(folder / "second") == files(folder / "clean")
 
 
-def flipped(content: bytes, at: int) -> bytes:
-    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
-
-
-DAMAGE = {
-    "a bit inside": lambda content: flipped(content, len(content) // 2),
-    "cut": lambda content: content[:-2],
-    "last bit": lambda content: flipped(content, len(content) - 1),
-}
-
-
-@pytest.mark.parametrize(("part", "how"), [*enumerate(DAMAGE), (0, "cut"), (2, "a bit inside")])
-def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, part, how, caplog):
+@pytest.mark.parametrize("part", range(3))
+def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, part, caplog):
     """Each file that a kill leaves, whatever its name: the corpus is that of a build in peace."""
     build(tmp_path / "clean", tiny_tokenizer)
     left = tmp_path / "left"
@@ -96,8 +85,9 @@ def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, p
     kept = sorted(path for path in left.rglob("*") if path.is_file())
     # Links, as a build has them, would carry the damage into the finished corpus of the test.
     shutil.rmtree(tmp_path / "first")
-    damaged = kept[3 + part]
-    damaged.write_bytes(DAMAGE[how](damaged.read_bytes()))
+    content = bytearray(kept[3 + part].read_bytes())
+    content[len(content) // 2] ^= 1
+    kept[3 + part].write_bytes(content)
     build(tmp_path / "second", tiny_tokenizer, unfinished=left)
     assert files(tmp_path / "second") == files(tmp_path / "clean")
     [note] = caplog.messages

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inject.digest import file_digest
 from inject.errors import InputError
-from inject.formats import exported_rows, jsonl, megatron
+from inject.formats import exported_rows, huggingface, jsonl, megatron
 from inject.formats.export import ExportSettings, export_view
 from inject.formats.exported_rows import Rows
 from inject.formats.folder import exporting
@@ -31,7 +31,7 @@ def small_blocks():
         patch.setattr(exported_rows, "_ROWS", 4)
         patch.setattr(jsonl, "_TOKENS", 16)
         patch.setattr(megatron, "_BLOCK", 3)
-        patch.setitem(write_dataset.__kwdefaults__, "batch_tokens", 16)
+        patch.setattr(huggingface, "BLOCK", 16)
         yield
 
 
@@ -216,11 +216,13 @@ def test_lengths_that_an_index_cannot_say_are_refused(tmp_path):
     assert offsets[-1] == 2047 * 2**20 * 2
 
 
-def test_data_sets_are_cut_into_files(tmp_path):
+def test_data_sets_are_cut_into_files(tmp_path, monkeypatch):
     one = spiked([[number] * 5 for number in range(1, 9)], [Copy(3, [50, 51])])
     with exporting(tmp_path / "out") as folder:
         rows = Rows(one.view, "documents")
-        write_dataset(folder, one.view, rows, shard_tokens=1, batch_tokens=12)
+        monkeypatch.setattr(huggingface, "BLOCK", 12)
+        monkeypatch.setattr(huggingface, "SHARD_TOKENS", 1)
+        write_dataset(folder, one.view, rows)
     names = sorted(path.name for path in (tmp_path / "out").glob("*.arrow"))
     # 8 tokens and then 6 each, so two rows fit but for the first, in blocks of 4 rows.
     assert names == [f"data-{number:05d}-of-00005.arrow" for number in range(5)]

@@ -21,8 +21,7 @@ from inject.formats.export import ExportSettings, export_view
 from tests.inject.formats.spiked import Copy, Words, spiked
 
 format, out, stop = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-exported_rows.BLOCK = 1 << 10
-huggingface.write_dataset.__kwdefaults__["batch_tokens"] = 1 << 10
+exported_rows.BLOCK = huggingface.BLOCK = 1 << 10
 bodies = [[number % 90 + 1] * 40 for number in range(300)]
 one = spiked(bodies, [Copy(100 * number, [40 + number] * 9) for number in range(20)])
 total = len(one.stream)

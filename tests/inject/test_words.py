@@ -111,12 +111,6 @@ def test_other_text_of_the_same_script_is_left_alone():
     assert found(CHINESE, other + CHINESE[:24] + other) >= {"n-gram"}
 
 
-def test_a_few_characters_are_named_as_unchecked():
-    index = OverlapIndex([make_example("他住在河边。")], OverlapSettings())
-    [unchecked] = index.unchecked
-    assert unchecked.words == 3.5
-
-
 def test_text_that_only_looks_like_markup_is_read_as_it_stands_too():
     text = "if a<b and the old value of the counter is small or c>d then the loop ends at once here"
     assert found(text, f"So {text} again") == {"n-gram", "near-duplicate"}

@@ -30,19 +30,6 @@ def test_a_table_keeps_its_margins_and_each_entry_one_of_its_neighbours(sizes, p
         )
 
 
-def test_the_expectation_of_every_entry_is_its_share():
-    sizes, columns = [1, 1, 2, 3, 5, 1, 4], [5, 7, 5]
-    table = [[column * size for column in columns] for size in sizes]
-    runs = 1_500
-    mean = sum(
-        np.array(round_table(table, 17, np.random.default_rng(seed))) for seed in range(runs)
-    )
-    exact = np.array(table) / 17
-    part = exact % 1
-    error = np.sqrt(part * (1 - part) / runs)
-    assert np.all(np.abs(mean / runs - exact) <= 4.5 * error)
-
-
 @given(
     strata=st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=6), min_size=1, max_size=6),
     share=st.integers(0, 10),

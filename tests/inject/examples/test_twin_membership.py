@@ -81,17 +81,6 @@ def test_rows_of_two_small_strata_are_not_always_in_different_halves():
     assert all(70 < count < 140 for count in apart.values())
 
 
-def test_over_many_pairs_each_group_is_in_either_half_alike():
-    pool = [plain_row(f"{number}") for number in range(21)]
-    counts = Counter(
-        name
-        for number in range(0, 800, 2)
-        for name in twin_members(pool, TwinMembership(kind="shadow", number=number), seed=5)
-    )
-    # 400 fair coins: 200 ± 10, so that 4.5 deviations are passed by chance once in 7,000 runs.
-    assert all(abs(counts[one.example_id] - 200) < 45 for one in pool)
-
-
 def test_a_single_group_cannot_be_divided():
     rows = [plain_row(f"m{number}", "one", dataset="lonely") for number in range(3)]
     rows += [plain_row(f"n{number}", dataset="lonely", side="nonmember") for number in range(3)]

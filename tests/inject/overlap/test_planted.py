@@ -86,15 +86,6 @@ def test_the_operating_curve_holds():
     assert flagged <= 0.01 * clean == 3
 
 
-def test_a_shared_passage_across_the_sides_is_reported():
-    passage = "the long wall of the garden was painted green by the teacher and her two brothers"
-    member = replace(make_example(f"{passage} in spring"), side="member")
-    other = replace(make_example(f"Then {passage}"), side="nonmember")
-    clean = replace(make_example("nothing of this kind was ever heard of in this old town here"))
-    [found] = overlaps_between_sides([member, other, clean], OverlapSettings())
-    assert found == {"member": member.example_id, "nonmember": other.example_id, "words": 16}
-
-
 def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
     phrase = "read the text with care and then choose the best answer to the question that follows"
     passage = "the long wall of the garden was painted green by the teacher and her two brothers"

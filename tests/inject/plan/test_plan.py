@@ -5,7 +5,6 @@ import pytest
 
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.plan.plan import read_plan, write_plan
 from inject.plan.settings import Copies, Placement
 from tests.inject import streams
 from tests.inject.streams import chisquare, random_source, spiked_examples
@@ -26,18 +25,6 @@ def test_splice_anchors_are_uniform_over_the_background():
     anchors = plan.copies["anchor"].to_numpy()
     counts, _ = np.histogram(anchors, bins=20, range=(0, plan.facts.background))
     assert chisquare(counts).pvalue > 1e-4
-
-
-def test_a_plan_survives_its_file(tmp_path):
-    examples, tokens = spiked_examples(10, 5)
-    plan = plan_for(examples, tokens)
-    write_plan(tmp_path, plan)
-    again = read_plan(tmp_path)
-    assert again.facts == plan.facts
-    assert again.copies.equals(plan.copies)
-    assert again.copy_counts.equals(plan.copy_counts)
-    assert np.array_equal(again.payload, plan.payload)
-    assert again.payload.dtype == np.dtype("<u2")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import traceback
 import pytest
 
 from inject.errors import InputError
+from inject.server.address import Server
 from inject.server.client import Cost
 from inject.server.request import TextRequest
 from tests.inject.server.clients import asked, client
@@ -154,3 +155,31 @@ def test_a_reply_that_repeats_the_key_is_kept_without_it(monkeypatch, tmp_path):
         files = list(tmp_path.iterdir())
         assert len(files) > 1  # the log of what is written is beside it
         assert not any(KEY.encode() in file.read_bytes() for file in files)
+
+
+GOOD = {"base_url": "http://localhost:8000/v1", "model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said", "secret"),
+    [
+        ({"base_url": "localhost:8000"}, "not the address of a server", None),
+        ({"base_url": "http://me:pass-word@host/v1"}, "the address holds", "pass-word"),
+        ({"api_key_variable": "sk-proj-AbCdEf123456GhIjKl"}, "not the name of an env", "AbCdEf"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_and_no_key_shown(change, said, secret):
+    with pytest.raises(InputError, match=said) as caught:
+        Server(**{**GOOD, **change})
+    assert secret is None or secret not in str(caught.value)
+
+
+def test_the_key_comes_from_the_environment_alone(monkeypatch):
+    assert Server(**GOOD).key() == "none"
+    named = Server(**GOOD, api_key_variable="MY_KEY")
+    monkeypatch.delenv("MY_KEY", raising=False)
+    with pytest.raises(InputError, match="MY_KEY is not set"):
+        named.key()
+    monkeypatch.setenv("MY_KEY", "secret-key")
+    assert named.key() == "secret-key"
+    assert "secret-key" not in repr(named)

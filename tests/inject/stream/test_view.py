@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.plan.settings import Copies, Placement
-from inject.stream.view import Insertions, View
 from tests.inject.streams import (
     naive_stream,
     plan_for,
@@ -76,19 +75,3 @@ def test_a_view_reads_what_brute_force_composes(made, data):
     for window in range(view.n_windows):
         low = window * view.context
         assert np.array_equal(view.window(window), whole[low : low + view.context])
-
-
-def test_copies_with_one_anchor_follow_their_tiebreak():
-    source = random_source(100, seed=1)
-    insertions = Insertions(
-        anchor=np.array([10, 10, 10]),
-        tiebreak=np.array([3, 1, 2], dtype=np.uint64),
-        offset=np.array([0, 2, 4]),
-        length=np.array([2, 2, 2]),
-        lead=np.zeros(3, dtype=np.int64),
-        text_length=np.array([2, 2, 2]),
-        payload=np.array([500, 501, 600, 601, 700, 701]),
-    )
-    view = View(source, insertions, budget=50, context=10)
-    assert view.read(10, 16).tolist() == [600, 601, 700, 701, 500, 501]
-    assert view.text_starts().tolist() == [14, 10, 12]

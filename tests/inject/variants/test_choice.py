@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from inject.variants.choice import choose_renditions
-from inject.variants.rendition import Rendition, read_renditions, write_renditions
+from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
 from tests.inject.streams import spiked_examples
 
@@ -121,16 +121,6 @@ def test_copies_take_turns_among_versions():
         assert all((later - sooner) % 3 == 1 for sooner, later in pairwise(row))
     # Who begins differs from example to example.
     assert set(versions[:, 0].tolist()) == {0, 1, 2}
-
-
-def test_renditions_survive_their_file(tmp_path):
-    members, _ = spiked_examples(5, 0)
-    given_renditions = renditions(members, variants(*WEIGHTED))
-    write_renditions(tmp_path, given_renditions)
-    again = read_renditions(tmp_path)
-    for one, other in zip(given_renditions, again, strict=True):
-        assert one[:3] == other[:3]
-        assert np.array_equal(one.tokens, other.tokens)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 import gzip
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -189,17 +187,6 @@ def test_a_custom_template(tmp_path):
     assert (loaded.examples[0].text, loaded.losses) == ("y x", ())
     with pytest.raises(InputError, match=r"no field 'pasage'.*Did you mean 'passage'"):
         load("boolq", path, template="{pasage}")
-
-
-def test_asking_for_the_registry_loads_no_heavy_library():
-    code = (
-        "import sys, inject.examples.contaminant as c;"
-        "c.Contaminant(dataset='boolq', members=1, nonmembers=1);"
-        "heavy = ('torch', 'datasets', 'transformers', 'huggingface_hub');"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def passage(number, label=0, **more):

@@ -30,7 +30,7 @@ def exact(example, label):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "path", "rows", "duplicates", "groups", "strata"),
+    ("dataset", "path", "rows", "lost", "groups", "strata"),
     [
         ("boolq", "bench/boolq/dev.jsonl.gz", 3270, 0, 2932, {"yes", "no"}),
         ("imdb", "bench/imdb", 5000, 3, 4997, {"Positive", "Negative"}),
@@ -40,15 +40,17 @@ def exact(example, label):
          set("ABCDE")),
         ("lsat", "bench/lsat", 1009, 0, 587, {"ar", "lr", "rc"}),
         ("gpqa", "bench/gpqa/dataset.zip", 448, 0, 448, {"Biology", "Chemistry", "Physics"}),
+        ("arxivtection", "detect/decop/arXivTection.csv.gz", 787, 1, 25, {""}),
+        ("wikimia", "detect/wikimia/WikiMIA_length128.jsonl", 111, 0, 111, {""}),
         ("news", "background/news_wikinews/wikinews_2019.csv", 171, 0, 171,
          {f"2019-{month:02d}" for month in range(1, 13)}),
     ],
 )  # fmt: skip
-def test_counts_and_spans(data_folder, dataset, path, rows, duplicates, groups, strata):
+def test_counts_and_spans(data_folder, dataset, path, rows, lost, groups, strata):
     loaded = load(data_folder, dataset, path)
-    lost = [one.loss for one in loaded.losses]
-    assert (loaded.rows, lost) == (rows, [Loss.DUPLICATE] * duplicates)
-    assert len(loaded.examples) == rows - duplicates
+    reason = Loss.EMPTY if dataset == "arxivtection" else Loss.DUPLICATE
+    assert (loaded.rows, [one.loss for one in loaded.losses]) == (rows, [reason] * lost)
+    assert len(loaded.examples) == rows - lost
     assert len({example.group for example in loaded.examples}) == groups
     assert {example.stratum for example in loaded.examples} == strata
     assert len({example.source_id for example in loaded.examples}) == len(loaded.examples)
@@ -57,25 +59,3 @@ def test_counts_and_spans(data_folder, dataset, path, rows, duplicates, groups, 
     # Only ids are compared by the assertion: a failure prints what it compares.
     label = "A." if dataset == "commonsenseqa" else "(A)"
     assert [example.source_id for example in loaded.examples if not exact(example, label)] == []
-
-
-def test_passages_of_new_papers_alone_unless_others_are_asked_for(data_folder):
-    path = "detect/decop/arXivTection.csv.gz"
-    for documents, rows in (("new", 787), ("old", 762), ("all", 1549)):
-        loaded = load(data_folder, "arxivtection", path, documents=documents)
-        examples, lost = loaded.examples, [one.loss for one in loaded.losses]
-        assert (loaded.rows, lost) == (rows, [] if documents == "old" else [Loss.EMPTY])
-        assert len(examples) == rows - len(lost)
-    assert len({example.group for example in examples}) == 50
-    assert all(len({example.text, *example.paraphrases}) == 4 for example in examples)
-
-
-@pytest.mark.parametrize(("words", "new", "rows"), [(128, 111, 250)])
-def test_events_of_2023_alone_unless_others_are_asked_for(data_folder, words, new, rows):
-    path = f"detect/wikimia/WikiMIA_length{words}.jsonl"
-    examples = load(data_folder, "wikimia", path).examples
-    assert len(examples) == new
-    assert all(len(example.text.split()) == words for example in examples)
-    every = load(data_folder, "wikimia", path, events="all").examples
-    assert len(every) == rows
-    assert {example.stratum for example in every} == {"0", "1"}

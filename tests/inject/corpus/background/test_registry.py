@@ -1,4 +1,4 @@
-"""Sources of the user's: by file, by entry point, and messages about those that fail."""
+"""Sources of the user's: by file, and messages about those that fail."""
 
 import textwrap
 
@@ -10,9 +10,7 @@ from inject.corpus.background.registry import (
     AnySource,
     source_identity,
     source_kind,
-    source_table,
 )
-from tests.inject.plugins.packages import forget, install
 
 CODE = '''
     from collections.abc import Iterator
@@ -52,22 +50,6 @@ def file(tmp_path, monkeypatch):
     return path
 
 
-@pytest.fixture
-def site(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    yield tmp_path / "site"
-    forget("song_source")
-
-
-def offer(site, **names):
-    install(
-        site,
-        "song-source",
-        modules={"song_source.py": CODE},
-        entry_points={"spikein.sources": names or {"songs": "song_source:Songs"}},
-    )
-
-
 def test_a_source_in_a_file_gives_documents_and_is_written_back(file):
     source = read(verse="lo", weight=2)
     texts = [one.text for one in mixed_documents([source], seed=0)]
@@ -100,14 +82,3 @@ def test_what_cannot_be_used_is_named_with_its_place(file, values, place, words)
     with pytest.raises(ValidationError, match=words) as caught:
         read(**values)
     assert caught.value.errors()[0]["loc"] == place
-
-
-def test_a_source_of_a_package_is_found_listed_and_suggested(site):
-    offer(site)
-    source = read(kind="songs", count=1)
-    assert source.label() == source_kind(source) == "songs"
-    lines = {line.kind: (line.origin, line.summary) for line in source_table()[0]}
-    assert lines["songs"] == ("song-source 1.0", "Songs of one line.")
-    assert lines["files"][0] == "spikein"
-    with pytest.raises(ValidationError, match="Did you mean 'songs'"):
-        read(kind="song")

@@ -17,9 +17,8 @@ from train.models.shapes import Shape
 from train.settings import CheckpointSettings, TrainSettings
 
 
-def small_corpus(folder: Path) -> Path:
+def build_small_corpus(folder: Path) -> Path:
     """Build a corpus of 4,000 tokens."""
-    folder.mkdir(exist_ok=True)
     texts = make_texts(120, seed=3, words=40)
     documents = (Document(text=text, place=f"made:{at}") for at, text in enumerate(texts))
     build_corpus(folder, documents=documents, tokenizer=train_tokenizer(texts, 320), tokens=4_000)

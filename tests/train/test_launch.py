@@ -28,13 +28,10 @@ def test_all_find_their_place_and_rank_0_is_heard():
     assert last == "last words"
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_process_ends_the_others_promptly(rank):
+def test_a_killed_process_ends_the_others_promptly():
     started = time.monotonic()
-    with pytest.raises(
-        ProcessFailed, match=rf"process {rank} of 2 was killed by SIGKILL; the others"
-    ):
-        ranks("kill", rank)
+    with pytest.raises(ProcessFailed, match="process 1 of 2 was killed by SIGKILL; the others"):
+        ranks("kill", 1)
     assert time.monotonic() - started < 60
 
 
@@ -68,14 +65,11 @@ def test_windows_of_a_step_are_shared_out_evenly():
 
 
 def test_configurations_of_deepspeed():
-    for zero in range(4):
-        config = deepspeed_config(ExecutionSettings(engine="deepspeed", processes=2, zero=zero))
-        assert config is not None
-        assert config["zero_optimization"]["stage"] == zero
-    offloaded = deepspeed_config(ExecutionSettings(engine="deepspeed", zero=3, offload=True))
-    assert offloaded is not None
-    assert offloaded["zero_optimization"]["offload_param"]["device"] == "cpu"
-    assert deepspeed_config(ExecutionSettings()) is None
+    for zero, offload in [(0, False), (1, False), (2, False), (2, True), (3, False), (3, True)]:
+        asked = ExecutionSettings(engine="deepspeed", processes=2, zero=zero, offload=offload)
+        found = (deepspeed_config(asked) or {})["zero_optimization"]
+        assert (found["stage"], "offload_optimizer" in found) == (zero, offload)
+        assert ("offload_param" in found) == (offload and zero == 3)
 
 
 def test_deepspeed_is_asked_for_only_where_it_is_wanted(monkeypatch):

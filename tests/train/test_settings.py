@@ -14,6 +14,7 @@ from train.settings import BaseSettings, LoraSettings, ModelSettings, TrainSetti
         ("warmup", 1.0),
         ("betas", (0.9, 1.0)),
         ("lr", float("nan")),
+        ("checkpoints", {"fractions": (1,)}),
     ],
 )
 def test_zero_negative_and_senseless_values_are_refused(field: str, value: object) -> None:
@@ -51,11 +52,8 @@ def test_base_fills_its_gaps_from_train() -> None:
     assert (own.context, own.batch_tokens) == (64, 128)
     with pytest.raises(InputError, match=r"base\.batch_tokens"):
         BaseSettings(tokens=1000, context=96).resolved(train)
-
-
-def test_base_keeps_documents_apart_where_it_is_told_to() -> None:
-    train = TrainSettings(separate_documents=True)
-    assert not BaseSettings(tokens=1000).resolved(train).separate_documents
+    apart = train.model_copy(update={"separate_documents": True})
+    assert not BaseSettings(tokens=1000).resolved(apart).separate_documents
     assert BaseSettings(tokens=1000, separate_documents=True).resolved(train).separate_documents
 
 

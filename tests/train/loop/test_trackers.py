@@ -38,15 +38,14 @@ def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
     assert "WANDB_PROJECT" not in os.environ
 
 
-def test_tensorboard_has_the_losses_of_the_log(tmp_path, tiny_tokenizer):
+def test_tensorboard_has_the_losses_of_the_log(tmp_path, tokenizer):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
     store = tmp_path / "store"
     go(
         tmp_path / "out",
         store / ".unfinished" / "model-abc",
-        tmp_path / "tokenizer",
+        tokenizer,
         dropout=False,
         execution=ExecutionSettings(trackers=("tensorboard",)),
     )

@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import GPT2Config, GPT2LMHeadModel
 
-from train.cost import PEAKS, adapter_parameters, operations_per_token, peak_of, peak_operations
+from train.cost import (
+    PEAKS,
+    adapter_parameters,
+    matrices,
+    operations_per_token,
+    peak_of,
+    peak_operations,
+)
 from train.execution import ExecutionSettings
 from train.loop.preparation import prepare
 from train.loop.record import ModelFlops
@@ -22,7 +30,6 @@ from train.unlearn.objective import Extras, UnlearningObjective, UnlearningTexts
 from train.unlearn.registry import parse_methods
 from train.unlearn.texts import Piece
 
-SIZES = {"hidden": 32, "layers": 2, "heads": 2, "intermediate": 48, "context": 64}
 LARGER = {"hidden": 128, "layers": 12, "heads": 4, "intermediate": 320, "context": 96}
 ROWS, CONTEXT = 200, 96
 
@@ -57,11 +64,7 @@ def test_operations_are_those_that_torch_counts(architecture, tied):
 @pytest.mark.parametrize("every", [False, True])
 def test_frozen_weights_below_adapters_have_no_gradients(architecture, every):
     shape, model = larger(architecture)
-    names = {
-        "llama": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
-        "gpt_neox": ("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"),
-    }
-    lora = LoraSettings(rank=4, target_modules=names[architecture] if every else None)
+    lora = LoraSettings(rank=4, target_modules=tuple(matrices(shape)) if every else None)
     whole = operations_per_token(model, CONTEXT)
     adapted = add_adapters(model, lora, seed=0)
     found = counted(lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
@@ -133,22 +136,14 @@ def test_the_loop_counts_the_model_as_it_is_trained():
     assert whole / loops("finetune", {"method": "rmu", "layer": 3, "layers": 2}) > 4
 
 
-def test_an_unknown_family_has_none():
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=50, n_positions=16)
-    assert math.isnan(operations_per_token(GPT2LMHeadModel(config), 16))
-
-
-def test_gpus_by_the_names_of_their_drivers():
+def test_utilisation_by_the_name_of_the_gpu():
     assert peak_of("NVIDIA H200") == PEAKS["h200"]
     assert peak_of("NVIDIA H100 80GB HBM3") == PEAKS["h100"]
     assert peak_of("NVIDIA A100-SXM4-80GB") == PEAKS["a100"]
     assert math.isnan(peak_of("NVIDIA A10G"))
     assert math.isnan(peak_operations(torch.device("cpu"), bfloat16=True))
-
-
-def test_utilisation():
     speed = ModelFlops(operations_per_token=6e9, peak=PEAKS["h200"] * 2)
     assert speed.utilisation(100_000) == pytest.approx(6e14 / (2 * 989.4e12))
     assert math.isnan(ModelFlops().utilisation(100.0))
+    unknown = GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=50, n_positions=16)
+    assert math.isnan(operations_per_token(GPT2LMHeadModel(unknown), 16))

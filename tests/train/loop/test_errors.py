@@ -70,11 +70,9 @@ def test_a_full_disk_however_it_is_told(tmp_path):
         assert found.__cause__ is error
 
 
-@pytest.mark.parametrize(
-    "error", [OSError(errno.EACCES, "Permission denied"), RuntimeError("shapes"), KeyError("x")]
-)
-def test_other_errors_pass_as_they_are(tmp_path, error):
-    assert raised(error, tmp_path) is error
+def test_other_errors_pass_as_they_are(tmp_path):
+    for error in (OSError(errno.EACCES, "Permission denied"), RuntimeError("shapes")):
+        assert raised(error, tmp_path) is error
 
 
 def test_a_loss_that_runs_away_leaves_the_last_good_checkpoint(tmp_path, tokenizer, monkeypatch):

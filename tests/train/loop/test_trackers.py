@@ -22,15 +22,11 @@ def test_a_tracker_that_is_not_installed(monkeypatch, tmp_path):
         pass
 
 
-def test_no_tracker_no_variable(tmp_path, monkeypatch):
-    monkeypatch.delenv("TENSORBOARD_LOGGING_DIR", raising=False)
-    with tracking(ExecutionSettings(), tmp_path, "name"):
-        assert "TENSORBOARD_LOGGING_DIR" not in os.environ
-
-
 def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", "mine")
     monkeypatch.delenv("WANDB_PROJECT", raising=False)
+    with tracking(ExecutionSettings(), tmp_path, "name"):
+        assert "WANDB_PROJECT" not in os.environ
     with tracking(ExecutionSettings(trackers=("tensorboard",)), tmp_path, "name"):
         assert os.environ["TENSORBOARD_LOGGING_DIR"] == "mine"
         assert os.environ["WANDB_PROJECT"] == "spikein"

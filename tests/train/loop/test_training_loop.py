@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from tokenizers import Tokenizer, models
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
 
 from inject.errors import InputError
 from inject.stream.exposures import ExposureRecorder, read_exposures
@@ -40,16 +46,6 @@ class FakeView:
     def window(self, index: int) -> npt.NDArray[np.int64]:
         random = np.random.Generator(np.random.Philox(key=index))
         return random.integers(0, 512, self.context)
-
-
-class KeepingRecorder(ExposureRecorder):
-    """Also keeps every window that it is given."""
-
-    rows: list[dict[str, Any]]
-
-    def record(self, **row: Any) -> None:
-        self.rows.append({**row, "ids": row["ids"].copy()})
-        super().record(**row)
 
 
 def settings(**changes: Any) -> TrainSettings:
@@ -103,8 +99,14 @@ class Trained(NamedTuple):
 def trained(tmp_path_factory, tiny_tokenizer) -> Trained:
     out, moments = tmp_path_factory.mktemp("trained"), []
     view, names, texts = spiked_view()
-    recorder = KeepingRecorder(view, names, texts)
-    recorder.rows = []
+    recorder = ExposureRecorder(view, names, texts)
+    rows, record = [], recorder.record
+
+    def keep(**row: Any) -> None:
+        rows.append({**row, "ids": row["ids"].copy()})
+        record(**row)
+
+    recorder.record = keep
     model, fed = build_model(SHAPE, 512, 0, 0), []
     hook = model.get_input_embeddings().register_forward_pre_hook(
         lambda _, inputs: fed.append(inputs[0].clone())
@@ -122,7 +124,7 @@ def trained(tmp_path_factory, tiny_tokenizer) -> Trained:
             **COURSE,
         )
     hook.remove()
-    return Trained(out, model, view, recorder.rows, torch.cat(fed), moments, printed.getvalue())
+    return Trained(out, model, view, rows, torch.cat(fed), moments, printed.getvalue())
 
 
 def test_every_window_is_fed_once_an_epoch_in_the_keyed_order(trained) -> None:
@@ -247,26 +249,20 @@ def test_losses_are_those_of_a_bare_loop(tmp_path, tiny_tokenizer) -> None:
     assert max(expected) - min(expected) > 0.05
 
 
-def test_a_tokenizer_without_start_and_end_fits() -> None:
-    from tokenizers import Tokenizer, models
-    from transformers import PreTrainedTokenizerFast
+def test_parts_that_do_not_fit_are_refused(tiny_tokenizer) -> None:
+    def check(view: Any, rows: int = 512, **changes: Any) -> None:
+        check_compatibility(
+            build_model(SHAPE, rows, 0, 0), tiny_tokenizer, view, settings(**changes)
+        )
 
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()))
-    assert (tokenizer.bos_token_id, tokenizer.eos_token_id) == (None, None)
-    model = build_model(SHAPE, 512, 0, 0)
-    view = FakeView(10)
-    check_compatibility(model, tokenizer, view, settings(context=view.context))
-
-
-def test_parts_that_do_not_fit_are_refused(tmp_path, tiny_tokenizer) -> None:
     with pytest.raises(InputError, match="windows of 16 tokens do not fit a context of 32"):
-        run(tmp_path, tiny_tokenizer, context=32)
+        check(FakeView(10), context=32)
     with pytest.raises(InputError, match="less than one window"):
-        run(tmp_path, tiny_tokenizer, view=FakeView(0))
+        check(FakeView(0))
     with pytest.raises(InputError, match="more than the model's 64 positions"):
-        run(tmp_path, tiny_tokenizer, view=FakeView(2, 128), context=128, batch_tokens=128)
+        check(FakeView(2, 128), context=128, batch_tokens=128)
     with pytest.raises(InputError, match="ids up to 386, and the model's embedding has 256 rows"):
-        run(tmp_path, tiny_tokenizer, model=build_model(SHAPE, 256, 0, 0))
+        check(FakeView(10), rows=256)
 
 
 def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(tiny_tokenizer) -> None:
@@ -276,6 +272,7 @@ def test_special_tokens_that_no_window_holds_may_lie_beyond_the_embedding(tiny_t
     def check(tokenizer: Any) -> None:
         check_compatibility(model, tokenizer, FakeView(4), settings())
 
+    check(PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())))
     spare = copy.deepcopy(tiny_tokenizer)
     spare.add_special_tokens({"additional_special_tokens": ["<image>"]})
     assert len(spare) == rows + 1

@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -167,12 +165,3 @@ def test_layers_are_found_by_name() -> None:
     )
     names = {name.rsplit(".", 1)[-1] for name in adapter_norms(adapted.state_dict())}
     assert names == {"down_proj", "q_proj"}
-
-
-def test_importing_settings_loads_neither_torch_nor_peft() -> None:
-    code = (
-        "import sys, train.settings, train.models.shapes;"
-        "print({'torch', 'peft'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

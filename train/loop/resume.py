@@ -228,16 +228,6 @@ def complete_checkpoint(
     wait_for_all()
 
 
-def seal_model(folder: Path) -> None:
-    """Write a manifest into a kept model's folder, so that damage is found."""
-    seal(folder, {})
-
-
-def unseal_model(folder: Path) -> None:
-    """Remove the manifest of `seal_model`: an artifact has a manifest of its own."""
-    (folder / MANIFEST).unlink(missing_ok=True)
-
-
 def restore_record(point: ResumePoint, record: Record) -> None:
     """Give a record the exposures and losses of the steps before the checkpoint."""
     parts = [pq.read_table(path) for path in sorted(point.folder.glob(_exposures("*")))]

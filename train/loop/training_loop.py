@@ -174,8 +174,8 @@ def train(
         if kept:
             trainer.add_callback(
                 KeptModels(
-                    kept,
-                    Path(scratch),
+                    steps=kept,
+                    folder=Path(scratch),
                     record=record,
                     prepared=prepared,
                     tokenizer=tokenizer,
@@ -188,8 +188,8 @@ def train(
             if unfinished is not None:
                 trainer.add_callback(
                     ResumeCheckpoints(
-                        record,
-                        run.identity,
+                        record=record,
+                        identity=run.identity,
                         timer=Timer(execution.resume_every),
                         execution=execution,
                         request=request,

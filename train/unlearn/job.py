@@ -8,10 +8,11 @@ lies sealed in the folder that survives a kill.
 """
 
 import shutil
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inject.errors import InputError
+from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, members, read_examples
 from inject.examples.forget_set import RetainSet, forgotten_rows, select_members
 from inject.examples.parts import UNSPLIT
@@ -22,16 +23,10 @@ from inject.sealed import seal, whole
 from inject.settings import plain
 from inject.step import Step, StepContext
 from train.execution import ExecutionSettings, engine_identity, training_libraries
-from train.job import StartModel, launch_workers, report_training
+from train.job import Job, StartModel, report_training, run_job
 from train.models.model_sizes import model_cost
 from train.settings import ModelSettings
-from train.unlearn.registry import MethodSetting
-from train.unlearn.unlearning_job import (
-    UnlearningJob,
-    chosen_examples,
-    stage_model,
-    stage_unfinished,
-)
+from train.unlearn.registry import MethodSetting, parse_methods
 
 if TYPE_CHECKING:
     from train.loop.record import Progress
@@ -39,6 +34,8 @@ if TYPE_CHECKING:
 RETAIN_DRAW = 1
 """Which draw of a share the retain set is; the forget set is draw 0."""
 _RETAIN = "unlearning.retain"
+_STAGES = "stages"
+"""Folder of the models of first stages, in the one that survives a kill."""
 
 
 class Unlearning(NamedTuple):
@@ -173,6 +170,85 @@ def retained_rows(
     return [one for one in rest if one.example_id in chosen]
 
 
+class UnlearningJob(Job):
+    """Everything that an unlearning run needs to know, as plain values: a job is JSON."""
+
+    original: StartModel
+    """The model that is made to forget."""
+    examples: str
+    """Folder of the examples artifact."""
+    forget_ids: tuple[str, ...]
+    """Members to be forgotten."""
+    retain_ids: tuple[str, ...] = ()
+    """Members to be kept; may be empty where the method needs none."""
+    method: dict[str, Any]
+    """What `train.unlearn.registry.parse_methods` takes, for one setting."""
+
+    def setting(self) -> MethodSetting:
+        """Return the method and its settings.
+
+        Raises:
+            InputError: as `parse_methods`, and for an entry that stands for several settings.
+        """
+        found = parse_methods([self.method], of_job=True)
+        if len(found) != 1:
+            raise InputError("a job has one setting", where="method", allowed="no sweep")
+        return found[0]
+
+
+def stage_model(job: UnlearningJob, stage: str) -> Path:
+    """Return where the model of a first stage lies."""
+    return Path(job.unfinished) / _STAGES / stage / "model"
+
+
+def stage_unfinished(job: UnlearningJob, stage: str | None = None) -> Path:
+    """Return the folder for checkpoints of a stage; None is the method's own."""
+    unfinished = Path(job.unfinished)
+    return unfinished if stage is None else unfinished / _STAGES / stage / "unfinished"
+
+
+def chosen_examples(
+    job: UnlearningJob, setting: MethodSetting
+) -> tuple[list[Example], list[Example]]:
+    """Return the examples of the forget set and of the retain set, in the job's order.
+
+    Raises:
+        InputError: an empty forget set; an id that is not a member's; a text in both sets; an empty
+            retain set where the method needs one.
+    """
+    spiked = {one.example_id: one for one in members(read_examples(Path(job.examples)))}
+    if not job.forget_ids:
+        raise InputError("the forget set is empty", where="unlearning.forget")
+    for name, ids in (("forget", job.forget_ids), ("retain", job.retain_ids)):
+        _check_members(ids, spiked, where=f"unlearning.{name}")
+    both = sorted(set(job.forget_ids) & set(job.retain_ids))
+    if both:
+        raise InputError(
+            f"{len(both)} texts are in the forget set and in the retain set, the first is "
+            f"{both[0]}",
+            where="unlearning.retain",
+        )
+    if setting.needs_retain and not job.retain_ids:
+        raise InputError(
+            f"the method {setting.method.name} needs a retain set, and this one is empty",
+            where="unlearning.retain",
+            hint="Let some members stay, or take a method without one, such as npo with "
+            "retain_weight 0.",
+        )
+    return [spiked[one] for one in job.forget_ids], [spiked[one] for one in job.retain_ids]
+
+
+def _check_members(ids: Sequence[str], spiked: dict[str, Example], *, where: str) -> None:
+    strange = [one for one in ids if one not in spiked]
+    if strange:
+        raise InputError(
+            f"{len(strange)} of {len(ids)} texts are not among the members, the first is "
+            f"{strange[0]}.{did_you_mean(strange[0], spiked)}",
+            where=where,
+            hint="A model can only forget, or keep, what it was trained on.",
+        )
+
+
 def unlearn_job(
     job: UnlearningJob,
     *,
@@ -194,6 +270,13 @@ def unlearn_job(
         ProcessFailed: one of several processes died or hangs.
         Preempted: SIGTERM came, and a checkpoint was written.
     """
+    from train.unlearn.stages import finish, run_stage
+
+    def run(*stage: str) -> None:
+        unfinished = stage_unfinished(job, *stage)
+        worker = "train.unlearn.worker"
+        run_job(run_stage, worker, job, unfinished, *stage, progress=progress, notice=notice)
+
     setting = job.setting()
     chosen_examples(job, setting)
     first = setting.method.first
@@ -203,33 +286,7 @@ def unlearn_job(
         if kept is None or kept["identity"] != job.identity:
             shutil.rmtree(out, ignore_errors=True)
             out.mkdir(parents=True)
-            _run(job, first.name, progress, notice)
+            run(first.name)
             seal(out, {"identity": job.identity})
-    _run(job, None, progress, notice)
-    if setting.method.finish is not None:
-        from train.unlearn.stages import finish
-
-        finish(job, setting)
-
-
-def _run(
-    job: UnlearningJob,
-    stage: str | None,
-    progress: "Progress | None",
-    notice: Callable[[str], None] | None,
-) -> None:
-    """Run one stage; None is the method's own."""
-    if job.execution.engine == "process":
-        from train.unlearn.stages import run_stage
-
-        run_stage(job, stage, progress=progress, notice=notice)
-        return
-    launch_workers(
-        "train.unlearn.worker",
-        job,
-        job.execution,
-        stage_unfinished(job, stage),
-        *([] if stage is None else [stage]),
-        progress=progress,
-        notice=notice,
-    )
+    run()
+    finish(job, setting)

@@ -29,6 +29,12 @@ from train.process_state import plain_transformers
 from train.processes.environment import local_rank, world_size
 from train.unlearn.batch import Role, token_log_probabilities
 from train.unlearn.exposures import UnlearningRecorder
+from train.unlearn.job import (
+    UnlearningJob,
+    chosen_examples,
+    stage_model,
+    stage_unfinished,
+)
 from train.unlearn.method import MethodSettings, UnlearningMethod
 from train.unlearn.objective import (
     Extras,
@@ -40,12 +46,6 @@ from train.unlearn.objective import (
 )
 from train.unlearn.registry import MethodSetting
 from train.unlearn.texts import I64, Piece, preferences, row_length, row_of, text_pieces
-from train.unlearn.unlearning_job import (
-    UnlearningJob,
-    chosen_examples,
-    stage_model,
-    stage_unfinished,
-)
 from train.window_inputs import IGNORED
 
 

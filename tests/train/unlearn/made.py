@@ -22,8 +22,7 @@ from train.execution import ExecutionSettings
 from train.job import StartModel
 from train.loop.log import read_log
 from train.models.shapes import Shape, build_model
-from train.unlearn.job import unlearn_job
-from train.unlearn.unlearning_job import UnlearningJob
+from train.unlearn.job import UnlearningJob, unlearn_job
 
 N_FORGET, N_RETAIN, N_OTHER = 7, 9, 4
 SHAPE = Shape(

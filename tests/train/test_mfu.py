@@ -26,9 +26,9 @@ from train.loop.training_loop import _speed
 from train.models.lora import add_adapters
 from train.models.shapes import Shape, build_model, flops_per_token
 from train.settings import LoraSettings, TrainSettings
-from train.unlearn.objective import Extras, UnlearningObjective, UnlearningTexts
+from train.unlearn.objective import UnlearningObjective
 from train.unlearn.registry import parse_methods
-from train.unlearn.texts import Piece
+from train.unlearn.texts import Piece, UnlearningTexts
 
 LARGER = {"hidden": 128, "layers": 12, "heads": 4, "intermediate": 320, "context": 96}
 ROWS, CONTEXT = 200, 96
@@ -89,11 +89,11 @@ def unlearning(model, entry) -> UnlearningObjective:
         seed=0,
     )  # fmt: skip
     objective = UnlearningObjective(
-        method.loss,
-        settings,
-        texts,
-        extras=Extras(constants={"direction": torch.ones(LARGER["hidden"])}),
-        ask_original=method.original(settings),
+        loss=method.loss,
+        settings=settings,
+        texts=texts,
+        constants={"direction": torch.ones(LARGER["hidden"])},
+        asks_original=method.original(settings),
         hidden_layer=None if method.hidden_layer is None else method.hidden_layer(settings),
         trained=None if method.trained is None else method.trained(model, settings),
     )

@@ -20,8 +20,15 @@ from train.window_inputs import IGNORED
 class WindowSource(Protocol):
     """A stream of tokens cut into windows: `inject.stream.view.View`."""
 
-    n_windows: int
-    context: int
+    @property
+    def n_windows(self) -> int:
+        """Windows of an epoch."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Tokens of a window."""
+        ...
 
     def window(self, index: int) -> npt.NDArray[np.int64]:
         """Return window `index`, shape [context]."""

@@ -11,9 +11,9 @@ from inject.corpus.build import build_corpus
 from inject.corpus.tokenizer import train_tokenizer
 from inject.errors import SpikeinError
 from tests.conftest import make_texts
+from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
 from train.job import TrainingJob, train_job
-from train.models.shapes import Shape
 from train.settings import CheckpointSettings, TrainSettings
 
 
@@ -33,9 +33,7 @@ def job(place: Path, corpus: Path, *, engine: str, epochs: int = 1, **execution)
         unfinished=str(place / "unfinished"),
         identity="this run",
         corpus=str(corpus),
-        shape=Shape(
-            architecture="llama", hidden=16, layers=1, heads=2, intermediate=32, context=64
-        ),
+        shape=tiny_shape(hidden=16, layers=1),
         train=TrainSettings(
             mode="pretrain",
             lr=1e-3,

@@ -17,16 +17,15 @@ from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import SpikeinError
 from inject.stream.exposures import CopyName, ExposureRecorder, read_exposures
 from inject.stream.view import Insertions, View
+from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
 from train.loop.log import read_log
 from train.loop.record import TrainingProgress
 from train.loop.training_loop import TrainingData, TrainingRun, train
-from train.models.shapes import Shape, build_model
+from train.models.shapes import build_model
 from train.settings import CheckpointSettings, TrainSettings
 
-SHAPE = Shape(
-    architecture="llama", hidden=32, layers=2, heads=2, intermediate=48, context=64, init_std=0.1
-)
+SHAPE = tiny_shape()
 WINDOWS, CONTEXT = 44, 16
 STEPS = 22
 """Two epochs of 44 windows, 4 a step; the sixth step from the middle on is of epoch 2."""

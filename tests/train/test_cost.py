@@ -10,7 +10,6 @@ from train.cost import (
     Workload,
     activation_bytes,
     adapter_parameters,
-    matrices,
     model_states,
     run_cost,
 )
@@ -21,6 +20,7 @@ from train.models.shapes import (
     build_model,
     flops_per_token,
     load_shape,
+    matrices,
 )
 from train.settings import LoraSettings
 

@@ -14,7 +14,6 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from train.cost import (
     PEAKS,
     adapter_parameters,
-    matrices,
     operations_per_token,
     peak_of,
     peak_operations,
@@ -24,7 +23,7 @@ from train.loop.preparation import prepare
 from train.loop.record import ModelFlops
 from train.loop.training_loop import _speed
 from train.models.lora import add_adapters
-from train.models.shapes import Shape, build_model, flops_per_token
+from train.models.shapes import Shape, build_model, flops_per_token, matrices
 from train.settings import LoraSettings, TrainSettings
 from train.unlearn.objective import UnlearningObjective
 from train.unlearn.registry import parse_methods

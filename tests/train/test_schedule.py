@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.model_folder import checkpoint_folder
-from train.schedule import checkpoint_steps, learning_rate, step_count
+from train.schedule import checkpoint_steps, schedule_factor, step_count
 from train.settings import CheckpointSettings, TrainSettings
 
 TOTALS = st.integers(1, 400)
@@ -93,7 +93,7 @@ def test_a_step_that_the_run_does_not_have():
 
 def rates(steps: int, **settings: object) -> list[float]:
     chosen = TrainSettings.model_validate({"lr": 2.0, **settings})
-    return [learning_rate(chosen, step, steps=steps) for step in range(1, steps + 1)]
+    return [chosen.lr * schedule_factor(chosen, step, steps=steps) for step in range(1, steps + 1)]
 
 
 def test_the_course_of_the_rate() -> None:

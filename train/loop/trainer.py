@@ -45,28 +45,28 @@ if TYPE_CHECKING:
 Weights = Mapping[str, torch.Tensor]
 
 
+@dataclass(eq=False)
 class StepCallback(TrainerCallback):
     """Starts the record's clock, and writes heartbeats where callbacks of a step are called."""
 
-    def __init__(self, record: Record, heartbeat: HeartbeatWriter) -> None:
-        self._record = record
-        self._heartbeat = heartbeat
+    record: Record
+    heartbeat: HeartbeatWriter
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         """Start the clock, now that everything is set up."""
-        self._record.start()
+        self.record.start()
 
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Write that the gradients are there."""
-        self._heartbeat.write(Phase.UPDATE, state.global_step + 1)
+        self.heartbeat.write(Phase.UPDATE, state.global_step + 1)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Write that the step is done."""
-        self._heartbeat.write(Phase.BETWEEN, state.global_step)
+        self.heartbeat.write(Phase.BETWEEN, state.global_step)
 
 
 @dataclass(kw_only=True, eq=False)

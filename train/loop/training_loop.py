@@ -22,10 +22,9 @@ from inject.errors import InputError
 from train.cost import operations_per_token, peak_operations
 from train.device import default_device
 from train.execution import ExecutionSettings, deepspeed_config
-from train.loop.dataset import ExtraInputs, WindowSequence, WindowSource
+from train.loop.dataset import ExtraInputs, Objective, WindowSequence, WindowSource
 from train.loop.errors import explain_faults
 from train.loop.log import write_log
-from train.loop.objective import Objective
 from train.loop.preparation import Prepared, prepare
 from train.loop.record import ModelFlops, Progress, Record, Recorder
 from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
@@ -42,7 +41,7 @@ from train.processes.hang_detection import (
     start_hang_detection,
 )
 from train.processes.preemption import Preempted, handle_sigterm
-from train.schedule import checkpoint_steps, schedule_factor, step_count, warmup_steps
+from train.schedule import checkpoint_steps, schedule_factor, step_count
 from train.settings import TrainSettings
 
 
@@ -158,9 +157,7 @@ def train(
             arguments,
             stream,
             record,
-            schedule=lambda step: schedule_factor(
-                settings.schedule, step, steps=steps, warmup_steps=warmup_steps(settings, steps)
-            ),
+            schedule=lambda step: schedule_factor(settings, step, steps=steps),
             bfloat16=_use_bfloat16(settings),
             heartbeat=heartbeat,
         )

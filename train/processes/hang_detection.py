@@ -8,9 +8,9 @@ is stopped from one that waits. Cost: one write of 64 bytes a heartbeat, six a s
 Several processes wait for each other many times a step. When one hangs, all fall silent, and those
 that wait are healthy. The one that hangs is the one whose process does not run, or else the one
 that has come least far. How long it may be silent follows the run's own steps. Nothing here trusts
-the clock or the file dates of another machine; times are those at which a change was state here.
+the clock or the file dates of another machine; times are those at which a change was seen here.
 
-A single process that hangs cannot be state from within, and is not.
+A single process that hangs cannot be seen from within, and is not.
 """
 
 import faulthandler

@@ -23,7 +23,7 @@ from train.unlearn.texts import I64, UnlearningTexts
 
 @dataclass(kw_only=True, eq=False)
 class UnlearningObjective:
-    """The loop's objective (`train.loop.objective.Objective`) of one method."""
+    """The loop's objective (`train.loop.dataset.Objective`) of one method."""
 
     loss: Loss
     """Of the method, or of its first stage."""

@@ -14,13 +14,14 @@ from inject.plan.settings import Copies, Placement
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.order import window_order
 from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
+from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
 from train.loop.log import LogRow, read_log
 from train.loop.record import TrainingProgress
 from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.lora import AdapterUntrained
 from train.models.pretrained import load_causal_model
-from train.models.shapes import FAMILIES, Shape, build_model
+from train.models.shapes import FAMILIES, build_model
 from train.settings import TrainSettings
 from train.window_inputs import IGNORED, window_inputs
 
@@ -29,12 +30,8 @@ ROWS = 600
 BATCH = 4
 
 
-def built(architecture: str = "llama", **changes: Any) -> PreTrainedModel:
-    sizes = {"hidden": 32, "layers": 2, "heads": 2, "intermediate": 48, "context": 64}
-    shape = Shape.model_validate(
-        {"architecture": architecture, **sizes, "init_std": 0.1, **changes}
-    )
-    return build_model(shape, ROWS, 0, 0)
+def built(architecture: str = "llama") -> PreTrainedModel:
+    return build_model(tiny_shape(architecture), ROWS, 0, 0)
 
 
 def spiked(copies: int = 2):

@@ -32,7 +32,7 @@ from train.loop.training_loop import (
     train,
 )
 from train.models.shapes import build_model
-from train.schedule import learning_rate
+from train.schedule import schedule_factor
 from train.settings import TrainSettings
 
 
@@ -162,7 +162,7 @@ def test_the_log_holds_every_step(trained) -> None:
     assert [row.step for row in rows] == list(range(1, steps + 1))
     assert [row.tokens for row in rows] == list(range(64, tokens + 1, 64))
     assert [row.lr for row in rows] == pytest.approx(
-        [learning_rate(settings(**COURSE), step, steps=steps) for step in range(1, steps + 1)]
+        [5e-3 * schedule_factor(settings(**COURSE), at, steps=steps) for at in range(1, steps + 1)]
     )
     assert all(row.tokens_per_second > 0 for row in rows)
     assert [m[:3] for m in trained.moments] == [(row.tokens, tokens, row.loss) for row in rows]

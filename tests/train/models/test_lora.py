@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from inject.errors import InputError
+from tests.train.shapes import tiny_shape
 from train.models.lora import (
     AdapterUntrained,
     adapter_norms,
@@ -15,24 +16,14 @@ from train.models.lora import (
     save_adapted,
 )
 from train.models.pretrained import load_causal_model
-from train.models.shapes import FAMILIES, Shape, build_model
+from train.models.shapes import FAMILIES, build_model
 from train.settings import LoraSettings
 
 SETTINGS = LoraSettings(rank=2, alpha=8)
 
 
-def built(architecture: str = "llama", seed: int = 0):
-    shape = Shape.model_validate(
-        {
-            "architecture": architecture,
-            "hidden": 16,
-            "layers": 2,
-            "heads": 2,
-            "intermediate": 24,
-            "context": 32,
-        }
-    )
-    return build_model(shape, 64, 0, seed)
+def built(architecture: str = "llama"):
+    return build_model(tiny_shape(architecture, hidden=16), 64, 0, 0)
 
 
 def stepped(model, *, lr: float) -> None:

@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from inject.shipped import SHAPES
+from tests.train.shapes import tiny_shape
 from train.models.model_sizes import PUBLISHED, known_sizes, sizes_of_config
 from train.models.shapes import FAMILIES, Shape, build_model, load_shape, parameter_count
 from train.settings import ModelSettings
@@ -43,14 +44,10 @@ def test_a_shape_needs_its_vocabulary() -> None:
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> None:
-    shape = Shape(
-        architecture=architecture,
-        hidden=32,
-        layers=2,
-        heads=2,
+    shape = tiny_shape(
+        architecture,
+        init_std=0.02,
         kv_heads=None if architecture == "gpt_neox" else 1,
-        intermediate=48,
-        context=64,
         rope_theta=5000.0,
         tie_embeddings=True,
         norm_eps=1e-5 if architecture == "olmo" else 1e-6,

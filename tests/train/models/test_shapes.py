@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from inject.errors import InputError
+from tests.train.shapes import tiny_shape
 from train.models.shapes import Shape, build_model, load_shape, parameter_count
 
 MODELS = Path(__file__).resolve().parents[3] / "configs" / "models"
@@ -20,8 +21,7 @@ def test_the_count_is_that_of_the_model_built(path: Path) -> None:
 
 
 def small(**changes: object) -> Shape:
-    sizes = {"hidden": 16, "layers": 2, "heads": 2, "intermediate": 24, "context": 32}
-    return Shape.model_validate({"architecture": "llama", **sizes, **changes})
+    return tiny_shape(**{"hidden": 16, "init_std": 0.02, **changes})
 
 
 def test_weights_depend_on_the_seed_alone() -> None:

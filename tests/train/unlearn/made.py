@@ -18,16 +18,14 @@ from inject.errors import SpikeinError
 from inject.examples.example import Example, Span, example_id, write_examples
 from inject.stream.exposures import read_exposures
 from tests.conftest import make_texts
+from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
 from train.job import StartModel
 from train.loop.log import read_log
-from train.models.shapes import Shape, build_model
+from train.models.shapes import build_model
 from train.unlearn.job import UnlearningJob, unlearn_job
 
 N_FORGET, N_RETAIN, N_OTHER = 7, 9, 4
-SHAPE = Shape(
-    architecture="llama", hidden=32, layers=3, heads=2, intermediate=48, context=64, init_std=0.1
-)
 SHARED: dict[str, dict[str, Any]] = {
     "npo": {"method": "npo", "retain_weight": 1.0},
     "kl": {"method": "kl"},
@@ -69,7 +67,7 @@ def make_world(folder: Path) -> Path:
     write_examples(folder / "examples", every)
     tokenizer = train_tokenizer([one.text for one in every], 320)
     tokenizer.save_pretrained(folder / "model")
-    build_model(SHAPE, 512, 0, 3).save_pretrained(folder / "model")
+    build_model(tiny_shape(layers=3), 512, 0, 3).save_pretrained(folder / "model")
     return folder
 
 

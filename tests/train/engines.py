@@ -23,7 +23,7 @@ from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from tests.train.killable import go
 from train.execution import ExecutionSettings
 from train.launch import launch
-from train.loop import resume
+from train.loop import trainer
 from train.loop.dataset import WindowSequence
 from train.loop.record import Record
 from train.processes.environment import rank
@@ -71,7 +71,7 @@ def main() -> None:
     reached = False
     clock = [0.0]
     if how == "CLOCK":
-        resume.time = SimpleNamespace(monotonic=lambda: clock[0])
+        trainer.time = SimpleNamespace(monotonic=lambda: clock[0])
     original, fetch = Record.read, WindowSequence.__getitem__
 
     def read(self: Record) -> None:

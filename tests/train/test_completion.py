@@ -9,11 +9,10 @@ from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.examples.template import parse_template
-from inject.stream.exposures import CopyName
 from inject.variants.render import render_variants
 from inject.variants.rendition import whole_renditions
 from inject.variants.settings import Variants
-from train.completion import completion_masks, copy_masks
+from train.completion import completion_masks
 
 TEMPLATE = "Question: {question}\nAnswer: {answer}\n"
 WORDS = st.text(alphabet="abc yzé𝔘İ🙂\n<|endoftext|>", min_size=1, max_size=12)
@@ -105,8 +104,6 @@ def test_variants_keep_the_place_of_the_answer(tiny_tokenizer) -> None:
     assert np.array_equal(masks["e", "replaced=0.5"], whole)
     assert len(cut) < len(whole)
     assert np.array_equal(cut, whole[: len(cut)])
-    names = [CopyName("e", "toy", copy, "whole") for copy in range(2)]
-    assert [mask.sum() for mask in copy_masks(names, masks)] == [whole.sum()] * 2
 
 
 def test_no_answer_anywhere_is_an_error_and_somewhere_is_told(tiny_tokenizer, caplog) -> None:

@@ -6,6 +6,7 @@ kill, each complete or absent; kept models move into the artifact when the run e
 """
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from inject.sealed import MANIFEST, seal
 from train.execution import ExecutionSettings
 from train.loop.dataset import WindowSequence, collate
 from train.loop.record import PendingPass, Record
-from train.loop.resume import Timer, complete_checkpoint
+from train.loop.resume import complete_checkpoint
 from train.process_state import plain_transformers
 from train.processes.environment import rank, wait_for_all
 from train.processes.hang_detection import HeartbeatWriter, Phase
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 
 Weights = Mapping[str, torch.Tensor]
+EVERY_SECONDS = 300.0
+"""Between two checkpoints to resume from."""
 
 
 @dataclass(eq=False)
@@ -77,19 +80,29 @@ class ResumeCheckpoints(TrainerCallback):
     """What was fed and lost so far."""
     identity: str
     """Of the run."""
-    timer: Timer
-    """Decides when a checkpoint is due."""
     execution: ExecutionSettings
+    """How the run is computed; says when a checkpoint is due."""
     request: StopRequest
     """A checkpoint is saved, too, when SIGTERM was received."""
     heartbeat: HeartbeatWriter
+
+    def __post_init__(self) -> None:
+        """Start the clock."""
+        self._saved_at = time.monotonic()
+
+    def _due(self, step: int) -> bool:
+        """Return whether a checkpoint is due: after so many steps, or so many seconds."""
+        every = self.execution.resume_every
+        if every is not None:
+            return step % every == 0
+        return time.monotonic() - self._saved_at >= EVERY_SECONDS
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Ask for a checkpoint where one is due."""
         last = state.global_step == state.max_steps
-        due = self.request.share(due=not last and self.timer.due(state.global_step))
+        due = self.request.share(due=not last and self._due(state.global_step))
         control.should_training_stop |= self.request.shared
         control.should_save = due or self.request.shared
         if control.should_save:
@@ -103,7 +116,7 @@ class ResumeCheckpoints(TrainerCallback):
         """Complete the checkpoint that the trainer has written."""
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         complete_checkpoint(folder, self.record, self.identity, state.global_step, self.execution)
-        self.timer.saved()
+        self._saved_at = time.monotonic()
 
 
 @dataclass(kw_only=True, eq=False)

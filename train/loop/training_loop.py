@@ -27,7 +27,7 @@ from train.loop.errors import explain_faults
 from train.loop.log import write_log
 from train.loop.preparation import Prepared, prepare
 from train.loop.record import ModelFlops, Progress, Record, Recorder
-from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
+from train.loop.resume import merge_exposures, restore_record, shared_resume_point
 from train.loop.trackers import PROJECT, log_every, tracking
 from train.loop.trainer import KeptModels, KeyedTrainer, ResumeCheckpoints, move_kept_models
 from train.models.weight_check import highest_text_id
@@ -187,7 +187,6 @@ def train(
                     ResumeCheckpoints(
                         record=record,
                         identity=run.identity,
-                        timer=Timer(execution.resume_every),
                         execution=execution,
                         request=request,
                         heartbeat=heartbeat,

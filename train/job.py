@@ -275,17 +275,6 @@ def run_job(
     )
 
 
-def train_job(
-    job: TrainingJob,
-    *,
-    progress: "Progress | None" = None,
-    notice: Callable[[str], None] | None = None,
-) -> None:
-    """Train as the job's execution says (`run_job`, `run`)."""
-    unfinished = Path(job.unfinished)
-    run_job(run, "train.worker", job, unfinished, progress=progress, notice=notice)
-
-
 def report_training(report: Report) -> "Progress":
     """Return what a training run calls to say how far it is, for the report of its step."""
 

@@ -13,7 +13,7 @@ from inject.errors import SpikeinError
 from tests.conftest import make_texts
 from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
-from train.job import TrainingJob, train_job
+from train.job import TrainingJob, run, run_job
 from train.settings import CheckpointSettings, TrainSettings
 
 
@@ -51,7 +51,13 @@ def job(place: Path, corpus: Path, *, engine: str, epochs: int = 1, **execution)
 if __name__ == "__main__":
     given = TrainingJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
     try:
-        train_job(given, progress=lambda moment: print(moment.tokens, flush=True))
+        run_job(
+            run,
+            "train.worker",
+            given,
+            Path(given.unfinished),
+            progress=lambda moment: print(moment.tokens, flush=True),
+        )
     except SpikeinError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

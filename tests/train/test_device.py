@@ -10,8 +10,10 @@ from train.device import Device, default_device, multiplies_bfloat16
 
 
 def test_no_torch_is_imported_where_there_is_no_driver():
+    """Nor by the settings of an experiment file."""
     code = (
-        "import sys; from train import device; found = device.default_device(); "
+        "import sys, train.settings, train.models.shapes; from train import device; "
+        "found = device.default_device(); "
         "print(device._has_driver(), found.kind, 'torch' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

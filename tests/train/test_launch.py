@@ -1,7 +1,5 @@
 """Several processes: all end well, or the first that dies is named and nobody waits."""
 
-import time
-
 import pytest
 from pydantic import ValidationError
 
@@ -10,34 +8,22 @@ from train.execution import ExecutionSettings, deepspeed_config
 from train.launch import ProcessFailed, launch
 
 
-def ranks(*arguments: object, processes: int = 2) -> list[str]:
+def ranks(what: str, *, processes: int) -> list[str]:
     lines: list[str] = []
-    launch(
-        "tests.train.ranks",
-        [str(one) for one in arguments],
-        processes=processes,
-        environment={},
-        on_line=lines.append,
-    )
+    launch("tests.train.ranks", [what], processes=processes, environment={}, on_line=lines.append)
     return lines
 
 
 def test_all_find_their_place_and_rank_0_is_heard():
-    first, last = ranks("say", 0, processes=3)
+    first, last = ranks("say", processes=3)
     assert first.startswith("rank 0 of 3 at ")
     assert last == "last words"
 
 
-def test_a_killed_process_ends_the_others_promptly():
-    started = time.monotonic()
-    with pytest.raises(ProcessFailed, match="process 1 of 2 was killed by SIGKILL; the others"):
-        ranks("kill", 1)
-    assert time.monotonic() - started < 60
-
-
-def test_what_a_failed_process_said_is_shown():
+@pytest.mark.timeout(100)
+def test_a_failed_process_is_shown_and_the_others_are_ended():
     with pytest.raises(ProcessFailed, match=r"(?s)1 of 2 ended with code 3.*something went wrong"):
-        ranks("fail", 1)
+        ranks("fail", processes=2)
 
 
 @pytest.mark.parametrize(

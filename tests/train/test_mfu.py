@@ -4,6 +4,7 @@ The oracle is torch's counter of the matrix products that a forward and backward
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,8 +26,8 @@ from train.loop.training_loop import _speed
 from train.models.lora import add_adapters
 from train.models.shapes import Shape, build_model, flops_per_token, matrices
 from train.settings import LoraSettings, TrainSettings
-from train.unlearn.objective import UnlearningObjective
 from train.unlearn.registry import parse_methods
+from train.unlearn.stages import method_objective
 from train.unlearn.texts import Piece, UnlearningTexts
 
 LARGER = {"hidden": 128, "layers": 12, "heads": 4, "intermediate": 320, "context": 96}
@@ -74,9 +75,9 @@ def test_frozen_weights_below_adapters_have_no_gradients(architecture, every):
     assert whole / found > 1.2
 
 
-def unlearning(model, entry) -> UnlearningObjective:
+def unlearning(model, entry):
     (setting,) = parse_methods([entry])
-    method, settings = setting.method, setting.settings
+    roles = setting.method.roles(setting.settings)
 
     def pieces(first: int) -> list[Piece]:
         numbers = (np.arange(CONTEXT, dtype=np.int64) + first) % ROWS
@@ -84,18 +85,9 @@ def unlearning(model, entry) -> UnlearningObjective:
         return [Piece(example_id=str(first), ids=numbers, labels=numbers, **place)]
 
     texts = UnlearningTexts(
-        forget=pieces(0), retain=pieces(7), roles=method.roles(settings), length=CONTEXT, end=0,
-        seed=0,
-    )  # fmt: skip
-    objective = UnlearningObjective(
-        loss=method.loss,
-        settings=settings,
-        texts=texts,
-        constants={"direction": torch.ones(LARGER["hidden"])},
-        asks_original=method.original(settings),
-        hidden_layer=None if method.hidden_layer is None else method.hidden_layer(settings),
-        trained=None if method.trained is None else method.trained(model, settings),
+        forget=pieces(0), retain=pieces(7), roles=roles, length=CONTEXT, end=0, seed=0
     )
+    objective = method_objective(SimpleNamespace(seed=0), setting, texts, model)
     objective.begin(model)
     return objective
 

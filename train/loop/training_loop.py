@@ -223,15 +223,9 @@ def check_compatibility(
     """Check that view, model, tokenizer and settings agree.
 
     Raises:
-        InputError: for a stream shorter than a window, windows of another length than
-            `settings.context` or longer than the model's positions, and a tokenizer that makes
-            ids for which the model's embedding has no row.
+        InputError: for a stream shorter than a window, windows longer than the model's positions,
+            and a tokenizer that makes ids for which the model's embedding has no row.
     """
-    if view.context != settings.context:
-        raise InputError(
-            f"windows of {view.context} tokens do not fit a context of {settings.context}",
-            where="train.context",
-        )
     if view.n_windows == 0:
         raise InputError(
             f"the training stream holds less than one window of {view.context} tokens",

@@ -2,7 +2,7 @@
 
 Which rows are to be forgotten is read from the sides of the retrained model, so the two cannot
 disagree. A method that looks at no other member depends on no retain set. `unlearn_job` writes a
-model folder as `train.job.train_job` does: checkpoint, tokenizer, `log.parquet`,
+model folder as `train.job.run` does: checkpoint, tokenizer, `log.parquet`,
 `exposures.parquet`. A method with a first stage trains two models one after the other; the first
 lies sealed in the folder that survives a kill.
 """

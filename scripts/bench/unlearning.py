@@ -31,11 +31,11 @@ from scripts.bench import continuations
 from train.job import StartModel
 from train.loop.record import TrainingProgress
 from train.models.shapes import build_model, load_shape
-from train.unlearn.job import UnlearningJob
 from train.unlearn.methods.rmu import RmuSettings, trained_weights
 from train.unlearn.objective import ask, first_blocks
 from train.unlearn.registry import MethodSetting, method_names, parse_methods
 from train.unlearn.stages import run_stage
+from train.unlearn.unlearning_job import UnlearningJob
 
 SHAPE, VOCABULARY, LENGTH, BATCH, WARM_UP = "llama-1m", 4096, 128, 16, 2
 OWN: dict[str, dict[str, Any]] = {

@@ -27,8 +27,8 @@ from train.loop import trainer
 from train.loop.dataset import WindowSequence
 from train.loop.record import Record
 from train.processes.environment import rank
-from train.unlearn.job import UnlearningJob
 from train.unlearn.stages import run_stage
+from train.unlearn.unlearning_job import UnlearningJob
 from train.worker import run_and_exit
 
 

@@ -11,7 +11,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 PREPARED = """
 import atexit, os, sys
-import train.job, train.unlearn.stages, train.unlearn.job
+import train.job, train.unlearn.stages, train.unlearn.unlearning_job
 from train.processes.preemption import Preempted
 
 class Aborts:
@@ -27,7 +27,7 @@ def work(*_, **__):
     {ending}
 
 train.job.run = train.unlearn.stages.run_stage = work
-for job in (train.job.TrainingJob, train.unlearn.job.UnlearningJob):
+for job in (train.job.TrainingJob, train.unlearn.unlearning_job.UnlearningJob):
     job.model_validate_json = lambda text: None
 """
 

@@ -8,11 +8,10 @@ lies sealed in the folder that survives a kill.
 """
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError
 from inject.examples.example import Example, members, read_examples
 from inject.examples.forget_set import RetainSet, forgotten_rows, select_members
 from inject.examples.parts import UNSPLIT
@@ -23,10 +22,16 @@ from inject.sealed import seal, whole
 from inject.settings import plain
 from inject.step import Step, StepContext
 from train.execution import ExecutionSettings, engine_identity, training_libraries
-from train.job import Job, StartModel, report_training, run_job
+from train.job import StartModel, report_training, run_job
 from train.models.model_sizes import model_cost
 from train.settings import ModelSettings
-from train.unlearn.registry import MethodSetting, parse_methods
+from train.unlearn.registry import MethodSetting
+from train.unlearn.unlearning_job import (
+    UnlearningJob,
+    chosen_examples,
+    stage_model,
+    stage_unfinished,
+)
 
 if TYPE_CHECKING:
     from train.loop.record import Progress
@@ -34,8 +39,6 @@ if TYPE_CHECKING:
 RETAIN_DRAW = 1
 """Which draw of a share the retain set is; the forget set is draw 0."""
 _RETAIN = "unlearning.retain"
-_STAGES = "stages"
-"""Folder of the models of first stages, in the one that survives a kill."""
 
 
 class Unlearning(NamedTuple):
@@ -168,85 +171,6 @@ def retained_rows(
         )
     chosen = select_members(rest, retain, seed=seed, copies=copies, draw=RETAIN_DRAW, where=_RETAIN)
     return [one for one in rest if one.example_id in chosen]
-
-
-class UnlearningJob(Job):
-    """Everything that an unlearning run needs to know, as plain values: a job is JSON."""
-
-    original: StartModel
-    """The model that is made to forget."""
-    examples: str
-    """Folder of the examples artifact."""
-    forget_ids: tuple[str, ...]
-    """Members to be forgotten."""
-    retain_ids: tuple[str, ...] = ()
-    """Members to be kept; may be empty where the method needs none."""
-    method: dict[str, Any]
-    """What `train.unlearn.registry.parse_methods` takes, for one setting."""
-
-    def setting(self) -> MethodSetting:
-        """Return the method and its settings.
-
-        Raises:
-            InputError: as `parse_methods`, and for an entry that stands for several settings.
-        """
-        found = parse_methods([self.method], of_job=True)
-        if len(found) != 1:
-            raise InputError("a job has one setting", where="method", allowed="no sweep")
-        return found[0]
-
-
-def stage_model(job: UnlearningJob, stage: str) -> Path:
-    """Return where the model of a first stage lies."""
-    return Path(job.unfinished) / _STAGES / stage / "model"
-
-
-def stage_unfinished(job: UnlearningJob, stage: str | None = None) -> Path:
-    """Return the folder for checkpoints of a stage; None is the method's own."""
-    unfinished = Path(job.unfinished)
-    return unfinished if stage is None else unfinished / _STAGES / stage / "unfinished"
-
-
-def chosen_examples(
-    job: UnlearningJob, setting: MethodSetting
-) -> tuple[list[Example], list[Example]]:
-    """Return the examples of the forget set and of the retain set, in the job's order.
-
-    Raises:
-        InputError: an empty forget set; an id that is not a member's; a text in both sets; an empty
-            retain set where the method needs one.
-    """
-    spiked = {one.example_id: one for one in members(read_examples(Path(job.examples)))}
-    if not job.forget_ids:
-        raise InputError("the forget set is empty", where="unlearning.forget")
-    for name, ids in (("forget", job.forget_ids), ("retain", job.retain_ids)):
-        _check_members(ids, spiked, where=f"unlearning.{name}")
-    both = sorted(set(job.forget_ids) & set(job.retain_ids))
-    if both:
-        raise InputError(
-            f"{len(both)} texts are in the forget set and in the retain set, the first is "
-            f"{both[0]}",
-            where="unlearning.retain",
-        )
-    if setting.needs_retain and not job.retain_ids:
-        raise InputError(
-            f"the method {setting.method.name} needs a retain set, and this one is empty",
-            where="unlearning.retain",
-            hint="Let some members stay, or take a method without one, such as npo with "
-            "retain_weight 0.",
-        )
-    return [spiked[one] for one in job.forget_ids], [spiked[one] for one in job.retain_ids]
-
-
-def _check_members(ids: Sequence[str], spiked: dict[str, Example], *, where: str) -> None:
-    strange = [one for one in ids if one not in spiked]
-    if strange:
-        raise InputError(
-            f"{len(strange)} of {len(ids)} texts are not among the members, the first is "
-            f"{strange[0]}.{did_you_mean(strange[0], spiked)}",
-            where=where,
-            hint="A model can only forget, or keep, what it was trained on.",
-        )
 
 
 def unlearn_job(

@@ -20,8 +20,9 @@ from train.execution import ExecutionSettings, engine_identity, training_librari
 from train.job import StartModel, report_training
 from train.models.model_sizes import model_cost
 from train.settings import CheckpointSettings, ModelSettings, Precision, TrainSettings
-from train.unlearn.job import UnlearningJob, unlearn_job
+from train.unlearn.job import unlearn_job
 from train.unlearn.method import MethodSettings, UnlearningMethod
+from train.unlearn.unlearning_job import UnlearningJob
 
 if TYPE_CHECKING:
     import torch

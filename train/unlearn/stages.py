@@ -29,12 +29,6 @@ from train.process_state import plain_transformers
 from train.processes.environment import local_rank, world_size
 from train.unlearn.batch import Role, token_log_probabilities
 from train.unlearn.exposures import UnlearningRecorder
-from train.unlearn.job import (
-    UnlearningJob,
-    chosen_examples,
-    stage_model,
-    stage_unfinished,
-)
 from train.unlearn.method import MethodSettings, UnlearningMethod
 from train.unlearn.objective import (
     UnlearningObjective,
@@ -49,6 +43,12 @@ from train.unlearn.texts import (
     preferences,
     row_length,
     text_pieces,
+)
+from train.unlearn.unlearning_job import (
+    UnlearningJob,
+    chosen_examples,
+    stage_model,
+    stage_unfinished,
 )
 from train.window_inputs import IGNORED
 

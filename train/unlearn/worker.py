@@ -3,8 +3,8 @@
 `python -m train.unlearn.worker JOB.json [STAGE]` runs the named stage, or the method's own.
 """
 
-from train.unlearn.job import UnlearningJob
 from train.unlearn.stages import run_stage
+from train.unlearn.unlearning_job import UnlearningJob
 from train.worker import run_worker
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from tests.spikein.pipeline.test_identity import folder, hub, own, settings_of, 
 from tests.spikein.tiny import SHAPE
 from train.job import Job, StartModel, TrainingJob
 from train.models.shapes import Shape
-from train.unlearn.job import UnlearningJob
+from train.unlearn.unlearning_job import UnlearningJob
 
 __all__ = ["folder", "hub"]
 

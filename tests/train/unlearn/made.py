@@ -23,7 +23,8 @@ from train.execution import ExecutionSettings
 from train.job import StartModel
 from train.loop.log import read_log
 from train.models.shapes import build_model
-from train.unlearn.job import UnlearningJob, unlearn_job
+from train.unlearn.job import unlearn_job
+from train.unlearn.unlearning_job import UnlearningJob
 
 N_FORGET, N_RETAIN, N_OTHER = 7, 9, 4
 SHARED: dict[str, dict[str, Any]] = {

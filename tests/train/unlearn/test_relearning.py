@@ -15,9 +15,10 @@ from inject.examples.example import read_examples
 from tests.train.unlearn.made import forget_ids
 from train.execution import ExecutionSettings
 from train.job import StartModel
-from train.unlearn.job import UnlearningJob, unlearn_job
+from train.unlearn.job import unlearn_job
 from train.unlearn.registry import parse_methods
 from train.unlearn.relearning import relearning_entry
+from train.unlearn.unlearning_job import UnlearningJob
 
 LR = 1e-3
 

@@ -84,12 +84,6 @@ def knowing(certainty, bias):
     return ChoiceAnswers(log_probability=logs.astype(np.float32))
 
 
-def test_a_model_that_knows_scores_one_and_a_member_scores_higher():
-    found = scored(evidence_of([knowing(5.0, (0, 0, 0, 0)), *random_answers(1)]))
-    assert values(found)[0] == 1.0
-    assert values(found)[0] > values(found)[1]
-
-
 def test_calibration_takes_out_the_label_that_a_model_likes():
     """Without it a model that always says B is right in a quarter of the orders, whatever it
     knows."""

@@ -85,10 +85,3 @@ def test_min_k_plus_plus_differs_from_mink_plus_plus_in_short_texts_alone(scored
         theirs = lowest((token - mean) / np.sqrt(variance), int(len(token) * 0.2))
         if math.isfinite(theirs):
             assert scores["min_k_plus_plus", "k=0.2"][row] == pytest.approx(theirs, abs=1e-3)
-
-
-def test_floats_select_a_token_less_than_the_exact_rule():
-    from detect.detectors.min_k import MinKParameters, selected_count
-
-    assert int(100 * 0.29) == 28
-    assert selected_count(100, MinKParameters(k="0.29")) == 29

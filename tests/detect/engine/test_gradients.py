@@ -154,20 +154,3 @@ def test_every_variant_is_the_negative_of_its_norm():
     assert scores([GradientNorms(reason="why")])["-", "0"]["reason"] == "why"
     with pytest.raises(InputError, match="grad_norm needs gradients"):
         score_rows(["a"], Evidence(texts=["x"], statistics={}), parse_detectors("grad_norm"))
-
-
-def test_members_of_a_model_that_memorised_them_score_higher(tiny_tokenizer):
-    members, others = make_texts(4, seed=1, words=8), make_texts(4, seed=2, words=8)
-    target = random_target("llama", tiny_tokenizer)
-    padded = tiny_tokenizer(members)["input_ids"]
-    optimizer = torch.optim.AdamW(target.model.parameters(), lr=1e-2)
-    for _ in range(60):
-        for ids in padded:
-            given = torch.tensor([ids])
-            target.model(input_ids=given, labels=given).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    found = scores(gradient_norms(target, [*members, *others], ScoringPolicy()))
-    for setting in ("-", "of=tensors", "of=embeddings:p=1"):
-        values = [found[setting, str(row)]["score"] for row in range(8)]
-        assert min(values[:4]) > max(values[4:])

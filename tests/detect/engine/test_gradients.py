@@ -11,7 +11,7 @@ from detect.detector_settings import parse_detectors, with_grids
 from detect.engine.gradients import gradient_norms
 from detect.engine.target import make_target
 from detect.evidence import Evidence
-from detect.gradients.norms import GradientNorms, read_norms, write_norms
+from detect.gradients.norms import GradientNorms
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
@@ -119,15 +119,6 @@ def test_of_a_model_with_an_adapter_the_adapter_alone_counts(tiny_tokenizer):
     assert found.whole == pytest.approx(float(torch.cat(entries).norm()), rel=1e-6)
     assert found.embeddings is not None
     assert found.embeddings[1] > 0
-
-
-def test_norms_are_read_as_they_were_written(tmp_path):
-    rows = [
-        GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0)),
-        GradientNorms(reason="why"),
-    ]
-    write_norms(tmp_path, ["a", "b"], rows)
-    assert read_norms(tmp_path) == {"a": rows[0], "b": rows[1]}
 
 
 def scores(norms, asked="grad_norm"):

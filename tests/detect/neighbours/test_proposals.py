@@ -6,12 +6,7 @@ import torch
 
 from detect.engine.masked_model import make_masked_model
 from detect.neighbours.neighbours import (
-    NeighbourMeans,
     Neighbours,
-    read_means,
-    read_neighbours,
-    write_means,
-    write_neighbours,
 )
 from detect.neighbours.proposals import DROPOUT, EMPTY_TEXT, PER_PLACE, find_neighbours
 from inject.keyed import item_key
@@ -105,23 +100,8 @@ def test_a_text_without_words_has_a_reason(masked, text):
     assert find_neighbours(masked, [text]) == [Neighbours(reason=EMPTY_TEXT)]
 
 
-def test_words_that_the_masked_model_does_not_know_are_exchanged_too(masked):
-    (found,) = find_neighbours(masked, ["世界 the Привет"])
-    assert any("世界" not in text for text in found.texts)
-    assert all(len(text.split()) == 3 for text in found.texts)
-
-
 def test_of_a_text_longer_than_the_context_the_beginning_is_exchanged(masked):
     text = make_texts(1, words=90)[0]
     (found,) = find_neighbours(masked, [text])
     assert len(found.texts) == 25
     assert all(other.split()[-20:] == text.split()[-20:] for other in found.texts)
-
-
-def test_both_files_are_read_as_they_were_written(tmp_path):
-    texts = [Neighbours(texts=("a", "b")), Neighbours(reason="why")]
-    write_neighbours(tmp_path, ["x", "y"], texts)
-    assert read_neighbours(tmp_path) == {"x": texts[0], "y": texts[1]}
-    means = [NeighbourMeans(means=(-1.0, -2.0)), NeighbourMeans(reason="why")]
-    write_means(tmp_path, ["x", "y"], means)
-    assert read_means(tmp_path) == {"x": means[0], "y": means[1]}

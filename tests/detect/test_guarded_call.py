@@ -147,20 +147,6 @@ def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_p
     assert said in message
 
 
-@pytest.mark.parametrize(
-    ("body", "made", "said"),
-    [
-        ("def one(example): raise ValueError('no')", "one_score(one)", "ValueError: no"),
-        ("def one(example, settings): pass", "each_example(one)", "nothing returned for 1"),
-        ("def one(example, settings): return []", "each_example(one)", "0 scores returned for 1"),
-    ],
-)
-def test_a_function_of_one_example_is_named_with_its_own_file(tmp_path, body, made, said):
-    message = failure(tmp_path, body, made)
-    assert f"detector mine ({tmp_path / 'mine.py'})" in message
-    assert said in message
-
-
 QUOTES = (
     "def one(example): raise ValueError(example.text)",
     "from inject.errors import InputError\n"
@@ -282,11 +268,3 @@ def test_a_scalar_of_a_library_is_its_number_and_all_else_is_named(tmp_path, ret
         else:
             assert math.isnan(row["score"])
             assert expected in row["reason"]
-
-
-def test_nan_has_a_reason(tmp_path):
-    body = "def score(e, s): return [Column([Score(value) for value in (1.5, 2, 3, math.nan)])]"
-    rows = score_rows(list("abcd"), evidence(), [detector_in(tmp_path, body)]).table.to_pylist()
-    assert [row["score"] for row in rows[:3]] == [1.5, 2.0, 3.0]
-    assert math.isnan(rows[3]["score"])
-    assert rows[3]["reason"] == "not a number"

@@ -1,4 +1,3 @@
-import re
 import subprocess
 import sys
 import textwrap
@@ -10,7 +9,7 @@ from detect.detector_table import detector_table
 from detect.registry import BUILT_IN, _built_in_names, detector_names, get_detector
 from detect.scoring import score_rows
 from inject.errors import InputError
-from tests.detect.evidence_samples import evidence_of, random_statistics, statistics_of
+from tests.detect.evidence_samples import evidence_of, statistics_of
 from tests.inject.plugins.packages import forget, install
 
 FUNCTION = '''
@@ -185,10 +184,3 @@ def test_the_table_says_where_detectors_come_from_and_what_is_left_out(package, 
     said = " ".join(table.warnings)
     assert "detector broken (probe-kit 2.0)" in said
     assert "detector loss (probe-kit 2.0): the name is taken, by a built-in detector" in said
-
-
-def test_a_function_that_fails_names_its_file(tmp_path):
-    write(tmp_path, "my.py", "def score(example):\n    return 1 / 0\n")
-    evidence = evidence_of(random_statistics(3))
-    (note,) = score_rows(["a"], evidence, parse_detectors("my.py:score")).notes
-    assert re.search(r"detector my\.score \(.*my\.py\): it stopped at my", note)

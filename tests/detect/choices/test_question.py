@@ -32,13 +32,6 @@ def test_the_prompt_is_the_papers():
     )
 
 
-def test_a_passage_without_a_title_names_none():
-    question = ChoiceQuestion(options=("one", "two", "three", "four"))
-    assert "passages is verbatim?\n" in question.prompt(ORDERS[0])
-    titled = ChoiceQuestion(options=question.options, title="A Paper")
-    assert 'verbatim from the "A Paper"?\n' in titled.prompt(ORDERS[0])
-
-
 def test_the_first_three_paraphrases_and_the_title_of_the_row_are_taken():
     found = choice_question("a", ["b", "c", "d", "e"], {"title": " T ", "author": ["no", "text"]})
     assert found == ChoiceQuestion(options=("a", "b", "c", "d"), title="T")

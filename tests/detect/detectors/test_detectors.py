@@ -73,13 +73,6 @@ def test_reference_takes_the_reference_models_own_tokens():
     assert score("reference", evidence, variant="ratio").value == -4.0 / -1.5
 
 
-def test_reference_without_scored_tokens_says_whose_text_was_empty():
-    evidence = evidence_of(statistics_of([-1.0]), reference=[unscored("one token")])
-    found = score("reference", evidence)
-    assert math.isnan(found.value)
-    assert found.reason == "reference model: one token"
-
-
 def test_min_k_takes_the_least_likely_tokens_and_the_last_one_too():
     found = score("min_k", evidence_of(statistics_of([-1.0, -2.0, -3.0, -4.0, -9.0])), k="0.2")
     assert found.value == -9.0

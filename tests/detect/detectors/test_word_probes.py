@@ -9,14 +9,8 @@ from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
 from detect.generation.guesses import (
     GuessedText,
-    TextToMask,
-    guess,
-    known_parts,
-    mask_text,
 )
-from detect.generation.word_statistics import causal_words
 from detect.registry import get_detector
-from detect.targets.local import LocalTextModel
 
 
 def given_guesses(name, *rows, texts=None, **parameters):
@@ -97,23 +91,3 @@ def test_slots_are_compared_exactly_or_by_rouge_l():
     rouge = given_guesses("ts_slot", *rows, slot="option", measure="rouge_l").scores
     # "the red" of three words and of four: 2 · 2 / (3 + 4).
     assert [score.value for score in rouge[:2]] == pytest.approx([1.0, 4 / 7])
-
-
-def test_a_filter_that_knows_the_text_leaves_nothing(memorised):
-    """What the secondary model guesses is dropped: the model itself guesses its members."""
-    (setting,) = parse_detectors("info_probe:prompt=plain:log_probability=-3.5:filtered=true")
-    (need,) = setting.needs
-    words = causal_words(memorised.before, memorised.texts)
-    masked = [
-        mask_text(TextToMask(text, words=own), need.request)
-        for text, own in zip(memorised.texts, words, strict=True)
-    ]
-    model = LocalTextModel(memorised.after)
-    plain = guess(model, masked, replace(need.request, filtered=False))
-    # The filter's own prompts ask for instructions that this model cannot follow, so its answers
-    # are put where they belong.
-    single = [replace(row, written=tuple(row.guesses("plain")), wanted=row.wanted) for row in plain]
-    lists = [replace(row, written=("",) * len(row.wanted)) for row in plain]
-    found = guess(model, masked, need.request, known=known_parts(single, lists))
-    assert sum(sum(row.exact("plain")) for row in found) == 0
-    assert sum(row.filtered for row in found) == sum(sum(row.exact("plain")) for row in plain) > 0

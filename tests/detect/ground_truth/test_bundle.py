@@ -169,9 +169,10 @@ def written(folder: Path) -> dict[Callable[[Path], Any], Any]:
     half = TemperedStatistics(
         log_probability=plain.log_probability / 2, mean=plain.mean, deviation=plain.deviation
     )
-    write_statistics(folder, IDS, [replace(plain, tempered={0.5: half})] * 2)
+    tempered = replace(plain, tempered={0.5: half})
+    write_statistics(folder, IDS, [tempered] * 2)
     write_shots(folder, SHOTS)
-    return {read: record for (_, read), record in made.items()}
+    return {read_statistics: tempered, **{read: record for (_, read), record in made.items()}}
 
 
 SHOTS = {"news": Shots(texts=("secret", "b"), ids=(1, 2), separator=(3,), too_long=True)}

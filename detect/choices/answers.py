@@ -5,17 +5,16 @@ is enough for every score, so that detectors can be re-run without a model. Need
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from detect.choices.question import LABELS, ORDERS
-from inject.tables import read_parquet
+from inject.tables import read_records, write_records
 
 ANSWERS_FILE = "choices.parquet"
 NO_LETTER = -1
@@ -58,46 +57,32 @@ class ChoiceEvidence:
 
 
 def write_answers(
-    folder: Path,
-    example_ids: Sequence[str],
-    answers: Sequence[ChoiceAnswers],
-    documents: Sequence[str] | None = None,
+    folder: Path, example_ids: Sequence[str], answers: Sequence[ChoiceAnswers]
 ) -> None:
-    """Write `choices.parquet`: one row an example, in order.
-
-    Args:
-        folder: where to write it.
-        example_ids: one for each row.
-        answers: as many.
-        documents: the document of each passage; None for what the answers say themselves.
-    """
-    of = [one.document for one in answers] if documents is None else documents
-    table = pa.table(
-        [
-            pa.array(example_ids, pa.string()),
-            pa.array([_flat(one.log_probability) for one in answers], pa.list_(pa.float32())),
-            pa.array([_flat(one.letters) for one in answers], pa.list_(pa.int8())),
-            pa.array([one.reason for one in answers], pa.string()),
-            pa.array(of, pa.string()),
-        ],
-        schema=SCHEMA,
-    )
-    pq.write_table(table, folder / ANSWERS_FILE)
+    """Write `choices.parquet`: one row an example, in order."""
+    flat = [
+        replace(one, log_probability=_flat(one.log_probability), letters=_flat(one.letters))
+        for one in answers
+    ]
+    write_records(folder / ANSWERS_FILE, SCHEMA, example_ids, flat)
 
 
 def read_answers(folder: Path) -> dict[str, ChoiceAnswers]:
-    """Read what `write_answers` wrote, by example id (rows of one id are alike)."""
-    found = {}
-    for row in read_parquet(folder / ANSWERS_FILE).to_pylist():
-        values, letters = row["log_probability"], row["letters"]
-        shape = (len(ORDERS), len(LABELS))
-        found[row["example_id"]] = ChoiceAnswers(
-            log_probability=None if values is None else np.array(values, np.float32).reshape(shape),
-            letters=None if letters is None else np.array(letters, np.int8),
-            reason=row["reason"],
-            document=row["document"],
-        )
-    return found
+    """Read what `write_answers` wrote, by example id."""
+    return read_records(folder / ANSWERS_FILE, SCHEMA, _answers)
+
+
+def _answers(log_probability: Any, letters: Any, **further: Any) -> ChoiceAnswers:
+    shape = (len(ORDERS), len(LABELS))
+    return ChoiceAnswers(
+        log_probability=(
+            None
+            if log_probability is None
+            else np.array(log_probability, np.float32).reshape(shape)
+        ),
+        letters=None if letters is None else np.array(letters, np.int8),
+        **further,
+    )
 
 
 def _flat(values: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from detect.access import Access
 from detect.evidence.needs import EvidenceSources, Need, Scored, Work
@@ -15,7 +14,7 @@ from inject.examples.example import read_examples
 from inject.examples.parts import TEXTS
 from inject.reading.unchanged import unchanged
 from inject.step import Step, StepContext
-from inject.tables import read_parquet
+from inject.tables import read_parts, write_parts
 
 ENTITIES_FILE = "entities.parquet"
 SCHEMA = pa.schema(
@@ -90,27 +89,9 @@ def write_entities(
     folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[NamedEntity]]
 ) -> None:
     """Write `entities.parquet`: one row an example, in order."""
-    table: list[dict[str, Any]] = [
-        {
-            "example_id": name,
-            **{field: [getattr(entity, field) for entity in row] for field in NamedEntity._fields},
-        }
-        for name, row in zip(example_ids, rows, strict=True)
-    ]
-    pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), folder / ENTITIES_FILE)
+    write_parts(folder / ENTITIES_FILE, SCHEMA, example_ids, rows)
 
 
 def read_entities(folder: Path) -> dict[str, list[NamedEntity]]:
-    """Read what `write_entities` wrote, by example id; without rows that a bundle withholds.
-
-    Raises:
-        InputError: naming the file, when it is missing or damaged.
-    """
-    return {
-        row["example_id"]: [
-            NamedEntity(*entity)
-            for entity in zip(*(row[field] for field in NamedEntity._fields), strict=True)
-        ]
-        for row in read_parquet(folder / ENTITIES_FILE, schema=SCHEMA).to_pylist()
-        if row["start"] is not None
-    }
+    """Read what `write_entities` wrote, by example id; without rows that a bundle withholds."""
+    return read_parts(folder / ENTITIES_FILE, SCHEMA, NamedEntity)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from detect.generation.guess_prompts import Prompt, listed, prompt_text, read_answer, same
 from detect.generation.masked_parts import (
@@ -29,7 +28,7 @@ from detect.generation.masked_parts import (
     wrong_option,
 )
 from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
-from inject.tables import as_tuple, read_parquet
+from inject.tables import read_records, write_records
 
 GUESSES_FILE = "guesses.parquet"
 TOGETHER = 256
@@ -238,27 +237,9 @@ def _asked(
 
 def write_guesses(folder: Path, example_ids: Sequence[str], rows: Sequence[GuessedText]) -> None:
     """Write `guesses.parquet`: one row an example, in order."""
-    table = [
-        {
-            "example_id": name,
-            **asdict(row),
-            "wanted": list(row.wanted),
-            "written": list(row.written),
-        }
-        for name, row in zip(example_ids, rows, strict=True)
-    ]
-    pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), folder / GUESSES_FILE)
+    write_records(folder / GUESSES_FILE, SCHEMA, example_ids, rows)
 
 
 def read_guesses(folder: Path) -> dict[str, GuessedText]:
-    """Read what `write_guesses` wrote, by example id.
-
-    Raises:
-        InputError: naming the file, when it is missing or damaged.
-    """
-    return {
-        row.pop("example_id"): GuessedText(
-            **{**row, "wanted": as_tuple(row["wanted"]), "written": as_tuple(row["written"])}
-        )
-        for row in read_parquet(folder / GUESSES_FILE, schema=SCHEMA).to_pylist()
-    }
+    """Read what `write_guesses` wrote, by example id."""
+    return read_records(folder / GUESSES_FILE, SCHEMA, GuessedText)

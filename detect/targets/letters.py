@@ -9,6 +9,7 @@ names no letter counts as wrong.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,8 +53,10 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
     write_answers(
         context.out,
         [row.example_id for row in rows],
-        answers,
-        [f"{row.dataset}\n{row.group}" for row in rows],
+        [
+            replace(answer, document=f"{row.dataset}\n{row.group}")
+            for row, answer in zip(rows, answers, strict=True)
+        ],
     )
     answered = sum(answer.log_probability is not None for answer in answers)
     tokens_in = sum(answer.tokens_in for answer in answers)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
-from detect.choices.answers import ANSWERS_FILE, ChoiceEvidence, read_answers
+from detect.choices import ANSWERS_FILE, ChoiceEvidence, read_answers
 from detect.evidence.continuations import lets_models_write
-from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
 from inject.examples.parts import HELD_OUT, UNSPLIT
@@ -49,6 +48,7 @@ class Choices(Need):
     """
 
     asks_model: ClassVar[bool] = True
+    evidence: ClassVar[str | None] = "choices"
     access: ClassVar[Access] = Access.TEXT
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {ANSWERS_FILE: ()}
     hint: ClassVar[str] = (
@@ -67,10 +67,6 @@ class Choices(Need):
     def cost(self) -> NeedCost:
         """The target is asked in every order of the four options."""
         return NeedCost("24 prompts with the text and three paraphrases")
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the answers are there."""
-        return evidence.choices is not None
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether rows bring paraphrases; of an experiment, whether models may write."""

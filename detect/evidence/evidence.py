@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
-from detect.choices.answers import ChoiceEvidence
+from detect.choices import ChoiceEvidence
 from detect.generation.continuations import ContinuationRequest, Continued
 from detect.generation.guesses import GuessedText, GuessRequest
 from detect.gradients.norms import GradientNorms

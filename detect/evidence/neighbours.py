@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
-from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.neighbours.neighbours import MEANS_FILE, read_means
 from detect.settings import DetectSettings, NeighbourSettings
@@ -54,6 +53,7 @@ class NeighbourTexts(Need):
     """Texts that differ from the text in one token, and how likely the target finds each."""
 
     asks_model: ClassVar[bool] = True
+    evidence: ClassVar[str | None] = "neighbours"
     access: ClassVar[Access] = Access.TOKENS
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {MEANS_FILE: ()}
     hint: ClassVar[str] = "Name a masked language model (detect.neighbours.model)."
@@ -67,10 +67,6 @@ class NeighbourTexts(Need):
     def cost(self) -> NeedCost:
         """The target reads 25 neighbours, which a masked model proposes token by token."""
         return NeedCost("target", 25)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the neighbours are there."""
-        return evidence.neighbours is not None
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether a masked language model is named."""

@@ -14,8 +14,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from detect.choices.answers import NO_LETTER, ChoiceAnswers, write_answers
-from detect.choices.question import LABELS, ORDERS, ChoiceQuestion, choice_question
+from detect.choices import (
+    LABELS,
+    NO_LETTER,
+    ORDERS,
+    ChoiceAnswers,
+    ChoiceQuestion,
+    choice_question,
+    write_answers,
+)
 from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings

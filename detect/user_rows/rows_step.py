@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from detect.evidence.prefixed import KNOWN_MEMBERS_FILE
-from detect.user_rows.held_out_file import HeldOutText, KnownTexts
-from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.labelled_rows import HeldOutText, KnownTexts, LabelledRows
 from inject.digest import digest
 from inject.examples.example import (
     EXAMPLES_FILE,

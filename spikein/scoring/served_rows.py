@@ -16,8 +16,7 @@ from detect.asked_model import SERVER_FILE
 from detect.detector_settings import DetectorSetting
 from detect.scoring import Runnable, within_access
 from detect.targets.server import ServerTextModel, served_model
-from detect.user_rows.held_out_file import KnownTexts
-from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.labelled_rows import KnownTexts, LabelledRows
 from inject.errors import InputError
 from inject.server.address import Server
 from inject.server.client import Estimate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from detect.access import Access
-from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
+from detect.choices import ChoiceAnswers, ChoiceEvidence
 from detect.detector_settings import parse_detectors, with_grids
 from detect.evidence import Evidence
 from detect.scoring import score_rows

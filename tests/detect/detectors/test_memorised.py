@@ -14,7 +14,7 @@ from detect.engine.target import make_target
 from detect.engine.tuning import train_adapter, with_adapter
 from detect.evidence import Evidence, HeldOutRows, PrefixedStatistics
 from detect.evidence.continuations import Continuations
-from detect.evidence.entities import Entities
+from detect.evidence.entities import Entities, NamedEntity
 from detect.evidence.guesses import Guesses
 from detect.evidence.prefixed import Prefixed
 from detect.evidence.shots import choose_shots, statistics_behind
@@ -23,7 +23,6 @@ from detect.evidence.tuned import Tuned
 from detect.generation.continuations import continue_texts
 from detect.generation.guesses import TextToMask, guess, mask_text
 from detect.generation.word_statistics import causal_words
-from detect.named_entities import NamedEntity
 from detect.neighbours.proposals import find_neighbours, neighbour_means
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows

@@ -9,9 +9,8 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.detectors.tag_tab import sentence_spans
 from detect.evidence import Evidence
-from detect.evidence.entities import Entities
+from detect.evidence.entities import Entities, NamedEntity
 from detect.evidence.token_counts import count_words
-from detect.named_entities import NamedEntity
 from detect.registry import get_detector
 from detect.token_frequency import TokenFrequency, WordFrequency
 from tests.detect.evidence_samples import statistics_of

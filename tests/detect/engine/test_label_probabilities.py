@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from detect.choices.question import LABELS, ORDERS, ChoiceQuestion
+from detect.choices import LABELS, ORDERS, ChoiceQuestion
 from detect.engine.label_probabilities import ONE_TOKEN, TOO_LONG, asked, label_probabilities
 from tests.conftest import make_texts
 from tests.detect.models import random_target

@@ -6,13 +6,14 @@ import sys
 
 import pytest
 
-from detect.evidence.entities import read_entities, write_entities
-from detect.named_entities import (
+from detect.evidence.entities import (
     NamedEntity,
     find_entities,
     find_tagger,
+    read_entities,
     tagger_identity,
     tagger_record,
+    write_entities,
 )
 from inject.errors import InputError
 from tests.detect.taggers import write_tagger
@@ -67,7 +68,7 @@ def test_an_installed_pipeline_is_found_by_name_and_none_of_its_code_is_run(
 
 
 def test_without_spacy_it_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr("detect.named_entities.find_spec", lambda name: None)
+    monkeypatch.setattr("detect.evidence.entities.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'spikein\[tagger\]'"):
         tagger_identity(str(tmp_path))
 

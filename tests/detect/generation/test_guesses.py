@@ -2,13 +2,16 @@
 
 import pytest
 
-from detect.generation.guess_prompts import listed, prompt_text, read_answer, same
 from detect.generation.guesses import (
     GuessRequest,
     TextToMask,
     guess,
     known_parts,
+    listed,
     mask_text,
+    prompt_text,
+    read_answer,
+    same,
 )
 from detect.generation.masked_parts import (
     MaskedPart,

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from detect.choices.answers import ChoiceAnswers, read_answers, write_answers
+from detect.choices import ChoiceAnswers, read_answers, write_answers
 from detect.evidence import Evidence, HeldOutRows
-from detect.evidence.entities import read_entities, write_entities
+from detect.evidence.entities import NamedEntity, read_entities, write_entities
 from detect.evidence.prefixed import Prefixed, Shots, read_shots, shot_notes, write_shots
 from detect.generation.continuations import Continued, read_continuations, write_continuations
 from detect.generation.guesses import GuessedText, read_guesses, write_guesses
@@ -26,7 +26,6 @@ from detect.ground_truth import bundle as module
 from detect.ground_truth.bundle import HEADER, is_bundle, read_bundle, write_bundle
 from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth, readable
 from detect.guarded_call import read_only
-from detect.named_entities import NamedEntity
 from detect.neighbours.neighbours import (
     NeighbourMeans,
     Neighbours,

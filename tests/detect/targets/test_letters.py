@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from detect.choices.question import LABELS, ORDERS, RIGHT, TOO_FEW, ChoiceQuestion
+from detect.choices import LABELS, ORDERS, RIGHT, TOO_FEW, ChoiceQuestion
 from detect.targets.letters import ask_label_probabilities, ask_letters, letter_of
 from detect.targets.text_model import Completion
 

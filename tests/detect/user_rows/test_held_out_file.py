@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from detect.user_rows.held_out_file import read_held_out_file
-from detect.user_rows.labelled_rows import read_labelled
+from detect.user_rows.labelled_rows import read_held_out_file, read_labelled
 from inject.errors import InputError
 from tests.conftest import make_texts
 

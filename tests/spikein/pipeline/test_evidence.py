@@ -5,7 +5,7 @@ import json
 import pytest
 
 import spikein
-from detect.choices.answers import read_answers
+from detect.choices import read_answers
 from detect.engine.measured_cost import read_cost
 from detect.evidence.entities import read_entities
 from detect.generation.continuations import read_continuations

@@ -1,6 +1,6 @@
 import pytest
 
-from detect.choices.question import (
+from detect.choices import (
     EMPTY,
     LABELS,
     ORDERS,

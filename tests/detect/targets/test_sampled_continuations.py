@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from detect.generation.sampled_continuations import sample_continuations
+from detect.targets.local import sample_continuations
 from detect.targets.server import ServerTextModel
 from inject.errors import InputError
 from inject.server.address import Server

@@ -8,9 +8,9 @@ names no letter counts as wrong.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from detect.targets.text_model import Progress, Sampling, TextModel
 from inject.examples.example import read_examples, read_held_out
 from inject.step import StepContext
 
+T = TypeVar("T")
 ANSWER = Sampling(max_tokens=8)
 # `A` is a word, too: with another word after it, it is no label.
 _ALONE = re.compile(r"[\W_]*([B-D]|A(?!\s+(?!is\b)\w))(?!\w|['’]\w)")
@@ -101,16 +102,13 @@ def ask_letters(
         questions: a question, or the reason why there is none.
         progress: called with (prompts done, prompts in all).
     """
-    prompts = _prompts(questions)
-    replies = iter(model.answer(prompts, ANSWER, progress=progress)) if prompts else iter(())
-    found = []
-    for question in questions:
-        if isinstance(question, str):
-            found.append(ChoiceAnswers(reason=question))
-            continue
-        letters = [letter_of(next(replies)[0].text) for _ in ORDERS]
-        found.append(ChoiceAnswers(letters=np.array(letters, np.int8)))
-    return found
+    return _answered(
+        questions,
+        lambda prompts: model.answer(prompts, ANSWER, progress=progress),
+        lambda replies: ChoiceAnswers(
+            letters=np.array([letter_of(reply[0].text) for reply in replies], np.int8)
+        ),
+    )
 
 
 class ListsTokens(Protocol):
@@ -136,16 +134,13 @@ def ask_label_probabilities(
         questions: a question, or the reason why there is none.
         progress: called with (prompts done, prompts in all).
     """
-    prompts = _prompts(questions)
-    lists = iter(model.first_tokens(prompts, progress=progress)) if prompts else iter(())
-    found = []
-    for question in questions:
-        if isinstance(question, str):
-            found.append(ChoiceAnswers(reason=question))
-            continue
-        rows = [of_labels(next(lists)) for _ in ORDERS]
-        found.append(ChoiceAnswers(log_probability=np.array(rows, np.float32)))
-    return found
+    return _answered(
+        questions,
+        lambda prompts: model.first_tokens(prompts, progress=progress),
+        lambda lists: ChoiceAnswers(
+            log_probability=np.array([of_labels(listed) for listed in lists], np.float32)
+        ),
+    )
 
 
 def of_labels(listed: Mapping[str, float]) -> list[float]:
@@ -158,12 +153,24 @@ def of_labels(listed: Mapping[str, float]) -> list[float]:
     return found
 
 
-def _prompts(questions: Sequence[ChoiceQuestion | str]) -> list[str]:
-    return [
+def _answered(
+    questions: Sequence[ChoiceQuestion | str],
+    ask: Callable[[list[str]], Sequence[T]],
+    read: Callable[[Sequence[T]], ChoiceAnswers],
+) -> list[ChoiceAnswers]:
+    """Return what is read of the replies to each question, one an order; a reason stays one."""
+    prompts = [
         question.prompt(order)
         for question in questions
         if not isinstance(question, str)
         for order in ORDERS
+    ]
+    replies = iter(ask(prompts) if prompts else ())
+    return [
+        ChoiceAnswers(reason=question)
+        if isinstance(question, str)
+        else read([next(replies) for _ in ORDERS])
+        for question in questions
     ]
 
 

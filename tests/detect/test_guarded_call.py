@@ -236,15 +236,6 @@ def score(evidence, settings):
     )
 
 
-def test_rows_that_fail_only_together_leave_an_empty_column(tmp_path):
-    body = """
-def score(evidence, settings):
-    if len(evidence.texts) > 1: raise ValueError("too many")
-    return [Column([Score(1.0)])]
-"""
-    assert "ValueError: too many" in failure(tmp_path, body)
-
-
 NUMBERS = {
     "np.float32(1.5)": 1.5,
     "np.int64(2)": 2.0,

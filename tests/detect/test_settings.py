@@ -1,5 +1,4 @@
 import pytest
-from pydantic import ValidationError
 
 from detect.settings import EXECUTION, DetectSettings
 from detect.views import view_names, view_text
@@ -19,13 +18,6 @@ def test_what_bears_on_scores_is_the_identity_and_how_it_is_computed_is_not():
         "dtype": "bfloat16",
     }.items():  # fmt: skip
         assert DetectSettings(**{name: value}).identity() != plain, name
-
-
-def test_every_field_is_documented_and_bounds_hold():
-    assert all(field.description for field in DetectSettings.model_fields.values())
-    for bad in ({"tune_share": 1.1}, {"tune_share": -0.1}, {"batch_tokens": 0}, {"longg": "x"}):
-        with pytest.raises(ValidationError):
-            DetectSettings(**bad)
 
 
 def test_views():

@@ -66,23 +66,6 @@ def test_prefix_measures():
     assert given_texts("prefix", "no such thing", rest=rest, measure="correct").value == 0.0
 
 
-def test_prefix_asks_as_the_papers_do():
-    def request(text):
-        (setting,) = parse_detectors(text)
-        (need,) = setting.needs
-        return need.request
-
-    book = request("prefix:beginning=words:amount=50:instruction=fiction")
-    assert str(book.beginning) == "words 50"
-    assert book.instruction == "Please complete the following text with more than 150 words:"
-    news = request("prefix:instruction=news")
-    assert news.instruction == "Complete exactly and don't hallucinate."
-    assert (
-        str(request("prefix:beginning=tokens:amount=32:measure=correct").beginning) == "tokens 32"
-    )
-    assert request("prefix:measure=rouge_l") == request("prefix"), "one pass serves all measures"
-
-
 texts_of_words = st.lists(st.sampled_from(["two", "three,", "four", "two.", "猫"]), max_size=8).map(
     " ".join
 )

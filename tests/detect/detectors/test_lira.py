@@ -10,7 +10,6 @@ from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 from scipy.stats import norm
 from scipy.stats import t as student
-from sklearn.metrics import roc_auc_score
 
 from detect.detector_settings import parse_detectors
 from detect.detectors.lira import FEWEST_OWN, likelihood_ratios
@@ -172,36 +171,6 @@ def test_moderated_variances_and_differences_follow_bayes_and_the_predictive_dis
     np.testing.assert_allclose(
         found.values, naive_moderated(target, means, inside), rtol=1e-4, atol=1e-5
     )
-
-
-def simulated(models: int, *, examples: int, seed: int):
-    """A target and shadow models; each example has a level and a variance of its own."""
-    random = np.random.default_rng(seed)
-    half = random.random((models // 2, examples)) < 0.5
-    inside = np.concatenate([half, ~half])
-    member = random.random(examples) < 0.5
-    level = random.normal(-3, 1, examples)
-    deviation = np.sqrt(0.09 * 4 / random.chisquare(4, examples))
-    moved = 0.3
-    means = level + random.normal(0, deviation, inside.shape) + moved * inside
-    target = level + random.normal(0, deviation, examples) + moved * member
-    return target, means, inside, member
-
-
-def test_with_16_models_moderated_variances_beat_own_and_pooled_ones():
-    areas = {"own": [], "pooled": [], "moderated": []}
-    for seed in range(8):
-        target, means, inside, member = simulated(16, examples=2000, seed=seed)
-        for rule, found in areas.items():
-            values = likelihood_ratios(target, means, inside, rule).values
-            found.append(roc_auc_score(member, values))
-    moderated = np.array(areas["moderated"])
-    for rule in ("own", "pooled"):
-        gain = moderated - np.array(areas[rule])
-        assert gain.mean() > 4 * gain.std(ddof=1) / math.sqrt(len(gain)) > 0, (rule, gain)
-    # What is chosen by itself at 16 models.
-    target, means, inside, _ = simulated(16, examples=50, seed=0)
-    assert likelihood_ratios(target, means, inside).variance == "moderated"
 
 
 def test_the_note_says_which_variance_was_used_and_a_setting_chooses_it():

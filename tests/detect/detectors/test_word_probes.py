@@ -1,11 +1,9 @@
 """info_probe and ts_slot: what is counted, and a model that learned by heart."""
 
 import math
-from dataclasses import replace
 
 import pytest
 
-from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
 from detect.generation.guesses import (
     GuessedText,
@@ -60,23 +58,6 @@ def test_reconstructions_are_counted(measure, expected):
 def test_an_empty_text_has_no_score():
     column = given_guesses("info_probe", GuessedText((), reason="empty text"), texts=[" "])
     assert column.scores[0].reason == "empty text"
-
-
-def test_info_probe_asks_as_the_paper_does():
-    (setting,) = parse_detectors("info_probe")
-    (need,) = setting.needs
-    request = need.request
-    assert (request.method, request.prompt, request.limit) == ("prob", "passage", 10)
-    assert (request.threshold, request.candidates) == (-12, "nouns")
-    (ours,) = parse_detectors("info_probe:candidates=words")[0].needs
-    assert ours.request == replace(request, candidates="words")
-    # Names are found by a rule, whatever else would be masked.
-    persons = parse_detectors("info_probe:select=person,info_probe:select=person:candidates=words")
-    assert len(needs_of(persons)) == 1
-    (ranked,) = parse_detectors("info_probe:select=rank:filtered=true")[0].needs
-    assert (ranked.request.threshold, ranked.request.filtered) == (2000, True)
-    one_pass = parse_detectors("info_probe,info_probe:measure=share,info_probe:measure=decision")
-    assert len(needs_of(one_pass)) == 1
 
 
 def test_slots_are_compared_exactly_or_by_rouge_l():

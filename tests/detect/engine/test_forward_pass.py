@@ -168,16 +168,6 @@ def test_empty_and_one_token_texts_get_a_reason(tiny_tokenizer):
     assert token_statistics(target, [], POLICY) == []
 
 
-def test_score_first_scores_the_first_token_after_a_start_token(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    ids = tiny_tokenizer("the river town")["input_ids"]
-    found = token_statistics(target, ["the river town"], ScoringPolicy(score_first="start_token"))
-    np.testing.assert_array_equal(found[0].ids, ids)
-    np.testing.assert_allclose(
-        found[0].log_probability, naive(target, [0, *ids]).log_probability, atol=1e-4
-    )
-
-
 def fails_above(limit: int, original, error):
     """The engine's forward pass on a machine whose memory holds `limit` padded tokens."""
 
@@ -219,14 +209,3 @@ def test_one_sequence_beyond_the_memory_and_other_errors_are_raised(tiny_tokeniz
     )
     with pytest.raises(RuntimeError, match="a defect"):
         token_statistics(target, make_texts(2), POLICY)
-
-
-def test_progress_counts_every_scored_token(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    seen: list[tuple[int, int]] = []
-    found = token_statistics(
-        target, make_texts(5), POLICY, batch_size=2, progress=lambda *pair: seen.append(pair)
-    )
-    total = sum(len(row) for row in found)
-    assert seen[-1] == (total, total)
-    assert len(seen) == 3

@@ -1,9 +1,6 @@
 import logging
-import shutil
-import time
 
 import pytest
-import torch
 
 from detect.engine.target import load_target
 from inject.errors import InputError
@@ -38,29 +35,6 @@ def test_a_head_that_is_not_the_models_last_word_is_found_by_the_probe(tiny_toke
     assert target.head is None
 
 
-def test_pickled_weights_are_refused(tmp_path, tiny_model_path):
-    folder = tmp_path / "pickled"
-    shutil.copytree(tiny_model_path, folder)
-    (folder / "model.safetensors").unlink()
-    torch.save({}, folder / "pytorch_model.bin")
-    with pytest.raises(InputError, match="safetensors"):
-        load_target(str(folder))
-
-
-def test_a_missing_model_is_found_out_in_seconds():
-    started = time.monotonic()
-    for name, message in (
-        ("no/such/model", "no such model folder"),
-        ("spikein-tests/not-there", "the hub cannot be reached"),
-        ("not a name!", "neither a folder here nor a hub id"),
-    ):
-        with pytest.raises(InputError, match=message):
-            load_target(name)
-    assert time.monotonic() - started < 30
-
-
-def test_a_folder_without_a_model_and_an_unknown_device(tmp_path, tiny_model_path):
-    with pytest.raises(InputError, match=r"holds no config\.json"):
-        load_target(str(tmp_path))
+def test_an_unknown_device_is_refused(tiny_model_path):
     with pytest.raises(InputError, match="no device"):
         load_target(str(tiny_model_path), device="abacus")

@@ -149,11 +149,6 @@ def test_a_compiler_that_fails_falls_back_and_says_so_once(monkeypatch, caplog):
     assert caplog.text.count("out of luck") == 1
 
 
-def test_auto_compiles_only_work_that_repays_it():
-    assert vocabulary_statistics._reducer("auto", 1000) is vocabulary_statistics.chunk_sums
-    assert vocabulary_statistics._reducer("never", 10**15) is vocabulary_statistics.chunk_sums
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not vocabulary_statistics.has_compiler(), reason="no C++ compiler here")
 def test_the_compiled_reduction_gives_the_same_numbers():

@@ -98,10 +98,3 @@ def test_neighbours_depend_on_the_text_alone(masked):
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_a_text_without_words_has_a_reason(masked, text):
     assert find_neighbours(masked, [text]) == [Neighbours(reason=EMPTY_TEXT)]
-
-
-def test_of_a_text_longer_than_the_context_the_beginning_is_exchanged(masked):
-    text = make_texts(1, words=90)[0]
-    (found,) = find_neighbours(masked, [text])
-    assert len(found.texts) == 25
-    assert all(other.split()[-20:] == text.split()[-20:] for other in found.texts)

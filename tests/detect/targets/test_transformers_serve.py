@@ -50,12 +50,6 @@ def test_chat_goes_through_the_template(served):
     assert found.text == expected.text
 
 
-@pytest.mark.parametrize("api", ["completions", "chat"])
-def test_it_gives_no_probabilities(served, api):
-    with served_model(served, served.model, api=api) as one:
-        assert not one.gives_log_probabilities()
-
-
 def test_samples_differ_and_are_kept(served, tmp_path):
     sampling = Sampling(max_tokens=8, temperature=1.0, samples=4, seed=3)
     with served_model(served, served.model, tmp_path / "r", concurrency=1) as one:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from inject.bounded_files import read_lines
 from inject.errors import InputError
-from inject.examples.example import example_id
+from inject.examples.example import Example, example_id
 from inject.reading.row_parsers import PlacedRow, format_of, json_lines
 from inject.reading.rows import read_rows
 from inject.words import words_of
@@ -25,6 +25,8 @@ _CHOICES = ("example_a", "example_b", "example_c", "example_d")
 """The options of a multiple choice; the verbatim one is the first, or what `answer` names."""
 _PARAPHRASES = "paraphrases"
 _OF_TEXT = (*_TEXT_FIELDS, "id", "label", "group", "title", "dataset", "protected")
+_NAMED = 5
+"""Held-out texts that an error names, of those that are scored as well."""
 _KNOWN = (*_OF_TEXT, "answer", _PARAPHRASES, *_CHOICES)
 _LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
 _TEXTUAL = (None, *(f"{one}{packing}" for one in (".txt", ".csv", ".tsv")
@@ -246,47 +248,15 @@ def _label(value: Any, place: str) -> bool | None:
     return _LABELS[key]
 
 
-_NAMED = 5
-
-
-class HeldOutText(NamedTuple):
-    """A row of a held-out file."""
-
-    text: str
-    member: bool
-    """Whether its label is 1."""
-    paraphrases: tuple[str, ...] = ()
-    title: str = ""
-    document: str = ""
-    """What it is a part of, by its group; a text without one is a document of its own."""
-
-
 class KnownTexts(NamedTuple):
-    """The texts of a held-out file, equal ones once."""
+    """The texts of a held-out file, equal ones once; ids count the rows of each side."""
 
-    rows: list[HeldOutText]
+    nonmembers: list[Example]
+    """Texts without a label, or with label 0."""
+    members: list[Example]
+    """Texts with label 1."""
     protected: tuple[str, ...] = ()
     """Names of the protected datasets that rows are of."""
-
-    @property
-    def nonmembers(self) -> list[str]:
-        """Texts without a label, or with label 0."""
-        return [row.text for row in self.rows if not row.member]
-
-    @property
-    def groups(self) -> list[str]:
-        """What each of the non-members is a part of; itself where it has no group."""
-        return [row.document or row.text for row in self.rows if not row.member]
-
-    @property
-    def members(self) -> list[str]:
-        """Texts with label 1."""
-        return [row.text for row in self.rows if row.member]
-
-    @property
-    def paraphrased(self) -> list[HeldOutText]:
-        """Rows that are no members and bring paraphrases."""
-        return [row for row in self.rows if not row.member and row.paraphrases]
 
 
 def read_held_out_file(pattern: str, scored: LabelledRows) -> KnownTexts:
@@ -317,27 +287,34 @@ def read_held_out_file(pattern: str, scored: LabelledRows) -> KnownTexts:
             where=pattern,
             hint="Take them out of one of the two files: a held-out text is never scored.",
         )
-    found: dict[str, HeldOutText] = {}
-    for number, text in enumerate(rows.texts, start=1):
-        if not text.strip():
-            continue
-        row = _row(rows, number - 1)
-        if found.setdefault(_normal(text), row).member != row.member:
+    labels = rows.labels or [False] * len(rows.texts)
+    places_of: dict[str, int] = {}
+    for at, text in enumerate(rows.texts):
+        if text.strip() and labels[places_of.setdefault(_normal(text), at)] != labels[at]:
             raise InputError(
-                f"row {number} stands there as a member and as a non-member", where=pattern
+                f"row {at + 1} stands there as a member and as a non-member", where=pattern
             )
-    if not found:
+    if not places_of:
         raise InputError("there is no text in it", where=pattern)
-    return KnownTexts(list(found.values()), rows.protected)
+
+    def of_side(member: bool) -> list[Example]:
+        chosen = [at for at in places_of.values() if labels[at] is member]
+        return [_known(rows, at, number, member) for number, at in enumerate(chosen)]
+
+    return KnownTexts(of_side(False), of_side(True), rows.protected)
 
 
-def _row(rows: LabelledRows, at: int) -> HeldOutText:
-    return HeldOutText(
-        rows.texts[at],
-        bool(rows.labels and rows.labels[at]),
-        rows.paraphrases[at] if rows.paraphrases else (),
-        rows.titles[at] if rows.titles else "",
-        rows.groups[at] if rows.groups else rows.texts[at],
+def _known(rows: LabelledRows, at: int, number: int, member: bool) -> Example:
+    text = rows.texts[at]
+    return Example(
+        example_id=str(number),
+        dataset="",
+        source_id=str(number),
+        group=rows.groups[at] if rows.groups else text,
+        fields={"title": rows.titles[at] if rows.titles else ""},
+        text=text,
+        paraphrases=rows.paraphrases[at] if rows.paraphrases else (),
+        side="member" if member else "nonmember",
     )
 
 

@@ -220,7 +220,7 @@ def _planned(
     calibrated = _calibrated(settings) if sources.held_out and served is None else []
     groups = None
     if calibrated and held_out is not None:
-        groups = tuple(held_out.groups)
+        groups = tuple(row.group for row in held_out.nonmembers)
         notes += _not_calibrated(settings, calibrated)
     step = settings_step(settings, Scored(model, "arm"), sources, calibrated=calibrated)
     return _Planned(step, served, groups, _record(request, settings, sources), notes)

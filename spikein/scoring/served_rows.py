@@ -43,7 +43,7 @@ def check_protected(
         InputError: naming the datasets.
     """
     sent = {*rows.protected}
-    if held_out is not None and held_out.paraphrased:
+    if held_out is not None and any(row.paraphrases for row in held_out.nonmembers):
         # Only rows with paraphrases are asked about; which of them are protected is not known.
         sent |= {*held_out.protected}
     unnamed = sorted(sent - {*named})

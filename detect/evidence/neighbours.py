@@ -11,41 +11,11 @@ from detect.access import Access
 from detect.asked_model import asking_step
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.neighbours.neighbours import MEANS_FILE, read_means
-from detect.settings import DetectSettings, NeighbourSettings
 from inject.examples.parts import TEXTS
 from inject.step import Step, find_function
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
-
-
-def neighbours_step(examples: Step, settings: NeighbourSettings, *, detect: DetectSettings) -> Step:
-    """Let a masked language model propose the neighbours of every example."""
-    # Found by name: how models are named and loaded is no part of the code that reads scores.
-    masked: ModelNode = find_function("train.models.model_node:pretrained_node")(settings.model)
-    return Step(
-        kind="neighbours",
-        label=masked.label,
-        function="detect.neighbours.proposals:propose",
-        settings={**masked.settings("model"), "count": settings.count},
-        inputs={"examples": examples},
-        libraries=("torch", "transformers"),
-        reads={"examples": TEXTS},
-        execution={**masked.execution("model"), "device": detect.device},
-    )
-
-
-def neighbour_means_step(model: "ModelNode", texts: Step, *, detect: DetectSettings) -> Step:
-    """Make the mean log-probability of every neighbour under one model."""
-    return asking_step(
-        model,
-        detect,
-        kind="neighbour_means",
-        label=model.label,
-        function="detect.neighbours.proposals:build",
-        settings={"policy": detect.policy().text_record()},
-        inputs={"neighbours": texts},
-    )
 
 
 @dataclass(frozen=True)
@@ -77,8 +47,28 @@ class NeighbourTexts(Need):
         settings = sources.detect.neighbours
         if settings is None:
             raise TypeError("neighbours without a masked language model")
-        texts = neighbours_step(sources.examples, settings, detect=sources.detect)
-        return {"neighbours": neighbour_means_step(scored.model, texts, detect=sources.detect)}
+        # Found by name: how models are named and loaded is no part of the code that reads scores.
+        masked: ModelNode = find_function("train.models.model_node:pretrained_node")(settings.model)
+        texts = Step(
+            kind="neighbours",
+            label=masked.label,
+            function="detect.neighbours.proposals:propose",
+            settings={**masked.settings("model"), "count": settings.count},
+            inputs={"examples": sources.examples},
+            libraries=("torch", "transformers"),
+            reads={"examples": TEXTS},
+            execution={**masked.execution("model"), "device": sources.detect.device},
+        )
+        means = asking_step(
+            scored.model,
+            sources.detect,
+            kind="neighbour_means",
+            label=scored.model.label,
+            function="detect.neighbours.proposals:build",
+            settings={"policy": sources.detect.policy().text_record()},
+            inputs={"neighbours": texts},
+        )
+        return {"neighbours": means}
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:

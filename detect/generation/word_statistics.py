@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from detect.asked_model import asking_step
 from detect.engine.open_target import open_target
 from detect.generation.masked_parts import TOKEN, WORD, WordStatistics
 from detect.policy import ScoringPolicy
@@ -25,8 +24,7 @@ from detect.token_statistics import TokenStatistics
 from inject.corpus.tokenizer import encode_with_offsets
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from inject.examples.parts import TEXTS
-from inject.step import Step, StepContext
+from inject.step import StepContext
 from inject.tables import read_parts, write_parts
 from train.models.model_node import ModelNode
 
@@ -49,21 +47,6 @@ SCHEMA = pa.schema(
         ("first_rank", pa.list_(pa.int32())),
     ]
 )
-
-
-def words_step(reference: ModelNode, examples: Step, detect: DetectSettings) -> Step:
-    """Find out how surprising every word of every example is to a reference model."""
-    return asking_step(
-        reference,
-        detect,
-        kind="words",
-        label=reference.label,
-        function=f"{__name__}:build",
-        settings={},
-        inputs={"examples": examples},
-        libraries=("unicode",),
-        reads={"examples": TEXTS},
-    )
 
 
 def build(context: StepContext) -> None:

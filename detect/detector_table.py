@@ -102,8 +102,8 @@ def detector_table(files: Sequence[str] = ()) -> DetectorTable:
     Raises:
         InputError: one of the files cannot be used.
     """
-    every = every_detector(files)
-    return DetectorTable([describe_detector(one) for one in every.detectors], every.warnings)
+    detectors, warnings = every_detector(files)
+    return DetectorTable([describe_detector(one) for one in detectors], warnings)
 
 
 def describe_named(name: str) -> DetectorFacts:

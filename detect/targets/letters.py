@@ -10,7 +10,7 @@ names no letter counts as wrong.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -84,7 +84,11 @@ def _ask_local(
 
 
 def _ask_server(
-    model: Any, questions: Sequence[ChoiceQuestion | str], progress: Progress, *, calibrates: bool
+    model: Any,
+    questions: Sequence[ChoiceQuestion | str],
+    progress: Progress,
+    *,
+    calibrates: bool,
 ) -> list[ChoiceAnswers]:
     """Ask for the labels' probabilities, else for letters, which calibrate nothing."""
     if model.gives_log_probabilities():
@@ -111,17 +115,8 @@ def ask_letters(
     )
 
 
-class ListsTokens(Protocol):
-    """A model that lists what it would most likely write first."""
-
-    def first_tokens(
-        self, questions: Sequence[str], *, progress: Progress | None = None
-    ) -> list[Mapping[str, float]]:
-        """Return the likeliest first tokens of each answer, with their log-probabilities."""
-
-
 def ask_label_probabilities(
-    model: ListsTokens,
+    model: Any,
     questions: Sequence[ChoiceQuestion | str],
     progress: Progress | None = None,
 ) -> list[ChoiceAnswers]:
@@ -130,7 +125,7 @@ def ask_label_probabilities(
     A label that is not listed is given that of the least likely token that is: it has no more.
 
     Args:
-        model: what lists its likeliest tokens.
+        model: what lists its likeliest tokens (`first_tokens` of `ServerTextModel`).
         questions: a question, or the reason why there is none.
         progress: called with (prompts done, prompts in all).
     """

@@ -1,9 +1,8 @@
 import pytest
 
-from detect.access import Access
 from detect.detector_table import detector_table
 from detect.evidence.membership import Sides
-from detect.evidence.needs import Need, NeedCost, cost_text, every_kind
+from detect.evidence.needs import Need, cost_text, every_kind
 from detect.evidence.reference import Reference
 from detect.evidence.views import View
 from detect.registry import BUILT_IN, detector_names
@@ -27,26 +26,6 @@ def test_costs_count_the_passes_of_each_model(rows):
     assert rows["blind"].cost == "no model"
     assert cost_text([View("text"), View("text")]) == "target 1×", "a need that is named twice"
     assert cost_text([Sides(), Reference()]) == "reference 1×"
-
-
-def test_a_cost_in_words_stands_as_it_is():
-    class Prompts(Need):
-        asks_model = True
-        access = Access.TEXT
-
-        @property
-        def cost(self):
-            return NeedCost("24 prompts")
-
-    class Undeclared(Need):
-        asks_model = True
-        access = Access.TEXT
-
-        def __str__(self):
-            return "something new"
-
-    assert cost_text([View("text"), Prompts()]) == "target 1×, 24 prompts"
-    assert cost_text([Undeclared()]) == "something new", "what nobody declared is still named"
 
 
 def test_every_kind_of_need_that_asks_a_model_declares_its_cost():

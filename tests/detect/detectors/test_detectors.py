@@ -187,16 +187,6 @@ def test_dc_pdd_does_not_rank_by_raw_counts():
     assert rare.value > common.value > 0
 
 
-def test_dc_pdd_smooths_tokens_never_counted_and_tells_the_capped_share():
-    table = TokenFrequency(counts=np.array([0, 9]))
-    detector = get_detector("dc_pdd").detector
-    evidence = evidence_of(statistics_of([-0.1, -12.0], ids=[0, 1]), frequency=table)
-    (column,) = detector.score(evidence, [detector.parameters()])
-    expected = (0.01 + math.exp(-12.0) * math.log(11 / 10)) / 2
-    assert column.scores[0].value == pytest.approx(expected, rel=1e-6)
-    assert "50%" in column.notes[0]
-
-
 def test_dc_pdd_refuses_ids_beyond_the_table():
     evidence = evidence_of(statistics_of([-1.0], ids=[99]), frequency=small_frequency(8))
     assert "beyond" in score("dc_pdd", evidence).reason

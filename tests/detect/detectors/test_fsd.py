@@ -70,17 +70,6 @@ def test_the_score_before_less_the_score_after_for_each_kind():
         assert EMPTY_TEXT in column.scores[3].reason
 
 
-def test_a_setting_asks_for_what_it_compares_alone():
-    def asked(**parameters):
-        return {str(getattr(need, "name", need)) for need in DETECTOR.needs_with(
-            FsdParameters(**parameters)
-        )}  # fmt: skip
-
-    assert asked() == {"text", "text-all_linear"}
-    assert asked(score="perplexity", adapters="peft") == {"text", "text-peft"}
-    assert asked(score="lowercase") - asked() == {"lowercase", "lowercase-all_linear"}
-
-
 @pytest.mark.parametrize(
     ("adapters", "layers", "decay"),
     [

@@ -17,7 +17,6 @@ from detect.evidence import ShadowModel
 from detect.registry import get_detector
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, unscored
-from inject.errors import InputError
 from tests.detect.evidence_samples import evidence_of, statistics_of
 
 
@@ -106,11 +105,6 @@ def test_an_example_on_one_side_of_all_models_and_models_that_agree_have_a_reaso
         0
     ].to_pylist()
     assert row["reason"] == "the shadow models agree exactly"
-
-
-def test_without_shadow_models_it_is_refused():
-    with pytest.raises(InputError, match="lira needs shadow models"):
-        score_rows(["a"], evidence_of(statistics_of([-1.0])), parse_detectors("lira"))
 
 
 def naive_moderated(target, means, inside):

@@ -204,21 +204,6 @@ def test_numbers_at_the_edges_choose_a_token_with_a_probability():
         assert decoding.sample_tokens(logits, numbers, sampling).tolist() == [token]
 
 
-def test_out_of_memory_halves_the_batch(target, monkeypatch, caplog):
-    expected = texts(LocalTextModel(target).complete(PROMPTS, Sampling(max_tokens=5)))
-    run = decoding._Decoder.run
-
-    def scarce(self, rows):
-        if len(rows) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return run(self, rows)
-
-    monkeypatch.setattr(decoding._Decoder, "run", scarce)
-    found = LocalTextModel(target, batch_tokens=10_000).complete(PROMPTS, Sampling(max_tokens=5))
-    assert texts(found) == expected
-    assert "out of memory" in caplog.text
-
-
 def test_a_prompt_beyond_the_context_keeps_its_end_and_says_so(tiny_tokenizer, caplog):
     target = random_target("llama", tiny_tokenizer, context=16)
     prompt = make_texts(1, words=30)[0]
@@ -230,18 +215,6 @@ def test_a_prompt_beyond_the_context_keeps_its_end_and_says_so(tiny_tokenizer, c
     assert "a context of 16 tokens: prompts beyond half of it keep their end" in caplog.text
     (long,) = LocalTextModel(target).complete([prompt], Sampling(max_tokens=50))[0]
     assert long.tokens_out <= 8
-
-
-def test_no_prompt_and_progress(target):
-    assert LocalTextModel(target).complete([], Sampling(max_tokens=5)) == []
-    seen = []
-    LocalTextModel(target, batch_tokens=60).complete(
-        [*PROMPTS, PROMPTS[0]],
-        Sampling(max_tokens=3),
-        progress=lambda done, total: seen.append((done, total)),
-    )
-    assert seen[-1] == (8, 8)
-    assert seen == sorted(seen)
 
 
 def test_a_token_that_the_model_lacks_is_named(tiny_tokenizer):

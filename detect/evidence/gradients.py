@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
+from detect.engine.gradient_norms import NORMS_FILE, read_norms
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.gradients.norms import NORMS_FILE, read_norms
 from inject.examples.parts import TEXTS
 from inject.step import Step
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from detect.access import Access
 from detect.asked_model import asking_step
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.neighbours.neighbours import MEANS_FILE, read_means
+from detect.generation.neighbours import MEANS_FILE, read_means
 from inject.examples.parts import TEXTS
 from inject.step import Step, find_function
 
@@ -52,7 +52,7 @@ class NeighbourTexts(Need):
         texts = Step(
             kind="neighbours",
             label=masked.label,
-            function="detect.neighbours.proposals:propose",
+            function="detect.generation.neighbour_proposals:propose",
             settings={**masked.settings("model"), "count": settings.count},
             inputs={"examples": sources.examples},
             libraries=("torch", "transformers"),
@@ -64,7 +64,7 @@ class NeighbourTexts(Need):
             sources.detect,
             kind="neighbour_means",
             label=scored.model.label,
-            function="detect.neighbours.proposals:build",
+            function="detect.generation.neighbour_proposals:build",
             settings={"policy": sources.detect.policy().text_record()},
             inputs={"neighbours": texts},
         )

@@ -22,8 +22,8 @@ from detect.evidence.token_counts import count_texts
 from detect.evidence.tuned import Tuned
 from detect.generation.continuations import continue_texts
 from detect.generation.guesses import TextToMask, guess, mask_text
+from detect.generation.neighbour_proposals import find_neighbours, neighbour_means
 from detect.generation.word_statistics import causal_words
-from detect.neighbours.proposals import find_neighbours, neighbour_means
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.targets.local import LocalTextModel

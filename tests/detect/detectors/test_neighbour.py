@@ -7,8 +7,8 @@ import pytest
 
 from detect.detector_settings import parse_detectors
 from detect.evidence import Evidence
-from detect.neighbours.neighbours import NeighbourMeans, Neighbours
-from detect.neighbours.proposals import neighbour_means
+from detect.generation.neighbour_proposals import neighbour_means
+from detect.generation.neighbours import NeighbourMeans, Neighbours
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, unscored

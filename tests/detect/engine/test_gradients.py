@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from detect.detector_settings import parse_detectors, with_grids
+from detect.engine.gradient_norms import GradientNorms
 from detect.engine.gradients import gradient_norms
 from detect.engine.target import make_target
 from detect.evidence import Evidence
-from detect.gradients.norms import GradientNorms
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from detect.engine.masked_model import is_masked_model, load_masked_model, make_masked_model
-from detect.neighbours.proposals import find_neighbours
+from detect.generation.neighbour_proposals import find_neighbours
 from inject.errors import InputError
 from tests.detect.masked_models import tiny_masked_parts
 

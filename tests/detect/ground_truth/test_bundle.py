@@ -14,19 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.choices import ChoiceAnswers, read_answers, write_answers
+from detect.engine.gradient_norms import GradientNorms, read_norms, write_norms
 from detect.evidence import Evidence, HeldOutRows
 from detect.evidence.entities import NamedEntity, read_entities, write_entities
 from detect.evidence.prefixed import Prefixed, Shots, read_shots, shot_notes, write_shots
 from detect.generation.continuations import Continued, read_continuations, write_continuations
 from detect.generation.guesses import GuessedText, read_guesses, write_guesses
 from detect.generation.masked_parts import WordStatistics
-from detect.generation.word_statistics import read_words, write_words
-from detect.gradients.norms import GradientNorms, read_norms, write_norms
-from detect.ground_truth import bundle as module
-from detect.ground_truth.bundle import HEADER, is_bundle, read_bundle, write_bundle
-from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth, readable
-from detect.guarded_call import read_only
-from detect.neighbours.neighbours import (
+from detect.generation.neighbours import (
     NeighbourMeans,
     Neighbours,
     read_means,
@@ -34,6 +29,11 @@ from detect.neighbours.neighbours import (
     write_means,
     write_neighbours,
 )
+from detect.generation.word_statistics import read_words, write_words
+from detect.ground_truth import bundle as module
+from detect.ground_truth.bundle import HEADER, is_bundle, read_bundle, write_bundle
+from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth, readable
+from detect.guarded_call import read_only
 from detect.token_statistics import (
     TEXT_COLUMNS,
     TemperedStatistics,

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from detect.engine.masked_model import make_masked_model
-from detect.neighbours.neighbours import (
+from detect.generation.neighbour_proposals import DROPOUT, EMPTY_TEXT, PER_PLACE, find_neighbours
+from detect.generation.neighbours import (
     Neighbours,
 )
-from detect.neighbours.proposals import DROPOUT, EMPTY_TEXT, PER_PLACE, find_neighbours
 from inject.keyed import item_key
 from tests.conftest import make_texts
 from tests.detect.masked_models import tiny_masked_parts

@@ -14,7 +14,7 @@ from spikein.runs.publication import publish_run
 from spikein.runs.publish import PAGE, fill_run
 from spikein.runs.record import EXPERIMENT, RunRecord
 from spikein.runs.register import register_run
-from spikein.store.folder_check import CHANGE_STORE, read_only, writing
+from spikein.store.filesystem import CHANGE_STORE, read_only, writing
 
 
 def publish(

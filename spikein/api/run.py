@@ -18,7 +18,7 @@ from spikein.pipeline.build_graph import build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, show_progress
 from spikein.runs.folder import check_home
-from spikein.store.folder_check import (
+from spikein.store.filesystem import (
     CHANGE_RUNS,
     RUNS_OPTION,
     STORE_OPTION,

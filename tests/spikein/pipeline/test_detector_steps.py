@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost, write_cost
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
+from spikein.pipeline.arm_nodes import detector_steps
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.detector_steps import detector_steps
 from spikein.pipeline.graph import Graph
 from tests.spikein.tiny import write_tiny
 

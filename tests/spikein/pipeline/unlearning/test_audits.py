@@ -85,7 +85,7 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
 def test_the_run_folder_holds_the_table_and_a_page_a_model(finished):
     run = spikein.load_run(finished.root / "runs" / "tiny" / "1")
     table = run.unlearning_audits().to_pylist()
-    labels = [one.model.method for one in finished.node.unlearning.unlearned]
+    labels = [one.method for one in finished.node.unlearning.unlearned]
     assert list(dict.fromkeys(row["method"] for row in table)) == labels
     pages = sorted(path.name for path in (run.folder / "audits").iterdir())
     assert len(pages) == len(labels)

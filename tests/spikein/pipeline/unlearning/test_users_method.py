@@ -6,8 +6,8 @@ from safetensors.numpy import load_file
 
 from spikein.api.plan import plan
 from spikein.config.load import read_experiment
+from spikein.pipeline.arm_nodes import detector_steps
 from spikein.pipeline.build_graph import build_graph
-from spikein.pipeline.detector_steps import detector_steps
 from spikein.runs.audit import audit_run
 from tests.spikein.tiny import run
 

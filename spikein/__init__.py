@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from spikein.executors import Executor, GraphRun, RunReport, start_graph
     from spikein.pipeline.graph import Graph
     from spikein.progress import Progress
-    from spikein.scoring.scored_rows import ScoringOptions
+    from spikein.scoring.options import ScoringOptions
     from spikein.store.store import Store
     from train.unlearn.batch import FedTexts, UnlearningBatch
     from train.unlearn.method import MethodSettings, UnlearningMethod
@@ -65,7 +65,7 @@ _MODULES = {
     "detect.evidence.reference": ("Reference",),
     "detect.evidence.views": ("View",),
     "detect.policy": ("ScoringPolicy",),
-    "spikein.scoring.scored_rows": ("ScoringOptions",),
+    "spikein.scoring.options": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TemperedStatistics", "TokenStatistics"),
     "inject.corpus.background.document": ("Document", "Skipped", "Source"),

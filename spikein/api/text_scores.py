@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from analysis.auc_table import AucRow, auc_table
+from detect.settings import detector_parts
 from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
 from inject.examples.example import example_id
 from spikein.api.folders import AnyPath
-from spikein.scoring.scored_rows import ScoringOptions, ScoringRequest, score_labelled_rows
+from spikein.scoring.options import ScoringOptions
+from spikein.scoring.scored_rows import score_labelled_rows
 
 
 class ScoredTexts(NamedTuple):
@@ -33,7 +35,7 @@ def score_texts(
     model: AnyPath,
     texts: Sequence[str],
     *,
-    detectors: str | Sequence[str] = "all",
+    detectors: str | Sequence[str] | None = None,
     labels: Sequence[int | bool] | None = None,
     groups: Sequence[object] | None = None,
     reference: AnyPath | None = None,
@@ -45,7 +47,8 @@ def score_texts(
     Args:
         model: a folder or a hub id of a causal language model.
         texts: what is scored, in this order.
-        detectors: `all`, `"min_k:k=0.2,zlib"`, or a list of such parts; see `spikein detectors`.
+        detectors: `"min_k:k=0.2,zlib"`, or a list of such parts (see `spikein detectors`); all
+            by default.
         labels: 1 for members, 0 for non-members; with labels there are AUCs.
         groups: one a text; texts of one group (questions about one passage) are drawn together
             by the bootstrap.
@@ -70,14 +73,15 @@ def score_texts(
         ```
     """
     rows = _rows(texts, labels, groups)
-    request = ScoringRequest(
-        model=str(model),
-        reference=None if reference is None else str(reference),
-        frequency=None if frequency is None else str(frequency),
-        detectors=detectors,
-        **vars(options or ScoringOptions()),
+    given = {
+        "detectors": detectors and tuple(detector_parts(detectors)),
+        "reference": reference and str(reference),
+        "frequency": frequency and str(frequency),
+    }
+    chosen = (options or ScoringOptions()).model_copy(
+        update={name: value for name, value in given.items() if value}
     )
-    found = score_labelled_rows(rows, request, in_code=True)
+    found = score_labelled_rows(rows, str(model), chosen)
     table = None
     if rows.labels is not None:
         table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups or rows.texts))

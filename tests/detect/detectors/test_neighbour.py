@@ -17,7 +17,8 @@ from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
-from spikein.scoring.detect_file import DetectFileRequest, detect_file
+from spikein.scoring.detect_file import detect_file
+from spikein.scoring.options import ScoringOptions
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import statistics_of
 from tests.detect.masked_models import tiny_masked_parts
@@ -108,15 +109,14 @@ def test_a_file_of_rows_is_scored_with_a_masked_model(tmp_path, tiny_model_path)
     tokenizer.save_pretrained(tmp_path / "bert")
     rows = tmp_path / "rows.jsonl"
     rows.write_text("".join(json.dumps({"text": text}) + "\n" for text in make_texts(3, words=6)))
-    request = {
-        "model": str(tiny_model_path),
-        "examples": str(rows),
-        "out": tmp_path / "scores.parquet",
-        "detectors": "neighbour",
-    }
-    found = detect_file(DetectFileRequest(**request, neighbours=str(tmp_path / "bert")))
+
+    def detect(detectors, **more):
+        options = ScoringOptions(detectors=detectors, **more)
+        return detect_file(str(rows), str(tiny_model_path), tmp_path / "scores.parquet", options)
+
+    found = detect("neighbour", neighbours=str(tmp_path / "bert"))
     assert all(math.isfinite(row["score"]) for row in found.scores.to_pylist())
     with pytest.raises(InputError, match="Name a masked language model"):
-        detect_file(DetectFileRequest(**request))
-    left_out = detect_file(DetectFileRequest(**{**request, "detectors": "all"}))
+        detect("neighbour")
+    left_out = detect("all")
     assert any("neighbour needs neighbours" in note for note in left_out.notes)

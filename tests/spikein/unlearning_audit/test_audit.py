@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spikein.unlearning_audit.conftest import OPTIONS, Audited, invoke, write_rows
+from tests.spikein.unlearning_audit.conftest import OPTIONS, Audited, invoke
 
 
 def test_ratios_are_those_of_the_papers_rule(judged, audit):
@@ -168,7 +168,9 @@ def test_rows_that_are_left_out_are_counted_and_said(judged, store, tmp_path):
         assert said in found.output
 
 
-def test_all_models_may_write_as_much_on_all_chunks(judged, rows, tmp_path, monkeypatch):
+def test_one_model_with_a_smaller_context_shortens_what_all_of_them_write(
+    judged, rows, tmp_path, monkeypatch
+):
     from transformers import AutoTokenizer
 
     from detect.generation import sampled_continuations
@@ -181,32 +183,23 @@ def test_all_models_may_write_as_much_on_all_chunks(judged, rows, tmp_path, monk
         return sample(target, prompts, **how)
 
     monkeypatch.setattr(sampled_continuations, "sample_continuations", counted)
-    pairs = zip(judged.control[::2], judged.control[1::2], strict=True)
-    texts = [f"{first} {second}" for first, second in pairs]
-    others = write_rows(tmp_path / "unseen.jsonl", texts)
-    command = [judged.original, judged.unlearned["forgot"], "--texts", rows, "--holdout", others]
-    command += ["--store", tmp_path / "store", "prompt_words=30", "samples=1", "all_chunks=true"]
-    assert invoke(*command, "--out", tmp_path / "audit").exit_code == 0
     tokenizer = AutoTokenizer.from_pretrained(judged.original)
 
-    def tokens(words: list[str], before: str = "") -> int:
-        return len(tokenizer(before + " ".join(words))["input_ids"])
+    def most_tokens(texts: list[str]) -> int:
+        return max(len(tokenizer(text)["input_ids"]) for text in texts)
 
-    longest = max(tokens(text.split()[30:], " ") for text in texts)
-    assert sorted(asked) == [(16, longest), (16 + len(texts), longest)]
-    # One model with a smaller context shortens what all of them write.
-    asked.clear()
     narrow = tmp_path / "narrow"
     shutil.copytree(judged.retrained, narrow)
     config = json.loads((narrow / "config.json").read_text())
-    context = max(len(tokenizer(text)["input_ids"]) for text in [*judged.texts, *texts])
-    room = context - max(tokens(text.split()[:30]) for text in [*judged.texts, *texts])
+    context = most_tokens(judged.texts)
+    room = context - most_tokens([" ".join(text.split()[:30]) for text in judged.texts])
     config["max_position_embeddings"] = context
     (narrow / "config.json").write_text(json.dumps(config))
-    command.insert(2, narrow)
-    result = invoke(*command, f"max_tokens={room + 5}", "--out", tmp_path / "second")
+    command = [judged.original, judged.unlearned["forgot"], narrow, "--texts", rows]
+    command += ["--store", tmp_path / "store", "prompt_words=30", "samples=1", "all_chunks=true"]
+    result = invoke(*command, f"max_tokens={room + 5}", "--out", tmp_path / "audit")
     assert result.exit_code == 0, result.output
-    assert [length for _, length in asked] == [room] * 3
+    assert asked == [(16, room)] * 3
 
 
 def test_the_page_shows_texts_where_it_may(judged, store, tmp_path):

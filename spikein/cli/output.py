@@ -4,10 +4,12 @@ Text from data or from the user is always a `rich.text.Text`, so that brackets i
 taken for markup.
 """
 
+import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TextIO
 
 from analysis.page.table import Entry, Row, Table, with_noun
 from inject.secrets import masked
@@ -163,3 +165,20 @@ def short_number(number: float | None) -> str:
             return f"{number:.0f}" if not unit else f"{number:.1f}{unit}"
         number /= 1000
     return f"{number * 1e15:.1e}"
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value and nothing else; records become mappings, missing numbers null."""
+    print(json.dumps(_plain_json(value), indent=1, allow_nan=False))
+
+
+def _plain_json(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {name: _plain_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_json(item) for item in value]
+    return value

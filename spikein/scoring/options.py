@@ -3,22 +3,15 @@
 The keys are those of `detect` in an experiment file, and what is said of a model without one.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from detect.settings import DetectSettings, NeighbourSettings, detector_parts, names_all
-from inject.errors import InputError, InputErrors
+from inject.errors import InputError
 from inject.secrets import masked
 from inject.server.address import Api, Server
 from inject.settings import PositiveInt, Settings
-from spikein.config.overrides import apply_overrides, interpolate
-from spikein.config.validation_errors import validation_errors
-from spikein.config.yaml_document import Document, read_document
-
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class ServerSettings(Settings):
@@ -105,37 +98,3 @@ class ScoringOptions(DetectSettings):
     def leave_out(self) -> bool:
         """Whether detectors without their needs may be left out."""
         return names_all(self.detectors)
-
-
-def read_settings(
-    model: type[_Model], path: Path | None, overrides: Sequence[str], given: dict[str, Any]
-) -> _Model:
-    """Return the settings of a file, of overrides, and of the options of a command.
-
-    Args:
-        model: which settings.
-        path: a YAML file; None without one.
-        overrides: `KEY=VALUE` each, dotted keys or names of variables.
-        given: keys of the command line; they win.
-
-    Raises:
-        InputErrors: with everything that is wrong, and which key may have been meant.
-    """
-    document = (
-        Document(values={}, places={}, name="the command line")
-        if path is None
-        else read_document(path)
-    )
-    document, problems = apply_overrides(document, overrides, keys=model.model_fields)
-    values = {**document.values, **given}
-    places = {key: place for key, place in document.places.items() if key[0] not in given}
-    places |= {(key,): document.name if path is None else "the command line" for key in given}
-    document, unknown = interpolate(Document(values=values, places=places, name=document.name))
-    problems += unknown
-    try:
-        settings = model.model_validate(document.values)
-    except ValidationError as error:
-        problems += validation_errors(error, model, document)
-    if problems:
-        raise InputErrors(problems, title="these settings cannot be used:")
-    return settings

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import spikein
-from spikein.api.results import RunResult
+from spikein.api.run import RunResult
 from tests.conftest import make_texts
 
 SHAPE = """

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, argument
 from spikein.cli.output import print_table, say, warn
 from spikein.progress import task_progress
 
 if TYPE_CHECKING:
-    from inject.overlap.settings import OverlapSettings
     from inject.stream.exposures import CopyOutcomes
     from spikein.runs.audit import BackgroundComparison
 
@@ -18,22 +17,13 @@ EXIT_FOUND = 2
 
 def audit(
     run: RunName,
-    ngram: Annotated[
-        int | None,
-        option(
-            "--ngram N",
-            "Search the run's background again: N words in a row shared with an example.",
-        ),
-    ] = None,
-    share: Annotated[
-        float | None,
-        option("--share S", "With --ngram: this share of an example's n-grams in one document."),
-    ] = None,
-    near_duplicate: Annotated[
-        float | None,
-        option(
-            "--near-duplicate T",
-            "Search again for stretches as similar as this (Jaccard of word 3-grams).",
+    rules: Annotated[
+        list[str] | None,
+        argument(
+            "KEY=VALUE",
+            "Search the run's background again: [cyan]ngram=N[/] words in a row shared with an "
+            "example, or with [cyan]share=S[/] this share of an example's n-grams in one document; "
+            "[cyan]near_duplicate=T[/], stretches as similar as this (Jaccard of word 3-grams).",
         ),
     ] = None,
     store: RunStore = None,
@@ -48,17 +38,21 @@ def audit(
 
       spikein audit quickstart
 
-      spikein audit quickstart --ngram 8 --share 0.7
+      spikein audit quickstart ngram=8 share=0.7
 
-      spikein audit runs/quickstart --ngram 7 --near-duplicate 0.4
+      spikein audit runs/quickstart ngram=7 near_duplicate=0.4
     """
+    from inject.overlap.settings import OverlapSettings
+    from spikein.config.overrides import read_settings
     from spikein.runs.audit import audit_run
     from spikein.runs.folder import find_run
 
     folder = find_run(runs, run)
-    rules = _rules(ngram, share, near_duplicate)
+    # A rule that is not named is none.
+    named = ["ngram=null", "near_duplicate=null", *(rules or ())]
+    again = read_settings(OverlapSettings, None, named, {}) if rules else None
     with task_progress("audit") as on_tokens:
-        found = audit_run(folder, rules=rules, store=store, progress=on_tokens)
+        found = audit_run(folder, rules=again, store=store, progress=on_tokens)
     print_table(
         ("stream", "audit", "copies planned", "in place", "non-members found", "in the background"),
         (
@@ -84,32 +78,6 @@ def audit(
     say("All streams passed." + (" The rules asked for find nothing." if rules else ""))
     if unchecked := max((len(one.facts.unchecked) for one in found.dropped), default=0):
         warn(f"{unchecked:,} rows were not searched for in the background; they are named above.")
-
-
-def _rules(
-    ngram: int | None, share: float | None, near_duplicate: float | None
-) -> "OverlapSettings | None":
-    """Return the rules asked for, or None where none is.
-
-    Raises:
-        InputError: for values out of range, or a share without n-grams.
-    """
-    from pydantic import ValidationError
-
-    from inject.errors import InputError
-    from inject.overlap.settings import OverlapSettings
-
-    if ngram is None and share is None and near_duplicate is None:
-        return None
-    try:
-        return OverlapSettings(ngram=ngram, share=share, near_duplicate=near_duplicate)
-    except ValidationError as error:
-        found = error.errors()[0]
-        option = "--" + "-".join(str(part) for part in found["loc"]).replace("_", "-")
-        raise InputError(
-            f"{found['msg'].removeprefix('Value error, ')}",
-            where=option if found["loc"] else "--share",
-        ) from None
 
 
 def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:

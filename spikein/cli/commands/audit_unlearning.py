@@ -76,8 +76,8 @@ all_chunks=true
     from analysis.unlearning_audit.audit import MODELS, finding_lines
     from inject.shipped import AUDITS
     from spikein.api.unlearning_audit import run_audit
+    from spikein.config.overrides import read_settings
     from spikein.progress import show_progress
-    from spikein.scoring.options import read_settings
     from spikein.unlearning_audit.request import AuditSettings
 
     models = [argument for argument in arguments or () if "=" not in argument]

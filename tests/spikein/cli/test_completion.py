@@ -77,17 +77,9 @@ def offered(line: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("spikein run quickstart-", ["quickstart-full"]),
-        ("spikein report fir", ["first"]),
-        ("spikein detect --detectors loss,zl", ["loss,zlib"]),
-    ],
-)
-def test_the_shell_is_offered_it(line, found):
+def test_the_shell_is_offered_it():
     Path("runs/first").mkdir(parents=True)
-    assert offered(line) == found
+    assert offered("spikein report fir") == ["first"]
 
 
 def test_names_of_experiments_cost_no_heavy_import():

@@ -165,14 +165,14 @@ def test_the_command_tells_what_the_audits_found(finished):
     assert shown.exit_code == 0, shown.output
     assert "passed" in shown.output
     assert "3 were left out" in shown.output
-    again = CliRunner().invoke(app, ["audit", str(result.folder), "--ngram", "13"])
+    again = CliRunner().invoke(app, ["audit", str(result.folder), "ngram=13"])
     assert again.exit_code == 0, again.output
     assert "find nothing" in again.output
     # Generated sentences share runs of three words sooner or later: the rule is really applied.
-    loose = CliRunner().invoke(app, ["audit", str(result.folder), "--ngram", "3"])
+    loose = CliRunner().invoke(app, ["audit", str(result.folder), "ngram=3"])
     assert loose.exit_code == 2
     assert "Something was found" in loose.output
-    wrong = CliRunner().invoke(app, ["audit", str(result.folder), "--share", "0.5"])
+    wrong = CliRunner().invoke(app, ["audit", str(result.folder), "share=0.5"])
     assert wrong.exit_code == 2
     assert "give ngram" in wrong.output
 

@@ -36,9 +36,9 @@ def make_judged(folder: Path, tokenizer: Any) -> Judged:
     def train(model: Any, *, steps: int, seed: int = 0, lr: float = 3e-3, **more: Any) -> Any:
         return _train(deepcopy(model), tokenizer, plain, steps=steps, seed=seed, lr=lr, **more)
 
-    base = train(small_model(len(tokenizer)), steps=40)
-    original = train(base, steps=60, by_heart=texts)
-    forgot = train(original, steps=60, seed=2, lr=6e-3)
+    base = train(small_model(len(tokenizer)), steps=60)
+    original = train(base, steps=90, by_heart=texts)
+    forgot = train(original, steps=90, seed=2, lr=6e-3)
     ruined = deepcopy(original)
     noise = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -46,11 +46,11 @@ def make_judged(folder: Path, tokenizer: Any) -> Judged:
             parameter += parameter.std() * torch.randn(parameter.shape, generator=noise)
     models = {
         "original": original,
-        "retrained": train(base, steps=40, seed=1),
+        "retrained": train(base, steps=60, seed=1),
         "untouched": train(original, steps=3, seed=2, lr=1e-4),
         "forgot": forgot,
         "over-forgotten": train(forgot, steps=40, seed=2, lr=5e-4, away_from=texts),
-        "another": train(small_model(len(tokenizer), seed=4), steps=60, seed=3),
+        "another": train(small_model(len(tokenizer), seed=4), steps=90, seed=3),
         "random": small_model(len(tokenizer), seed=9),
         "ruined": ruined,
     }

@@ -7,7 +7,7 @@ import pytest
 
 from inject.errors import InputErrors
 from inject.shipped import AUDITS, EXPERIMENTS
-from spikein.scoring.options import read_settings
+from spikein.config.overrides import read_settings
 from spikein.unlearning_audit.request import AuditSettings
 
 

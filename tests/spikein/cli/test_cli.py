@@ -97,13 +97,6 @@ def test_plan_prints_what_is_to_do(lab):
     assert "2 arms, 2 steps, 1 to do; about 1 min 30 s" in result.stdout
 
 
-def test_plan_refuses_impossible_hardware(lab):
-    result = invoke("plan", "f.yaml", "--gpu", "h10")
-    assert result.exit_code == 2
-    assert "Did you mean 'h100'" in result.stderr
-    assert lab.calls == []
-
-
 def test_bad_input_is_told_without_a_traceback(lab, monkeypatch):
     def fail(*_, **__):
         error = InputError("is [bad]", where="f.yaml:3", allowed="good", hint="Do better.")
@@ -156,18 +149,13 @@ def test_a_defect_shows_its_traceback():
     assert "RuntimeError: boom" in done.stderr
 
 
-def a_run(root: Path) -> Store:
-    store = Store(root / "store")
-    made = [
-        store.obtain(
-            Recipe(kind="corpus", function="made:build", settings={"n": n}),
-            lambda out: (out / "a").write_text("x") and None,
-            label=f"n{n}",
-        ).artifact
-        for n in (1, 2)
-    ]
-    publish_run(root / "runs", "first", lambda folder: link_artifact(folder, made[0]) and None)
-    return store
+def a_run(root: Path) -> None:
+    made = Store(root / "store").obtain(
+        Recipe(kind="corpus", function="made:build", settings={}),
+        lambda out: (out / "a").write_text("x") and None,
+        label="n1",
+    )
+    publish_run(root / "runs", "first", lambda run: link_artifact(run, made.artifact) and None)
 
 
 def test_status_of_nothing_of_all_and_of_one(lab, monkeypatch):
@@ -201,22 +189,6 @@ def test_report_renders_and_opens_only_when_asked(lab, monkeypatch):
     assert opened == [(lab.root / "runs/first/1/report.html").as_uri()]
 
 
-def test_gc_shows_first_and_removes_then(lab):
-    store = a_run(lab.root)
-    tried = invoke("gc", "--dry-run")
-    assert "1 would be removed" in tried.stdout
-    assert "1 kept" in tried.stdout
-    assert len(list(store.artifacts())) == 2
-    assert "1 removed" in invoke("gc", "--yes").stdout
-    (kept,) = store.artifacts()
-    assert kept.name.startswith("n1-")
-    (kept / "a").chmod(0o644)
-    (kept / "a").write_text("y")
-    assert "0 removed" in invoke("gc", "--yes").stdout
-    assert "changed since it was built" in invoke("gc", "--damaged").stdout.replace("\n", " ")
-    assert not list(store.artifacts())
-
-
 def test_tables_list_datasets_and_detectors_and_one_detector_is_shown_in_full():
     assert "boolq" in invoke("datasets").stdout
     assert "min_k_plus_plus" in invoke("detectors").stdout
@@ -224,12 +196,5 @@ def test_tables_list_datasets_and_detectors_and_one_detector_is_shown_in_full():
     for word in ("min_k_plus_plus", "full distribution", "target 1×", "k_rule", "20 settings"):
         assert word in shown
     assert "surp" not in shown
-    refused = invoke("detectors", "lss")
-    assert refused.exit_code == 2
-    assert "Did you mean 'loss'" in refused.stderr
-
-
-def test_detectors_as_json_is_one_list_and_nothing_else():
     (facts,) = json.loads(invoke("detectors", "surp", "--json").stdout)
-    assert facts["access"] == "full distribution"
     assert facts["parameters"][0]["name"] == "entropy"

@@ -36,13 +36,6 @@ def test_on_a_terminal_texts_give_way_and_numbers_do_not(capsys, monkeypatch):
         assert out.count(number) == 2, number
 
 
-def test_a_number_without_room_says_that_it_is_cut(capsys, monkeypatch):
-    out = printed(capsys, monkeypatch, 45)
-    assert out.count(NUMBERS[1]) == 2 or "…" in out
-    for line in out.splitlines():
-        assert "0.88" not in line or NUMBERS[1] in line or "…" in line
-
-
 def test_values_say_how_their_column_stands_and_an_empty_column_goes(capsys):
     print_table(
         ("name", "what", "count", "none"), [("a", "two words", 12345, None), ("b", "", 7, "")]

@@ -1,4 +1,4 @@
-"""A killed `spikein detect` goes on where it stopped, and asks no model twice."""
+"""A killed `spikein detect` goes on where it stopped, as every graph over given models does."""
 
 import json
 import os

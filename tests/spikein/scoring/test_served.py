@@ -31,16 +31,6 @@ def run(rows, tmp_path, url, *more):
     return CliRunner().invoke(app, ["detect", *asked, *cache, *more], catch_exceptions=False)
 
 
-def test_a_detector_that_reads_probabilities_is_refused_by_name_with_the_reason(rows, tmp_path):
-    with stub_server() as stub:
-        found = run(rows, tmp_path, stub.url, "--detectors", "min_k")
-    assert found.exit_code == 2
-    assert "min_k reads token log-probabilities, and a server shows what its model writes" in (
-        found.output
-    )
-    assert stub.received == []
-
-
 def test_with_all_such_detectors_are_left_out_with_a_note(rows, tmp_path):
     with stub_server() as stub:
         found = run(rows, tmp_path, stub.url)

@@ -106,6 +106,13 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     shown.print(table)
 
 
+def print_rows(rows: Iterable[Mapping[str, object]]) -> None:
+    """Print mappings of one kind as a table, titled by their keys; nothing without rows."""
+    lines = list(rows)
+    if lines:
+        print_table(tuple(lines[0]), (tuple(line.values()) for line in lines))
+
+
 def _are_numbers(values: Sequence[str]) -> bool:
     """Return whether there are values, and all begin as numbers do."""
     return any(values) and all(_NUMBER.match(text) for text in values if text)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, argument
-from spikein.cli.output import print_table, say, warn
+from spikein.cli.output import print_rows, say, warn
 from spikein.progress import task_progress
 
 if TYPE_CHECKING:
@@ -53,19 +53,16 @@ def audit(
     again = read_settings(OverlapSettings, None, named, {}) if rules else None
     with task_progress("audit") as on_tokens:
         found = audit_run(folder, rules=again, store=store, progress=on_tokens)
-    print_table(
-        ("stream", "audit", "copies planned", "in place", "non-members found", "in the background"),
-        (
-            (
-                label,
-                "passed" if one.passed else "FAILED",
-                one.copies_expected,
-                one.copies_found,
-                len(one.nonmembers_found),
-                len(one.background_hits),
-            )
-            for label, one in found.streams.items()
-        ),
+    print_rows(
+        {
+            "stream": label,
+            "audit": "passed" if audited.passed else "FAILED",
+            "copies planned": audited.copies_expected,
+            "in place": audited.copies_found,
+            "non-members found": len(audited.nonmembers_found),
+            "in the background": len(audited.background_hits),
+        }
+        for label, audited in found.streams.items()
     )
     _print_fed(found.fed)
     for comparison in found.dropped:
@@ -85,12 +82,16 @@ def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
     if not fed:
         return
     say("")
-    print_table(
-        ("model", "copies planned", "fed whole", "altered", "fed in part", "never reached"),
-        (
-            (label, one.planned, one.whole, one.altered, one.partly, one.never)
-            for label, one in fed.items()
-        ),
+    print_rows(
+        {
+            "model": label,
+            "copies planned": copies.planned,
+            "fed whole": copies.whole,
+            "altered": copies.altered,
+            "fed in part": copies.partly,
+            "never reached": copies.never,
+        }
+        for label, copies in fed.items()
     )
     for label, one in fed.items():
         if one.altered:
@@ -112,36 +113,27 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
     )
     if facts.unchecked:
         say(f"{len(facts.unchecked):,} rows have too few words and were not searched for:")
-        print_table(
-            ("dataset", "row", "example", "words"),
-            (
-                (one.dataset, one.source_id, one.example_id, f"{one.words:g}")
-                for one in facts.unchecked
-            ),
+        print_rows(
+            {
+                "dataset": row.dataset,
+                "row": row.source_id,
+                "example": row.example_id,
+                "words": f"{row.words:g}",
+            }
+            for row in facts.unchecked
         )
-    if comparison.overlaps:
-        print_table(
-            (
-                "document",
-                "rule",
-                "dataset",
-                "example",
-                "part",
-                "words",
-                "similarity",
-                "shared text",
-            ),
-            (
-                (
-                    one.place,
-                    one.rule,
-                    one.dataset,
-                    one.example_id,
-                    one.part,
-                    one.words,
-                    f"{one.similarity:.2f}",
-                    "(protected)" if one.text is None else " ".join(one.text.split())[:120],
-                )
-                for one in comparison.overlaps
-            ),
-        )
+    print_rows(
+        {
+            "document": overlap.place,
+            "rule": overlap.rule,
+            "dataset": overlap.dataset,
+            "example": overlap.example_id,
+            "part": overlap.part,
+            "words": overlap.words,
+            "similarity": f"{overlap.similarity:.2f}",
+            "shared text": "(protected)"
+            if overlap.text is None
+            else " ".join(overlap.text.split())[:120],
+        }
+        for overlap in comparison.overlaps
+    )

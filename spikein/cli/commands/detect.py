@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from spikein.cli import completion
 from spikein.cli.options import AsJson, StepsExecutor, StepsStore, argument, option
-from spikein.cli.output import print_json, print_table, say, tell, warn, with_noun
+from spikein.cli.output import print_json, print_rows, say, tell, warn, with_noun
 
 if TYPE_CHECKING:
     from analysis.auc_table import AucRow, DocumentTable
@@ -149,12 +149,15 @@ def _say_estimate(estimate: "ServerEstimate") -> None:
 def _print_result(result: "DetectFileResult") -> None:
     """Print AUCs and TPRs where the rows carry labels, else how many rows were scored."""
     if result.rows.labels is None:
-        print_table(
-            ("detector", "setting", "scored", "not scored", "reasons"),
-            (
-                (*counts, "; ".join(f"{count} {reason}" for reason, count in reasons.items()))
-                for *counts, reasons in (one.values() for one in _counts(result))
-            ),
+        print_rows(
+            {
+                "detector": counts["detector"],
+                "setting": counts["setting"],
+                "scored": counts["scored"],
+                "not scored": counts["unscored"],
+                "reasons": "; ".join(f"{n} {reason}" for reason, n in counts["reasons"].items()),
+            }
+            for counts in _counts(result)
         )
         say("The rows carry no labels, so there is no AUC to report.", style="dim")
     else:
@@ -235,27 +238,16 @@ def _print_aucs(result: "DetectFileResult") -> None:
 
     rows = _auc_rows(result)
     rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
-    print_table(
-        (
-            "detector",
-            "setting",
-            "AUC",
-            f"{AnalysisSettings().confidence:.0%} interval",
-            *(f"TPR at {100 * rate:g}% FPR" for rate in rates),
-            "members",
-            "non-members",
-            "remark",
-        ),
-        (
-            (
-                *_auc_cells(row),
-                *(_with_interval(row.tpr[rate]) for rate in rates),
-                row.n_members,
-                row.n_nonmembers,
-                _remark(row),
-            )
-            for row in rows
-        ),
+    interval = f"{AnalysisSettings().confidence:.0%} interval"
+    print_rows(
+        {
+            **_auc_cells(row, interval),
+            **{f"TPR at {100 * rate:g}% FPR": _with_interval(row.tpr[rate]) for rate in rates},
+            "members": row.n_members,
+            "non-members": row.n_nonmembers,
+            "remark": _remark(row),
+        }
+        for row in rows
     )
     say(
         "Above 0.5: members score higher. Intervals count groups, not rows. A TPR at an FPR t "
@@ -277,25 +269,14 @@ def _print_documents(result: "DetectFileResult") -> None:
     if found is None:
         return
     say("By document: the mean over the rows of each group.", style="bold")
-    print_table(
-        (
-            "detector",
-            "setting",
-            "AUC",
-            "interval",
-            "members",
-            "non-members",
-            "at a chosen threshold (optimistic)",
-        ),
-        (
-            (
-                *_auc_cells(row),
-                row.n_members,
-                row.n_nonmembers,
-                _thresholded(found, row),
-            )
-            for row in found.rows
-        ),
+    print_rows(
+        {
+            **_auc_cells(row, "interval"),
+            "members": row.n_members,
+            "non-members": row.n_nonmembers,
+            "at a chosen threshold (optimistic)": _thresholded(found, row),
+        }
+        for row in found.rows
     )
     say(
         "The last column is what the paper of DE-COP reports as AUC: ten bootstrap samples, each "
@@ -309,12 +290,14 @@ def _thresholded(found: "DocumentTable", row: "AucRow") -> str:
     return "" if figure is None else f"{figure.mean:.3f} ± {figure.deviation:.3f}"
 
 
-def _auc_cells(row: "AucRow") -> tuple[str, str, str, str]:
-    """Return detector, setting, AUC and its interval."""
+def _auc_cells(row: "AucRow", interval: str) -> dict[str, object]:
     auc = row.auc
-    value = "" if isnan(auc.value) else f"{auc.value:.3f}"
-    interval = "" if isnan(auc.low) else f"{auc.low:.3f} – {auc.high:.3f}"
-    return row.detector, row.setting, value, interval
+    return {
+        "detector": row.detector,
+        "setting": row.setting,
+        "AUC": "" if isnan(auc.value) else f"{auc.value:.3f}",
+        interval: "" if isnan(auc.low) else f"{auc.low:.3f} – {auc.high:.3f}",
+    }
 
 
 def _with_interval(found: "Estimate") -> str:
@@ -355,18 +338,15 @@ def _print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> N
     flagging = [one for one in found if one.flagged]
     say(f"Rows flagged as members at a false-discovery rate of {level}:", style="bold")
     if flagging:
-        print_table(
-            ("detector", "setting", "flagged", "non-members", "their share"),
-            (
-                (
-                    one.detector,
-                    one.setting,
-                    f"{len(one.flagged)} of {one.decided}",
-                    one.nonmembers if one.share else None,
-                    _false_share(one),
-                )
-                for one in flagging
-            ),
+        print_rows(
+            {
+                "detector": decision.detector,
+                "setting": decision.setting,
+                "flagged": f"{len(decision.flagged)} of {decision.decided}",
+                "non-members": decision.nonmembers if decision.share else None,
+                "their share": _false_share(decision),
+            }
+            for decision in flagging
         )
     none = dict.fromkeys(f"{one.detector} {one.setting}".rstrip(" -") for one in found)
     for one in flagging:

@@ -17,7 +17,7 @@ from spikein.cli.options import (
 from spikein.cli.output import (
     exit_if_refused,
     print_notes,
-    print_table,
+    print_rows,
     say,
     short_number,
     with_noun,
@@ -114,21 +114,18 @@ def plan(
     result = plan_experiment(
         file, overrides=overrides or (), store=store, hardware=hardware, measure=measure
     )
-    print_table(
-        ("step", "what", "state", "tokens", "FLOPs", "memory", "disk", "time"),
-        (
-            (
-                row.kind,
-                row.label,
-                row.state,
-                short_number(row.tokens),
-                short_number(row.flops),
-                _known(human_bytes, row.memory_bytes),
-                _known(human_bytes, row.disk_bytes),
-                _known(duration, row.seconds),
-            )
-            for row in result.rows
-        ),
+    print_rows(
+        {
+            "step": row.kind,
+            "what": row.label,
+            "state": row.state,
+            "tokens": short_number(row.tokens),
+            "FLOPs": short_number(row.flops),
+            "memory": _known(human_bytes, row.memory_bytes),
+            "disk": _known(human_bytes, row.disk_bytes),
+            "time": _known(duration, row.seconds),
+        }
+        for row in result.rows
     )
     for row in result.rows:
         if row.problem is not None:
@@ -176,43 +173,30 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     from spikein.store.filesystem import human_bytes
 
     say("")
-    print_table(
-        (
-            "injection",
-            "placement",
-            "members",
-            "held out",
-            "copies",
-            "members with 0, 1, 2, 3, 4, 5+",
-            "tokens",
-            "share",
-            "disk",
-            "time",
-        ),
-        (
-            (
-                one.label or one.copies_rule,
-                one.placement,
-                one.members,
-                one.held_out or None,
-                f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
-                ", ".join(f"{members:,.0f}" for members in one.counts),
-                ("" if one.measured or one.tokens is None else "~") + short_number(one.tokens),
-                _known(_percent, one.share),
-                _known(human_bytes, one.disk_bytes),
-                duration(one.seconds),
-            )
-            for one in estimates
-        ),
+    print_rows(
+        {
+            "injection": one.label or one.copies_rule,
+            "placement": one.placement,
+            "members": one.members,
+            "held out": one.held_out or None,
+            "copies": f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
+            "members with 0, 1, 2, 3, 4, 5+": ", ".join(f"{count:,.0f}" for count in one.counts),
+            "tokens": ("" if one.measured or one.tokens is None else "~")
+            + short_number(one.tokens),
+            "share": _known(_percent, one.share),
+            "disk": _known(human_bytes, one.disk_bytes),
+            "time": duration(one.seconds),
+        }
+        for one in estimates
     )
     print_notes(one.note for one in estimates if one.note)
     if any(one.tokens is not None and not one.measured for one in estimates):
         say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
 
 
-def _known(written: Callable[[Any], str], value: float | None) -> str:
-    """Return a number in words; nothing where it is not known."""
-    return "" if value is None else written(value)
+def _known(written: Callable[[Any], str], value: float | None, unknown: str = "") -> str:
+    """Return a number in words."""
+    return unknown if value is None else written(value)
 
 
 def _percent(share: float) -> str:
@@ -225,36 +209,21 @@ def _print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") 
 
     stages = [f"ZeRO-{stage}" for stage in range(4)]
     say("")
-    print_table(
-        (
-            "training",
-            "runs",
-            "steps",
-            "tokens",
-            "FLOPs",
-            *(f"a GPU, {stage}" for stage in stages),
-            "disk",
-            "GPU-hours",
-        ),
-        (
-            (
-                one.what,
-                one.runs,
-                one.steps,
-                short_number(one.tokens),
-                *(
-                    ("", *("" for _ in stages), "", "")
-                    if one.cost is None
-                    else (
-                        short_number(one.cost.flops),
-                        *(human_bytes(one.memory(stage)) for stage in range(len(stages))),
-                        human_bytes(one.cost.disk * one.models),
-                        _hours(one.cost.gpu_seconds / 3600),
-                    )
-                ),
-            )
-            for one in every
-        ),
+    print_rows(
+        {
+            "training": one.what,
+            "runs": one.runs,
+            "steps": one.steps,
+            "tokens": short_number(one.tokens),
+            "FLOPs": one.cost and short_number(one.cost.flops),
+            **{
+                f"a GPU, {name}": one.cost and human_bytes(one.memory(stage))
+                for stage, name in enumerate(stages)
+            },
+            "disk": one.cost and human_bytes(one.cost.disk * one.models),
+            "GPU-hours": one.cost and _hours(one.cost.gpu_seconds / 3600),
+        }
+        for one in every
     )
     for note in dict.fromkeys(f"{one.what}: {one.note}" for one in every):
         say(note)
@@ -330,37 +299,28 @@ def _print_power(result: "PowerResult") -> None:
     from spikein.api.power import Assumed
 
     values = {"delta": result.delta, **vars(result.assumed)}
-    print_table(
-        ("assumed", "value", "what", "from"),
-        (
-            (name, f"{values[name]:.3g}", field.description, result.sources[name])
-            for name, field in Assumed.model_fields.items()
-        ),
+    print_rows(
+        {
+            "assumed": name,
+            "value": f"{values[name]:.3g}",
+            "what": field.description,
+            "from": result.sources[name],
+        }
+        for name, field in Assumed.model_fields.items()
     )
     say("")
     auc, delta = f"AUC {result.assumed.auc:g}", f"{result.delta:g}"
-    print_table(
-        (
-            "seeds",
-            f"power: {auc} against 0.5",
-            f"power: difference {delta}",
-            "AUC seen",
-            "difference seen",
-            f"members for {auc}",
-            f"members for {delta}",
-        ),
-        (
-            (
-                row.seeds,
-                f"{row.auc_power:.0%}",
-                f"{row.difference_power:.0%}",
-                _seen(row.seen_auc),
-                _seen(row.seen_difference),
-                _count(row.needed_for_auc),
-                _count(row.needed_for_difference),
-            )
-            for row in result.rows
-        ),
+    print_rows(
+        {
+            "seeds": row.seeds,
+            f"power: {auc} against 0.5": f"{row.auc_power:.0%}",
+            f"power: difference {delta}": f"{row.difference_power:.0%}",
+            "AUC seen": _known("{:.3f}".format, row.seen_auc, "none"),
+            "difference seen": _known("{:.3f}".format, row.seen_difference, "none"),
+            f"members for {auc}": _known("{:,}".format, row.needed_for_auc, "none"),
+            f"members for {delta}": _known("{:,}".format, row.needed_for_difference, "none"),
+        }
+        for row in result.rows
     )
     say(
         f"{result.name}: {result.members:,} members in the file, of which about "
@@ -372,11 +332,3 @@ def _print_power(result: "PowerResult") -> None:
         "With one seed or two the interval speaks of the models at hand, so those rows hold no "
         "doubt about other seeds. Other values: --assume KEY=VALUE, --from RUN. Nothing was run."
     )
-
-
-def _seen(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"
-
-
-def _count(value: int | None) -> str:
-    return "none" if value is None else f"{value:,}"

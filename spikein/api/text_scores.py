@@ -4,7 +4,7 @@ The same code scores both (`spikein.scoring.scored_rows`), so the numbers are th
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -140,23 +140,23 @@ def _check_length(what: str, found: int, rows: int) -> None:
 
 
 def _auc_columns(rows: Sequence[AucRow]) -> pa.Table:
-    rates = list(rows[0].tpr) if rows else []
-    columns: dict[str, list[Any]] = {
-        "detector": [row.detector for row in rows],
-        "setting": [row.setting for row in rows],
-        "auc": [row.auc.value for row in rows],
-        "low": [row.auc.low for row in rows],
-        "high": [row.auc.high for row in rows],
-        "reason": [row.auc.reason for row in rows],
-        "caution": [row.auc.caution for row in rows],
-        "n_members": [row.n_members for row in rows],
-        "n_nonmembers": [row.n_nonmembers for row in rows],
-        "unscored": [row.unscored for row in rows],
-        "own_rows": [row.own_rows for row in rows],
-    }
-    for rate in rates:
-        found = [row.tpr[rate] for row in rows]
-        columns[f"tpr@{rate:g}"] = [one.value for one in found]
-        columns[f"tpr@{rate:g}_low"] = [one.low for one in found]
-        columns[f"tpr@{rate:g}_high"] = [one.high for one in found]
-    return pa.table(columns)
+    return pa.Table.from_pylist(
+        [
+            {
+                "detector": row.detector,
+                "setting": row.setting,
+                "auc": row.auc.value,
+                **{name: getattr(row.auc, name) for name in ("low", "high", "reason", "caution")},
+                "n_members": row.n_members,
+                "n_nonmembers": row.n_nonmembers,
+                "unscored": row.unscored,
+                "own_rows": row.own_rows,
+                **{
+                    f"tpr@{rate:g}{end}": getattr(estimate, name)
+                    for rate, estimate in row.tpr.items()
+                    for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))
+                },
+            }
+            for row in rows
+        ]
+    )

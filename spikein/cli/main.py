@@ -31,6 +31,7 @@ command is called: a list of commands reads the first lines of their docstrings,
 of all of them took a third of what it costs."""
 _MODULES = {
     "check": "plan",
+    "report": "run",
     "bundle": "validate",
     "datasets": "listings",
     "detectors": "listings",

@@ -9,34 +9,22 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
-from analysis.decisions.flagged_file import Calibration
 from detect.detector_settings import parse_detectors
 from detect.scores.table import SCORES_FILE, write_score_table
 from detect.user_rows.benchmarks import get_benchmark
-from detect.user_rows.labelled_rows import LabelledRows, read_labelled
+from detect.user_rows.labelled_rows import read_labelled
 from inject.errors import InputError
 from inject.files import write_text
 from inject.tables import csv_text
 from spikein.progress import Progress
 from spikein.scoring.options import ScoringOptions
-from spikein.scoring.scored_rows import OnEstimate, score_labelled_rows
+from spikein.scoring.scored_rows import OnEstimate, ScoredRows, score_labelled_rows
 
 SUFFIXES = (".parquet", ".csv", ".jsonl")
-
-
-class DetectFileResult(NamedTuple):
-    """What was written, and what a table of it needs."""
-
-    scores: pa.Table
-    rows: LabelledRows
-    notes: tuple[str, ...]
-    out: Path
-    calibration: Calibration | None = None
-    """Scores of held-out rows, which calibrate decisions about the others."""
 
 
 def detect_file(
@@ -48,7 +36,7 @@ def detect_file(
     benchmark: str | None = None,
     progress: Progress | None = None,
     on_estimate: OnEstimate | None = None,
-) -> DetectFileResult:
+) -> ScoredRows:
     """Score every row of a file with every detector asked for, and write `out`.
 
     Args:
@@ -74,7 +62,7 @@ def detect_file(
     )
     write_score_file(out, scored.scores, record=scored.record)
     notes = (f"{known.name}: {known.warning}.",) if known else ()
-    return DetectFileResult(scored.scores, rows, (*notes, *scored.notes), out, scored.calibration)
+    return scored._replace(notes=(*notes, *scored.notes))
 
 
 def _check_writable(out: Path) -> None:

@@ -56,9 +56,10 @@ _OF_LOCAL_MODELS = (
 )
 
 
-class LabelledScores(NamedTuple):
+class ScoredRows(NamedTuple):
     """The scores of rows."""
 
+    rows: LabelledRows
     scores: pa.Table
     """See `detect.scores.table.SCHEMA`."""
     notes: tuple[str, ...]
@@ -76,7 +77,7 @@ def score_labelled_rows(
     *,
     on_estimate: OnEstimate | None = None,
     control: bool = False,
-) -> LabelledScores:
+) -> ScoredRows:
     """Score every row with every detector asked for.
 
     Args:
@@ -113,7 +114,7 @@ def score_labelled_rows(
                 pq.read_table(folder / HELD_OUT_SCORES), planned.calibration_groups
             )
         notes += score_notes(folder)
-    return LabelledScores(table, tuple(dict.fromkeys(notes)), planned.record, calibration)
+    return ScoredRows(rows, table, tuple(dict.fromkeys(notes)), planned.record, calibration)
 
 
 class _Planned(NamedTuple):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analysis.decisions.flagged_file import FileDecision
     from analysis.intervals.estimate import Estimate
     from inject.server.client import Estimate as ServerEstimate
-    from spikein.scoring.detect_file import DetectFileResult
+    from spikein.scoring.scored_rows import ScoredRows
 
 
 def detect(
@@ -131,9 +131,9 @@ def detect(
     for note in result.notes:
         warn(note)
     if as_json:
-        print_json(_summary(result))
+        print_json(_summary(result, out))
     else:
-        _print_result(result)
+        _print_result(result, out)
 
 
 def _say_estimate(estimate: "ServerEstimate") -> None:
@@ -146,7 +146,7 @@ def _say_estimate(estimate: "ServerEstimate") -> None:
     )
 
 
-def _print_result(result: "DetectFileResult") -> None:
+def _print_result(result: "ScoredRows", out: Path) -> None:
     """Print AUCs and TPRs where the rows carry labels, else how many rows were scored."""
     if result.rows.labels is None:
         print_rows(
@@ -164,10 +164,10 @@ def _print_result(result: "DetectFileResult") -> None:
         _print_aucs(result)
         _print_documents(result)
     _print_decisions(_decisions(result), by_held_out=result.calibration is not None)
-    say(f"Scores of {len(result.rows.texts)} rows: {result.out}", style="bold")
+    say(f"Scores of {len(result.rows.texts)} rows: {out}", style="bold")
 
 
-def _summary(result: "DetectFileResult") -> dict[str, Any]:
+def _summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
     """Return what `--json` prints."""
     counts = _counts(result)
     labels = result.rows.labels
@@ -182,7 +182,7 @@ def _summary(result: "DetectFileResult") -> dict[str, Any]:
                 "own_rows": row.own_rows,
             }
     return {
-        "out": str(result.out),
+        "out": str(out),
         "rows": len(result.rows.texts),
         "members": None if labels is None else sum(labels),
         "nonmembers": None if labels is None else len(labels) - sum(labels),
@@ -204,7 +204,7 @@ def _summary(result: "DetectFileResult") -> dict[str, Any]:
     }
 
 
-def _counts(result: "DetectFileResult") -> list[dict[str, Any]]:
+def _counts(result: "ScoredRows") -> list[dict[str, Any]]:
     """Return, for each detector and setting, how many rows were scored, and why others were not."""
     reasons: dict[tuple[str, str], Counter[str]] = {}
     columns = (result.scores[name].to_pylist() for name in ("detector", "setting", "reason"))
@@ -225,7 +225,7 @@ def _counts(result: "DetectFileResult") -> list[dict[str, Any]]:
     ]
 
 
-def _auc_rows(result: "DetectFileResult") -> "list[AucRow]":
+def _auc_rows(result: "ScoredRows") -> "list[AucRow]":
     from analysis.auc_table import auc_table
 
     # A text that stands twice is no second observation.
@@ -233,7 +233,7 @@ def _auc_rows(result: "DetectFileResult") -> "list[AucRow]":
     return auc_table(result.scores, result.rows.labels or [], groups)
 
 
-def _print_aucs(result: "DetectFileResult") -> None:
+def _print_aucs(result: "ScoredRows") -> None:
     from analysis.settings import AnalysisSettings
 
     rows = _auc_rows(result)
@@ -256,7 +256,7 @@ def _print_aucs(result: "DetectFileResult") -> None:
     )
 
 
-def _documents(result: "DetectFileResult") -> "DocumentTable | None":
+def _documents(result: "ScoredRows") -> "DocumentTable | None":
     from analysis.auc_table import document_table
 
     if result.rows.labels is None:
@@ -264,7 +264,7 @@ def _documents(result: "DetectFileResult") -> "DocumentTable | None":
     return document_table(result.scores, result.rows.labels, result.rows.groups)
 
 
-def _print_documents(result: "DetectFileResult") -> None:
+def _print_documents(result: "ScoredRows") -> None:
     found = _documents(result)
     if found is None:
         return
@@ -316,7 +316,7 @@ def _remark(row: "AucRow") -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _decisions(result: "DetectFileResult") -> "list[FileDecision]":
+def _decisions(result: "ScoredRows") -> "list[FileDecision]":
     """Return what each setting flags; nothing without known non-members."""
     from analysis.decisions.flagged_file import decide_rows
 

@@ -86,8 +86,9 @@ class ScoringOptions(DetectSettings):
     @field_validator("detectors", mode="before")
     @classmethod
     def _parts(cls, given: Any) -> Any:
-        texts = isinstance(given, str) or all(isinstance(part, str) for part in given)
-        return tuple(detector_parts(given)) if texts else given
+        parts = [given] if isinstance(given, str) else given
+        texts = isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts)
+        return tuple(detector_parts(parts)) if texts else given
 
     @field_validator("neighbours", mode="before")
     @classmethod

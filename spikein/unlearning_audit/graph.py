@@ -128,18 +128,13 @@ def _one_detector(asked: str) -> DetectorSetting:
 
 def _detect(settings: AuditSettings, detector: DetectorSetting) -> DetectSettings:
     """Return how models are scored: by the detector, and by the loss."""
+    alike = ("reference", "frequency", "device", "device_map", "batch_tokens")
     return DetectSettings(
-        detectors=tuple(dict.fromkeys((settings.detector, _LOSS)))
-        if detector.name != _LOSS
-        else (settings.detector,),
-        reference=settings.reference,
-        frequency=settings.frequency,
+        detectors=(settings.detector, *(() if detector.name == _LOSS else (_LOSS,))),
         # Naming a detector that reads what a model writes is leave to let it write.
         generate=True,
         dtype=default_device().scoring_format(settings.dtype, where=settings.device),
-        device=settings.device,
-        device_map=settings.device_map,
-        batch_tokens=settings.batch_tokens,
+        **{name: getattr(settings, name) for name in alike},
     )
 
 

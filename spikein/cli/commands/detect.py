@@ -46,16 +46,16 @@ def detect(
         ),
     ] = None,
     detectors: Annotated[
-        str,
+        str | None,
         option(
             "--detectors LIST",
             "[cyan]all[/], or names with parameters such as "
             "[cyan]min_k:k=0.2,zlib[/] or [cyan]surp:entropy=2.0:k=40[/] (listed by `spikein "
             "detectors`); [cyan]FILE.py:NAME[/] for one of your own.",
-            show_default=True,
+            show_default="all",
             autocompletion=completion.detectors,
         ),
-    ] = "all",
+    ] = None,
     benchmark: Annotated[
         str | None,
         option(

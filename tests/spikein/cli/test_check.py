@@ -43,15 +43,6 @@ def test_a_file_that_extends_another_is_checked_as_a_whole(tmp_path):
     assert "override train.lr=0: train.lr: is the number 0" in output
 
 
-def test_a_name_that_could_be_taken_for_a_local_file_is_noted(tmp_path):
-    write_tiny(tmp_path)
-    Path("llama-1m.yaml").write_text("hidden: 3\n")
-    code, output = check("tiny.yaml", "model.shape=llama-1m", "corpus.tokens=60_000")
-    assert code == 0
-    assert "Note: 'llama-1m' means the model shape that comes with spikein" in output
-    assert "llama-1m.yaml is another file; give its path to use it." in output
-
-
 def test_files_that_nobody_reads_are_named(tmp_path):
     write_tiny(tmp_path)
     Path("background").mkdir()
@@ -64,15 +55,6 @@ def test_files_that_nobody_reads_are_named(tmp_path):
     assert "background/more.warc.xz." in output
     Path("background/more.warc.xz").unlink()
     assert "unknown format" not in check(*options)[1]
-
-
-def test_a_block_that_the_model_lacks_is_refused_before_anything_runs(tmp_path):
-    write_tiny(tmp_path)
-    code, output = check("tiny.yaml", "unlearning={forget: {share: 0.5}, methods: [rmu]}")
-    assert code == 2
-    assert "unlearning.methods: rmu.layer: block 7 is asked for, and the model has 1" in output
-    assert "Allowed: 0 to 0" in output
-    assert not Path("store").exists()
 
 
 def refused(said: str, *overrides: str) -> None:

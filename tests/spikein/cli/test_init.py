@@ -52,19 +52,14 @@ def test_a_file_that_is_there_is_never_overwritten():
     assert Path("study.yaml").read_text() == "precious"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("a/b",), "cannot name a folder everywhere"),
+def test_bad_names_are_refused_and_nothing_is_written():
+    Path("own.yaml").write_text("name: own")
+    for arguments, said in (
         (("quickstart",), "is the name of an experiment that comes with spikein"),
-        (("mine", "--from", "quikstart"), "Did you mean 'quickstart'"),
         (("mine", "--from", "own.yaml"), "Write `extends: own.yaml` into a new file"),
         (("mine", "--from", "absent.yaml"), "there is no such file"),
-    ],
-)
-def test_bad_names_are_refused_and_nothing_is_written(arguments, said):
-    Path("own.yaml").write_text("name: own")
-    result = invoke("init", *arguments)
-    assert result.exit_code == 2
-    assert said in " ".join(result.stderr.split())
-    assert [path.name for path in Path().iterdir()] == ["own.yaml"]
+    ):
+        result = invoke("init", *arguments)
+        assert result.exit_code == 2
+        assert said in " ".join(result.stderr.split())
+        assert [path.name for path in Path().iterdir()] == ["own.yaml"]

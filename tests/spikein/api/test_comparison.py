@@ -124,27 +124,27 @@ def publish_swept(root: Path, *lrs: str) -> None:
     publish_run(root / "runs", "swept", fill)
 
 
-@pytest.mark.parametrize("given", [("slow", "swept"), ("swept", "slow")])
-def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(lab, given):
+def compared(lab: Path, *names: str) -> str:
+    found = CliRunner().invoke(app, ["compare", *names, "--runs", str(lab / "runs")])
+    assert found.exit_code == 0, found.output
+    return re.sub(r"(\w)/\d+", r"\1", found.stdout)
+
+
+def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(lab):
     """One run sweeps what is a setting of the other: the arm with that setting is its arm."""
     publish_swept(lab, "0.0003", "0.01")
-    found = CliRunner().invoke(app, ["compare", *given, "--runs", str(lab / "runs")])
-    assert found.exit_code == 0, found.output
-    assert "On the same rows" in found.stdout
-    assert any(line.strip().startswith("loss ") for line in found.stdout.splitlines())
-    (alone,) = [line for line in found.stdout.splitlines() if line.startswith("Not compared:")]
-    said = re.sub(r"/\d+", "", alone)
-    assert "swept: contaminated · lr 0.01 (slow has no such arm)" in said
-
-
-def test_runs_without_a_matching_arm_say_so_and_nothing_of_their_detectors(lab):
+    for names in (("slow", "swept"), ("swept", "slow")):
+        said = compared(lab, *names)
+        assert "On the same rows" in said
+        assert any(line.strip().startswith("loss ") for line in said.splitlines())
+        (alone,) = [line for line in said.splitlines() if line.startswith("Not compared:")]
+        assert "swept: contaminated · lr 0.01 (slow has no such arm)" in alone
+    # Runs without a matching arm say so, and nothing of their detectors.
     publish_swept(lab, "0.02", "0.01")
-    found = CliRunner().invoke(app, ["compare", "slow", "swept", "--runs", str(lab / "runs")])
-    assert found.exit_code == 0, found.output
-    said = " ".join(found.stdout.split())
+    said = " ".join(compared(lab, "slow", "swept").split())
     assert "no detector in common" not in said
     assert "No arm of one is the only one that matches" in said
-    assert "slow: contaminated (swept has 2 arms like it)" in re.sub(r"/\d+", "", said)
+    assert "slow: contaminated (swept has 2 arms like it)" in said
 
 
 def test_json_has_every_number_and_no_nan(lab, found):

@@ -27,10 +27,12 @@ if _PROCESSES > 1:
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-WORDS = (
-    "the of and a in to was is for on with as by that it from at his an were which be this river "
-    "town school teacher market winter garden letter music bridge harbour winter road"
-).split()
+WORDS = [
+    "the", "of", "and", "a", "in", "to", "was", "is", "for", "on", "with", "as", "by", "that",
+    "it", "from", "at", "his", "an", "were", "which", "be", "this", "river", "town", "school",
+    "teacher", "market", "winter", "garden", "letter", "music", "bridge", "harbour", "winter",
+    "road",
+]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

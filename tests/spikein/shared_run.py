@@ -33,13 +33,18 @@ DETECTORS = (
     "'acmia:beta=2:form=contrast', tag_tab]"
 )
 HELD_OUT = {"fictional": 7, "own": 5}
-OVERRIDES = (
-    "contaminants.0.held_out=7",
-    "copies={levels: [1, 2, 5]}",
+CONTAMINATION = ("contaminants.0.held_out=7", "copies={levels: [1, 2, 5]}")
+MODELS = (
+    *CONTAMINATION,
     "train.checkpoints={steps: [13, 20]}",
+    "detect.inverse_temperatures=[2]",
+)
+"""Of copies of the run: overrides under which corpus and plan, both models and their token
+statistics are stored."""
+OVERRIDES = (
+    *MODELS,
     "twins={clean: true, retrained: 0.5, shadows: 2}",
     f"detect.detectors={DETECTORS}",
-    "detect.inverse_temperatures=[2]",
     "analysis.dataset_detectors=all",
     "analysis.shards=4",
     "analysis.shuffles=3",
@@ -66,6 +71,11 @@ class SharedRun(NamedTuple):
     def experiment(self) -> Path:
         """The experiment file; `OVERRIDES` belong to it."""
         return self.root / "tiny.yaml"
+
+    @property
+    def texts(self) -> str:
+        """The file of background texts, which copies share."""
+        return str(self.graph.experiment.corpus.sources[0].path)
 
     @property
     def store(self) -> Store:

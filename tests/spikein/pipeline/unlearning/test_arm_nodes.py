@@ -9,9 +9,9 @@ from inject.examples.example import EXAMPLES_FILE, Example, example_id, write_ex
 from inject.examples.parts import OF_EXAMPLES
 from inject.step import Reading, find_function
 from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.build_graph import build_graph
 from tests.spikein.samples import read, read_checked
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import graph_of, write_tiny
 from train.device import Device
 from train.unlearn.job import retained_rows
 
@@ -21,11 +21,7 @@ SECTION = f"unlearning={{forget: {{share: 0.5}}, {METHODS}}}"
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    return write_tiny(tmp_path_factory.mktemp("unlearning-nodes"))
-
-
-def graph_of(path, *overrides: str, device: Device | None = None) -> ExperimentGraph:
-    return build_graph(read_experiment(path, overrides), device=device)
+    return write_tiny(tmp_path_factory.mktemp("unlearning-nodes")).parent
 
 
 def test_without_the_section_nothing_is_there(tiny):
@@ -133,10 +129,11 @@ def test_a_list_of_ids_counts_by_what_it_says(tiny, tmp_path):
 
 
 def test_auto_is_a_number_format_of_the_machine(tiny):
+    experiment = read_experiment(tiny / "tiny.yaml", [SECTION])
     formats = [
         [
             one.setting.identity()["settings"]["precision"]
-            for one in graph_of(tiny, SECTION, device=device).nodes[0].unlearning.unlearned
+            for one in build_graph(experiment, device=device).nodes[0].unlearning.unlearned
         ]
         for device in (Device("cpu"), Device("cuda"))
     ]
@@ -210,7 +207,7 @@ METHOD = UnlearningMethod(
     ],
 )
 def test_the_block_of_a_method_is_one_of_the_shapes(tiny, method, refused):
-    mine = tiny.with_name("mine.py")
+    mine = tiny / "mine.py"
     mine.write_text(PLUGIN)
     asked = f"unlearning={{forget: {{share: 0.5}}, methods: [{method.replace('MINE', str(mine))}]}}"
     if refused is None:

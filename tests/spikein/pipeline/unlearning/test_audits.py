@@ -12,9 +12,7 @@ from analysis.findings import read_table
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.stream.exposures import read_exposures, seen_copy_counts
-from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import build_graph
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import graph_of, write_tiny
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +95,7 @@ def test_the_run_folder_holds_the_table_and_a_page_a_model(finished):
 
 
 def test_the_detector_must_be_one_of_the_experiments(tmp_path):
-    path = write_tiny(tmp_path)
+    write_tiny(tmp_path)
     section = "unlearning={forget: {share: 0.5}, methods: [npo], audit: {detector: zlib}}"
     with pytest.raises(InputError, match=r"detect\.detectors.*not among the detectors"):
-        build_graph(read_experiment(path, [section, "detect.detectors=[loss]"]))
+        graph_of(tmp_path, section, "detect.detectors=[loss]")

@@ -7,11 +7,9 @@ from safetensors.torch import load_file
 
 from analysis.findings import read_table
 from inject.stream.exposures import read_exposures, seen_copy_counts
-from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import build_graph
 from tests.analysis.oracles import auc
 from tests.spikein.pipeline.unlearning.conftest import Finished
-from tests.spikein.tiny import run
+from tests.spikein.tiny import build, graph_of
 from train.models.rounded_weights import rounded
 
 pytestmark = pytest.mark.slow
@@ -26,8 +24,9 @@ MORE = (
 @pytest.fixture(scope="module")
 def probed(finished) -> Finished:
     overrides = (*finished.overrides, *MORE)
-    run(finished.root, *overrides)
-    graph = build_graph(read_experiment(finished.root / "tiny.yaml", overrides))
+    graph = graph_of(finished.root, *overrides)
+    goals = [step for step in graph.graph.steps if step.kind in ("scores", "unlearning")]
+    build(finished.root, *goals)
     return Finished(finished.root, overrides, graph)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from inject.errors import InputError
 from inject.files import write_text
 from inject.sealed import file_digests
-from spikein.api.publication import publish
+from spikein.api.run import publish
 from spikein.config.load import read_experiment
 from spikein.executors import InProcess, RunReport
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph

@@ -9,11 +9,17 @@ variable's type, inside a longer text it is written out; `$${` stands for a lite
 import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from inject.errors import InputError, did_you_mean
+from pydantic import BaseModel, ValidationError
+
+from inject.errors import InputError, InputErrors, did_you_mean
 from inject.secrets import masked
-from spikein.config.yaml_document import Document, KeyPath, dotted, parse_value
+from spikein.config.validation_errors import validation_errors
+from spikein.config.yaml_document import Document, KeyPath, dotted, parse_value, read_document
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _REFERENCE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -152,6 +158,40 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
         for key, node in document.values.items()
     }
     return Document(values=values, places=document.places, name=document.name), problems
+
+
+def read_settings(
+    model: type[Model], path: Path | None, overrides: Sequence[str], given: dict[str, Any]
+) -> Model:
+    """Return the settings of a file, of overrides, and of the options of a command.
+
+    Args:
+        model: which settings.
+        path: a YAML file; None without one.
+        overrides: `KEY=VALUE` each, dotted keys or names of variables.
+        given: keys of the command line; they win.
+
+    Raises:
+        InputErrors: with everything that is wrong, and which key may have been meant.
+    """
+    document = (
+        Document(values={}, places={}, name="the command line")
+        if path is None
+        else read_document(path)
+    )
+    document, problems = apply_overrides(document, overrides, keys=model.model_fields)
+    values = {**document.values, **given}
+    places = {key: place for key, place in document.places.items() if key[0] not in given}
+    places |= {(key,): document.name if path is None else "the command line" for key in given}
+    document, unknown = interpolate(Document(values=values, places=places, name=document.name))
+    problems += unknown
+    try:
+        settings = model.model_validate(document.values)
+    except ValidationError as error:
+        problems += validation_errors(error, model, document)
+    if problems:
+        raise InputErrors(problems, title="these settings cannot be used:")
+    return settings
 
 
 def escape(value: Any) -> Any:

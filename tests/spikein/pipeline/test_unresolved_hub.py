@@ -1,6 +1,5 @@
 """A hub that fails, then answers: nothing is stored under a commit that nobody knew."""
 
-import datasets
 import pytest
 
 from inject.corpus.background.registry import sources_identity
@@ -28,7 +27,7 @@ def hub(monkeypatch, tmp_path):
         loaded.append(revision)
         return rows
 
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
     hub.loaded = loaded
     yield hub
     forget_commits()

@@ -25,7 +25,7 @@ from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
 from tests.spikein.pipeline.test_identity import folder, hub, own, settings_of, steps
 from tests.spikein.tiny import SHAPE
-from train.job import StartModel, TrainingJob
+from train.job import Job, StartModel, TrainingJob
 from train.models.shapes import Shape
 from train.unlearn.unlearning_job import UnlearningJob
 
@@ -140,7 +140,7 @@ UNLEARNING = {
     "execution": "execution",
     "seed": "`seed` of the step",
 }
-COVERED = {Shape, TwinMembership, TrainingJob, StartModel, UnlearningJob}
+COVERED = {Shape, TwinMembership, Job, TrainingJob, StartModel, UnlearningJob}
 
 
 def imported(packages: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from tests.conftest import make_texts
 from tests.detect.engine.test_forward_pass import assert_close, texts_of_many_lengths
-from tests.detect.models import CONTEXT, FAMILIES, naive, random_target
+from tests.detect.models import CONTEXT, FAMILIES, naive, random_target, with_start_token
 
 POLICY = ScoringPolicy()
 EVERY_FAMILY = (*FAMILIES, "phi", "gpt2")
@@ -38,20 +38,6 @@ def target_of(family, tokenizer):
 
 def prefix_ids(tokenizer, shots=SHOTS, policy=POLICY):
     return [one for part in join_shots(tokenizer, shots, "\n\n", policy) for one in part]
-
-
-def with_start_token(tokenizer):
-    """The same tokenizer, which puts a start token before every text."""
-    from copy import deepcopy
-
-    from tokenizers.processors import TemplateProcessing
-
-    other = deepcopy(tokenizer)
-    other.bos_token = other.convert_ids_to_tokens(1)
-    other.backend_tokenizer.post_processor = TemplateProcessing(
-        single=f"{other.bos_token} $A", special_tokens=[(other.bos_token, 1)]
-    )
-    return other
 
 
 def check_against_whole(found, target, text, prefix, own):
@@ -105,7 +91,7 @@ def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
 def test_a_start_token_stands_once_before_the_prefix_and_every_token_of_the_text_is_scored(
     tiny_tokenizer,
 ):
-    tokenizer = with_start_token(tiny_tokenizer)
+    tokenizer = with_start_token(tiny_tokenizer, 1)
     target = random_target("llama", tokenizer)
     ids = prefix_ids(tokenizer)
     assert ids[0] == 1

@@ -22,7 +22,9 @@ class Naive(NamedTuple):
     top_id: np.ndarray
 
 
-def random_target(family: str, tokenizer: Any, *, seed: int = 0, context: int = CONTEXT) -> Target:
+def random_target(
+    family: str, tokenizer: Any, *, seed: int = 0, context: int = CONTEXT, **more: Any
+) -> Target:
     """A model with large weights, so that distributions are far from flat."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -40,6 +42,7 @@ def random_target(family: str, tokenizer: Any, *, seed: int = 0, context: int = 
         initializer_range=0.4,
         tie_word_embeddings=False,
         **({} if family in ("gpt_neox", "phi") else {"num_key_value_heads": 4, "head_dim": 8}),
+        **more,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)

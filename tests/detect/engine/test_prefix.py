@@ -4,11 +4,9 @@ import logging
 
 import numpy as np
 import pytest
-import torch
 
 from detect.engine.forward_pass import prefixed_statistics, token_statistics
 from detect.engine.prefix import join_shots, shared_prefix, start_ids
-from detect.engine.target import make_target
 from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.corpus.tokenizer import encode_texts
@@ -20,20 +18,6 @@ from tests.detect.models import CONTEXT, FAMILIES, naive, random_target, with_st
 POLICY = ScoringPolicy()
 EVERY_FAMILY = (*FAMILIES, "phi", "gpt2")
 SHOTS = make_texts(3, seed=21, words=5)
-
-
-def target_of(family, tokenizer):
-    if family != "gpt2":
-        return random_target(family, tokenizer)
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(
-        vocab_size=512, n_embd=32, n_layer=2, n_head=4, n_positions=CONTEXT, initializer_range=0.4
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = GPT2LMHeadModel(config)
-    return make_target(model, tokenizer, name=family)
 
 
 def prefix_ids(tokenizer, shots=SHOTS, policy=POLICY):
@@ -57,7 +41,7 @@ def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
     family, cached, tiny_tokenizer
 ):
     """Known mistake: ReCaLL scoring the prefix too."""
-    target = target_of(family, tiny_tokenizer)
+    target = random_target(family, tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer), cached=cached)
     assert bool(prefix.cached) == cached
     texts = make_texts(3, words=9)
@@ -74,7 +58,7 @@ def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
 def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
     family, side, tiny_tokenizer
 ):
-    target = target_of(family, tiny_tokenizer)
+    target = random_target(family, tiny_tokenizer)
     ids = prefix_ids(tiny_tokenizer)
     texts = texts_of_many_lengths()
     alone = prefixed_statistics(

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from detect.engine.encoding import encode, windows
 from detect.policy import ScoringPolicy
 from inject.errors import InputError
+from tests.detect.models import with_start_token
 
 
 @given(length=st.integers(0, 200), context=st.integers(2, 40))
@@ -30,16 +31,7 @@ def test_windows_score_each_token_once_with_the_longer_history(length, context):
 
 @pytest.fixture
 def adding_tokenizer(tiny_tokenizer):
-    """A tokenizer that puts its start token in front, as LLaMA's does."""
-    import copy
-
-    from tokenizers.processors import TemplateProcessing
-
-    tokenizer = copy.deepcopy(tiny_tokenizer)
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)]
-    )
-    return tokenizer
+    return with_start_token(tiny_tokenizer)
 
 
 def test_start_tokens_follow_the_policy_and_stand_nowhere(tiny_tokenizer, adding_tokenizer):

@@ -11,7 +11,7 @@ from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, TokenStatistics
 from inject.errors import InputError
 from tests.conftest import make_texts
-from tests.detect.models import FAMILIES, naive, naive_tempered, random_target
+from tests.detect.models import FAMILIES, naive, random_target
 
 POLICY = ScoringPolicy()
 FIELDS = (
@@ -58,27 +58,6 @@ def test_every_statistic_agrees_with_a_full_softmax_in_float64(family, tiny_toke
             np.testing.assert_allclose(
                 getattr(found, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
             )
-
-
-@pytest.mark.parametrize("family", ["llama", "gemma2"])
-def test_inverse_temperatures_agree_with_a_full_softmax_in_float64(family, tiny_tokenizer):
-    target = random_target(family, tiny_tokenizer)
-    texts = make_texts(2, words=12)
-    policy = ScoringPolicy(inverse_temperatures=(*BETAS, 1.0))
-    plain = token_statistics(target, texts, POLICY)
-    for text, found, without in zip(
-        texts, token_statistics(target, texts, policy), plain, strict=True
-    ):
-        assert without.tempered == {}
-        for beta, tempered in found.tempered.items():
-            expected = naive_tempered(target, tiny_tokenizer(text)["input_ids"], beta)
-            for field, values in zip(FIELDS[:3], expected, strict=True):
-                np.testing.assert_allclose(getattr(tempered, field), values, atol=1e-4, rtol=0)
-        for field in FIELDS[:3]:
-            np.testing.assert_allclose(
-                getattr(found.tempered[1.0], field), getattr(found, field), atol=1e-5, rtol=0
-            )
-            np.testing.assert_array_equal(getattr(found, field), getattr(without, field))
 
 
 def test_offsets_say_where_each_token_stands(tiny_tokenizer):

@@ -1,6 +1,7 @@
 import json
 import math
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_words_are_counted_beside_tokens_and_read_back(tiny_tokenizer, tmp_path)
 class Stored:
     """A corpus of texts in memory."""
 
-    end_token = 0
+    facts = SimpleNamespace(end_token=0)
 
     def __init__(self, texts, tokenizer):
         self.ids = np.concatenate([[*tokenizer(text)["input_ids"], 0] for text in texts])

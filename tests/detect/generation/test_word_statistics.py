@@ -11,40 +11,17 @@ from detect.generation.word_statistics import (
     open_reference,
 )
 from inject.errors import InputError
-from tests.conftest import WORDS
-from tests.detect.models import random_target
+from tests.detect.masked_models import tiny_masked_parts
+from tests.detect.models import random_target, with_start_token
 
 TEXT = "The river's school, in winter-market 1984, was Élodie's. nothing"
 
 
 @pytest.fixture(scope="module")
 def masked_folder(tmp_path_factory):
-    """A tiny BERT of its own vocabulary: letters and their continuations, and a few words."""
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
-
     folder = tmp_path_factory.mktemp("bert")
-    letters = "abcdefghijklmnopqrstuvwxyzé"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{a}" for a in letters)]
-    pieces += [*sorted(set(WORDS) - set(letters)), "##s", "'", ".", ",", "-"]
-    (folder / "vocab.txt").write_text("\n".join(dict.fromkeys(pieces)))
-    tokenizer = BertTokenizerFast(
-        vocab_file=str(folder / "vocab.txt"), do_lower_case=True, strip_accents=False
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = BertForMaskedLM(
-            BertConfig(
-                vocab_size=len(tokenizer),
-                hidden_size=32,
-                num_hidden_layers=2,
-                num_attention_heads=4,
-                intermediate_size=64,
-                max_position_embeddings=48,
-                initializer_range=0.5,
-            )
-        )
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    for part in tiny_masked_parts():
+        part.save_pretrained(folder)
     return folder
 
 
@@ -95,15 +72,7 @@ def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
 
 @pytest.mark.parametrize("start", [False, True])
 def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
-    from copy import deepcopy
-
-    from tokenizers import processors
-
-    tokenizer = deepcopy(tiny_tokenizer)
-    if start:
-        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-            single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)]
-        )
+    tokenizer = with_start_token(tiny_tokenizer) if start else tiny_tokenizer
     target = make_target(random_target("llama", tiny_tokenizer).model, tokenizer, name="causal")
     text = "the school, in winter-market 1984"
     encoding = tokenizer(text, return_offsets_mapping=True)

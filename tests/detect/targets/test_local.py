@@ -69,26 +69,6 @@ SAMPLINGS = (
 )
 
 
-def sliding(tokenizer):
-    from transformers import MistralConfig, MistralForCausalLM
-
-    config = MistralConfig(
-        vocab_size=512,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
-        sliding_window=6,
-        initializer_range=0.4,
-        eos_token_id=0,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return make_target(MistralForCausalLM(config), tokenizer, name="window")
-
-
 @pytest.mark.parametrize(
     ("family", "sampling", "prompts"),
     [
@@ -97,13 +77,12 @@ def sliding(tokenizer):
         ("olmo2", SAMPLINGS[1], PROMPTS[2:5]),
         ("gpt_neox", SAMPLINGS[2], PROMPTS[2:5]),
         # Of one length: padding beside a window is the library's business.
-        ("sliding", SAMPLINGS[0], PROMPTS[1:2]),
+        ("mistral", SAMPLINGS[0], PROMPTS[1:2]),
     ],
 )
 def test_samples_are_those_of_a_slow_decoder(family, sampling, prompts, tiny_tokenizer):
-    target = (
-        sliding(tiny_tokenizer) if family == "sliding" else random_target(family, tiny_tokenizer)
-    )
+    more = {"sliding_window": 6} if family == "mistral" else {}
+    target = random_target(family, tiny_tokenizer, **more)
     found = LocalTextModel(target).complete(prompts, sampling)
     for prompt, row in zip(prompts, found, strict=True):
         ids = tiny_tokenizer(prompt)["input_ids"]
@@ -135,13 +114,7 @@ def test_samples_depend_on_prompt_number_and_seed_alone(target):
 
 
 def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokenizer):
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    size = {"vocab_size": 512, "n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 4}
-    config = GPT2Config(**size, initializer_range=0.4, eos_token_id=0, bos_token_id=0)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        target = make_target(GPT2LMHeadModel(config), tiny_tokenizer, name="gpt2")
+    target = random_target("gpt2", tiny_tokenizer, context=64)
     target.model.generation_config.eos_token_id = None
     random = np.random.default_rng(0)
     # No end token: the first prompt ends where the context is full, with fewer tokens.

@@ -92,7 +92,7 @@ LASTING = {
         1,
     ),
     "400": (refused(400, "unknown parameter top_k"), "400: .*leave out what asks for it", 1),
-    "401": (refused(401, "wrong key"), "401: .*wrong key.*api_key_variable", 1),
+    "401": (refused(401, "wrong key"), "401: .*wrong key.*--api-key-variable", 1),
     "422 in other words": (
         Answer(status=422, content=b'{"detail": "Unexpected fields: top_k"}'),
         "422: Unexpected fields: top_k.*leave out what asks for it",

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
@@ -33,6 +31,9 @@ def test_it_runs_from_the_first_cell_to_the_last(path, shared_run, tmp_path, mon
 
     Raises where a cell does.
     """
+    import nbformat
+    from nbclient import NotebookClient
+
     monkeypatch.setenv("SPIKEIN_NOTEBOOK_RUN", str(shared_run.folder))
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     notebook = nbformat.read(path, as_version=4)
@@ -59,6 +60,8 @@ def test_it_runs_from_the_first_cell_to_the_last(path, shared_run, tmp_path, mon
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_what_is_stored_is_clean(path):
     """Whole outputs, in order, of one run; and nothing of the machine that they were made on."""
+    import nbformat
+
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -24,7 +24,7 @@ from spikein.estimates.training import Hardware, TrainingEstimate, training_esti
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
-from spikein.store.folder_check import STORE_OPTION, check_folder
+from spikein.store.filesystem import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 from train.execution import require_installed

@@ -25,7 +25,7 @@ from spikein.runs.record import (
     read_record,
     resolve_places,
 )
-from spikein.store.folder_check import STORE_OPTION, check_folder, writing
+from spikein.store.filesystem import STORE_OPTION, check_folder, writing
 from spikein.store.store import Store
 
 

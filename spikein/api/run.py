@@ -24,7 +24,7 @@ from spikein.runs.publication import publish_run
 from spikein.runs.publish import PAGE, fill_run
 from spikein.runs.record import EXPERIMENT, RunRecord
 from spikein.runs.register import register_run
-from spikein.store.folder_check import (
+from spikein.store.filesystem import (
     CHANGE_RUNS,
     CHANGE_STORE,
     RUNS_OPTION,

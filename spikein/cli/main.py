@@ -86,8 +86,7 @@ class _Commands(TyperGroup):
 
 def _machine_refusal(error: Exception) -> str | None:
     """Say what the machine refused: no space, no permission; None for a defect of ours."""
-    from spikein.store.filesystem import disk_full
-    from spikein.store.folder_check import read_only
+    from spikein.store.filesystem import disk_full, read_only
 
     where = getattr(error, "filename", None)
     place = f"{where}: " if where else ""

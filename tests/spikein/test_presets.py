@@ -10,7 +10,6 @@ from inject.shipped import AUDITS, CONFIGS, EXPERIMENTS
 from spikein.api.plan import plan
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
-from spikein.config.yaml_document import read_document
 from spikein.estimates.training import Hardware
 from spikein.pipeline.build_graph import build_graph
 from tests.spikein.estimates.test_training import no_network
@@ -47,7 +46,7 @@ def test_a_preset_is_found_by_its_name_and_names_itself_and_the_page_lists_it():
         for name in names(folder):
             assert f"| `{name}` |" in page, name
             path = EXPERIMENTS.find(name)
-            assert read_document(path).values.get("name", path.stem) == name
+            assert read_experiment(name).experiment.name == name
             text = path.read_text(encoding="utf-8")
             assert re.search(rf"(?m)^#   spikein (run|plan) {name}(\s|$)", text), name
 
@@ -75,7 +74,9 @@ def test_the_cost_is_printed(no_network, tmp_path: Path):
     assert "dataset avduarte333/BookTection" in result.stdout
 
 
-@pytest.mark.parametrize("name", names("small"))
+@pytest.mark.parametrize(
+    "name", ["frequency", "size-outlier", "gpqa-finetune", "finetune-lora-small", "unlearning"]
+)
 def test_a_small_preset_is_checked_on_its_data(data_folder, tmp_path: Path, name: str):
     planned = plan(name, overrides=[f"data={data_folder}"], store=tmp_path / "store")
     assert planned.problems == ()

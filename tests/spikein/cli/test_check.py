@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from inject.errors import InputError
 from spikein.cli.main import app
-from spikein.executors.failures import StepsFailed
+from spikein.executors.protocol import StepsFailed
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, write_tiny
 

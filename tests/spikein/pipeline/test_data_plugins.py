@@ -11,7 +11,7 @@ import pytest
 from analysis.findings import read_table
 from tests.conftest import make_texts
 from tests.inject.plugins.packages import install
-from tests.spikein.tiny import SHAPE
+from tests.spikein.tiny import write_tiny
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -73,22 +73,6 @@ DATASET = '''
     )
 '''
 
-EXPERIMENT = """
-name: tiny
-model: {shape: shape.yaml, tokenizer: {train: 300}}
-base: {tokens: 4_000, lr: 1.0e-2}
-corpus:
-  tokens: 40_000
-  sources: [{kind: diary, words: 50}]
-contaminants:
-  - {dataset: meetings, members: 24, nonmembers: 24, options: {place: market}}
-copies: {poisson: 2}
-pool: {long_examples: split}
-train: {lr: 1.0e-2, context: 64, batch_tokens: 1024}
-detect: {detectors: [loss, blind]}
-analysis: {replicates: 100, min_members: 5}
-"""
-
 
 def spikein(folder: Path, *words: str) -> str:
     """Run the command line in a folder where only Python's path knows spikein and the package."""
@@ -117,8 +101,15 @@ def test_a_dataset_and_a_source_by_entry_point_run_through_a_whole_experiment(tm
     )
     diary = "\n".join(make_texts(900, seed=5, words=60))
     (tmp_path / "site" / "letters" / "diary.txt").write_text(diary)
-    (tmp_path / "shape.yaml").write_text(SHAPE.format(architecture="llama"))
-    (tmp_path / "tiny.yaml").write_text(EXPERIMENT)
+    experiment = write_tiny(tmp_path).read_text()
+    for old, new in (
+        (f'{{kind: files, path: "{tmp_path}/texts.jsonl"}}', "{kind: diary, words: 50}"),
+        ("dataset: fictional", "dataset: meetings, options: {place: market}"),
+        ("detect: {detectors: [", "detect: {detectors: [loss, blind]}  # ["),
+    ):
+        assert old in experiment
+        experiment = experiment.replace(old, new)
+    (tmp_path / "tiny.yaml").write_text(experiment)
 
     listed = spikein(tmp_path, "datasets")
     assert "meetings" in listed

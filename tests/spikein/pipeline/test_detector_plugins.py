@@ -68,16 +68,6 @@ def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outsi
     assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results", "figures"}
 
 
-def test_what_is_wrong_with_a_plugin_is_said_with_its_place_in_the_file(outside):
-    (outside / "my_detector.py").write_text("def scor(example):\n    return 1.0\n")
-    found = CliRunner().invoke(app, ["check", "tiny.yaml"])
-    assert found.exit_code == 2
-    said = " ".join(found.output.split())
-    assert "tiny.yaml" in said
-    assert "detect.detectors: my_detector.py:score: the file has no 'score'" in said
-    assert "Did you mean 'scor'?" in said
-
-
 def scored(folder: Path) -> dict[str, float]:
     path = folder / "runs" / "tiny" / "latest" / "scores.parquet"
     rows = pq.read_table(path).to_pylist()

@@ -45,12 +45,6 @@ def test_too_few_rows_say_how_many_were_dropped_for_their_length(tmp_path):
     assert "long_examples: truncate" in message
 
 
-def test_a_data_set_without_a_row_that_fits_is_named(tmp_path):
-    overrides = experiment(tmp_path, fitting=0, long=60, short=0)
-    with pytest.raises(InputError, match=r"contaminants\.rows: .*60 longer than train\.context"):
-        build(tmp_path, graph_of(tmp_path, *overrides).nodes[0].examples)
-
-
 def planned(folder, *overrides):
     """Return pool, plan and tokenizer as they lie in the store, for each arm."""
     write_tiny(folder)

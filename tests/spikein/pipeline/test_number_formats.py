@@ -2,12 +2,11 @@
 
 import pytest
 
-from inject.errors import InputError
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
 from tests.spikein.pipeline.mutations import PRETRAINED
 from tests.spikein.pipeline.test_identity import folder, hub, own, role, steps
-from tests.spikein.tiny import build, write_tiny
+from tests.spikein.tiny import LIGHT, build, write_tiny
 from train.device import Device
 from train.loop.log import read_log
 
@@ -67,29 +66,11 @@ def test_a_pretrained_model_is_scored_in_its_own_format_on_a_gpu_alone(folder):
     assert differing(folder, *on_cpu, other=OLD_GPU) == set()
 
 
-def test_a_step_says_which_number_format_its_model_has(folder):
-    def formats(device):
-        found = steps(folder, *PRETRAINED, device=device)
-        return {
-            "model" in step.inputs: step.settings["dtype"]
-            for step in found
-            if step.kind in ("statistics", "accuracy")
-        }
-
-    # What is trained here has float32 weights; of the pretrained one, the file decides.
-    assert formats(CPU) == {True: "float32", False: "float32"}
-    assert formats(OLD_GPU) == {True: "float32", False: "checkpoint"}
-    for step in steps(folder, device=GPU):
-        assert step.settings.get("dtype") != "auto"
-        if role(step) in ("base", "model"):
-            assert step.settings["train"]["precision"] != "auto"
-
-
 @pytest.mark.slow
 def test_a_step_computes_in_the_format_that_it_was_named_by_wherever_it_runs(tmp_path):
     """Named for a GPU with bfloat16 and run on this machine, which has none."""
     experiment = read_experiment(
-        write_tiny(tmp_path), ("train.mode=pretrain", "base=null", "corpus.tokens=20000")
+        write_tiny(tmp_path), ("train.mode=pretrain", "base=null", "corpus.tokens=20000", *LIGHT)
     )
     losses = []
     for device, precision in ((CPU, "float32"), (GPU, "bfloat16")):
@@ -99,10 +80,3 @@ def test_a_step_computes_in_the_format_that_it_was_named_by_wherever_it_runs(tmp
         losses.append([row.loss for row in read_log(artifact.path)])
     assert losses[0] != losses[1]
     assert losses[0] == pytest.approx(losses[1], rel=0.02)
-
-
-def test_an_unknown_device_is_refused_when_it_is_used(tiny_model_path):
-    from detect.engine.target import load_target
-
-    with pytest.raises(InputError, match="no device"):
-        load_target(str(tiny_model_path), device="tpu:9")

@@ -19,7 +19,6 @@ from inject.formats.export import ExportSettings, export_view
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
 from inject.stream.view import clean_view
-from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
 from tests.inject.streams import naive_find
 from tests.spikein.tiny import LIGHT, build, graph_of, run, stored, write_tiny
@@ -167,22 +166,6 @@ def test_the_command_tells_what_the_audits_found(finished):
     loose = CliRunner().invoke(app, ["audit", str(result.folder), "ngram=3"])
     assert loose.exit_code == 2
     assert "Something was found" in loose.output
-
-
-def test_the_plan_command_foretells_the_injection(finished):
-    path, root, _ = finished
-    [estimate] = plan_experiment(path, store=root / "store").injection
-    assert (estimate.members, estimate.copies) == (24, 48)
-    assert estimate.spread == pytest.approx(48**0.5)
-    assert sum(estimate.counts) == pytest.approx(24)
-    assert estimate.measured
-    _, plan, _, _ = ground(root)
-    # The realised payload lies within the spread of the expected one, variants set aside.
-    payload = sum(plan.copies["payload_length"].to_pylist())
-    assert 0.4 < payload / estimate.tokens < 2
-    shown = CliRunner().invoke(app, ["plan", str(path), "--store", str(root / "store")])
-    assert shown.exit_code == 0, shown.output
-    assert "48 ± 7" in shown.output
 
 
 def test_an_imported_corpus_is_planned_on_where_it_lies(finished, tmp_path):

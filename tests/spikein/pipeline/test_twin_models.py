@@ -68,15 +68,6 @@ def test_arms_that_differ_in_their_copies_share_one_clean_twin(tiny):
     assert [*retrained.values()] == [node.arm.labels for node in experiment_graph.nodes]
 
 
-def test_twins_leave_the_arm_and_its_base_as_they_were(tiny):
-    plain = tiny_experiment.graph_of(tiny, DETECTORS.replace("lira, ", ""))
-    beside = graph_of(tiny)
-    for one, other in zip(plain.nodes, beside.nodes, strict=True):
-        assert one.trained.digest == other.trained.digest
-        assert one.plan.digest == other.plan.digest
-        assert one.base.scores.digest == other.base.scores.digest
-
-
 def test_twins_start_from_the_arms_start_whatever_the_mode(tiny):
     for mode, base in (("lora", "base.lr=0.01"), ("finetune", "base.lr=0.01"), ("pretrain", "")):
         overrides = [f"train.mode={mode}", base or "base=null"]
@@ -151,7 +142,6 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
     [
         (["detect.reference=twin"], "detect.reference: there is no clean twin"),
         (["twins.shadows=3"], "twins.shadows: 3 is odd"),
-        (["twins.retrained=1"], "twins.retrained: is the number 1"),
         (
             ["twins.shadows=2", "variants={of: [{kind: lower_case}]}"],
             "twins.shadows: shadow models spike non-members",
@@ -196,31 +186,22 @@ def test_the_clean_twin_saw_the_clean_corpus_and_nobody(shared_run):
 
 
 @pytest.mark.slow
-def test_the_retrained_model_saw_the_arms_copies_of_all_but_the_forget_set(shared_run):
+def test_forgotten_members_are_the_row_of_no_copies(shared_run):
     node, stored = shared_run.node, shared_run.stored
-    pool = read_examples(stored(node.examples))
-    rows = read_examples(stored(node.twins.retrained.membership))
-    kept = {one.example_id for one in rows if one.side == "member"}
-    members = {one.example_id for one in pool if one.side == "member"}
-    assert kept < members
-    assert len(kept) == 12 + 6
-    arm = read_plan(stored(node.plan)).realised()
-    again = read_plan(stored(node.twins.retrained.plan)).realised()
-    assert again == {name: count if name in kept else 0 for name, count in arm.items()}
-    seen = exposed(stored(node.twins.retrained.trained))
-    assert seen.keys() <= kept
-    assert sum(len(copies) for copies in seen.values()) > 20
-    # Forgotten members are the row 0 of the metrics.
-    metrics = read_table(shared_run.folder, "metrics").to_pylist()
+    members, kept = (
+        {one.example_id for one in read_examples(stored(step)) if one.side == "member"}
+        for step in (node.examples, node.twins.retrained.membership)
+    )
+    test_rows = {one.example_id for one in read_examples(stored(node.examples))
+                 if one.split == "test"}  # fmt: skip
     (forgotten,) = [
         row
-        for row in metrics
+        for row in read_table(shared_run.folder, "metrics").to_pylist()
         if (row["model"], row["detector"], row["copies"], row["dataset"], row["metric"])
         == ("retrained", "loss", "0", "all", "auc")
         and row["selection"] == "default"
     ]
-    test_rows = {one.example_id for one in pool if one.split == "test"}
-    assert forgotten["n_members"] == len((members - kept) & test_rows)
+    assert forgotten["n_members"] == len((members - kept) & test_rows) > 0
 
 
 @pytest.mark.slow

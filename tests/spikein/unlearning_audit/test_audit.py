@@ -108,16 +108,16 @@ def test_one_model_with_a_smaller_context_shortens_what_all_of_them_write(
 ):
     from transformers import AutoTokenizer
 
-    from detect.generation import sampled_continuations
+    from detect.targets import local
 
     asked: list[tuple[int, int]] = []
-    sample = sampled_continuations.sample_continuations
+    sample = local.sample_continuations
 
     def counted(target, prompts, **how):
         asked.append((len(prompts), how["max_tokens"]))
         return sample(target, prompts, **how)
 
-    monkeypatch.setattr(sampled_continuations, "sample_continuations", counted)
+    monkeypatch.setattr(local, "sample_continuations", counted)
     tokenizer = AutoTokenizer.from_pretrained(judged.original)
 
     def most_tokens(texts: list[str]) -> int:

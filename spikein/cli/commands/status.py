@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,7 +69,11 @@ def status(
     """
     place = store or Path(os.environ.get("SPIKEIN_STORE") or STORE)
     file = Path(run) if run and run.endswith((".yaml", ".yml")) else None
-    name = _name(file) if file else run
+    name = run
+    if file is not None:
+        from spikein.api.experiment import read
+
+        name = read(file, ()).experiment.name
     if watch:
         _watch(place, name)
         return
@@ -80,7 +83,11 @@ def status(
         if going.state == "running" or run is None:
             return
     if run is None:
-        _going_on(place)
+        from spikein.executors.live_status import read_statuses
+
+        for status_of_run in read_statuses(place):
+            if status_of_run.state == "running":
+                say(_summary(status_of_run))
         _all(runs)
     elif file is not None:
         _file(file, place)
@@ -88,43 +95,13 @@ def status(
         _one(run, runs, store)
 
 
-def _name(file: Path) -> str:
-    from spikein.api.experiment import read
-
-    return read(file, ()).experiment.name
-
-
 def _latest(store: Path, name: str | None) -> "RunStatus | None":
     """Return the status of the latest run of a name, one that goes on first."""
     from spikein.executors.live_status import read_statuses
 
-    found = [one for one in read_statuses(store) if name is None or one.name == name]
-    going = [one for one in found if one.state == "running"]
-    return next(iter([*going, *found]), None)
-
-
-def _watch(store: Path, name: str | None) -> None:
-    from spikein.executors.live_status import read_statuses
-
-    first = _latest(store, name)
-    if first is None:
-        what = f"no run of {name}" if name else "no run"
-        tell(f"The store {store} knows {what}; give its folder by --store.")
-        raise typer.Exit(2)
-    began = first.began
-
-    def look() -> "RunStatus | None":
-        return next((one for one in read_statuses(store) if one.began == began), None)
-
-    _watch_run(look)
-
-
-def _going_on(store: Path) -> None:
-    from spikein.executors.live_status import read_statuses
-
-    for one in read_statuses(store):
-        if one.state == "running":
-            say(_summary(one))
+    named = [status for status in read_statuses(store) if name is None or status.name == name]
+    running = [status for status in named if status.state == "running"]
+    return next(iter([*running, *named]), None)
 
 
 def _all(runs: Path) -> None:
@@ -207,13 +184,24 @@ def _print_run(run: "RunStatus") -> None:
     say(_summary(run))
 
 
-def _watch_run(look: Callable[[], "RunStatus | None"]) -> None:
-    """Show a run until it ends; on a terminal in place, elsewhere a line at each change.
+def _watch(store: Path, name: str | None) -> None:
+    """Show the latest run until it ends; on a terminal in place, elsewhere a line at each change.
 
-    Args:
-        look: returns the run's status; None where there is no longer one.
+    Raises:
+        typer.Exit: with code 2 where there is no such run.
     """
-    run = look()
+    from spikein.executors.live_status import read_statuses
+
+    run = _latest(store, name)
+    if run is None:
+        what = f"no run of {name}" if name else "no run"
+        tell(f"The store {store} knows {what}; give its folder by --store.")
+        raise typer.Exit(2)
+    began = run.began
+
+    def look() -> "RunStatus | None":
+        return next((status for status in read_statuses(store) if status.began == began), None)
+
     if not sys.stdout.isatty():
         last = ""
         while run is not None:

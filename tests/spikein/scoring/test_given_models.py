@@ -116,7 +116,9 @@ def test_a_model_that_looks_ahead_is_refused_whatever_its_configuration_says():
         def __init__(self, ahead: bool) -> None:
             super().__init__()
             self.ahead = ahead
-            self.embedding = torch.nn.Embedding(40, 8)
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                self.embedding = torch.nn.Embedding(40, 8)
 
         def get_input_embeddings(self):
             return self.embedding

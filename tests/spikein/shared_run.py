@@ -20,7 +20,7 @@ from typing import NamedTuple
 from filelock import FileLock
 
 from inject.step import Step
-from spikein.api.results import RunResult
+from spikein.api.run import RunResult
 from spikein.config.load import read_experiment
 from spikein.pipeline.arm_nodes import ArmNodes
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import spikein
 from inject.step import Step
-from spikein.api.results import RunResult
+from spikein.api.run import RunResult
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph

@@ -5,8 +5,8 @@ from typer.testing import CliRunner
 
 from detect.engine.measured_cost import COST_FILE
 from spikein.cli.main import app
+from spikein.pipeline.arm_nodes import detector_steps
 from spikein.pipeline.build_graph import ExperimentGraph
-from spikein.pipeline.detector_steps import detector_steps
 from spikein.pipeline.graph import Graph
 from tests.spikein.tiny import graph_of, write_tiny
 

@@ -22,7 +22,7 @@ from inject.plan.settings import Copies, Placement
 from inject.source_digest import PACKAGES
 from spikein.config.schema import Experiment
 from tests.spikein.pipeline.test_identity import folder, hub, role, settings_of, steps
-from train.job import StartModel, TrainingJob
+from train.job import Job, StartModel, TrainingJob
 from train.models.shapes import Shape
 from train.unlearn.unlearning_job import UnlearningJob
 
@@ -65,7 +65,7 @@ OTHERS = {
     "SearchedRows": "contaminants, seeds and rules, which are looked at",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
-TOLD_BY_STEPS = {Shape, TwinMembership, TrainingJob, StartModel, UnlearningJob}
+TOLD_BY_STEPS = {Shape, TwinMembership, Job, TrainingJob, StartModel, UnlearningJob}
 """What a step's settings and inputs are handed on as."""
 
 

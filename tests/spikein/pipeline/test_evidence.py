@@ -5,19 +5,20 @@ import json
 import pytest
 
 import spikein
-from detect.choices.answers import read_answers
+from detect.choices import read_answers
+from detect.engine.gradient_norms import read_norms
 from detect.engine.measured_cost import read_cost
 from detect.evidence.entities import read_entities
 from detect.generation.continuations import read_continuations
 from detect.generation.guesses import read_guesses
+from detect.generation.neighbours import read_means, read_neighbours
 from detect.generation.word_statistics import read_words
-from detect.gradients.norms import read_norms
-from detect.neighbours.neighbours import read_means, read_neighbours
 from detect.scores.table import read_scores
 from detect.token_statistics import read_statistics
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from spikein.scoring.detect_file import DetectFileRequest, detect_file
+from spikein.scoring.detect_file import detect_file
+from spikein.scoring.options import ScoringOptions
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import scores_record
 from tests.detect.masked_models import tiny_masked_parts
@@ -213,16 +214,10 @@ def detected(tmp_path, tiny_model_path):
     (tmp_path / "words.jsonl").write_text(json.dumps({"text": "the river was in and"}) + "\n")
 
     def run(detectors, **more):
-        return detect_file(
-            DetectFileRequest(
-                model=str(tiny_model_path),
-                examples=str(tmp_path / "rows.jsonl"),
-                out=tmp_path / "scores.parquet",
-                frequency=str(tmp_path / "words.jsonl"),
-                detectors=detectors,
-                **more,
-            )
-        )
+        words = str(tmp_path / "words.jsonl")
+        options = ScoringOptions(detectors=detectors, frequency=words, **more)
+        examples, out = str(tmp_path / "rows.jsonl"), tmp_path / "scores.parquet"
+        return detect_file(examples, str(tiny_model_path), out, options)
 
     return run
 
@@ -248,7 +243,9 @@ def test_a_model_writes_for_a_file_of_rows(detected, tiny_model_path):
     assert set(scores) == {"prefix", "samia"}
     assert all(0 <= score <= 1 for score in scores.values())
     quiet = detected("all")
-    assert any("prefix needs continuations" in one and "--generate" in one for one in quiet.notes)
+    assert any(
+        "prefix needs continuations" in one and "generate=true" in one for one in quiet.notes
+    )
     assert "prefix" not in set(quiet.scores["detector"].to_pylist())
     options = spikein.ScoringOptions(generate=True)
     found = spikein.score_texts(tiny_model_path, make_texts(6), detectors="all", options=options)
@@ -263,7 +260,7 @@ def test_a_model_is_asked_for_masked_words_of_a_file(detected, tiny_model_path):
     assert any("masked parts were put back" in note for note in found.notes)
     assert len(detected("info_probe", reference=path).scores) == 6
     assert len(detected("info_probe:select=person").scores) == 6
-    with pytest.raises(InputError, match="--word-reference or --reference PATH"):
+    with pytest.raises(InputError, match="word_reference=PATH or reference=PATH"):
         detected("info_probe")
-    with pytest.raises(InputError, match="--knowledge-filter PATH"):
+    with pytest.raises(InputError, match="knowledge_filter=PATH"):
         detected("info_probe:filtered=true", reference=path)

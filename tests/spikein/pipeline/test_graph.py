@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from inject import step as step_module
 from inject.errors import InputError
 from inject.step import Cost, Reading, Step
-from spikein.executors import RunReport
-from spikein.executors.in_process import InProcess
+from spikein.executors import InProcess, RunReport
 from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Progress
 from spikein.store.store import Store
@@ -185,7 +184,7 @@ GRAPH = textwrap.dedent(
     """
     import signal, sys
     from pathlib import Path
-    from spikein.executors.in_process import InProcess
+    from spikein.executors import InProcess
     from spikein.pipeline.graph import Graph
     from spikein.progress import Progress
     from spikein.store.store import Store

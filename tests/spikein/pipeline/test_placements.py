@@ -163,7 +163,7 @@ def test_the_command_tells_what_the_audits_found(finished):
     assert "passed" in shown.output
     assert "3 were left out" in shown.output
     # Generated sentences share runs of three words sooner or later: the rule is really applied.
-    loose = CliRunner().invoke(app, ["audit", str(result.folder), "--ngram", "3"])
+    loose = CliRunner().invoke(app, ["audit", str(result.folder), "ngram=3"])
     assert loose.exit_code == 2
     assert "Something was found" in loose.output
 

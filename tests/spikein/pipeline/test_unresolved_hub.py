@@ -6,7 +6,7 @@ from inject.corpus.background.registry import sources_identity
 from inject.corpus.tokenizer_step import tokenizer_step
 from inject.errors import SpikeinError, Unreachable
 from inject.hub.resolver import UNRESOLVED, without_network
-from spikein.executors.in_process import InProcess
+from spikein.executors import InProcess
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store

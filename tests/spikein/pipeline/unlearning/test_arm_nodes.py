@@ -51,7 +51,7 @@ def test_a_set_by_copies_reads_the_arms_plan_and_another_set_does_not(tiny):
     (node,) = graph_of(tiny, forget).nodes
     membership = node.unlearning.membership
     assert membership.inputs["plan"].digest == node.plan.digest
-    assert node.unlearning.model("retrained").model.plan.digest != node.plan.digest
+    assert node.unlearning.model("retrained").plan.digest != node.plan.digest
     (node,) = graph_of(tiny, SECTION).nodes
     assert "plan" not in node.unlearning.membership.inputs
 

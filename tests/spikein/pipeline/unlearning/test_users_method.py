@@ -5,7 +5,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from spikein.api.plan import plan
-from spikein.pipeline.detector_steps import detector_steps
+from spikein.pipeline.arm_nodes import detector_steps
 from spikein.runs.audit import audit_run
 from tests.spikein.tiny import graph_of, run
 

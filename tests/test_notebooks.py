@@ -4,8 +4,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.spikein.tiny import run, write_tiny
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(scope="module")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two arms of one data set, whose pooled AUC is a number by hand."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    write_tiny(folder)
+    sweep = "sweep={copies: [{fixed: 2}, {levels: [1, 4]}]}"
+    return run(folder, sweep, "corpus.tokens=20_000", "analysis.task_accuracy=false").folder
 
 
 def texts(outputs: list) -> str:
@@ -26,7 +37,7 @@ CHECKED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs_from_the_first_cell_to_the_last(path, shared_run, tmp_path, monkeypatch):
+def test_it_runs_from_the_first_cell_to_the_last(path, tiny_run, tmp_path, monkeypatch):
     """In one of them a number by hand is that of the report: the same AUC, and ends that are near.
 
     Raises where a cell does.
@@ -34,7 +45,7 @@ def test_it_runs_from_the_first_cell_to_the_last(path, shared_run, tmp_path, mon
     import nbformat
     from nbclient import NotebookClient
 
-    monkeypatch.setenv("SPIKEIN_NOTEBOOK_RUN", str(shared_run.folder))
+    monkeypatch.setenv("SPIKEIN_NOTEBOOK_RUN", str(tiny_run))
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     notebook = nbformat.read(path, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -134,7 +134,7 @@ def _linked(source: str, target: str) -> None:
 
 
 def _make(root: Path) -> None:
-    root.mkdir()
+    root.mkdir(exist_ok=True)
     path = tiny.write_tiny(root)
     with (root / "rows.jsonl").open("w") as rows:
         for number, text in enumerate(make_texts(60, seed=11, words=25)):

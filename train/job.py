@@ -198,7 +198,7 @@ def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
     from train.models.shapes import build_model
 
     if job.shape is not None:
-        return build_model(job.shape, clean.vocabulary, clean.end_token, job.seed)
+        return build_model(job.shape, clean.facts.vocabulary, clean.facts.end_token, job.seed)
     if job.start is None:
         raise ValueError("a job needs a shape or a model to start from")
     return load_start_model(job.start)

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
-from detect.choices.question import LABELS, RIGHT
+from detect.choices import LABELS, RIGHT, ChoiceAnswers, ChoiceEvidence
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
 from detect.evidence.choices import Choices

@@ -31,11 +31,10 @@ from pydantic import Field
 
 from detect.detector import EMPTY_SELECTION, Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.entities import Entities
+from detect.evidence.entities import Entities, NamedEntity
 from detect.evidence.frequency import Frequency
 from detect.evidence.needs import Need
 from detect.evidence.views import View
-from detect.named_entities import NamedEntity
 from detect.token_frequency import WordFrequency, word_spans
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT

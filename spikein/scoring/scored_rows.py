@@ -24,13 +24,13 @@ from detect.detector_settings import (
     repeated_detectors,
     with_control,
 )
+from detect.evidence.entities import tagger_record
 from detect.evidence.frequency import Frequency
 from detect.evidence.held_out import HeldOut
 from detect.evidence.needs import EvidenceSources, Need, Scored, every_kind, unmet
 from detect.evidence.reference import Reference
 from detect.evidence.token_counts import file_frequency_step
 from detect.evidence.views import InverseTemperature, View
-from detect.named_entities import tagger_record
 from detect.policy import ScoringPolicy
 from detect.scores.table import HELD_OUT_SCORES, read_scores, score_notes
 from detect.scores_step import settings_step
@@ -44,8 +44,7 @@ from detect.settings import (
     detector_parts,
     names_all,
 )
-from detect.user_rows.held_out_file import KnownTexts, read_held_out_file
-from detect.user_rows.labelled_rows import LabelledRows, rows_notes
+from detect.user_rows.labelled_rows import KnownTexts, LabelledRows, read_held_out_file, rows_notes
 from detect.user_rows.rows_step import rows_step
 from detect.views import TEXT
 from inject.errors import InputError
@@ -221,7 +220,7 @@ def _planned(
     calibrated = _calibrated(settings) if sources.held_out and served is None else []
     groups = None
     if calibrated and held_out is not None:
-        groups = tuple(held_out.groups)
+        groups = tuple(row.group for row in held_out.nonmembers)
         notes += _not_calibrated(settings, calibrated)
     step = settings_step(settings, Scored(model, "arm"), sources, calibrated=calibrated)
     return _Planned(step, served, groups, _record(request, settings, sources), notes)

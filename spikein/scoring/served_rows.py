@@ -16,8 +16,7 @@ from detect.asked_model import SERVER_FILE
 from detect.detector_settings import DetectorSetting
 from detect.scoring import Runnable, within_access
 from detect.targets.server import ServerTextModel, served_model
-from detect.user_rows.held_out_file import KnownTexts
-from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.labelled_rows import KnownTexts, LabelledRows
 from inject.errors import InputError
 from inject.server.address import Server
 from inject.server.client import Estimate
@@ -44,7 +43,7 @@ def check_protected(
         InputError: naming the datasets.
     """
     sent = {*rows.protected}
-    if held_out is not None and held_out.paraphrased:
+    if held_out is not None and any(row.paraphrases for row in held_out.nonmembers):
         # Only rows with paraphrases are asked about; which of them are protected is not known.
         sent |= {*held_out.protected}
     unnamed = sorted(sent - {*named})

@@ -18,8 +18,7 @@ from detect.evidence.token_counts import file_frequency_step
 from detect.scores_step import settings_step
 from detect.scoring import runnable
 from detect.settings import DetectSettings, names_all
-from detect.user_rows.held_out_file import KnownTexts, read_held_out_file
-from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.labelled_rows import KnownTexts, LabelledRows, read_held_out_file
 from detect.user_rows.rows_step import given_examples_step
 from inject.errors import InputError
 from inject.reading.rows import source_files

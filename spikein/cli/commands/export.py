@@ -105,7 +105,7 @@ def export(
         warn(f"{facts.copies_left_out:,} copies lie in the last partial window, which is left out.")
     if facts.protected:
         warn("The files hold texts of protected datasets: keep them to yourself.")
-    size = sum(file.bytes for file in facts.files.values())
+    size = sum(file["bytes"] for file in facts.files.values())
     say(
         f"{facts.tokens:,} tokens in {facts.documents:,} documents, {facts.copies:,} copies, "
         f"{human_bytes(size)}."

@@ -11,9 +11,9 @@ from analysis.unlearning.evidence import NO_METHOD
 from analysis.unlearning_audit.audit_step import audit_step, audits_step
 from analysis.unlearning_audit.settings import ChunkAudit
 from detect.detector_settings import DetectorSetting, parse_detectors
+from detect.evidence.continuations import forgotten_continuations_step
 from detect.evidence.views import statistics_step
 from detect.generation.continuations import Beginning, ContinuationRequest
-from detect.generation.continuations_step import forgotten_continuations_step
 from detect.scores_step import asked_settings
 from detect.task_accuracy.accuracy_step import accuracy_step
 from inject.errors import InputError

@@ -6,15 +6,12 @@ import torch
 
 from detect.engine.target import make_target
 from detect.generation.word_statistics import (
-    WordStatistics,
     causal_words,
     masked_words,
     open_reference,
-    read_words,
-    write_words,
 )
 from inject.errors import InputError
-from tests.conftest import WORDS, make_texts
+from tests.conftest import WORDS
 from tests.detect.models import random_target
 
 TEXT = "The river's school, in winter-market 1984, was Élodie's. nothing"
@@ -56,6 +53,25 @@ def log_softmax(row):
     return row - row.max() - np.log(np.exp(row - row.max()).sum())
 
 
+def held_by(word, places):
+    """Return which pieces of a text a word is made of."""
+    return [
+        place
+        for place, (start, stop) in enumerate(places)
+        if stop > start and start < word.stop and stop > word.start
+    ]
+
+
+def check_word(word, pieces):
+    """Compare a word with the distribution at each of its pieces, and the piece itself."""
+    likely = [own[piece] for own, piece in pieces]
+    ranks = [int((own > own[piece]).sum()) for own, piece in pieces]
+    assert word.log_probability == pytest.approx(sum(likely), abs=1e-3)
+    assert word.rank == max(ranks)
+    assert word.first_log_probability == pytest.approx(likely[0], abs=1e-3)
+    assert word.first_rank == ranks[0]
+
+
 def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
     model = open_reference(str(masked_folder), load_causal=lambda _: pytest.fail("causal"))
     encoding = model.tokenizer(TEXT, return_offsets_mapping=True)
@@ -68,33 +84,13 @@ def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
         "Élodie's", "nothing",
     ]  # fmt: skip
     for one in found:
-        held = [
-            place
-            for place, (start, stop) in enumerate(places)
-            if stop > start and start < one.stop and stop > one.start
-        ]
+        held = held_by(one, places)
         shown = [model.tokenizer.mask_token_id if at in held else ids[at] for at in range(len(ids))]
         with torch.inference_mode():
             logits = model.model(input_ids=torch.tensor([shown])).logits[0]
-        likely, ranks = [], []
-        for at in held:
-            own = log_softmax(logits[at])
-            likely.append(own[ids[at]])
-            ranks.append(sum(1 for value in own if value > own[ids[at]]))
-        assert one.log_probability == pytest.approx(sum(likely), abs=1e-3)
-        assert one.rank == max(ranks)
         # Every piece of the word is masked, and its first one is scored.
-        assert one.first_log_probability == pytest.approx(likely[0], abs=1e-3)
-        assert one.first_rank == ranks[0]
+        check_word(one, [(log_softmax(logits[at]), ids[at]) for at in held])
     assert any(one.first_rank < one.rank for one in found)
-
-
-def test_a_text_beyond_the_masked_models_context_is_shown_around_the_word(masked_folder):
-    model = open_reference(str(masked_folder), load_causal=lambda _: pytest.fail("causal"))
-    text = " ".join(make_texts(1, words=100)[0].rstrip(".").lower().split())
-    (found,) = masked_words(model, [text])
-    assert len(found) == 100
-    assert all(np.isfinite(one.log_probability) for one in found)
 
 
 @pytest.mark.parametrize("start", [False, True])
@@ -120,16 +116,8 @@ def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
     # Without a start token the first word has no history.
     assert words == ["the", "school", "in", "winter-market", "1984"][0 if start else 1 :]
     for one in found:
-        likely, ranks = [], []
-        for at, (first, last) in enumerate(places):
-            if last > first and first < one.stop and last > one.start:
-                own = log_softmax(logits[at - 1])
-                likely.append(own[ids[at]])
-                ranks.append(sum(1 for value in own if value > own[ids[at]]))
-        assert one.log_probability == pytest.approx(sum(likely), abs=1e-3)
-        assert one.rank == max(ranks)
-        assert one.first_log_probability == pytest.approx(likely[0], abs=1e-3)
-        assert one.first_rank == ranks[0]
+        pieces = held_by(one, places)
+        check_word(one, [(log_softmax(logits[at - 1]), ids[at]) for at in pieces])
 
 
 def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
@@ -143,9 +131,3 @@ def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(InputError, match="lack 1 of the model's weights"):
         open_reference(str(broken), load_causal=lambda _: pytest.fail("causal"))
-
-
-def test_the_file_holds_the_words(tmp_path):
-    rows = [[WordStatistics(0, 3, -1.5, 7, -1.0, 7), WordStatistics(4, 6, -12.25, 0, -9.5, 0)], []]
-    write_words(tmp_path, ["a", "b"], rows)
-    assert read_words(tmp_path) == {"a": rows[0], "b": rows[1]}

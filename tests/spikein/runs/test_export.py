@@ -105,7 +105,7 @@ class Run:
                 ),
                 source=corpus,
                 separators=separators_for(PLACEMENT.separation, self._tokenizer),
-                vocabulary=corpus.vocabulary,
+                vocabulary=corpus.facts.vocabulary,
             )
             write_plan(out, plan)
 

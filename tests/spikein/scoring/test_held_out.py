@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from detect.choices.question import ORDERS, TOO_FEW, choice_question
+from detect.choices import ORDERS, TOO_FEW, choice_question
 from inject.errors import InputError
 from tests.conftest import make_texts
 

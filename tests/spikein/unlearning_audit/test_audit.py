@@ -171,16 +171,16 @@ def test_rows_that_are_left_out_are_counted_and_said(judged, store, tmp_path):
 def test_all_models_may_write_as_much_on_all_chunks(judged, rows, tmp_path, monkeypatch):
     from transformers import AutoTokenizer
 
-    from detect.generation import sampled_continuations
+    from detect.targets import local
 
     asked: list[tuple[int, int]] = []
-    sample = sampled_continuations.sample_continuations
+    sample = local.sample_continuations
 
     def counted(target, prompts, **how):
         asked.append((len(prompts), how["max_tokens"]))
         return sample(target, prompts, **how)
 
-    monkeypatch.setattr(sampled_continuations, "sample_continuations", counted)
+    monkeypatch.setattr(local, "sample_continuations", counted)
     pairs = zip(judged.control[::2], judged.control[1::2], strict=True)
     texts = [f"{first} {second}" for first, second in pairs]
     others = write_rows(tmp_path / "unseen.jsonl", texts)

@@ -96,7 +96,7 @@ def test_general_text_lies_behind_the_corpus_and_is_in_none_of_it(finished):
     assert sum(map(len, ids)) >= finished.graph.experiment.unlearning.general_tokens
     assert sum(map(len, ids[:-1])) < finished.graph.experiment.unlearning.general_tokens
     stream = corpus.read(0, corpus.n_tokens)
-    ends = np.flatnonzero(stream == corpus.end_token)
+    ends = np.flatnonzero(stream == corpus.facts.end_token)
     used = {tuple(one.tolist()) for one in np.split(stream, ends + 1)}
     for one in ids:
         assert not any(document[: len(one)] == tuple(one.tolist()) for document in used)

@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from inject.tables import as_tuple, read_parquet
+from inject.tables import read_records, write_records
 
 Order = Literal["1", "2", "inf"]
 ORDERS: tuple[Order, ...] = ("1", "2", "inf")
 NORMS_FILE = "gradients.parquet"
+SCHEMA = pa.schema(
+    [
+        ("example_id", pa.string()),
+        ("whole", pa.float64()),
+        ("tensors", pa.list_(pa.float64())),
+        ("embeddings", pa.list_(pa.float64())),
+        ("reason", pa.string()),
+    ]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,26 +41,9 @@ class GradientNorms:
 
 def write_norms(folder: Path, example_ids: Sequence[str], norms: Sequence[GradientNorms]) -> None:
     """Write `gradients.parquet`: one row an example, in order."""
-    table = pa.table(
-        {
-            "example_id": pa.array(example_ids, pa.string()),
-            "whole": pa.array([one.whole for one in norms], pa.float64()),
-            "tensors": pa.array([one.tensors for one in norms], pa.list_(pa.float64())),
-            "embeddings": pa.array([one.embeddings for one in norms], pa.list_(pa.float64())),
-            "reason": pa.array([one.reason for one in norms], pa.string()),
-        }
-    )
-    pq.write_table(table, folder / NORMS_FILE)
+    write_records(folder / NORMS_FILE, SCHEMA, example_ids, norms)
 
 
 def read_norms(folder: Path) -> dict[str, GradientNorms]:
-    """Read what `write_norms` wrote, by example id (rows of one id are alike)."""
-    return {
-        row["example_id"]: GradientNorms(
-            whole=row["whole"],
-            tensors=as_tuple(row["tensors"]),
-            embeddings=as_tuple(row["embeddings"]),
-            reason=row["reason"],
-        )
-        for row in read_parquet(folder / NORMS_FILE).to_pylist()
-    }
+    """Read what `write_norms` wrote, by example id."""
+    return read_records(folder / NORMS_FILE, SCHEMA, GradientNorms)

@@ -1,6 +1,6 @@
 import pytest
 
-from detect.choices.question import (
+from detect.choices import (
     EMPTY,
     LABELS,
     ORDERS,
@@ -30,13 +30,6 @@ def test_the_prompt_is_the_papers():
         'Question: Which of the following passages is verbatim from the "T" by W?\n'
         "Options:\nA. three\nB. one\nC. four\nD. two\nAnswer:"
     )
-
-
-def test_a_passage_without_a_title_names_none():
-    question = ChoiceQuestion(options=("one", "two", "three", "four"))
-    assert "passages is verbatim?\n" in question.prompt(ORDERS[0])
-    titled = ChoiceQuestion(options=question.options, title="A Paper")
-    assert 'verbatim from the "A Paper"?\n' in titled.prompt(ORDERS[0])
 
 
 def test_the_first_three_paraphrases_and_the_title_of_the_row_are_taken():

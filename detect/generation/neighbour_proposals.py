@@ -18,7 +18,7 @@ import torch
 from detect.engine.forward_pass import token_statistics
 from detect.engine.masked_model import MaskedModel, load_masked_model
 from detect.engine.open_target import open_target
-from detect.neighbours.neighbours import (
+from detect.generation.neighbours import (
     NeighbourMeans,
     Neighbours,
     read_neighbours,

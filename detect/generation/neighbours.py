@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from inject.tables import read_parquet
+from inject.tables import read_records, write_records
 
 NEIGHBOURS_FILE = "neighbours.parquet"
 MEANS_FILE = "neighbour_means.parquet"
+_ID, _REASON = ("example_id", pa.string()), ("reason", pa.string())
+_TEXTS = pa.schema([_ID, ("texts", pa.list_(pa.string())), _REASON])
+_MEANS = pa.schema([_ID, ("means", pa.list_(pa.float64())), _REASON])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,39 +40,19 @@ class NeighbourMeans:
 
 def write_neighbours(folder: Path, example_ids: Sequence[str], rows: Sequence[Neighbours]) -> None:
     """Write `neighbours.parquet`: one row an example, in order."""
-    table = pa.table(
-        {
-            "example_id": pa.array(example_ids, pa.string()),
-            "texts": pa.array([row.texts for row in rows], pa.list_(pa.string())),
-            "reason": pa.array([row.reason for row in rows], pa.string()),
-        }
-    )
-    pq.write_table(table, folder / NEIGHBOURS_FILE)
+    write_records(folder / NEIGHBOURS_FILE, _TEXTS, example_ids, rows)
 
 
 def read_neighbours(folder: Path) -> dict[str, Neighbours]:
     """Read what `write_neighbours` wrote, by example id."""
-    return {
-        row["example_id"]: Neighbours(texts=tuple(row["texts"]), reason=row["reason"])
-        for row in read_parquet(folder / NEIGHBOURS_FILE).to_pylist()
-    }
+    return read_records(folder / NEIGHBOURS_FILE, _TEXTS, Neighbours)
 
 
 def write_means(folder: Path, example_ids: Sequence[str], rows: Sequence[NeighbourMeans]) -> None:
     """Write `neighbour_means.parquet`: one row an example, in order."""
-    table = pa.table(
-        {
-            "example_id": pa.array(example_ids, pa.string()),
-            "means": pa.array([row.means for row in rows], pa.list_(pa.float64())),
-            "reason": pa.array([row.reason for row in rows], pa.string()),
-        }
-    )
-    pq.write_table(table, folder / MEANS_FILE)
+    write_records(folder / MEANS_FILE, _MEANS, example_ids, rows)
 
 
 def read_means(folder: Path) -> dict[str, NeighbourMeans]:
     """Read what `write_means` wrote, by example id."""
-    return {
-        row["example_id"]: NeighbourMeans(means=tuple(row["means"]), reason=row["reason"])
-        for row in read_parquet(folder / MEANS_FILE).to_pylist()
-    }
+    return read_records(folder / MEANS_FILE, _MEANS, NeighbourMeans)

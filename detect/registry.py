@@ -118,6 +118,7 @@ def every_detector(files: Sequence[str] = ()) -> tuple[list[KnownDetector], tupl
     return [*found, *map(get_detector, files)], tuple(warnings)
 
 
+@cache
 def _built_in_names() -> tuple[str, ...]:
     """Return the files of `detect/detectors`; imports none of them."""
     return tuple(module.name for module in pkgutil.iter_modules(detect.detectors.__path__))

@@ -98,7 +98,7 @@ def _notes(found: ChoiceEvidence, setting: DeCopParameters, delta: F64 | None) -
         return (
             "NOT calibrated: there are no clean passages with paraphrases, so labels that the "
             "model favours count as its answers. Hold out rows that bring paraphrases "
-            "(`held_out` of a contaminant, --held-out FILE).",
+            "(`held_out` of a contaminant, held_out=FILE).",
         )
     named = ", ".join(f"{label} {value:+.3f}" for label, value in zip(LABELS, delta, strict=True))
     passages = sum(one.reason is None for one in found.clean)

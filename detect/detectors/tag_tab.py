@@ -55,7 +55,7 @@ class TagTabParameters(Settings):
     """All tokens of a keyword, or its first alone."""
     entities: Literal["none", "one_word", "every_word"] = "none"
     """Named entities that are keywords, too: `none`, those of `one_word`, or `every_word` of all;
-    takes a tagger (`detect.tagger`, `--tagger`)."""
+    takes a tagger (`detect.tagger`, or `tagger=NAME` of `spikein detect`)."""
 
 
 GRID = tuple(TagTabParameters(k=k) for k in range(1, 11))

@@ -44,7 +44,7 @@ class Continuations(Need):
         CONTINUATIONS_FILE: ("beginning", "rest", "texts")
     }
     hint: ClassVar[str] = HINT
-    file_hint: ClassVar[str] = "Let the model write (--generate), or name the detector."
+    file_hint: ClassVar[str] = "Let the model write (generate=true), or name the detector."
 
     def __str__(self) -> str:
         return "continuations"

@@ -218,7 +218,7 @@ class Entities(Need):
     asks_model: ClassVar[bool] = False
     access: ClassVar[Access] = Access.NONE
     hint: ClassVar[str] = "Name a spaCy pipeline that finds named entities (detect.tagger)."
-    file_hint: ClassVar[str] = "Name a spaCy pipeline that finds named entities (--tagger NAME)."
+    file_hint: ClassVar[str] = "Name a spaCy pipeline that finds named entities (tagger=NAME)."
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {ENTITIES_FILE: ("start", "stop", "label")}
     options: ClassVar[tuple[str, ...]] = ("tagger",)
 

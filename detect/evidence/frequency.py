@@ -20,7 +20,7 @@ class Frequency(Need):
     leaves: ClassVar[Mapping[str, Sequence[str]]] = dict.fromkeys(FREQUENCY_FILES, ())
     hint: ClassVar[str] = "Name texts to count token frequencies in (detect.frequency)."
     file_hint: ClassVar[str] = (
-        "Name texts to count token frequencies in (--frequency FILE), for a model on this machine."
+        "Name texts to count token frequencies in (frequency=FILE), for a model on this machine."
     )
     options: ClassVar[tuple[str, ...]] = ("frequency",)
 

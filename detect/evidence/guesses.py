@@ -40,9 +40,9 @@ class Guesses(Need):
         "(detect.knowledge_filter)."
     )
     file_hint: ClassVar[str] = (
-        "Let the model write (--generate, or name the detector), and name a model that says which "
-        "words surprise (--word-reference or --reference PATH) and, for filtered=true, one whose "
-        "guesses are left out (--knowledge-filter PATH)."
+        "Let the model write (generate=true, or name the detector), and name a model that says "
+        "which words surprise (word_reference=PATH or reference=PATH) and, for filtered=true, one "
+        "whose guesses are left out (knowledge_filter=PATH)."
     )
     options: ClassVar[tuple[str, ...]] = ("word_reference", "knowledge_filter")
 

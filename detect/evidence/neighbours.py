@@ -27,7 +27,7 @@ class NeighbourTexts(Need):
     access: ClassVar[Access] = Access.TOKENS
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {MEANS_FILE: ()}
     hint: ClassVar[str] = "Name a masked language model (detect.neighbours.model)."
-    file_hint: ClassVar[str] = "Name a masked language model (--neighbours PATH)."
+    file_hint: ClassVar[str] = "Name a masked language model (neighbours=PATH)."
     options: ClassVar[tuple[str, ...]] = ("neighbours",)
 
     def __str__(self) -> str:

@@ -22,7 +22,7 @@ class Reference(Need):
     evidence: ClassVar[str | None] = "reference"
     access: ClassVar[Access] = Access.NONE
     hint: ClassVar[str] = "Name a reference model (detect.reference)."
-    file_hint: ClassVar[str] = "Name a reference model (--reference PATH)."
+    file_hint: ClassVar[str] = "Name a reference model (reference=PATH)."
     options: ClassVar[tuple[str, ...]] = ("reference",)
 
     def __str__(self) -> str:

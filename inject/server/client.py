@@ -38,7 +38,7 @@ _LONGEST = 300
 _UNKNOWN_PART = "It refuses a part of the request; its own words say which."
 _HINTS = {
     400: _UNKNOWN_PART,
-    401: "See that the key is right; --api-key-variable or api_key_variable names the variable.",
+    401: "See that the key is right; api_key_variable names the variable.",
     403: "The key may not use this model.",
     404: "See that the address ends as the server's does (often /v1) and that it knows the model.",
     422: _UNKNOWN_PART,

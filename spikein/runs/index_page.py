@@ -76,11 +76,15 @@ def write_index(runs_root: Path) -> Path | None:
         Its path; None where a file of that name is not ours and stays as it is, or where there is
         no run.
     """
+    from markupsafe import Markup
+
     path = runs_root / INDEX
     rows = index_rows(runs_root)
     if not rows or not _is_ours(path):
         return None
-    write_text(path, render_index(rows, runs_root.resolve().name))
+    template = page_template("spikein.runs", "index.html.j2")
+    title = runs_root.resolve().name
+    write_text(path, template.render(generator=Markup(_GENERATOR), rows=rows, title=title))
     return path
 
 
@@ -91,14 +95,6 @@ def index_rows(runs_root: Path) -> list[IndexRow]:
         key=lambda row: (row.finished, row.name),
         reverse=True,
     )
-
-
-def render_index(rows: list[IndexRow], title: str) -> str:
-    """Return the page as text."""
-    from markupsafe import Markup
-
-    template = page_template("spikein.runs", "index.html.j2")
-    return template.render(generator=Markup(_GENERATOR), rows=rows, title=title)
 
 
 def _row(folder: Path) -> IndexRow:

@@ -36,8 +36,8 @@ from inject.stream.exposures import copy_outcomes, read_exposures
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
+from spikein.pipeline.arm_nodes import detector_steps
 from spikein.pipeline.build_graph import ExperimentGraph
-from spikein.pipeline.detector_steps import detector_steps
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
 

@@ -74,7 +74,7 @@ def test_detect_asks_it_and_a_rerun_asks_nothing(served, tmp_path):
     command = [
         "detect", "--server", served.url, "--model", str(served.bare), "--examples", str(rows),
         "--detectors", "prefix,samia:samples=2:top_k=50,de_cop", "--out", str(tmp_path / "s.csv"),
-        "--cache", str(tmp_path),
+        f"server.cache={tmp_path}", "--store", str(tmp_path / "store"),
     ]  # fmt: skip
     found = []
     for _ in range(2):

@@ -22,11 +22,6 @@ def test_shots_and_populations_come_from_the_file(detect, write):
     assert any(note.startswith("recall: at most ") for note in result.notes), "12 do not fit"
 
 
-def test_shots_that_overlap_scored_rows_are_refused_before_a_model_is_loaded(detect, write):
-    with pytest.raises(InputError, match="scored as well"):
-        detect(SCORED, held_out=write(SCORED[:1], "held.jsonl"), model="no model")
-
-
 def test_known_members_are_asked_for_where_the_file_has_none(detect, write):
     held_out = write([{"text": text} for text in FURTHER], "held.jsonl")
     with pytest.raises(InputError, match="Rows of it with label 1 are known members"):

@@ -1,8 +1,26 @@
-"""What steps ask a cluster for, checked before the first of them is begun."""
+"""What the processes that build steps are given, and what steps may ask a cluster for."""
+
+import os
+from pathlib import Path
 
 from inject.errors import InputError, did_you_mean
 from spikein.config.executor_settings import ClusterSettings
 from spikein.pipeline.graph import Graph
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
+"""They say how many threads libraries may start."""
+_REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def python_path() -> str:
+    """Return the `PYTHONPATH` of a process that builds steps: this code, then the user's."""
+    paths = [str(_REPOSITORY), os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(path for path in paths if path)
 
 
 def require_known_kinds(settings: ClusterSettings, graph: Graph) -> None:

@@ -1,4 +1,4 @@
-"""`spikein detectors`: the table of detectors, and each of them in full."""
+"""`spikein detectors`, `datasets` and `executors`: what there is to choose from."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -104,3 +104,55 @@ def _print_in_full(one: "DetectorFacts") -> None:
     if one.notes:
         say(one.notes)
         say("")
+
+
+def datasets() -> None:
+    """List the datasets that an experiment can spike in, and the sources of its background.
+
+    Datasets and sources of installed packages are listed with the package that they come from; one
+    in a file of yours needs no listing: write `dataset: FILE.py:NAME` or `kind: FILE.py:NAME`.
+
+    [bold]Example[/]
+
+      spikein datasets
+    """
+    from inject.corpus.background.registry import source_table
+    from inject.examples.datasets.registry import dataset_table
+
+    known, warnings = dataset_table()
+    print_table(
+        ("name", "usual hub id", "protected", "comes from", "what it is"),
+        (
+            (name, row.hub or "", "yes" if row.protected else "", origin, row.summary)
+            for name, (row, origin, _, _) in known.items()
+        ),
+    )
+    say("The text of a protected dataset appears in no report, log or table.", style="dim")
+    sources, source_warnings = source_table()
+    print_table(
+        ("source of background", "comes from", "what it is"),
+        ((row.kind, row.origin, row.summary) for row in sources),
+    )
+    for warning in (*warnings, *source_warnings):
+        warn(warning)
+
+
+def executors() -> None:
+    """List the executors that [cyan]spikein run --executor[/] takes, and where they come from.
+
+    Installed packages offer executors under the entry point group [cyan]spikein.executors[/]. An
+    executor in a file of your own is named by [cyan]--executor FILE.py:NAME[/].
+
+    [bold]Example[/]
+
+      spikein executors
+    """
+    from spikein.executors import list_executors
+
+    found = list_executors()
+    print_table(
+        ("name", "where steps run", "from"),
+        ((row.name, row.description, row.origin) for row in found.rows),
+    )
+    for warning in found.warnings:
+        warn(warning)

@@ -69,7 +69,7 @@ def bring_code(weights: Path) -> None:
         (cut, "damaged"),
         # They are not made up.
         (leave_one_out, r"lack 1 of the model's weights.*up_proj"),
-        (bring_code, r"Set model\.trust_remote_code"),
+        (bring_code, "Set trust_remote_code"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused_and_why(folder: Path, damage, said: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.train.killable import Stopped, check_same_run
 from tests.train.unlearn.made import SHARED, job, unlearn
 from train.execution import ExecutionSettings
+from train.loop.record import TrainingProgress
 from train.unlearn.job import unlearn_job
 
 pytestmark = pytest.mark.slow
@@ -28,23 +29,31 @@ def relabelled(world, tmp_path_factory) -> Path:
     return unlearn(world, tmp_path_factory.mktemp("relabelled"), RELABEL, execution=EVERY)
 
 
-def test_stopped_and_taken_up_again(world, tmp_path):
+def stop(moment: TrainingProgress) -> None:
+    if moment.tokens > 0.6 * moment.total:
+        raise Stopped
+
+
+def test_stopped_in_the_first_stage_and_taken_up_again(world, relabelled, tmp_path):
+    stopped = job(world, tmp_path, RELABEL, execution=EVERY)
+    with pytest.raises(Stopped):
+        unlearn_job(stopped, progress=stop)
+    assert list(tmp_path.glob("unfinished/stages/*/unfinished/checkpoint-*"))
+    unlearn_job(stopped)
+    check_same_run(Path(stopped.out), relabelled)
+
+
+def test_adapters_stopped_and_taken_up_again(world, tmp_path):
     entry = {**SHARED["kl"], "mode": "lora"}
     whole = unlearn(world, tmp_path / "whole", entry, execution=EVERY)
     stopped = job(world, tmp_path / "stopped", entry, execution=EVERY)
-
-    def stop(moment) -> None:
-        if moment.tokens >= moment.total / 2:
-            raise Stopped
-
     with pytest.raises(Stopped):
         unlearn_job(stopped, progress=stop)
     unlearn_job(stopped)
     check_same_run(Path(stopped.out), whole)
 
 
-@pytest.mark.parametrize("prints", [1, 4])
-def test_killed_in_either_stage_and_taken_up_again(world, relabelled, tmp_path, prints):
+def test_killed_in_the_second_stage_and_taken_up_again(world, relabelled, tmp_path):
     killed = job(world, tmp_path / "killed", RELABEL, execution=EVERY)
     file = tmp_path / "job.json"
     file.write_text(killed.model_dump_json(), encoding="utf-8")
@@ -58,7 +67,7 @@ def test_killed_in_either_stage_and_taken_up_again(world, relabelled, tmp_path, 
     seen = 0
     for line in running.stdout:
         seen += line.strip().isdigit()
-        if seen == prints:
+        if seen == 4:
             os.kill(running.pid, signal.SIGKILL)
             break
     running.stdout.close()

@@ -44,10 +44,6 @@ def test_the_test_is_fishers():
     assert found.sentence().startswith("scores are missing of 8% of the members and 32% of the")
 
 
-def test_nothing_missing_is_nothing_to_say():
-    assert missing_scores("loss", "-", np.zeros(4), np.array([True, True, False, False])) is None
-
-
 def test_an_analysis_says_whose_scores_are_missing(tmp_path):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, unscored={"surp": 30}, n=60)
     analysis = analyse([arm], AnalysisSettings(replicates=100))

@@ -133,28 +133,6 @@ def test_arms_of_one_run_alone_are_named(run, other):
     assert len(names) == len(set(names)), "one line a detector"
 
 
-def test_a_run_with_itself_differs_nowhere(run):
-    found = compare_metrics(run[0], run[0], SETTINGS)
-    for row in found.rows:
-        assert row.first == row.second or row.first.value != row.first.value
-        if row.paired is not None:
-            assert row.paired.value == 0
-
-
-def test_without_shared_rows_there_is_no_difference(run, tmp_path):
-    import pyarrow as pa
-
-    alone = run[0]
-    renamed = pa.array([f"x{one}" for one in alone.examples["example_id"].to_pylist()])
-    at = alone.examples.schema.get_field_index("example_id")
-    examples = alone.examples.set_column(at, "example_id", renamed)
-    changed = RunTables(**{**vars(alone), "name": "other", "examples": examples})
-    found = compare_metrics(alone, changed, SETTINGS)
-    assert found.rows
-    assert all(row.paired is None for row in found.rows)
-    assert any(row.first is not None and row.second is not None for row in found.rows)
-
-
 def rows(seed, scores, *, member, dataset="d", group=None):
     return [
         ScoredRow(seed, f"{member}{at}", dataset, group or f"{member}{at}", member, float(score))

@@ -168,6 +168,27 @@ def test_the_ends_in_the_tables_are_those_of_one_column_and_cell_at_a_time(cohor
             assert cell.about == about[0]
 
 
+def test_adjusted_columns_are_what_each_is_alone(cohort):
+    work, columns, bases = cohort
+    found = measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
+    samples = {column: found[column].sample for column in columns}
+    base = base_samples(work.arms, bases, samples, work.cells, FAST)
+    assert set(base) == set(columns)
+    for dataset in (None, *work.datasets):
+        together = adjusted_samples(samples, base, dataset)
+        for column in columns:
+            mine = {column: samples[column]}
+            own = base_samples(work.arms, bases, mine, work.cells, FAST)
+            single = adjusted_samples(mine, own, dataset)[column]
+            for one, other in zip(together[column][1:], single[1:], strict=True):
+                assert np.array_equal(one, other, equal_nan=True)
+            how = {"cells": len(work.cells), "rates": 0, "confidence": 0.95}
+            ends = [
+                column_intervals([one.sample], dataset, **how) for one in (together[column], single)
+            ]
+            assert str(ends[0]) == str(ends[1])
+
+
 def test_differences_of_many_columns_are_those_of_each(cohort):
     work, columns, _ = cohort
     found = measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
@@ -196,24 +217,3 @@ def test_differences_of_many_columns_are_those_of_each(cohort):
                 ends = find_difference(gap, other.auc(dataset), best.auc(dataset), confidence=0.95)
                 plain = (ends.low[k], ends.high[k])
                 assert band[k][:2] == pytest.approx(plain, rel=1e-12, nan_ok=True)
-
-
-def test_adjusted_columns_are_what_each_is_alone(cohort):
-    work, columns, bases = cohort
-    found = measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
-    samples = {column: found[column].sample for column in columns}
-    base = base_samples(work.arms, bases, samples, work.cells, FAST)
-    assert set(base) == set(columns)
-    for dataset in (None, *work.datasets):
-        together = adjusted_samples(samples, base, dataset)
-        for column in columns:
-            mine = {column: samples[column]}
-            own = base_samples(work.arms, bases, mine, work.cells, FAST)
-            single = adjusted_samples(mine, own, dataset)[column]
-            for one, other in zip(together[column][1:], single[1:], strict=True):
-                assert np.array_equal(one, other, equal_nan=True)
-            how = {"cells": len(work.cells), "rates": 0, "confidence": 0.95}
-            ends = [
-                column_intervals([one.sample], dataset, **how) for one in (together[column], single)
-            ]
-            assert str(ends[0]) == str(ends[1])

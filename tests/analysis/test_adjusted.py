@@ -21,8 +21,8 @@ FAST = AnalysisSettings(replicates=100, min_members=5)
 def arms(tmp_path_factory):
     """A base model, and one that was trained from it: their scores of a row are alike."""
     folder = tmp_path_factory.mktemp("adjusted")
-    base = make_arm(folder / "base", axes={}, seed=0, effect=0.0, model="base", n=60)
-    trained = make_arm(folder / "arm", axes={"train.lr": "1"}, seed=0, effect=0.4, n=60)
+    base = make_arm(folder / "base", axes={}, seed=0, effect=0.0, model="base", n=40)
+    trained = make_arm(folder / "arm", axes={"train.lr": "1"}, seed=0, effect=0.4, n=40)
     before = {
         (row["example_id"], row["detector"], row["setting"]): row["score"]
         for row in read_scores(base.scores).to_pylist()

@@ -43,12 +43,17 @@ def test_it_is_the_cell_of_the_report(tmp_path, seeds):
     """The same value and the same ends."""
     arms = [
         make_arm(
-            tmp_path / str(seed), axes={}, seed=seed, effect=0.5, fixed=1, datasets=("fictional",)
+            tmp_path / str(seed),
+            axes={},
+            seed=seed,
+            effect=0.5,
+            fixed=1,
+            datasets=("fictional",),
+            n=60,
         )
         for seed in seeds
     ]
-    settings = AnalysisSettings(replicates=2000)
-    metrics = analyse(arms, settings).metrics.to_pylist()
+    metrics = analyse(arms, FAST).metrics.to_pylist()
     [cell] = [
         row
         for row in metrics
@@ -63,7 +68,7 @@ def test_it_is_the_cell_of_the_report(tmp_path, seeds):
         labels += loaded.member[rows].tolist()
         groups += loaded.group[rows].tolist()
         which += [arm.seed] * int(rows.sum())
-    found = auc_interval(scores, labels, groups, which, settings=settings)
+    found = auc_interval(scores, labels, groups, which, settings=FAST)
     assert found.value == pytest.approx(cell["value"], abs=1e-12)
     assert found.low == pytest.approx(cell["low"], abs=1e-9)
     assert found.high == pytest.approx(cell["high"], abs=1e-9)

@@ -17,12 +17,15 @@ from analysis.intervals.estimate import auc_estimate
 from analysis.metrics_table import Cell
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.accuracy_and_checks import CheckDesign, check_cell, unbiased
+from tests.analysis.oracles import auc
 
 SETTINGS = 8
 """Settings of one check, as correlated as detectors of one model are."""
 
 
-def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> list[Cell]:
+def check_of(
+    seed: int, members: int, nonmembers: int, shift: float = 0.0, *, interval: bool = True
+) -> list[Cell]:
     """Return one check's cells: scores that share most of their noise, members shifted."""
     random = generator(seed, Stream.BOOTSTRAP, item_key(f"check {members} {nonmembers}"))
     n = members + nonmembers
@@ -33,13 +36,16 @@ def check_of(seed: int, members: int, nonmembers: int, shift: float = 0.0) -> li
     groups = [str(row) for row in range(n)]
     cells = []
     for column in scores.T:
-        found = auc_estimate(column, member, groups)
+        if interval:
+            value, low, high = auc_estimate(column, member, groups)[:3]
+        else:
+            value, low, high = auc(column[member], column[~member]), np.nan, np.nan
         cells.append(
             Cell(
                 setting=str(len(cells)),
-                value=found.value,
-                low=found.low,
-                high=found.high,
+                value=value,
+                low=low,
+                high=high,
                 n_members=members,
                 n_nonmembers=nonmembers,
                 n_seeds=1,
@@ -78,11 +84,12 @@ def test_unequal_groups_fail_no_more_checks_than_meant(design):
 
 def failures(members: int, nonmembers: int, count: int, shift: float = 0.0) -> int:
     return sum(
-        bool(cells_off_chance(check_of(seed, members, nonmembers, shift))) for seed in range(count)
+        bool(cells_off_chance(check_of(seed, members, nonmembers, shift, interval=False)))
+        for seed in range(count)
     )
 
 
-@pytest.mark.parametrize(("members", "nonmembers"), [(9, 9), (14, 28), (112, 210)])
+@pytest.mark.parametrize(("members", "nonmembers"), [(9, 9), (112, 210)])
 def test_without_any_bias_a_check_fails_so_seldom_that_one_page_in_twenty_does(members, nonmembers):
     count = 400
     rate = 0.05 / CHECKS
@@ -92,20 +99,20 @@ def test_without_any_bias_a_check_fails_so_seldom_that_one_page_in_twenty_does(m
 
 def test_many_rows_without_a_bias_pass_and_few_never_do():
     def passes(members: int, nonmembers: int) -> float:
-        found = [check_of(seed, members, nonmembers) for seed in range(40)]
+        found = [check_of(seed, members, nonmembers) for seed in range(20)]
         return np.mean(
             [all(within_margin(possible_aucs(cell)) for cell in cells) for cells in found]
         )
 
     assert passes(9, 9) == 0
-    assert passes(1_500, 1_500) > 0.95
+    assert passes(1_500, 1_500) == 1
 
 
 def test_a_bias_larger_than_the_margin_does_not_pass():
     """Members shifted by 0.45 standard deviations: an AUC of 0.62 that no page may call chance."""
-    cells = [check_of(seed, 300, 300, shift=0.45) for seed in range(60)]
+    cells = [check_of(seed, 300, 300, shift=0.45) for seed in range(20)]
     passed = [all(within_margin(possible_aucs(cell)) for cell in same) for same in cells]
-    assert np.mean(passed) <= 0.05
+    assert not any(passed)
 
 
 def test_seeds_and_datasets_that_are_dealt_anew_add_up():

@@ -16,9 +16,7 @@ from scripts.calibration.factor_studies import ArmsDesign, count_seen, expected_
     "design",
     [
         ArmsDesign(40, (0.63, 0.75)),
-        ArmsDesign(40, (0.63, 0.75), 3, 0.0),
         ArmsDesign(40, (0.63, 0.75), 3, 0.03),
-        ArmsDesign(40, (0.63, 0.75), 5, 0.03),
     ],
 )
 def test_power_is_that_of_simulated_studies(design):

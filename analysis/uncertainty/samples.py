@@ -92,10 +92,6 @@ class ColumnSample:
         """Return the AUCs of all cells; None without any rows."""
         return self.number("auc", dataset)
 
-    def rate(self, dataset: str | None, index: int) -> Clustered | None:
-        """Return the TPRs of all cells at one rate."""
-        return self.number(index, dataset)
-
     def trend(self, dataset: str | None) -> Clustered | None:
         """Return Somers' D of score given copies."""
         return self.number("trend", dataset)

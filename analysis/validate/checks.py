@@ -6,20 +6,22 @@ members, on a model that was trained again without a forget set of those that it
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from analysis.arm import Cohort, Column, LoadedArm
-from analysis.auc_cells import measure_column
+from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.checks.chance import CHANCE, chance_width, possible_aucs, within_margin
+from analysis.compared_rows import missing_scores as count_missing
 from analysis.copy_bins import ALL
 from analysis.findings import question_table
-from analysis.intervals.estimate import auc_estimate
-from analysis.metrics_table import Cell, split_by_cohort
+from analysis.intervals.estimate import Estimate, auc_estimate
+from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
 
@@ -32,7 +34,6 @@ FEW = 30
 """Rows of a side below which a number is called uncertain."""
 _TIED = 0.1
 """Share of the rows with one score that is worth a line."""
-_SIGNIFICANT = 0.01
 
 
 class Finding(NamedTuple):
@@ -54,6 +55,42 @@ class Finding(NamedTuple):
         return " ".join(part for part in (self.found, self.meaning, self.action) if part)
 
 
+def on_shared_rows(
+    cohort: Cohort,
+    loaded: Sequence[LoadedArm],
+    columns: Sequence[Column],
+    settings: AnalysisSettings,
+) -> tuple[PreparedCohort, dict[Column, ColumnMetrics]]:
+    """Measure columns on the rows that all of them can score, however few these are."""
+    every_row = settings.model_copy(update={"max_unscored": 0.999_999})
+    work = PreparedCohort.prepare(cohort, loaded, columns, every_row)
+    return work, measure_columns(work.arms, columns, work.datasets, work.cells, every_row)
+
+
+def measured_tables(
+    work: PreparedCohort,
+    picked: Mapping[Column, Sequence[str]],
+    measured: Mapping[Column, ColumnMetrics],
+) -> tuple[pa.Table, CohortMetrics]:
+    """Return the metrics of columns as the report has them: as a table, and by cell.
+
+    Args:
+        work: what was measured.
+        picked: the selections that each column stands for.
+        measured: the columns.
+    """
+    keys = [key for key, _ in work.cohort.axes]
+    rows = (
+        row
+        for column, selections in picked.items()
+        for selection in selections
+        for row in work.metric_rows(column, selection, measured[column])
+    )
+    metrics = question_table("metrics", keys, rows)
+    (table,) = split_by_cohort(metrics, keys)
+    return metrics, table
+
+
 def column_cell(
     cohort: Cohort,
     loaded: Sequence[LoadedArm],
@@ -63,16 +100,8 @@ def column_cell(
     copies: str = ALL,
 ) -> Cell | None:
     """Return the pooled AUC of one column on the rows that it can score, by number of copies."""
-    work = PreparedCohort.prepare(
-        cohort, loaded, [column], settings.model_copy(update={"max_unscored": 0.999_999})
-    )
-    measured = measure_column(work.arms, column, work.datasets, work.cells, work.settings)
-    keys = [key for key, _ in cohort.axes]
-    rows = list(work.metric_rows(column, "default", measured))
-    if not rows:
-        return None
-    metrics = question_table("metrics", keys, rows)
-    (table,) = split_by_cohort(metrics, keys)
+    work, measured = on_shared_rows(cohort, loaded, [column], settings)
+    _, table = measured_tables(work, {column: ["default"]}, measured)
     return table.get(column.detector, copies=copies)
 
 
@@ -134,9 +163,8 @@ def missing_scores(
     """Say whether scores are missing, and whether that alone tells the sides apart."""
     missing = [np.isnan(arm.scores[:, arm.index[column]]) for arm in loaded]
     gone, member = np.concatenate(missing), np.concatenate([arm.member for arm in loaded])
-    gone_members, members = int(gone[member].sum()), int(member.sum())
-    gone_others, others = int(gone[~member].sum()), int((~member).sum())
-    if not gone.any():
+    counted = count_missing(*column, np.where(gone, np.nan, 0.0), member)
+    if counted is None:
         return Finding("missing scores", "passed", "Every row has a score.")
     reasons = Counter(
         arm.reasons.get((int(row), column), "no reason given")
@@ -145,12 +173,12 @@ def missing_scores(
     )
     why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
     found = (
-        f"{_share(gone_members, members)} of the members and {_share(gone_others, others)} of the "
-        f"non-members have no score ({why})."
+        f"{_share(counted.members_missing, counted.members)} of the members and "
+        f"{_share(counted.nonmembers_missing, counted.nonmembers)} of the non-members have no "
+        f"score ({why})."
     )
     low, high = _missing_difference(loaded, missing, settings)
-    tested = _fisher(gone_members, members, gone_others, others)
-    if not (tested < _SIGNIFICANT and (low > 0 or high < 0)):
+    if not (counted.unlike and (low > 0 or high < 0)):
         return Finding(
             "missing scores",
             "note",
@@ -158,6 +186,9 @@ def missing_scores(
             "No difference between the sides is shown "
             f"(interval of the difference {low:+.3f} to {high:+.3f}).",
         )
+    difference = (
+        counted.members_missing / counted.members - counted.nonmembers_missing / counted.nonmembers
+    )
     extremes = [
         column_cell(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
         for lowest in (True, False)
@@ -166,8 +197,7 @@ def missing_scores(
     return Finding(
         "missing scores",
         "wrong",
-        f"{found} The difference is {gone_members / members - gone_others / others:+.3f} "
-        f"[{low:+.3f}, {high:+.3f}].",
+        f"{found} The difference is {difference:+.3f} [{low:+.3f}, {high:+.3f}].",
         "That a score is missing tells the label by itself, and the AUC leaves these rows "
         f"out: with them ranked lowest and highest it is {aucs}.",
         "Score every text that has a token, by a rule that looks at nothing but the text.",
@@ -282,20 +312,13 @@ def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: s
     )
 
 
-def interval_text(cell: Cell) -> str:
+def interval_text(auc: Cell | Estimate) -> str:
     """Return an AUC with its interval."""
-    return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+    return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
 
 
 def _share(part: int, whole: int) -> str:
     return f"{part / max(1, whole):.0%} ({part} of {whole})"
-
-
-def _fisher(members_gone: int, members: int, others_gone: int, others: int) -> float:
-    from scipy.stats import fisher_exact
-
-    counts = [[members_gone, members - members_gone], [others_gone, others - others_gone]]
-    return float(fisher_exact(counts)[1])
 
 
 def _missing_difference(

@@ -21,7 +21,7 @@ from analysis.intervals.influence import Sample, difference
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from analysis.uncertainty.samples import DatasetRows, GroupNumbers, number_groups, sample_dataset
-from analysis.validate.checks import FEW, Finding
+from analysis.validate.checks import FEW, Finding, interval_text
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
 from detect.views import TEXT
@@ -110,8 +110,8 @@ def length_findings(
     if not np.isfinite(parts.within.value):
         return Finding("length", "note" if strong else "passed", f"{shown} {parts.within.reason}")
     compared = (
-        f"{shown} AUC {_text(parts.plain)}; among texts of like length ({parts.strata} strata) "
-        f"{_text(parts.within)}, {parts.difference.value:+.3f} "
+        f"{shown} AUC {interval_text(parts.plain)}; among texts of like length "
+        f"({parts.strata} strata) {interval_text(parts.within)}, {parts.difference.value:+.3f} "
         f"[{parts.difference.low:+.3f}, {parts.difference.high:+.3f}]."
     )
     explained = parts.plain.low > 0.5 and parts.within.low <= 0.5
@@ -332,7 +332,3 @@ def _both_sides(
 
 def _estimate(found: Clustered, interval: Interval) -> Estimate:
     return Estimate(float(found.value[0]), float(interval.low[0]), float(interval.high[0]))
-
-
-def _text(found: Estimate) -> str:
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

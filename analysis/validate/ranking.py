@@ -29,16 +29,16 @@ from analysis.arm import (
 )
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
-from analysis.findings import question_table
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import tpr_name
-from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
+from analysis.metrics_table import Cell, CohortMetrics
 from analysis.selection.ranking import highest_first, reported_cell
 from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import POOLED, PreparedCohort
 from analysis.uncertainty.column_intervals import CellInterval, difference_intervals
 from analysis.validate.candidate import CandidateScores
+from analysis.validate.checks import measured_tables, on_shared_rows
 from detect.ground_truth.ground_truth import (
     BASE,
     CONTAMINATED,
@@ -48,9 +48,6 @@ from detect.ground_truth.ground_truth import (
     ScoredModel,
 )
 from inject.errors import InputError
-
-_EVERY_ROW = 0.999_999
-"""As `max_unscored`: no detector of a pair is set apart, so both are measured on the same rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,15 +250,7 @@ def rank(
     picked = reported_columns(loaded, choices)
     work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
     measured = measure_columns(work.arms, list(picked), work.datasets, work.cells, settings)
-    rows = [
-        row
-        for column, selections in picked.items()
-        for selection in selections
-        for row in work.metric_rows(column, selection, measured[column])
-    ]
-    keys = [key for key, _ in cohort.axes]
-    metrics = question_table("metrics", keys, rows)
-    (table,) = split_by_cohort(metrics, keys)
+    metrics, table = measured_tables(work, picked, measured)
     reported = {
         choice.detector: column
         for choice in choices
@@ -338,10 +327,8 @@ def _differences(
         own = column in apart or other in apart
         mine, theirs, pair = measured[column], measured[other], work
         if own:
-            pair = _pair(work, column, other)
-            both = measure_columns(
-                pair.arms, [column, other], pair.datasets, pair.cells, pair.settings
-            )
+            loaded = [arm.loaded for arm in work.arms]
+            pair, both = on_shared_rows(work.cohort, loaded, [column, other], work.settings)
             mine, theirs = both[column], both[other]
         for d, dataset in enumerate([POOLED, *pair.datasets]):
             (gaps,) = difference_intervals(
@@ -365,16 +352,6 @@ def _differences(
                     int(mine.n_nonmembers[d, 0, c]),
                     own,
                 )
-
-
-def _pair(work: PreparedCohort, column: Column, other: Column) -> PreparedCohort:
-    """Return the same work on the rows that both of two columns can score."""
-    return PreparedCohort.prepare(
-        work.cohort,
-        [arm.loaded for arm in work.arms],
-        [column, other],
-        work.settings.model_copy(update={"max_unscored": _EVERY_ROW}),
-    )
 
 
 def _gap(

@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import Arm, Cohort, axis_column, axis_names
-from analysis.factors.best import compare_detectors
-from analysis.factors.comparisons import Comparison, compare_arms
+from analysis.factors.comparisons import Comparison, compare_arms, compare_detectors
 from analysis.factors.fieller import Reach, Stretch, reach_text
-from analysis.factors.measured import measure_arm
 from analysis.factors.regression import Regression, regress
 from analysis.factors.responses import (
     Response,
@@ -24,7 +22,7 @@ from analysis.factors.responses import (
     factor_value,
     row_responses,
 )
-from analysis.factors.study import Study, collect_study
+from analysis.factors.study import Study, collect_study, measure_arm
 from analysis.factors.variances import variance_components
 from analysis.findings import question_table
 from analysis.selection.tuning import Choice

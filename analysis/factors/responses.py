@@ -16,8 +16,15 @@ import numpy as np
 from analysis.arm import Cohort
 from analysis.factors.joint import stack_aucs
 from analysis.factors.lines import Line, fit_line
-from analysis.factors.measured import ArmAucs, CellsOf, by_dataset, quantile_cells
-from analysis.factors.study import SeedRows, Study, StudyArm
+from analysis.factors.study import (
+    ArmAucs,
+    CellsOf,
+    SeedRows,
+    Study,
+    StudyArm,
+    by_dataset,
+    quantile_cells,
+)
 from analysis.intervals.influence import Mask
 from analysis.metrics import Floats
 

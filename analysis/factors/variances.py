@@ -8,9 +8,8 @@ import numpy as np
 from analysis.arm import Cohort
 from analysis.factors.comparisons import arm_pairs
 from analysis.factors.joint import Aucs
-from analysis.factors.measured import ArmAucs
 from analysis.factors.power import auc_variance
-from analysis.factors.study import Study
+from analysis.factors.study import ArmAucs, Study
 from analysis.intervals.bounds import LEAST_GROUPS
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.metrics import Floats

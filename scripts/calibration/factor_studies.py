@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm, t
 
-from analysis.factors.best import best_set
-from analysis.factors.comparisons import contrasts
+from analysis.factors.comparisons import best_set, contrasts
 from analysis.factors.joint import Aucs, Rows, combine, seed_aucs, stack_seeds
 from analysis.factors.lines import REACHED, Line, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column, short_axis
-from analysis.factors.best import BEST, GAP
+from analysis.factors.comparisons import BEST, GAP
 from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
 from analysis.page.parts import Items, Part, Picture, fold, present

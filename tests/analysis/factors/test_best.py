@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.factors.best import best_set
+from analysis.factors.comparisons import best_set
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.factor_studies import ArmsDesign, count_best, draw_arms
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from analysis.factors.findings import analyse_factors, factors_table
-from analysis.factors.measured import quantile_cells
 from analysis.factors.responses import COPIES, SINCE
+from analysis.factors.study import quantile_cells
 from analysis.figures.figures_step import results_figures
 from analysis.figures.report_figure import write_figures
 from analysis.page.content import build_page

@@ -1,7 +1,7 @@
 """Cells of the AUC: unequal sides, heavy tails, groups, seeds, and paired differences.
 
 Scores come from distributions that the intervals know nothing of; truths are exact or found by
-integration. `spikein.auc_interval` answers for one column, `analysis.comparison.paired` (what
+integration. `spikein.auc_interval` answers for one column, `analysis.comparison.metrics` (what
 `spikein compare` prints) for two on the same rows.
 """
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import optimize, stats
 
 import spikein
-from analysis.comparison.paired import ScoredRow, paired_differences
+from analysis.comparison.metrics import ScoredRow, paired_differences
 from scripts.calibration.cells.cell import Cell, Drawn
 
 Floats = npt.NDArray[np.float64]

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from analysis.comparison.metrics import RunTables, compare_metrics, pooled_aucs, scored_rows
-from analysis.comparison.paired import ScoredRow, paired_differences
+from analysis.comparison.metrics import (
+    RunTables,
+    ScoredRow,
+    compare_metrics,
+    paired_differences,
+    pooled_aucs,
+    scored_rows,
+)
 from analysis.metrics_table import split_by_cohort
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings

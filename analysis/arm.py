@@ -148,32 +148,11 @@ def axis_names(arms: Sequence[Arm]) -> list[str]:
     return list(dict.fromkeys(key for arm in arms for key in arm.axes))
 
 
-_RESERVED_COLUMNS = frozenset(
-    [
-        "seed",
-        "model",
-        "row",
-        "example_id",
-        "dataset",
-        "detector",
-        "setting",
-        "selection",
-        "copies",
-        "variant",
-        "score",
-        "reason",
-        "versus",
-        "versus_setting",
-        "reference",
-        "metric",
-        "value",
-        "low",
-        "high",
-        "n_members",
-        "n_nonmembers",
-        "n_seeds",
-    ]
-)
+_TABLE_COLUMNS = """
+    seed model row example_id dataset detector setting selection copies variant score reason
+    versus versus_setting reference metric value low high n_members n_nonmembers n_seeds
+"""
+_RESERVED_COLUMNS = frozenset(_TABLE_COLUMNS.split())
 
 
 def axis_column(key: str) -> str:

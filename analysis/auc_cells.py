@@ -73,17 +73,6 @@ class ColumnMetrics:
     """Of `all` and of each dataset."""
 
 
-def measure_column(
-    arms: Sequence[ArmRows],
-    column: Column,
-    datasets: Sequence[str],
-    cells: Sequence[CopiesCell],
-    settings: AnalysisSettings,
-) -> ColumnMetrics:
-    """Compute every cell of one column over the arms of a cohort (one arm a seed)."""
-    return measure_columns(arms, [column], datasets, cells, settings)[column]
-
-
 def measure_columns(
     arms: Sequence[ArmRows],
     columns: Sequence[Column],
@@ -91,7 +80,10 @@ def measure_columns(
     cells: Sequence[CopiesCell],
     settings: AnalysisSettings,
 ) -> dict[Column, ColumnMetrics]:
-    """Compute every cell of columns, as many at once as are measured on the same rows."""
+    """Compute every cell of columns over the arms of a cohort (one arm a seed).
+
+    As many columns at once as are measured on the same rows.
+    """
     compared = [_compared(arm, columns, datasets, settings) for arm in arms]
     batches: dict[tuple[tuple[int, bool], ...], list[int]] = {}
     for at in range(len(columns)):

@@ -10,13 +10,14 @@ Simulated with known truth in tests/analysis/decisions/test_flagged.py.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import Cohort, LoadedArm
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
 
@@ -24,14 +25,6 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 POOLED = "all"
-
-
-class ShareEnds(NamedTuple):
-    """A share with its interval; NaN of nothing."""
-
-    value: float
-    low: float
-    high: float
 
 
 def flagged_rows(
@@ -84,7 +77,7 @@ def p_values(
     return found
 
 
-def clustered_share(wrong: Mask, groups: Sequence[str], *, confidence: float) -> ShareEnds:
+def clustered_share(wrong: Mask, groups: Sequence[str], *, confidence: float) -> Estimate:
     """Return a share with an interval that holds where rows of a group go together.
 
     Clopper and Pearson's interval for as many rows as the groups are worth if all rows of a group
@@ -94,14 +87,14 @@ def clustered_share(wrong: Mask, groups: Sequence[str], *, confidence: float) ->
     from scipy.stats import beta
 
     if not len(wrong):
-        return ShareEnds(float("nan"), float("nan"), float("nan"))
+        return no_estimate("nothing is flagged")
     sizes = np.unique(np.array(groups, dtype=str), return_counts=True)[1].astype(np.float64)
     worth = float(sizes.sum() ** 2 / (sizes**2).sum())
     share = float(np.mean(wrong))
     count, tail = share * worth, (1 - confidence) / 2
     low = 0.0 if count <= 0 else float(beta.ppf(tail, count, worth - count + 1))
     high = 1.0 if count >= worth else float(beta.ppf(1 - tail, count + 1, worth - count))
-    return ShareEnds(share, low, high)
+    return Estimate(share, low, high)
 
 
 def _row(

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from analysis.auc_table import group_names, scores_by_setting
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
-from analysis.decisions.flagged import ShareEnds, clustered_share
+from analysis.decisions.flagged import clustered_share
+from analysis.intervals.estimate import Estimate
 from analysis.settings import AnalysisSettings
 from inject import keyed
 
@@ -42,7 +43,7 @@ class FileDecision(NamedTuple):
     """The rows that are flagged."""
     nonmembers: int | None
     """How many of them are non-members; None without labels."""
-    share: ShareEnds | None
+    share: Estimate | None
     """Their share of the flagged; None without labels."""
 
 

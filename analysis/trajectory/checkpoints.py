@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, load_arm
-from analysis.auc_cells import measure_column
+from analysis.auc_cells import measure_columns
 from analysis.copy_bins import ALL
 from analysis.findings import as_table, question_table, read_findings, write_findings
 from analysis.selection.tuning import choose_settings, reported_columns
@@ -201,7 +201,7 @@ def _progress_rows(
     work = one.work
     if any(column not in arm.loaded.index for arm in work.arms):
         return []
-    measured = measure_column(work.arms, column, work.datasets, work.cells, settings)
+    measured = measure_columns(work.arms, [column], work.datasets, work.cells, settings)[column]
     rows = []
     for selection in selections:
         for row in work.metric_rows(column, selection, measured):

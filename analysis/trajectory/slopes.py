@@ -10,7 +10,7 @@ Intervals from influence values, as everywhere: whole groups of members, and the
 they are placed among, which are the same at all checkpoints. Cost: 2 ms a checkpoint and setting.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -141,16 +141,8 @@ def slope_sample(
     used = np.bincount(index, np.square(apart))[index] > 0
     inside = np.bincount(group_of_row[rows], weights=apart * left / total, minlength=n_groups)
     against = _of_nonmembers(placed, apart / total)
-    centre = sum(against.values()) / len(against)
-    outside = np.zeros(n_groups)
-    for row, value in against.items():
-        outside[group_of_row[row]] += value - centre
-    counts = [
-        len(set(group_of_row[rows[used]].tolist())),
-        len({int(group_of_row[row]) for row in against}),
-    ]
+    sample = _sample(slope, inside, rows[used], against, group_of_row)
     members = len(set(rows[used].tolist()))
-    sample = _sample(slope, inside, outside, counts)
     return SlopeSample(sample, total, int(used.sum()), members, len(against))
 
 
@@ -163,18 +155,30 @@ def mean_sample(
     mean = float(below.mean())
     inside = np.bincount(group_of_row[rows], (below - mean) / len(rows), minlength=n_groups)
     against = _of_nonmembers(placed, np.full(len(rows), 1 / len(rows)))
-    outside = np.zeros(n_groups)
-    for row, value in against.items():
-        outside[group_of_row[row]] += value - sum(against.values()) / len(against)
-    sides = (rows.tolist(), list(against))
-    counts = [len({int(group_of_row[row]) for row in side}) for side in sides]
-    return _sample(mean, inside, outside, counts)
+    return _sample(mean, inside, rows, against, group_of_row)
 
 
 def _sample(
-    value: float, inside: npt.NDArray[Any], outside: Floats, counts: Sequence[int]
+    value: float,
+    inside: npt.NDArray[Any],
+    members: npt.NDArray[np.int64],
+    against: Mapping[int, float],
+    group_of_row: npt.NDArray[np.int64],
 ) -> Sample:
-    """Return one number, from what groups of members and of non-members move it by, [groups]."""
+    """Return one number with its influence.
+
+    Args:
+        value: the number.
+        inside: what groups of members move it by, [groups].
+        members: rows of the members behind it.
+        against: what each non-member adds to it, by its row.
+        group_of_row: of all rows.
+    """
+    centre = sum(against.values()) / len(against)
+    outside = np.zeros(len(inside))
+    for row, added in against.items():
+        outside[group_of_row[row]] += added - centre
+    counts = [len(set(group_of_row[side].tolist())) for side in (members, list(against))]
     scales = [np.sqrt(count / max(count - 1, 1)) for count in counts]
     return Sample(
         np.array([value]),

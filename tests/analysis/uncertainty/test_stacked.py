@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.adjusted import adjusted_samples, base_samples
 from analysis.arm import Cohort, load_arm
-from analysis.auc_cells import measure_column, measure_columns
+from analysis.auc_cells import measure_columns
 from analysis.intervals.bounds import Scale, find_difference, find_interval
 from analysis.intervals.clustered import Clustered, Weighted, cluster
 from analysis.intervals.influence import (
@@ -132,7 +132,7 @@ def test_columns_that_are_measured_together_are_what_each_is_alone(cohort):
     apart = {column for arm in work.arms for rows in arm.compared.values() for column in rows.own}
     assert apart
     for column in columns:
-        alone = measure_column(work.arms, column, *where)
+        alone = measure_columns(work.arms, [column], *where)[column]
         for name in ("values", "n_members", "n_nonmembers", "n_seeds", "trend", "trend_members"):
             mine, single = getattr(together[column], name), getattr(alone, name)
             assert np.array_equal(mine, single, equal_nan=True)

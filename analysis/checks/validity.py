@@ -238,17 +238,19 @@ def _clean(tables: Sequence[CohortMetrics], model: str) -> Check:
         ),
     }[model]
     same = [table for table in tables if table.cohort.model == model]
-    detectors = [name for table in same for name in table.values("detector")]
-    rows = _rows(same, [one for one in dict.fromkeys(detectors) if one not in MODEL_FREE])
+    rows = _rows(same, _contestants(same))
     return _at_chance(name, rows, who, "already told them apart")
+
+
+def _contestants(tables: Sequence[CohortMetrics]) -> list[str]:
+    """Return the detectors that look at a model."""
+    names = dict.fromkeys(name for table in tables for name in table.values("detector"))
+    return [name for name in names if name not in MODEL_FREE]
 
 
 def _zero_copies(tables: Sequence[CohortMetrics]) -> Check:
     same = contaminated_cohorts(tables)
-    detectors = [name for table in same for name in table.values("detector")]
-    rows = _rows(
-        same, [one for one in dict.fromkeys(detectors) if one not in MODEL_FREE], copies="0"
-    )
+    rows = _rows(same, _contestants(same), copies="0")
     return _at_chance(
         "Members that drew no copy",
         rows,
@@ -310,7 +312,10 @@ def _at_chance(
     alone = f" Taken alone, {inside} of {len(cells)} intervals contain 0.5."
     alone = "" if len(cells) == 1 else alone
     if off:
-        worst = max((row for row in measured if row.cell in off), key=_distance)
+        worst = max(
+            (row for row in measured if row.cell in off),
+            key=lambda row: abs(row.cell.value - CHANCE),
+        )
         return check(
             "failed",
             f"{who} {wrong}: {len(off)} of {_aucs(len(cells))} "
@@ -369,10 +374,6 @@ def _rows_of(cell: Cell) -> str:
 
 def _aucs(count: int) -> str:
     return "1 AUC" if count == 1 else f"{count} AUCs"
-
-
-def _distance(row: CheckRow) -> float:
-    return abs(row.cell.value - CHANCE)
 
 
 def _shown(cell: Cell) -> str:

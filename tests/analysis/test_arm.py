@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.arm import (
-    NOT_SCORED,
-    UPPER_BOUNDS,
-    arm_label,
-    find_arm,
-    load_arm,
-)
+from analysis.arm import NOT_SCORED, UPPER_BOUNDS, arm_label, find_arm, load_arm
 from detect.detector_settings import parse_detectors
 from detect.evidence.membership import Shadows
 from detect.scores.table import SCHEMA, read_scores, write_scores
@@ -52,15 +46,16 @@ def test_a_missing_score_is_unscored_with_a_reason(arm):
     assert loaded.reasons == {(0, loaded.columns[0]): NOT_SCORED}
 
 
-def test_scores_of_strangers_are_refused(arm):
-    rewrite(arm, lambda rows: [{**rows[0], "example_id": "somebody"}, *rows[1:]])
-    with pytest.raises(InputError, match="not among the examples"):
-        load_arm(arm)
-
-
-def test_two_scores_for_one_setting_are_refused(arm):
-    rewrite(arm, lambda rows: [*rows, rows[0]])
-    with pytest.raises(InputError, match="two scores"):
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda rows: [{**rows[0], "example_id": "x"}, *rows[1:]], "not among the examples"),
+        (lambda rows: [*rows, rows[0]], "two scores"),
+    ],
+)
+def test_scores_of_strangers_and_two_for_one_setting_are_refused(arm, change, problem):
+    rewrite(arm, change)
+    with pytest.raises(InputError, match=problem):
         load_arm(arm)
 
 
@@ -90,7 +85,7 @@ def named_arms(draw) -> list[tuple[dict[str, str], int]]:
 
 
 @given(arms=named_arms(), data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_an_arm_is_found_by_its_parts_in_any_order_and_notation(arms, data):
     """Written by hand here: each part in one of four ways, in an order that is drawn."""
     labels = [arm_label(axes.items(), seed) for axes, seed in arms]

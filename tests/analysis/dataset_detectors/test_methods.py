@@ -191,12 +191,3 @@ def test_detectors_are_found_by_their_place_and_say_what_they_assume():
         assert one.source
     with pytest.raises(InputError, match="Did you mean 'prism'"):
         get_dataset_detector("prsm")
-
-
-def test_exchangeability_finds_a_memorised_order():
-    random = np.random.default_rng(0)
-    table = order_table({"members": list(random.normal(1.5, 1, 15)), "non-members": [0.1] * 15})
-    found = EXCHANGEABILITY.find(simulated(random, orders=table))
-    assert found[0].p_value < 0.01
-    assert "equally likely" in found[1].note
-    assert all("no shuffles" in one.note for one in EXCHANGEABILITY.find(simulated(random)))

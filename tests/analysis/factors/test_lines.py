@@ -17,7 +17,7 @@ def _draw(design, name="line"):
 
 @pytest.mark.parametrize(
     "design",
-    [LineDesign(100, 0.15), LineDesign(60, 0.3, group=3), LineDesign(60, 0.15, 3, 0.03)],
+    [LineDesign(60, 0.3, group=3), LineDesign(60, 0.15, 3, 0.03)],
 )
 def test_intervals_hold_the_truth(design):
     # 150 studies: a true 95 % has a standard error of 1.8 points.

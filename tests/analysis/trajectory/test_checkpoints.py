@@ -82,6 +82,16 @@ def make_checkpoints(
     return checkpoints
 
 
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory) -> list[Checkpoint]:
+    return make_checkpoints(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture(scope="module")
+def tables(checkpoints):
+    return trajectory_tables(checkpoints, SETTINGS)
+
+
 def scores_of(checkpoint: Checkpoint, detector: str, setting: str) -> dict[str, float]:
     return {
         row["example_id"]: row["score"]
@@ -90,10 +100,9 @@ def scores_of(checkpoint: Checkpoint, detector: str, setting: str) -> dict[str, 
     }
 
 
-def test_the_curve_is_the_auc_of_those_seen_by_then(tmp_path):
-    checkpoints = make_checkpoints(tmp_path)
+def test_the_curve_is_the_auc_of_those_seen_by_then(checkpoints, tables):
     pool = make_examples(0, n=80)
-    found = trajectory_tables(checkpoints, SETTINGS).progress.to_pylist()
+    found = tables.progress.to_pylist()
     checked = 0
     for checkpoint in checkpoints:
         scores = scores_of(checkpoint, "min_k", "k=0.2")
@@ -130,10 +139,9 @@ def test_the_curve_is_the_auc_of_those_seen_by_then(tmp_path):
     assert checked >= 12
 
 
-def test_fading_is_the_mean_place_of_the_pairs(tmp_path):
-    checkpoints = make_checkpoints(tmp_path)
+def test_fading_is_the_mean_place_of_the_pairs(checkpoints, tables):
     pool = make_examples(0, n=80)
-    rows = trajectory_tables(checkpoints, SETTINGS).fading.to_pylist()
+    rows = tables.fading.to_pylist()
     chosen = [
         row for row in rows
         if (row["detector"], row["selection"], row["metric"]) == ("loss", "default", "auc")
@@ -188,15 +196,13 @@ def test_seeds_and_arms(tmp_path):
     assert view.progress[0].heads[-1] == "step 32"
 
 
-def test_twice_the_same_checkpoint(tmp_path):
-    checkpoints = make_checkpoints(tmp_path)
+def test_twice_the_same_checkpoint(checkpoints):
     with pytest.raises(InputError, match="two checkpoints"):
         trajectory_tables([*checkpoints, checkpoints[0]], SETTINGS)
 
 
-def test_nothing_seen_is_nothing_drawn(tmp_path):
-    only = make_checkpoints(tmp_path)[:1]
-    found = trajectory_tables(only, SETTINGS)
+def test_nothing_seen_is_nothing_drawn(checkpoints):
+    found = trajectory_tables(checkpoints[:1], SETTINGS)
     assert found.fading.num_rows == 0
     assert {row["copies"] for row in found.progress.to_pylist()} == {"0"}
     assert best_detectors(found.progress.to_pylist()) == []

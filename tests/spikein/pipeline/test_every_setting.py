@@ -64,10 +64,6 @@ OTHERS = {
     "AuditSettings": "an audit by `spikein audit-unlearning`, of given models",
     "Revisions": "its models' versions",
     "Judge": "whom it asks",
-    "ScoringOptions": "rows of a file, scored by steps as an experiment's are",
-    "ServerSettings": "the base of `Judge` and `ScoredServer`",
-    "ScoredServer": "the server of their model",
-    "Assumed": "what `spikein plan` foretells the power of",
     "SearchedRows": "contaminants, seeds and rules, which are looked at",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }

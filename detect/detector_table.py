@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from detect.detector import Detector
-from detect.detector_settings import DetectorSetting, setting_text
+from detect.detector_settings import setting_text
 from detect.evidence.membership import Sides
 from detect.evidence.needs import Need, cost_text
 from detect.registry import BUILT_IN, KnownDetector, every_detector, get_detector
@@ -102,8 +102,8 @@ def detector_table(files: Sequence[str] = ()) -> DetectorTable:
     Raises:
         InputError: one of the files cannot be used.
     """
-    every = every_detector(files)
-    return DetectorTable([describe_detector(one) for one in every.detectors], every.warnings)
+    detectors, warnings = every_detector(files)
+    return DetectorTable([describe_detector(one) for one in detectors], warnings)
 
 
 def describe_named(name: str) -> DetectorFacts:
@@ -113,11 +113,6 @@ def describe_named(name: str) -> DetectorFacts:
         InputError: nothing of that name, or a file that cannot be used.
     """
     return describe_detector(get_detector(name))
-
-
-def describe_setting(setting: DetectorSetting) -> DetectorFacts:
-    """Return what is known of a detector with the parameters that were asked for."""
-    return describe_detector(setting.known, setting.parameters)
 
 
 def describe_detector(known: KnownDetector, parameters: Settings | None = None) -> DetectorFacts:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import detect.detectors
 from detect.detector import Detector, check_detector, detector_of
@@ -61,13 +61,6 @@ class KnownDetector:
     """The plain function that it was made of; None for a `Detector`."""
 
 
-class EveryDetector(NamedTuple):
-    """All detectors, and what is wrong with those that are left out."""
-
-    detectors: list[KnownDetector]
-    warnings: tuple[str, ...]
-
-
 def detector_names() -> tuple[str, ...]:
     """Return the names of the built-in detectors, in the order of tables."""
     return tuple(sorted(_built_in_names(), key=lambda name: (_built_in(name).order, name)))
@@ -104,8 +97,8 @@ def get_detector(text: str) -> KnownDetector:
     )
 
 
-def every_detector(files: Sequence[str] = ()) -> EveryDetector:
-    """Return the built-in detectors, those of installed packages, and those of some files.
+def every_detector(files: Sequence[str] = ()) -> tuple[list[KnownDetector], tuple[str, ...]]:
+    """Return the built-in detectors, those of installed packages and of some files, and warnings.
 
     Args:
         files: `FILE.py:NAME` each.
@@ -122,9 +115,10 @@ def every_detector(files: Sequence[str] = ()) -> EveryDetector:
             found.append(_of_plugin(plugin, name, reference=name))
         except InputError as error:
             warnings.append(f"left out: {error}")
-    return EveryDetector([*found, *map(get_detector, files)], tuple(warnings))
+    return [*found, *map(get_detector, files)], tuple(warnings)
 
 
+@cache
 def _built_in_names() -> tuple[str, ...]:
     """Return the files of `detect/detectors`; imports none of them."""
     return tuple(module.name for module in pkgutil.iter_modules(detect.detectors.__path__))

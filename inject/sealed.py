@@ -58,8 +58,6 @@ def read_facts(folder: Path) -> dict[str, Any]:
     Raises:
         Damaged: there is no manifest, or it is not what was written.
     """
-    if folder.is_symlink():
-        raise Damaged("a link stands in its place")
     facts: dict[str, Any] = _manifest(folder)["facts"]
     return facts
 
@@ -70,8 +68,9 @@ def verify(folder: Path) -> dict[str, Any]:
     Raises:
         Damaged: names the first file that is not what was written.
     """
-    facts = read_facts(folder)
-    expected = _manifest(folder)["files"]
+    manifest = _manifest(folder)
+    facts: dict[str, Any] = manifest["facts"]
+    expected = manifest["files"]
     require_files(folder, expected)
     # A file too many could be taken for one of ours: the libraries look for names.
     for path in _files(folder):
@@ -180,6 +179,8 @@ def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
+    if folder.is_symlink():
+        raise Damaged("a link stands in its place")
     try:
         return read_sealed(folder / MANIFEST)
     except FileNotFoundError:

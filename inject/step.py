@@ -12,10 +12,9 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as distribution_version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -317,6 +316,9 @@ RUNTIME: Mapping[str, Callable[[], str]] = {
 }
 """What Python brings and decides numbers: its tables of letters, words and capitals, and the
 library that it compresses with."""
+
+distribution_version = cache(version)
+"""Looking a version up parses the distribution's metadata, and every step asks for several."""
 
 
 def library_versions(names: Iterable[str]) -> dict[str, str]:

@@ -6,18 +6,19 @@ takes a cell that begins with `=`, `+`, `-` or `@` for a formula; ids and names 
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.errors import InputError
 
+T = TypeVar("T")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _HINT = "If it lies in the store, run again: what is damaged is built anew."
 
@@ -65,9 +66,68 @@ def read_parquet(
         )
 
 
-def as_tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """Return a cell that holds a list as a tuple; None where it is null."""
-    return None if values is None else tuple(values)
+def write_records(
+    path: Path, schema: pa.Schema, example_ids: Sequence[str], records: Sequence[Any]
+) -> None:
+    """Write one row an example, in order: its id, and a record's fields by their names.
+
+    Args:
+        path: the Parquet file.
+        schema: `example_id`, then the fields that are written.
+        example_ids: one for each record.
+        records: objects with these fields.
+    """
+    rows = [
+        {"example_id": example_id, **{name: getattr(record, name) for name in schema.names[1:]}}
+        for example_id, record in zip(example_ids, records, strict=True)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+
+
+def read_records(path: Path, schema: pa.Schema, make: Callable[..., T]) -> dict[str, T]:
+    """Return what `write_records` wrote, by example id (rows of one id are alike).
+
+    Args:
+        path: the Parquet file.
+        schema: that it was written with.
+        make: makes a record of its fields; lists among them come as tuples.
+
+    Raises:
+        InputError: as `read_parquet`.
+    """
+    return {
+        row.pop("example_id"): make(
+            **{name: tuple(cell) if isinstance(cell, list) else cell for name, cell in row.items()}
+        )
+        for row in read_parquet(path, schema=schema).to_pylist()
+    }
+
+
+def write_parts(
+    path: Path, schema: pa.Schema, example_ids: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Write the parts of each example's text, a list column a field; see `write_records`."""
+    columns = [
+        SimpleNamespace(
+            **{name: [getattr(part, name) for part in parts] for name in schema.names[1:]}
+        )
+        for parts in rows
+    ]
+    write_records(path, schema, example_ids, columns)
+
+
+def read_parts(path: Path, schema: pa.Schema, make: Callable[..., T]) -> dict[str, list[T]]:
+    """Return what `write_parts` wrote, without rows whose parts a bundle withholds.
+
+    Raises:
+        InputError: as `read_parquet`.
+    """
+    found = read_records(path, schema, lambda **columns: tuple(columns.values()))
+    return {
+        example_id: [make(*cells) for cells in zip(*columns, strict=True)]
+        for example_id, columns in found.items()
+        if None not in columns
+    }
 
 
 def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]], *, end: str = "\r\n") -> str:

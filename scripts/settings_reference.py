@@ -30,6 +30,7 @@ from spikein.config.executor_settings import (
     StepRequest,
 )
 from spikein.config.schema import CorpusSettings, Experiment
+from spikein.scoring.options import ScoredServer, ScoringOptions
 from train.execution import ExecutionSettings
 from train.settings import (
     BaseSettings,
@@ -66,6 +67,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("executor.steps", StepRequest),
     ("detect", DetectSettings),
     ("analysis", AnalysisSettings),
+    ("spikein detect KEY=VALUE", ScoringOptions),
+    ("spikein detect server.KEY=VALUE", ScoredServer),
 )
 
 

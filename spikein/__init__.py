@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from inject.step import Step
     from spikein.api.finished_run import Run, load_run
     from spikein.api.ground_truth import bundle, load_bundle, validate
-    from spikein.api.plan import plan
-    from spikein.api.results import PlanResult, PlanRow, RunResult
-    from spikein.api.run import run
+    from spikein.api.plan import PlanResult, PlanRow, plan
+    from spikein.api.run import RunResult, run
     from spikein.api.text_scores import ScoredTexts, score_texts
     from spikein.api.unlearning_audit import UnlearningAudit, audit_unlearning
     from spikein.config.load import CheckedExperiment
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from spikein.executors import Executor, GraphRun, RunReport, start_graph
     from spikein.pipeline.graph import Graph
     from spikein.progress import Progress
-    from spikein.scoring.scored_rows import ScoringOptions
+    from spikein.scoring.options import ScoringOptions
     from spikein.store.store import Store
     from train.unlearn.batch import FedTexts, UnlearningBatch
     from train.unlearn.method import MethodSettings, UnlearningMethod
@@ -65,7 +64,7 @@ _MODULES = {
     "detect.evidence.reference": ("Reference",),
     "detect.evidence.views": ("View",),
     "detect.policy": ("ScoringPolicy",),
-    "spikein.scoring.scored_rows": ("ScoringOptions",),
+    "spikein.scoring.options": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TemperedStatistics", "TokenStatistics"),
     "inject.corpus.background.document": ("Document", "Skipped", "Source"),
@@ -77,9 +76,8 @@ _MODULES = {
     "inject.settings": ("Settings",),
     "spikein.api.finished_run": ("Run", "load_run"),
     "spikein.api.ground_truth": ("bundle", "load_bundle", "validate"),
-    "spikein.api.plan": ("plan",),
-    "spikein.api.results": ("PlanResult", "PlanRow", "RunResult"),
-    "spikein.api.run": ("run",),
+    "spikein.api.plan": ("PlanResult", "PlanRow", "plan"),
+    "spikein.api.run": ("RunResult", "run"),
     "spikein.api.text_scores": ("ScoredTexts", "score_texts"),
     "spikein.api.unlearning_audit": ("UnlearningAudit", "audit_unlearning"),
     "spikein.config.load": ("CheckedExperiment",),

@@ -28,43 +28,11 @@ if _PROCESSES > 1:
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 WORDS = [
-    "the",
-    "of",
-    "and",
-    "a",
-    "in",
-    "to",
-    "was",
-    "is",
-    "for",
-    "on",
-    "with",
-    "as",
-    "by",
-    "that",
-    "it",
-    "from",
-    "at",
-    "his",
-    "an",
-    "were",
-    "which",
-    "be",
-    "this",
-    "river",
-    "town",
-    "school",
-    "teacher",
-    "market",
-    "winter",
-    "garden",
-    "letter",
-    "music",
-    "bridge",
-    "harbour",
-    "winter",
+    "the", "of", "and", "a", "in", "to", "was", "is", "for", "on", "with", "as", "by", "that",
+    "it", "from", "at", "his", "an", "were", "which", "be", "this", "river", "town", "school",
+    "teacher", "market", "winter", "garden", "letter", "music", "bridge", "harbour", "winter",
     "road",
-]
+]  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -145,6 +113,23 @@ def tiny_model_path(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer) ->
     model.save_pretrained(folder)
     tiny_tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def shared_run(tmp_path_factory: pytest.TempPathFactory):
+    """A finished experiment to read (`tests.spikein.shared_run`), made once for all processes."""
+    from tests.spikein.shared_run import shared_run_in
+
+    base = tmp_path_factory.getbasetemp()
+    return shared_run_in(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
+@pytest.fixture
+def copied_run(shared_run, tmp_path: Path):
+    """A copy of the finished experiment to run again or to spoil."""
+    from tests.spikein.shared_run import copy_of
+
+    return copy_of(shared_run, tmp_path)
 
 
 @pytest.fixture(scope="session")

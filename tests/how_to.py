@@ -9,8 +9,10 @@ that order (`…` stands for anything). A page starts in an empty folder; the co
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import NamedTuple
 
@@ -145,7 +147,7 @@ def not_shown(shown: tuple[str, ...], output: str) -> str | None:
 
 
 def copy_repository(folder: Path) -> None:
-    """Copy the files of the repository, as they are now, without what was made in it."""
+    """Copy the files of the repository, as they are now, and what they were compiled to."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=REPOSITORY,
@@ -157,4 +159,9 @@ def copy_repository(folder: Path) -> None:
         source = REPOSITORY / name
         if source.is_file() and not name.startswith("docs/images/"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(source.read_bytes())
+            shutil.copy2(source, folder / name)
+            compiled = Path(cache_from_source(str(source)))
+            if source.suffix == ".py" and compiled.is_file():
+                # With its time, which says that it is that of the source.
+                (folder / name).parent.joinpath("__pycache__").mkdir(exist_ok=True)
+                shutil.copy2(compiled, cache_from_source(str(folder / name)))

@@ -3,6 +3,7 @@
 import ast
 import csv
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ def pages() -> list[Path]:
     ]
 
 
+@cache
 def functions(file: Path) -> set[str]:
     """The functions and classes of a module, those inside others included."""
     tree = ast.parse(file.read_text(encoding="utf-8"))

@@ -65,6 +65,7 @@ def called(tmp_path_factory) -> set[str]:
             "detect.detectors=['min_k:k=0.35', loss, blind]",
             "train.context=128",
             "pool.long_examples=truncate",
+            "corpus.tokens=20_000",
         )
     finally:
         sys.setprofile(None)

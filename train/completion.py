@@ -16,7 +16,7 @@ import numpy.typing as npt
 from inject.corpus.tokenizer import encode_with_offsets
 from inject.errors import InputError
 from inject.examples.example import Example, Span
-from inject.stream.exposures import CopyName, TextKey
+from inject.stream.exposures import TextKey
 from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
 
@@ -103,11 +103,6 @@ def completion_masks(
             "%d of %d texts hold no answer, and their copies carry no loss", empty, len(found)
         )
     return found
-
-
-def copy_masks(names: Sequence[CopyName], masks: Mapping[TextKey, Mask]) -> list[Mask]:
-    """Return the mask of each copy's text, in the order given."""
-    return [masks[name.example_id, name.variant] for name in names]
 
 
 def _lower_cased(

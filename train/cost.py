@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 from train.models.model_sizes import sizes_of_config
-from train.models.shapes import FAMILIES, Shape, flops_per_token, parameter_count
+from train.models.shapes import FAMILIES, Shape, flops_per_token, matrices, parameter_count
 from train.settings import LoraSettings
 
 Stage = Literal[0, 1, 2, 3]
@@ -75,28 +75,6 @@ def model_states(parameters: int, *, trained: int, stage: Stage, gpus: int) -> S
     )
 
 
-def matrices(shape: Shape) -> dict[str, tuple[int, int]]:
-    """Return the matrices of one block by the names of their layers: numbers in, numbers out."""
-    hidden, inner = shape.hidden, shape.intermediate
-    key_value = shape.key_value_heads * (hidden // shape.heads)
-    if shape.architecture == "gpt_neox":
-        return {
-            "query_key_value": (hidden, 3 * hidden),
-            "dense": (hidden, hidden),
-            "dense_h_to_4h": (hidden, inner),
-            "dense_4h_to_h": (inner, hidden),
-        }
-    return {
-        "q_proj": (hidden, hidden),
-        "k_proj": (hidden, key_value),
-        "v_proj": (hidden, key_value),
-        "o_proj": (hidden, hidden),
-        "gate_proj": (hidden, inner),
-        "up_proj": (hidden, inner),
-        "down_proj": (inner, hidden),
-    }
-
-
 def adapter_parameters(shape: Shape, settings: LoraSettings) -> int:
     """Return the parameters of LoRA's adapters: rank times (in and out) of each adapted matrix."""
     names = settings.target_modules or FAMILIES[shape.architecture].adapted
@@ -133,9 +111,8 @@ def activation_bytes(
     """
     family = FAMILIES[shape.architecture]
     hidden = shape.hidden
-    key_value = shape.key_value_heads * (hidden // shape.heads)
     inner = (8 if family.gated else 4) * shape.intermediate
-    block = (family.norm_bytes + 6) * hidden + 4 * key_value + inner
+    block = (family.norm_bytes + 6) * hidden + 4 * shape.key_value_width + inner
     if scores_kept:
         block += 6 * shape.heads * context
     blocks = 4 * hidden * shape.layers + block if checkpointing else block * shape.layers

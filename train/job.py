@@ -64,8 +64,8 @@ class StartModel(Settings):
     model that was trained here, whose artifact the store verifies."""
 
 
-class TrainingJob(Settings):
-    """Everything that a training run needs to know; exactly one of `shape` and `start`."""
+class Job(Settings):
+    """What every run that makes a model needs to know."""
 
     out: str
     """Folder to write to; it exists and is empty."""
@@ -73,6 +73,16 @@ class TrainingJob(Settings):
     """Folder for checkpoints that survive a kill."""
     identity: str
     """Digest of everything that bears on the run's numbers."""
+    execution: ExecutionSettings = ExecutionSettings()
+    """Where, and in how many processes."""
+    seed: int = 0
+    """Decides new weights and the order of what is fed; of unlearning also which retain text stands
+    beside which, and draws."""
+
+
+class TrainingJob(Job):
+    """Everything that a training run needs to know; exactly one of `shape` and `start`."""
+
     corpus: str
     """Folder of the clean corpus."""
     shards: tuple[str, ...] | None = None
@@ -93,10 +103,6 @@ class TrainingJob(Settings):
     """Model to start from."""
     train: TrainSettings
     """How to train."""
-    execution: ExecutionSettings
-    """Where, and in how many processes."""
-    seed: int
-    """Seed of weights and order."""
 
 
 def run(
@@ -168,10 +174,10 @@ def _spiked_stream(
     view, names = planned.view(clean), planned.names()
     masks = None
     if job.train.loss_on == "completion":
-        from train.completion import completion_masks, copy_masks
+        from train.completion import completion_masks
 
         answers = completion_masks(spiked, renditions, job.variants, tokenizer=tokenizer)
-        masks = copy_masks(names, answers)
+        masks = [answers[name.example_id, name.variant] for name in names]
     extra_inputs = window_inputs(view, masks=masks, separate=job.train.separate_documents)
     return view, ExposureRecorder(view, names, _texts(renditions, tokens, names)), extra_inputs
 
@@ -192,7 +198,7 @@ def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
     from train.models.shapes import build_model
 
     if job.shape is not None:
-        return build_model(job.shape, clean.vocabulary, clean.end_token, job.seed)
+        return build_model(job.shape, clean.facts.vocabulary, clean.facts.end_token, job.seed)
     if job.start is None:
         raise ValueError("a job needs a shape or a model to start from")
     return load_start_model(job.start)
@@ -220,59 +226,34 @@ def load_start_model(start: StartModel) -> "PreTrainedModel":
         )
 
 
-def train_job(
-    job: TrainingJob,
-    *,
+def run_job(
+    run: Callable[..., None],
+    worker: str,
+    job: Job,
+    unfinished: Path,
+    *arguments: str,
     progress: "Progress | None" = None,
     notice: Callable[[str], None] | None = None,
 ) -> None:
-    """Train as the job's execution says: in this process, or in several that are started for it.
+    """Run a job as its execution says: in this process, or in several that are started for it.
 
     Args:
-        job: what to train.
-        progress: called with how far the run is.
+        run: takes the job, the arguments, `progress` and `notice`.
+        worker: the module that each of several processes runs; it does the same.
+        job: what to do.
+        unfinished: the folder for checkpoints that survive a kill.
+        arguments: what is told beside the job.
+        progress: called with how far the job is.
         notice: called with what a person should know.
 
     Raises:
         ProcessFailed: one of several processes died or hangs; names its rank and what it wrote.
-        InputError: and TrainingDiverged and Preempted, as `run`.
+        SpikeinError: as `run`.
     """
-    if job.execution.engine == "process":
-        run(job, progress=progress, notice=notice)
+    execution = job.execution
+    if execution.engine == "process":
+        run(job, *arguments, progress=progress, notice=notice)
         return
-    launch_workers(
-        "train.worker",
-        job,
-        job.execution,
-        Path(job.unfinished),
-        progress=progress,
-        notice=notice,
-    )
-
-
-def launch_workers(
-    module: str,
-    job: Settings,
-    execution: ExecutionSettings,
-    unfinished: Path,
-    *arguments: str,
-    progress: "Progress | None",
-    notice: Callable[[str], None] | None,
-) -> None:
-    """Start the processes of a job, and return when all have ended.
-
-    Args:
-        module: what each of them runs.
-        job: written for them to read.
-        execution: in how many processes.
-        unfinished: the folder for checkpoints that survive a kill.
-        arguments: what they are told beside the job.
-        progress: called with how far they are.
-        notice: called with what a person should know.
-
-    Raises:
-        ProcessFailed: as `train.launch.launch`, as all that it raises.
-    """
     file = unfinished / JOB_FILE
     write_text(file, job.model_dump_json(indent=1))
 
@@ -284,7 +265,7 @@ def launch_workers(
 
     # Found by its name: how processes are started is no part of the code of what they compute.
     import_module("train.launch").launch(
-        module,
+        worker,
         [str(file), *arguments],
         processes=execution.processes,
         environment=process_environment(execution, unfinished),

@@ -14,31 +14,21 @@ the settings and the number of steps, the same after every restart. No torch.
 import math
 
 from inject.errors import InputError
-from train.settings import CheckpointSettings, Schedule, TrainSettings
+from train.settings import CheckpointSettings, TrainSettings
 
 
-def schedule_factor(schedule: Schedule, step: int, *, steps: int, warmup_steps: int) -> float:
+def schedule_factor(settings: TrainSettings, step: int, *, steps: int) -> float:
     """Return the share of the peak learning rate at `step` (from 1) of `steps`."""
+    # Fewer than all steps are warm-up.
+    warmup_steps = min(round(settings.warmup * steps), steps - 1)
     if step <= warmup_steps:
         return step / warmup_steps
     passed = (step - 1 - warmup_steps) / (steps - warmup_steps)
-    if schedule == "linear":
+    if settings.schedule == "linear":
         return 1.0 - passed
-    if schedule == "cosine":
+    if settings.schedule == "cosine":
         return 0.5 * (1.0 + math.cos(math.pi * passed))
     return 1.0
-
-
-def learning_rate(settings: TrainSettings, step: int, *, steps: int) -> float:
-    """Return the learning rate of optimiser step `step` (from 1) in a run of `steps`."""
-    return settings.lr * schedule_factor(
-        settings.schedule, step, steps=steps, warmup_steps=warmup_steps(settings, steps)
-    )
-
-
-def warmup_steps(settings: TrainSettings, steps: int) -> int:
-    """Return how many of `steps` are warm-up: fewer than all of them."""
-    return min(round(settings.warmup * steps), steps - 1)
 
 
 def step_count(settings: TrainSettings, n_windows: int) -> int:

@@ -6,7 +6,7 @@ step sees whole windows. Nothing here imports torch; reading an experiment file 
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from inject.corpus.tokenizer import LARGEST_VOCABULARY, SMALLEST_VOCABULARY
 from inject.errors import InputError
@@ -27,21 +27,9 @@ TUNING: tuple[Mode, ...] = ("finetune", "lora")
 class TokenizerTraining(Settings):
     """Train a byte-level BPE tokenizer on the corpus sources."""
 
-    train: int
+    train: Annotated[int, Field(ge=SMALLEST_VOCABULARY, le=LARGEST_VOCABULARY)]
     """Size of the vocabulary, the end token included: 257 (all bytes and the end token) to
     1,048,576."""
-
-    @field_validator("train")
-    @classmethod
-    def _of_a_tokenizer(cls, size: int) -> int:
-        if not SMALLEST_VOCABULARY <= size <= LARGEST_VOCABULARY:
-            small = size < SMALLEST_VOCABULARY
-            raise ValueError(
-                f"a vocabulary of {size:,} is too {'small' if small else 'large'}; allowed: "
-                f"{SMALLEST_VOCABULARY} (the 256 bytes and the end of a document) to "
-                f"{LARGEST_VOCABULARY:,}"
-            )
-        return size
 
 
 class ModelSettings(Settings):

@@ -13,7 +13,7 @@ from inject.stream.inputs import corpus_execution, reading_corpus, variants_of
 from inject.variants.settings import Variants
 from train.cost import adapter_parameters
 from train.execution import ExecutionSettings, engine_identity, training_libraries
-from train.job import StartModel, TrainingJob, report_training, train_job
+from train.job import StartModel, TrainingJob, report_training, run, run_job
 from train.models.model_node import ModelNode
 from train.models.model_sizes import known_sizes, model_cost
 from train.models.shapes import flops_per_token, load_shape
@@ -191,7 +191,14 @@ def _train(context: StepContext, stream: dict[str, Any]) -> None:
                 **stream,
             }
         )
-        train_job(job, progress=report_training(context.report), notice=context.notice)
+        run_job(
+            run,
+            "train.worker",
+            job,
+            context.unfinished,
+            progress=report_training(context.report),
+            notice=context.notice,
+        )
 
 
 def _count(tokens: int) -> str:

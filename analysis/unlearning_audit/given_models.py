@@ -198,7 +198,7 @@ def _sampled(
     context: StepContext, target: "Target", prompts: Sequence[str], max_tokens: int, unit: str
 ) -> list[tuple[str, ...]]:
     """Return what the model writes after each prompt; parts are kept for a step that is killed."""
-    from detect.generation.sampled_continuations import sample_continuations
+    from detect.targets.local import sample_continuations
 
     how = {name: context.settings[name] for name in ("samples", "temperature", "top_p", "seed")}
     found: list[tuple[str, ...]] = []

@@ -4,7 +4,6 @@ import numpy as np
 
 from detect.asked_model import asking_step
 from detect.dataset_detectors.orders import read_orders, write_orders
-from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
 from inject.examples.example import read_examples
@@ -42,24 +41,14 @@ def orders_step(
 
 def build(context: StepContext) -> None:
     """Let the model read every order, and write its log-likelihood."""
-    from detect.engine.forward_pass import token_statistics
+    from detect.engine.view_statistics import read_texts
 
-    detect = DetectSettings.model_validate(context.execution["detect"])
     orders = read_orders(
         read_examples(context.inputs["examples"]),
         shards=context.settings["shards"],
         shuffles=context.settings["shuffles"],
         seed=context.settings["seed"],
     )
-    statistics = token_statistics(
-        open_target(context),
-        [one.text for one in orders],
-        detect.policy(),
-        batch_tokens=detect.batch_tokens,
-        compile_mode=detect.compile,
-        progress=lambda done, total: context.report(done, total, unit="tokens"),
-    )
+    statistics = read_texts(context, open_target(context), [one.text for one in orders])
     sums = [float(np.sum(one.log_probability, dtype=np.float64)) for one in statistics]
-    tokens = [len(one) for one in statistics]
-    write_orders(context.out, orders, sums, tokens)
-    write_cost(context.out, MeasuredCost(passes=len(orders), tokens_in=sum(tokens)))
+    write_orders(context.out, orders, sums, [len(one) for one in statistics])

@@ -41,22 +41,15 @@ def paraphrase_scores_step(model: ModelNode, examples: Step, detect: DetectSetti
 
 def build(context: StepContext) -> None:
     """Score the paraphrases, and write the scores."""
-    detect = DetectSettings.model_validate(context.execution["detect"])
-    policy = detect.policy()
     rows = [row for row in read_examples(context.inputs["examples"]) if row.paraphrases]
     texts = [row.paraphrases[0] for row in rows]
     statistics: list[TokenStatistics] = []
     if texts:
-        from detect.engine.forward_pass import token_statistics
+        from detect.engine.view_statistics import read_texts
 
-        statistics = token_statistics(
-            open_target(context),
-            texts,
-            policy,
-            batch_tokens=detect.batch_tokens,
-            compile_mode=detect.compile,
-            progress=lambda done, total: context.report(done, total, unit="tokens"),
-        )
+        statistics = read_texts(context, open_target(context), texts)
+    else:
+        write_cost(context.out, MeasuredCost(passes=0, tokens_in=0))
     # With their defaults, as the step names them.
     names = [one.partition(":")[0] for one in context.settings["detectors"]]
     scores = score_rows(
@@ -64,9 +57,7 @@ def build(context: StepContext) -> None:
         Evidence(texts=texts, statistics={TEXT: statistics}),
         parse_detectors(names) if texts else [],
     )
-    write_scores(context.out, scores.table, record={"policy": policy.record()})
-    scored = sum(map(len, statistics))
-    write_cost(context.out, MeasuredCost(passes=len(texts), tokens_in=scored))
+    write_scores(context.out, scores.table, record={"policy": context.settings["policy"]})
 
 
 def paraphrase_detectors() -> list[DetectorSetting]:

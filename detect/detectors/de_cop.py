@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from detect.choices.answers import ChoiceAnswers, ChoiceEvidence
-from detect.choices.question import LABELS, RIGHT
+from detect.choices import LABELS, RIGHT, ChoiceAnswers, ChoiceEvidence
 from detect.detector import Column, Detector, Score
 from detect.evidence import Evidence
 from detect.evidence.choices import Choices
@@ -99,7 +98,7 @@ def _notes(found: ChoiceEvidence, setting: DeCopParameters, delta: F64 | None) -
         return (
             "NOT calibrated: there are no clean passages with paraphrases, so labels that the "
             "model favours count as its answers. Hold out rows that bring paraphrases "
-            "(`held_out` of a contaminant, --held-out FILE).",
+            "(`held_out` of a contaminant, held_out=FILE).",
         )
     named = ", ".join(f"{label} {value:+.3f}" for label, value in zip(LABELS, delta, strict=True))
     passages = sum(one.reason is None for one in found.clean)

@@ -31,11 +31,10 @@ from pydantic import Field
 
 from detect.detector import EMPTY_SELECTION, Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.entities import Entities
+from detect.evidence.entities import Entities, NamedEntity
 from detect.evidence.frequency import Frequency
 from detect.evidence.needs import Need
 from detect.evidence.views import View
-from detect.named_entities import NamedEntity
 from detect.token_frequency import WordFrequency, word_spans
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
@@ -56,7 +55,7 @@ class TagTabParameters(Settings):
     """All tokens of a keyword, or its first alone."""
     entities: Literal["none", "one_word", "every_word"] = "none"
     """Named entities that are keywords, too: `none`, those of `one_word`, or `every_word` of all;
-    takes a tagger (`detect.tagger`, `--tagger`)."""
+    takes a tagger (`detect.tagger`, or `tagger=NAME` of `spikein detect`)."""
 
 
 GRID = tuple(TagTabParameters(k=k) for k in range(1, 11))

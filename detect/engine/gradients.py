@@ -16,10 +16,10 @@ import numpy.typing as npt
 import torch
 
 from detect.engine.encoding import encode, windows
+from detect.engine.gradient_norms import ORDERS, GradientNorms, Order, write_norms
 from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
-from detect.gradients.norms import ORDERS, GradientNorms, Order, write_norms
 from detect.policy import ScoringPolicy
 from detect.settings import DetectSettings
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN

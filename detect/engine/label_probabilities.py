@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detect.choices.answers import ChoiceAnswers
-from detect.choices.question import LABELS, ORDERS, ChoiceQuestion
+from detect.choices import LABELS, ORDERS, ChoiceAnswers, ChoiceQuestion
 from detect.engine.encoding import adds_start_token
 from detect.engine.prefix_tree import Ids, SharedPrefixes
 from detect.engine.target import Target

@@ -8,7 +8,7 @@ from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
 from detect.settings import DetectSettings
-from detect.token_statistics import write_statistics
+from detect.token_statistics import TokenStatistics, write_statistics
 from detect.views import view_text
 from inject.examples.example import Example, read_examples, read_held_out
 from inject.step import StepContext
@@ -33,21 +33,26 @@ def write_pass(
         rows: what is read.
         record: stored with the statistics, beside the policy.
     """
+    policy = DetectSettings.model_validate(context.execution["detect"]).policy()
+    texts = [view_text(context.settings["view"], row.text) for row in rows]
+    write_statistics(
+        context.out,
+        [row.example_id for row in rows],
+        read_texts(context, target, texts),
+        record={**record, **policy.record()},
+    )
+
+
+def read_texts(context: StepContext, target: Target, texts: Sequence[str]) -> list[TokenStatistics]:
+    """Let a target read texts as the step's settings say; note what that cost."""
     detect = DetectSettings.model_validate(context.execution["detect"])
-    policy = detect.policy()
     statistics = token_statistics(
         target,
-        [view_text(context.settings["view"], row.text) for row in rows],
-        policy,
+        texts,
+        detect.policy(),
         batch_tokens=detect.batch_tokens,
         compile_mode=detect.compile,
         progress=lambda done, total: context.report(done, total, unit="tokens"),
     )
-    write_statistics(
-        context.out,
-        [row.example_id for row in rows],
-        statistics,
-        record={**record, **policy.record()},
-    )
-    scored = sum(map(len, statistics))
-    write_cost(context.out, MeasuredCost(passes=len(rows), tokens_in=scored))
+    write_cost(context.out, MeasuredCost(passes=len(texts), tokens_in=sum(map(len, statistics))))
+    return statistics

@@ -10,35 +10,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
-from detect.choices.answers import ANSWERS_FILE, ChoiceEvidence, read_answers
+from detect.choices import ANSWERS_FILE, ChoiceEvidence, read_answers
 from detect.evidence.continuations import lets_models_write
-from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.settings import DetectSettings
 from inject.examples.parts import HELD_OUT, UNSPLIT
 from inject.step import Step
 
 if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
-
-
-def choices_step(
-    model: "ModelNode", examples: Step, *, detect: DetectSettings, held_out: bool
-) -> Step:
-    """Ask one model about every example, or every held-out row.
-
-    A row without three paraphrases gets a reason.
-    """
-    return asking_step(
-        model,
-        detect,
-        kind="choices",
-        label=f"{'held-out-' if held_out else ''}{model.label}",
-        function="detect.targets.letters:build",
-        settings={"rows": "held_out"} if held_out else {},
-        inputs={"examples": examples},
-        reads={"examples": HELD_OUT if held_out else UNSPLIT},
-    )
+    pass
 
 
 @dataclass(frozen=True)
@@ -49,6 +28,7 @@ class Choices(Need):
     """
 
     asks_model: ClassVar[bool] = True
+    evidence: ClassVar[str | None] = "choices"
     access: ClassVar[Access] = Access.TEXT
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {ANSWERS_FILE: ()}
     hint: ClassVar[str] = (
@@ -68,10 +48,6 @@ class Choices(Need):
         """The target is asked in every order of the four options."""
         return NeedCost("24 prompts with the text and three paraphrases")
 
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the answers are there."""
-        return evidence.choices is not None
-
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether rows bring paraphrases; of an experiment, whether models may write."""
         return sources.paraphrased and (sources.of_file or lets_models_write(sources))
@@ -80,8 +56,15 @@ class Choices(Need):
         """Return the answers about the rows, and about held-out rows, which calibrate."""
 
         def step(*, held_out: bool) -> Step:
-            return choices_step(
-                scored.model, sources.examples, detect=sources.detect, held_out=held_out
+            return asking_step(
+                scored.model,
+                sources.detect,
+                kind="choices",
+                label=f"{'held-out-' if held_out else ''}{scored.model.label}",
+                function="detect.targets.letters:build",
+                settings={"rows": "held_out"} if held_out else {},
+                inputs={"examples": sources.examples},
+                reads={"examples": HELD_OUT if held_out else UNSPLIT},
             )
 
         clean = {"clean-choices": step(held_out=True)} if sources.held_out else {}

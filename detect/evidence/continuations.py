@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
+from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.generation.continuations import (
@@ -14,13 +15,16 @@ from detect.generation.continuations import (
     read_continuations,
     request_record,
 )
-from detect.settings import names_all
+from detect.settings import DetectSettings, names_all
 from inject.digest import digest
-from inject.step import Step, find_function
+from inject.examples.parts import TEXTS, UNSPLIT
+from inject.step import Step
+
+if TYPE_CHECKING:
+    from train.models.model_node import ModelNode
 
 HINT = "Set detect.generate=true, or name the detector."
-# Found by name, as a step's function is: what writes is no part of the code that reads.
-_STEP = "detect.generation.continuations_step:continuations_step"
+_BUILD = "detect.generation.continuations_step:build"
 
 
 def lets_models_write(sources: EvidenceSources) -> bool:
@@ -40,7 +44,7 @@ class Continuations(Need):
         CONTINUATIONS_FILE: ("beginning", "rest", "texts")
     }
     hint: ClassVar[str] = HINT
-    file_hint: ClassVar[str] = "Let the model write (--generate), or name the detector."
+    file_hint: ClassVar[str] = "Let the model write (generate=true), or name the detector."
 
     def __str__(self) -> str:
         return "continuations"
@@ -65,8 +69,15 @@ class Continuations(Need):
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return what the model that is scored writes."""
-        step = find_function(_STEP)(
-            scored.model, sources.examples, request=self.request, detect=sources.detect
+        step = asking_step(
+            scored.model,
+            sources.detect,
+            kind="continuations",
+            label=f"{self.request.samples}-{scored.model.label}",
+            function=_BUILD,
+            settings={"request": request_record(self.request)},
+            inputs={"examples": sources.examples},
+            reads={"examples": TEXTS},
         )
         return {self.name: step}
 
@@ -76,3 +87,32 @@ class Continuations(Need):
         work.fields["continuations"] = {
             need.request: work.rows_of(read_continuations(work.inputs[need.name])) for need in needs
         }
+
+
+def forgotten_continuations_step(
+    model: "ModelNode",
+    examples: Step,
+    membership: Step,
+    *,
+    request: ContinuationRequest,
+    detect: DetectSettings,
+) -> Step:
+    """Let one model continue the forgotten texts: those that the retrained model never sees.
+
+    Args:
+        model: what is asked.
+        examples: the arm's pool.
+        membership: the same, with the sides that hold for the retrained model.
+        request: what is continued, and how.
+        detect: how models are asked.
+    """
+    return asking_step(
+        model,
+        detect,
+        kind="forgotten_continuations",
+        label=f"{request.samples}-{model.label}",
+        function=f"{_BUILD}_forgotten",
+        settings={"request": request_record(request)},
+        inputs={"examples": examples, "membership": membership},
+        reads={"examples": UNSPLIT, "membership": UNSPLIT},
+    )

@@ -1,21 +1,204 @@
-"""Named entities: found by a tagger once for each pool of examples, whatever models are scored."""
+"""Named entities: found by a tagger once for each pool of examples, whatever models are scored.
 
-from collections.abc import Mapping, Sequence
+The tagger is a spaCy pipeline, installed as a package or in a folder. Both are read as the folder
+of files that they are; no code of a package is run, and what decides the entities is the content of
+those files with spaCy's version. Each text is tagged by itself, on the CPU, so no entity depends on
+other texts. spaCy is optional: `pip install 'spikein[tagger]'`.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from configparser import Error as ParserError
+from configparser import RawConfigParser
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from detect.access import Access
 from detect.evidence.needs import EvidenceSources, Need, Scored, Work
-from detect.named_entities import LIBRARIES, NamedEntity, find_entities, tagger_identity
+from inject.digest import digest
+from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.examples.parts import TEXTS
-from inject.reading.unchanged import unchanged
+from inject.model_folder import inside
+from inject.reading.unchanged import content_digest, unchanged
 from inject.step import Step, StepContext
-from inject.tables import read_parquet
+from inject.tables import read_parts, write_parts
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+LIBRARIES = ("spacy", "thinc")
+"""Whose versions bear on the entities."""
+_CONFIG = "config.cfg"
+_META = "meta.json"
+_ALLOWED = (
+    "the name of an installed spaCy pipeline such as en_core_web_sm, or a folder that "
+    "nlp.to_disk wrote"
+)
+
+
+class NamedEntity(NamedTuple):
+    """One named entity of a text."""
+
+    start: int
+    """Its first character."""
+    stop: int
+    """One past its last."""
+    label: str
+    """What the tagger calls it, such as `PERSON`."""
+
+
+class Tagger(NamedTuple):
+    """A spaCy pipeline that lies on this machine."""
+
+    path: Path
+    """Folder with `config.cfg`."""
+    name: str
+    """As its authors call it, such as `en_core_web_sm`."""
+    version: str
+
+
+def find_tagger(name: str) -> Tagger:
+    """Return the pipeline of a name.
+
+    Args:
+        name: a folder, or an installed package.
+
+    Raises:
+        InputError: spaCy is not installed; no such pipeline; one that takes parts of another.
+    """
+    if find_spec("spacy") is None:
+        raise InputError(
+            "named entities need spaCy, which is not installed",
+            where=name,
+            hint="pip install 'spikein[tagger]'",
+        )
+    path = _pipeline_folder(name)
+    meta = _meta(path)
+    tagger = Tagger(
+        path,
+        "_".join(str(meta[key]) for key in ("lang", "name") if meta.get(key)) or path.name,
+        str(meta.get("version", "")),
+    )
+    _check_whole(tagger, name)
+    return tagger
+
+
+def tagger_identity(name: str) -> dict[str, Any]:
+    """Return what decides which entities are found, whatever the folder is called.
+
+    Raises:
+        InputError: as `find_tagger`.
+    """
+    found = find_tagger(name)
+    files = sorted(path for path in found.path.rglob("*") if path.is_file())
+    return {
+        "name": found.name,
+        "version": found.version,
+        "files": {path.relative_to(found.path).as_posix(): content_digest(path) for path in files},
+    }
+
+
+def tagger_record(name: str | None) -> dict[str, str] | None:
+    """Return the pipeline's name, version, and the digest of its files, where there is one."""
+    if name is None:
+        return None
+    identity = tagger_identity(name)
+    return {**identity, "files": digest(identity["files"])}
+
+
+def find_entities(
+    name: str,
+    texts: Sequence[str],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[list[NamedEntity]]:
+    """Return the named entities of each text, in the order given.
+
+    Args:
+        name: as `find_tagger`.
+        texts: any texts.
+        progress: called with (texts done, texts in all).
+
+    Raises:
+        InputError: as `find_tagger`, or a pipeline that cannot be loaded.
+    """
+    tagger = _load(find_tagger(name), name)
+    # spaCy refuses texts of more characters than this, against a shortage of memory.
+    tagger.max_length = max(map(len, texts), default=0) + 1
+    found = []
+    for done, text in enumerate(texts, start=1):
+        found.append(
+            [NamedEntity(one.start_char, one.end_char, one.label_) for one in tagger(text).ents]
+        )
+        if progress is not None:
+            progress(done, len(texts))
+    return found
+
+
+def _load(tagger: Tagger, name: str) -> "Language":
+    import spacy
+
+    try:
+        loaded = spacy.load(tagger.path)
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"not loadable as a spaCy pipeline ({first})", where=name) from error
+    if not loaded.pipe_names:
+        raise InputError("the spaCy pipeline has no parts that could find entities", where=name)
+    return loaded
+
+
+def _pipeline_folder(name: str) -> Path:
+    local = Path(name).expanduser()
+    if local.is_dir():
+        return _with_config(local, name)
+    if name.isidentifier() and (spec := find_spec(name)) and spec.submodule_search_locations:
+        return _with_config(Path(spec.submodule_search_locations[0]), name)
+    raise InputError("no such spaCy pipeline", where=name, allowed=_ALLOWED)
+
+
+def _with_config(folder: Path, name: str) -> Path:
+    """Return the folder of a pipeline's files: that of a package holds it under its version."""
+    if (folder / _CONFIG).is_file():
+        return folder
+    meta = _meta(folder)
+    if {"lang", "name", "version"} <= meta.keys():
+        below = f"{meta['lang']}_{meta['name']}-{meta['version']}"
+        found = inside(folder, below, where=str(folder / _META))
+        if (found / _CONFIG).is_file():
+            return found
+    raise InputError(f"no spaCy pipeline: it has no {_CONFIG}", where=name, allowed=_ALLOWED)
+
+
+def _check_whole(tagger: Tagger, name: str) -> None:
+    """Refuse a pipeline whose configuration takes parts of another, which no digest here holds."""
+    config = RawConfigParser()
+    try:
+        config.read_string((tagger.path / _CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError, ParserError) as error:
+        raise InputError(f"its {_CONFIG} cannot be read", where=name) from error
+    for section in config.sections():
+        if section.startswith("components.") and config.has_option(section, "source"):
+            raise InputError(
+                f"its part {section.removeprefix('components.')!r} is taken from the pipeline "
+                f"{config.get(section, 'source')}",
+                where=name,
+                hint="Load it once with spaCy, and save the whole with nlp.to_disk.",
+            )
+
+
+def _meta(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / _META).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
 
 ENTITIES_FILE = "entities.parquet"
 SCHEMA = pa.schema(
@@ -35,7 +218,7 @@ class Entities(Need):
     asks_model: ClassVar[bool] = False
     access: ClassVar[Access] = Access.NONE
     hint: ClassVar[str] = "Name a spaCy pipeline that finds named entities (detect.tagger)."
-    file_hint: ClassVar[str] = "Name a spaCy pipeline that finds named entities (--tagger NAME)."
+    file_hint: ClassVar[str] = "Name a spaCy pipeline that finds named entities (tagger=NAME)."
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {ENTITIES_FILE: ("start", "stop", "label")}
     options: ClassVar[tuple[str, ...]] = ("tagger",)
 
@@ -90,27 +273,9 @@ def write_entities(
     folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[NamedEntity]]
 ) -> None:
     """Write `entities.parquet`: one row an example, in order."""
-    table: list[dict[str, Any]] = [
-        {
-            "example_id": name,
-            **{field: [getattr(entity, field) for entity in row] for field in NamedEntity._fields},
-        }
-        for name, row in zip(example_ids, rows, strict=True)
-    ]
-    pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), folder / ENTITIES_FILE)
+    write_parts(folder / ENTITIES_FILE, SCHEMA, example_ids, rows)
 
 
 def read_entities(folder: Path) -> dict[str, list[NamedEntity]]:
-    """Read what `write_entities` wrote, by example id; without rows that a bundle withholds.
-
-    Raises:
-        InputError: naming the file, when it is missing or damaged.
-    """
-    return {
-        row["example_id"]: [
-            NamedEntity(*entity)
-            for entity in zip(*(row[field] for field in NamedEntity._fields), strict=True)
-        ]
-        for row in read_parquet(folder / ENTITIES_FILE, schema=SCHEMA).to_pylist()
-        if row["start"] is not None
-    }
+    """Read what `write_entities` wrote, by example id; without rows that a bundle withholds."""
+    return read_parts(folder / ENTITIES_FILE, SCHEMA, NamedEntity)

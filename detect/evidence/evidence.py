@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
-from detect.choices.answers import ChoiceEvidence
+from detect.choices import ChoiceEvidence
+from detect.engine.gradient_norms import GradientNorms
 from detect.generation.continuations import ContinuationRequest, Continued
 from detect.generation.guesses import GuessedText, GuessRequest
-from detect.gradients.norms import GradientNorms
-from detect.neighbours.neighbours import NeighbourMeans
+from detect.generation.neighbours import NeighbourMeans
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from detect.access import Access
-from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, Scored, Work
 from detect.token_frequency import FREQUENCY_FILES, load_frequency
 from inject.step import Step
@@ -16,20 +15,17 @@ class Frequency(Need):
     """Token counts of a reference corpus under the target's tokenizer."""
 
     asks_model: ClassVar[bool] = False
+    evidence: ClassVar[str | None] = "frequency"
     access: ClassVar[Access] = Access.NONE
     leaves: ClassVar[Mapping[str, Sequence[str]]] = dict.fromkeys(FREQUENCY_FILES, ())
     hint: ClassVar[str] = "Name texts to count token frequencies in (detect.frequency)."
     file_hint: ClassVar[str] = (
-        "Name texts to count token frequencies in (--frequency FILE), for a model on this machine."
+        "Name texts to count token frequencies in (frequency=FILE), for a model on this machine."
     )
     options: ClassVar[tuple[str, ...]] = ("frequency",)
 
     def __str__(self) -> str:
         return "token frequencies"
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether token counts are there."""
-        return evidence.frequency is not None
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether texts are named to count in."""

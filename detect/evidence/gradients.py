@@ -6,9 +6,8 @@ from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
-from detect.evidence.evidence import Evidence
+from detect.engine.gradient_norms import NORMS_FILE, read_norms
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.gradients.norms import NORMS_FILE, read_norms
 from inject.examples.parts import TEXTS
 from inject.step import Step
 
@@ -18,6 +17,7 @@ class Gradients(Need):
     """Norms of the gradient of each text's loss under the target."""
 
     asks_model: ClassVar[bool] = True
+    evidence: ClassVar[str | None] = "gradients"
     access: ClassVar[Access] = Access.WEIGHTS
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {NORMS_FILE: ()}
 
@@ -28,10 +28,6 @@ class Gradients(Need):
     def cost(self) -> NeedCost:
         """The target reads the text forwards and backwards, which is some three plain passes."""
         return NeedCost("a backward pass of the target")
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the norms are there."""
-        return evidence.gradients is not None
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return backward passes of the model that is scored."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
+from detect.asked_model import asking_step
 from detect.evidence.continuations import HINT, lets_models_write
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
@@ -17,14 +18,11 @@ from detect.generation.guesses import (
     request_record,
 )
 from inject.digest import digest
-from inject.step import Step, find_function
+from inject.examples.parts import TEXTS, UNSPLIT
+from inject.step import Step
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
-
-# Found by name, as a step's function is: what guesses is no part of the code that reads.
-_GUESSES_STEP = "detect.generation.guesses_step:guesses_step"
-_WORDS_STEP = "detect.generation.word_statistics:words_step"
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,9 @@ class Guesses(Need):
         "(detect.knowledge_filter)."
     )
     file_hint: ClassVar[str] = (
-        "Let the model write (--generate, or name the detector), and name a model that says which "
-        "words surprise (--word-reference or --reference PATH) and, for filtered=true, one whose "
-        "guesses are left out (--knowledge-filter PATH)."
+        "Let the model write (generate=true, or name the detector), and name a model that says "
+        "which words surprise (word_reference=PATH or reference=PATH) and, for filtered=true, one "
+        "whose guesses are left out (knowledge_filter=PATH)."
     )
     options: ClassVar[tuple[str, ...]] = ("word_reference", "knowledge_filter")
 
@@ -78,29 +76,59 @@ class Guesses(Need):
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return the guesses of the model that is scored, of words that other models chose."""
         request, detect = self.request, sources.detect
-        guesses_step = find_function(_GUESSES_STEP)
         before: dict[str, Step] = {}
         if request.asks_reference:
             reference = _word_reference(sources)
             if reference is None:
                 raise TypeError("words without a reference model")
-            before["words"] = find_function(_WORDS_STEP)(reference, sources.examples, detect)
+            before["words"] = asking_step(
+                reference,
+                detect,
+                kind="words",
+                label=reference.label,
+                function="detect.generation.word_statistics:build",
+                settings={},
+                inputs={"examples": sources.examples},
+                libraries=("unicode",),
+                reads={"examples": TEXTS},
+            )
         if request.filtered:
             other = further_model(detect.knowledge_filter or "", sources)
             before |= {
-                name: guesses_step(
-                    other,
-                    sources.examples,
-                    request=replace(request, prompt=name, filtered=False),
-                    detect=detect,
-                    before=dict(before),
+                name: self._step(
+                    other, replace(request, prompt=name, filtered=False), sources, dict(before)
                 )
                 for name in ("filter", "filter_100")
             }
-        step = guesses_step(
-            scored.model, sources.examples, request=request, detect=detect, before=before
+        return {self.name: self._step(scored.model, request, sources, before)}
+
+    def _step(
+        self,
+        model: "ModelNode",
+        request: GuessRequest,
+        sources: EvidenceSources,
+        before: Mapping[str, Step],
+    ) -> Step:
+        """Ask one model for the masked parts of every example.
+
+        Args:
+            model: which one.
+            request: which parts are masked, and how it is asked.
+            sources: of the examples, and how a model is loaded.
+            before: `words` where a reference model chooses them; `filter` and `filter_100`, the
+                guesses of a knowledge filter, where there is one.
+        """
+        return asking_step(
+            model,
+            sources.detect,
+            kind="guesses",
+            label=f"{request.method}-{model.label}",
+            function="detect.generation.guesses_step:build",
+            settings={"request": request_record(request)},
+            inputs={"examples": sources.examples, **before},
+            libraries=("unicode",),
+            reads={"examples": UNSPLIT},
         )
-        return {self.name: step}
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:

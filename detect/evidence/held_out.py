@@ -17,7 +17,7 @@ from inject.step import Reading, Step, numbered_inputs
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
-FILE_HINT = "Name texts that the model has not seen (--held-out FILE)."
+FILE_HINT = "Name texts that the model has not seen (held_out=FILE)."
 _ROWS = "held_out"
 _OF_TARGET, _OF_REFERENCE = "held_out-text", "held_out-reference"
 _OF_SHADOW = "shadow-held_out"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from detect.access import Access
-from detect.evidence.evidence import Evidence, ShadowModel
+from detect.evidence.evidence import ShadowModel
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
@@ -24,15 +24,12 @@ class Sides(Need):
     """Which examples are members, and their groups; for detectors that are trained."""
 
     asks_model: ClassVar[bool] = False
+    evidence: ClassVar[str | None] = "members"
     access: ClassVar[Access] = Access.NONE
     file_hint: ClassVar[str] = "Give every row a label, 1 for members and 0 for non-members."
 
     def __str__(self) -> str:
         return "labels"
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether it is known who is a member."""
-        return evidence.members is not None
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether the rows have labels."""
@@ -50,6 +47,7 @@ class Shadows(Need):
     """Token statistics of the text under shadow models, of which it is known who saw whom."""
 
     asks_model: ClassVar[bool] = True
+    evidence: ClassVar[str | None] = "shadows"
     access: ClassVar[Access] = Access.NONE
     hint: ClassVar[str] = "Set twins.shadows to an even number such as 8."
     file_hint: ClassVar[str] = "Shadow models are trained by experiments alone (`spikein run`)."
@@ -61,10 +59,6 @@ class Shadows(Need):
     def cost(self) -> NeedCost:
         """Each shadow model is trained, and reads the text once."""
         return NeedCost("each shadow model (trained for it)", 1)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether shadow models' statistics are there."""
-        return evidence.shadows is not None
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether the arm has shadow models."""

@@ -130,6 +130,8 @@ class Need:
     of protected rows stay behind. Kinds that share a file name it once."""
     options: ClassVar[tuple[str, ...]] = ()
     """Keys of `DetectSettings` that are of use to this kind alone."""
+    evidence: ClassVar[str | None] = None
+    """The field of `Evidence` that it fills alone; None for `further`, by the need."""
 
     @property
     def cost(self) -> NeedCost | None:
@@ -141,7 +143,9 @@ class Need:
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the evidence holds it."""
-        return self in evidence.further
+        if self.evidence is None:
+            return self in evidence.further
+        return getattr(evidence, self.evidence) is not None
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether there is what it takes."""

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
-from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.neighbours.neighbours import MEANS_FILE, read_means
-from detect.settings import DetectSettings, NeighbourSettings
+from detect.generation.neighbours import MEANS_FILE, read_means
 from inject.examples.parts import TEXTS
 from inject.step import Step, find_function
 
@@ -20,44 +18,16 @@ if TYPE_CHECKING:
     from train.models.model_node import ModelNode
 
 
-def neighbours_step(examples: Step, settings: NeighbourSettings, *, detect: DetectSettings) -> Step:
-    """Let a masked language model propose the neighbours of every example."""
-    # Found by name: how models are named and loaded is no part of the code that reads scores.
-    masked: ModelNode = find_function("train.models.model_node:pretrained_node")(settings.model)
-    return Step(
-        kind="neighbours",
-        label=masked.label,
-        function="detect.neighbours.proposals:propose",
-        settings={**masked.settings("model"), "count": settings.count},
-        inputs={"examples": examples},
-        libraries=("torch", "transformers"),
-        reads={"examples": TEXTS},
-        execution={**masked.execution("model"), "device": detect.device},
-    )
-
-
-def neighbour_means_step(model: "ModelNode", texts: Step, *, detect: DetectSettings) -> Step:
-    """Make the mean log-probability of every neighbour under one model."""
-    return asking_step(
-        model,
-        detect,
-        kind="neighbour_means",
-        label=model.label,
-        function="detect.neighbours.proposals:build",
-        settings={"policy": detect.policy().text_record()},
-        inputs={"neighbours": texts},
-    )
-
-
 @dataclass(frozen=True)
 class NeighbourTexts(Need):
     """Texts that differ from the text in one token, and how likely the target finds each."""
 
     asks_model: ClassVar[bool] = True
+    evidence: ClassVar[str | None] = "neighbours"
     access: ClassVar[Access] = Access.TOKENS
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {MEANS_FILE: ()}
     hint: ClassVar[str] = "Name a masked language model (detect.neighbours.model)."
-    file_hint: ClassVar[str] = "Name a masked language model (--neighbours PATH)."
+    file_hint: ClassVar[str] = "Name a masked language model (neighbours=PATH)."
     options: ClassVar[tuple[str, ...]] = ("neighbours",)
 
     def __str__(self) -> str:
@@ -68,10 +38,6 @@ class NeighbourTexts(Need):
         """The target reads 25 neighbours, which a masked model proposes token by token."""
         return NeedCost("target", 25)
 
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the neighbours are there."""
-        return evidence.neighbours is not None
-
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether a masked language model is named."""
         return sources.detect.neighbours is not None
@@ -81,8 +47,28 @@ class NeighbourTexts(Need):
         settings = sources.detect.neighbours
         if settings is None:
             raise TypeError("neighbours without a masked language model")
-        texts = neighbours_step(sources.examples, settings, detect=sources.detect)
-        return {"neighbours": neighbour_means_step(scored.model, texts, detect=sources.detect)}
+        # Found by name: how models are named and loaded is no part of the code that reads scores.
+        masked: ModelNode = find_function("train.models.model_node:pretrained_node")(settings.model)
+        texts = Step(
+            kind="neighbours",
+            label=masked.label,
+            function="detect.generation.neighbour_proposals:propose",
+            settings={**masked.settings("model"), "count": settings.count},
+            inputs={"examples": sources.examples},
+            libraries=("torch", "transformers"),
+            reads={"examples": TEXTS},
+            execution={**masked.execution("model"), "device": sources.detect.device},
+        )
+        means = asking_step(
+            scored.model,
+            sources.detect,
+            kind="neighbour_means",
+            label=scored.model.label,
+            function="detect.generation.neighbour_proposals:build",
+            settings={"policy": sources.detect.policy().text_record()},
+            inputs={"neighbours": texts},
+        )
+        return {"neighbours": means}
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:

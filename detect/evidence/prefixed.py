@@ -110,8 +110,20 @@ class Prefixed(Need):
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return the shots, and a pass of the model that is scored behind them."""
-        step = prefixed_step(scored.model, sources.examples, self, sources.detect)
-        return {f"behind-{self.name}": step, f"shots-{self.name}": step.inputs["shots"]}
+        detect = sources.detect
+        shots = shots_step(scored.model, sources.examples, self, detect)
+        # How many were asked for is no part of it: where no more fit, 12 cost no second pass.
+        behind = asking_step(
+            scored.model,
+            detect,
+            kind="statistics",
+            label=f"behind-{self.name}-{scored.model.label}",
+            function="detect.evidence.shots:build",
+            settings={"behind": "shots", "policy": detect.policy().record()},
+            inputs={"examples": sources.examples, "shots": shots},
+            reads={"examples": UNSPLIT},
+        )
+        return {f"behind-{self.name}": behind, f"shots-{self.name}": shots}
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
@@ -166,24 +178,4 @@ def shots_step(model: "ModelNode", examples: Step, need: Prefixed, detect: Detec
             **({"model": _NO_WEIGHTS} if model.step else {}),
         },
         execution=target_execution(model, detect),
-    )
-
-
-def prefixed_step(
-    model: "ModelNode", examples: Step, need: Prefixed, detect: DetectSettings
-) -> Step:
-    """Make the token statistics of every example behind its dataset's shots.
-
-    How many shots were asked for is no part of it: where no more fit, 12 shots cost no second pass.
-    """
-    shots = shots_step(model, examples, need, detect)
-    return asking_step(
-        model,
-        detect,
-        kind="statistics",
-        label=f"behind-{need.name}-{model.label}",
-        function="detect.evidence.shots:build",
-        settings={"behind": "shots", "policy": detect.policy().record()},
-        inputs={"examples": examples, "shots": shots},
-        reads={"examples": UNSPLIT},
     )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from detect.access import Access
-from detect.evidence.evidence import Evidence
 from detect.evidence.needs import BASE, TWIN, EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
@@ -20,9 +19,10 @@ class Reference(Need):
     """Token statistics of the text under a reference model with its own tokenizer."""
 
     asks_model: ClassVar[bool] = True
+    evidence: ClassVar[str | None] = "reference"
     access: ClassVar[Access] = Access.NONE
     hint: ClassVar[str] = "Name a reference model (detect.reference)."
-    file_hint: ClassVar[str] = "Name a reference model (--reference PATH)."
+    file_hint: ClassVar[str] = "Name a reference model (reference=PATH)."
     options: ClassVar[tuple[str, ...]] = ("reference",)
 
     def __str__(self) -> str:
@@ -32,10 +32,6 @@ class Reference(Need):
     def cost(self) -> NeedCost:
         """The reference model reads the text once."""
         return NeedCost("reference", 1)
-
-    def met_by(self, evidence: Evidence) -> bool:
-        """Return whether the reference model's statistics are there."""
-        return evidence.reference is not None
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether `detect.reference` names a model."""

@@ -100,7 +100,7 @@ def build(context: StepContext) -> None:
             for start in range(0, clean.n_tokens, step)
         )
         words = count_words(_texts(clean, tokenizer))
-        table = replace(count_ids(blocks, clean.vocabulary), words=words)
+        table = replace(count_ids(blocks, clean.facts.vocabulary), words=words)
     else:
         files = context.settings["files"]
         with unchanged("detect.frequency", lambda: files_identity(pattern), files):
@@ -114,7 +114,7 @@ def _texts(clean: Corpus, tokenizer: Any) -> Iterator[str]:
     stop = min(clean.n_tokens, _TOKENS_FOR_WORDS)
     for start in range(0, stop, _TOKENS_A_BLOCK):
         block = np.concatenate([rest, clean.read(start, min(start + _TOKENS_A_BLOCK, stop))])
-        ends = np.flatnonzero(block == clean.end_token)
+        ends = np.flatnonzero(block == clean.facts.end_token)
         *documents, rest = np.split(block, ends)
         yield from tokenizer.batch_decode(
             [ids.tolist() for ids in documents], skip_special_tokens=True

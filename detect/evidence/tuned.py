@@ -10,13 +10,12 @@ from detect.evidence.evidence import Evidence
 from detect.evidence.held_out import FILE_HINT
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.policy import Adapters
-from detect.settings import DetectSettings
 from detect.views import TEXT
 from inject.examples.parts import HELD_OUT, TEXTS
 from inject.step import Step
 
 if TYPE_CHECKING:
-    from train.models.model_node import ModelNode
+    pass
 
 
 @dataclass(frozen=True)
@@ -54,46 +53,33 @@ class Tuned(Need):
         return sources.held_out
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
-        """Return a pass of the model that is scored, with adapters."""
-        step = tuned_statistics_step(scored.model, sources.examples, self, sources.detect)
+        """Return a pass of the model that is scored, with adapters of the held-out rows."""
+        model, examples, detect = scored.model, sources.examples, sources.detect
+        adapter = asking_step(
+            model,
+            detect,
+            kind="adapter",
+            label=f"held-out-{self.adapters}-{model.label}",
+            function="detect.engine.tuning:train",
+            settings={"adapters": self.adapters, "policy": detect.policy().record()},
+            inputs={"examples": examples},
+            libraries=("peft",),
+            reads={"examples": HELD_OUT},
+        )
+        step = asking_step(
+            model,
+            detect,
+            kind="statistics",
+            label=f"tuned-{self.name}-{model.label}",
+            function="detect.engine.tuning:build",
+            settings={"view": self.view, "tuned": self.name, "policy": detect.policy().record()},
+            inputs={"examples": examples, "adapter": adapter},
+            libraries=("peft",),
+            reads={"examples": TEXTS},
+        )
         return {f"tuned-{self.name}": step}
 
     @classmethod
     def read(cls, needs: Sequence[Self], work: Work) -> None:
         """Read the statistics under the tuned model."""
         work.fields["tuned"] = {need.name: work.statistics(f"tuned-{need.name}") for need in needs}
-
-
-def adapter_step(
-    model: "ModelNode", examples: Step, adapters: Adapters, detect: DetectSettings
-) -> Step:
-    """Train adapters of one model on the held-out rows of all datasets, with a fixed seed."""
-    return asking_step(
-        model,
-        detect,
-        kind="adapter",
-        label=f"held-out-{adapters}-{model.label}",
-        function="detect.engine.tuning:train",
-        settings={"adapters": adapters, "policy": detect.policy().record()},
-        inputs={"examples": examples},
-        libraries=("peft",),
-        reads={"examples": HELD_OUT},
-    )
-
-
-def tuned_statistics_step(
-    model: "ModelNode", examples: Step, need: Tuned, detect: DetectSettings
-) -> Step:
-    """Make the token statistics of every example under the model with its adapters."""
-    adapter = adapter_step(model, examples, need.adapters, detect)
-    return asking_step(
-        model,
-        detect,
-        kind="statistics",
-        label=f"tuned-{need.name}-{model.label}",
-        function="detect.engine.tuning:build",
-        settings={"view": need.view, "tuned": need.name, "policy": detect.policy().record()},
-        inputs={"examples": examples, "adapter": adapter},
-        libraries=("peft",),
-        reads={"examples": TEXTS},
-    )

@@ -104,7 +104,7 @@ class InverseTemperature(Need):
     asks_model: ClassVar[bool] = False
     access: ClassVar[Access] = Access.DISTRIBUTION
     hint: ClassVar[str] = "Name it among detect.inverse_temperatures, such as [0.5, 2]."
-    file_hint: ClassVar[str] = "Name it (--inverse-temperature 2)."
+    file_hint: ClassVar[str] = "Name it (inverse_temperatures=[2])."
 
     def __str__(self) -> str:
         return f"inverse temperature {self.beta}"

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
 from inject.errors import InputError
-from inject.tables import as_tuple, read_parquet
+from inject.tables import read_records, write_records
 
 Unit = Literal["share", "words", "tokens"]
 _WORD = re.compile(r"\S+")
@@ -206,23 +205,12 @@ def write_continuations(
     folder: Path, example_ids: Sequence[str], rows: Sequence[Continued]
 ) -> None:
     """Write `continuations.parquet`: one row an example, in order."""
-    table = [
-        {"example_id": name, **asdict(row), "texts": list(row.texts)}
-        for name, row in zip(example_ids, rows, strict=True)
-    ]
-    pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), folder / CONTINUATIONS_FILE)
+    write_records(folder / CONTINUATIONS_FILE, SCHEMA, example_ids, rows)
 
 
 def read_continuations(folder: Path) -> dict[str, Continued]:
-    """Read what `write_continuations` wrote, by example id (rows of one id are alike).
-
-    Raises:
-        InputError: naming the file, when it is missing or damaged.
-    """
-    return {
-        row.pop("example_id"): Continued(**{**row, "texts": as_tuple(row["texts"])})
-        for row in read_parquet(folder / CONTINUATIONS_FILE, schema=SCHEMA).to_pylist()
-    }
+    """Read what `write_continuations` wrote, by example id."""
+    return read_records(folder / CONTINUATIONS_FILE, SCHEMA, Continued)
 
 
 def _divided(model: TextModel, texts: Sequence[str], beginning: Beginning) -> list[Division | str]:

@@ -5,73 +5,18 @@ What was written is an artifact, so that every detector of continuations, and a 
 
 from collections.abc import Sequence
 
-from detect.asked_model import asking_step
 from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.generation.continuations import (
-    ContinuationRequest,
     Continued,
     continue_texts,
     read_request,
-    request_record,
     write_continuations,
 )
-from detect.settings import DetectSettings
 from detect.targets.asked_text_model import asked_text_model
 from detect.targets.text_model import TextModel
 from inject.examples.example import Example, read_examples
 from inject.examples.forget_set import forgotten_rows
-from inject.examples.parts import TEXTS, UNSPLIT
-from inject.step import Step, StepContext
-from train.models.model_node import ModelNode
-
-
-def continuations_step(
-    model: ModelNode,
-    examples: Step,
-    *,
-    request: ContinuationRequest,
-    detect: DetectSettings,
-) -> Step:
-    """Let one model continue the beginning of every example."""
-    return asking_step(
-        model,
-        detect,
-        kind="continuations",
-        label=f"{request.samples}-{model.label}",
-        function=f"{__name__}:build",
-        settings={"request": request_record(request)},
-        inputs={"examples": examples},
-        reads={"examples": TEXTS},
-    )
-
-
-def forgotten_continuations_step(
-    model: ModelNode,
-    examples: Step,
-    membership: Step,
-    *,
-    request: ContinuationRequest,
-    detect: DetectSettings,
-) -> Step:
-    """Let one model continue the forgotten texts: those that the retrained model never sees.
-
-    Args:
-        model: what is asked.
-        examples: the arm's pool.
-        membership: the same, with the sides that hold for the retrained model.
-        request: what is continued, and how.
-        detect: how models are asked.
-    """
-    return asking_step(
-        model,
-        detect,
-        kind="forgotten_continuations",
-        label=f"{request.samples}-{model.label}",
-        function=f"{__name__}:build_forgotten",
-        settings={"request": request_record(request)},
-        inputs={"examples": examples, "membership": membership},
-        reads={"examples": UNSPLIT, "membership": UNSPLIT},
-    )
+from inject.step import StepContext
 
 
 def build(context: StepContext, asked: TextModel | None = None) -> None:

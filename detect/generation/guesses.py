@@ -1,18 +1,21 @@
 """Guesses: what a model answers when parts of a text are masked, and the file that holds them.
 
-One prompt a mask. Answers are kept by the hundred in a folder, so that a killed run asks for the
-remainder alone. Cost of a text of N tokens with K masks: K · (N + 123) tokens in and a few out.
+The prompts `passage`, `test` and those of knowledge filters are those of Ravichander et al. 2025,
+appendix B, word for word; a masked option is asked for as in Deng et al. 2024. They are for models
+that follow instructions. `plain` is ours, for models that only continue texts: the text up to the
+mask is continued, and as many words are read as were masked. One prompt a mask. Answers are kept
+by the hundred in a folder, so that a killed run asks for the remainder alone. Cost of a text of N
+tokens with K masks: K · (N + 123) tokens in and a few out.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from detect.generation.guess_prompts import Prompt, listed, prompt_text, read_answer, same
 from detect.generation.masked_parts import (
     EMPTY_TEXT,
     NO_NAME,
@@ -29,7 +32,103 @@ from detect.generation.masked_parts import (
     wrong_option,
 )
 from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
-from inject.tables import as_tuple, read_parquet
+from inject.tables import read_records, write_records
+
+Prompt = Literal["passage", "test", "plain", "filter", "filter_100"]
+
+_PASSAGE = """You have seen the following passage in your training data. What is the word that \
+fills in the [MASK] token in it? This word is a noun, verb, adjective, or adverb (not a pronoun, \
+preposition or conjunction). You must make a guess, even if you are uncertain.
+
+Example:
+
+Input: Stay gold, [MASK], stay gold.
+
+Output: <word>Ponyboy</word>
+
+Input: The door opened, and [MASK], dressed and hatted, entered with a cup of tea.
+
+Output: <word>Gerty</word>
+
+Input: {shown}"""
+_TEST = """Complete the sentence in one word:
+
+Input: {shown}
+
+Reply the answer only."""
+_OPTION = """Please fill in the [MASK] in option {option} based on your benchmark knowledge.
+
+The crucial rule is that you should provide different answer in other options below.
+
+{shown}
+
+Reply the answer only."""
+_FILTER = """What is the word that fills in the [MASK] token in the following passage?
+
+Passage: {shown}"""
+_FILTER_100 = """What are 100 words that can fill in the [MASK] token in the following passage?
+
+Passage: {shown}"""
+_TEMPLATES = {
+    "passage": _PASSAGE,
+    "test": _TEST,
+    "filter": _FILTER,
+    "filter_100": _FILTER_100,
+}
+
+_TAGGED = re.compile(r"<word>\s*(.*?)\s*(?:</word>|$)", re.IGNORECASE | re.DOTALL)
+_LABEL = re.compile(r"^\s*(?:output|answer)\s*:\s*", re.IGNORECASE)
+_QUOTED = re.compile(r"[\"“”]([^\"“”]+)[\"“”]")
+_SENTENCE = re.compile(r"\b(?:is|be|word)\s*:?\s+(\S+)\s*$", re.IGNORECASE)
+_EDGES = " \t\n.,;:!?\"'“”‘’()[]{}*_`"
+
+
+def prompt_text(part: MaskedPart, prompt: Prompt) -> str:
+    """Return what a model is asked; `plain` is continued, everything else is a question."""
+    if prompt == "plain":
+        return part.before.rstrip()
+    template = _OPTION if part.option else _TEMPLATES[prompt]
+    # By parts, not by `format`: a text may hold braces.
+    return template.replace("{option}", part.option).replace("{shown}", part.shown)
+
+
+def read_answer(written: str, part_words: int, prompt: Prompt) -> str:
+    """Return the guess in an answer, without what models put around it.
+
+    Args:
+        written: the answer.
+        part_words: words of the part that was masked.
+        prompt: how it was asked.
+    """
+    if prompt == "plain":
+        return _bare(" ".join(written.split()[:part_words]))
+    if tagged := _TAGGED.search(written):
+        return _bare(tagged[1])
+    lines = [line for line in _LABEL.sub("", written.strip()).splitlines() if line.strip()]
+    if not lines:
+        return ""
+    line = _LABEL.sub("", lines[0])
+    if len(line.split()) > part_words:
+        if quoted := _QUOTED.findall(line):
+            return _bare(quoted[-1])
+        if wrapped := _SENTENCE.search(line):
+            return _bare(wrapped[1])
+    return _bare(line)
+
+
+def same(guess: str, wanted: str) -> bool:
+    """Return whether a guess is the part that was masked; capitals make no difference."""
+    return bool(guess) and guess.casefold() == _bare(wanted).casefold()
+
+
+def listed(written: str, wanted: str) -> bool:
+    """Return whether a word stands in a list that a model wrote."""
+    return _bare(wanted).casefold() in {_bare(word).casefold() for word in written.split()}
+
+
+def _bare(text: str) -> str:
+    return text.strip(_EDGES)
+
 
 GUESSES_FILE = "guesses.parquet"
 TOGETHER = 256
@@ -238,27 +337,9 @@ def _asked(
 
 def write_guesses(folder: Path, example_ids: Sequence[str], rows: Sequence[GuessedText]) -> None:
     """Write `guesses.parquet`: one row an example, in order."""
-    table = [
-        {
-            "example_id": name,
-            **asdict(row),
-            "wanted": list(row.wanted),
-            "written": list(row.written),
-        }
-        for name, row in zip(example_ids, rows, strict=True)
-    ]
-    pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), folder / GUESSES_FILE)
+    write_records(folder / GUESSES_FILE, SCHEMA, example_ids, rows)
 
 
 def read_guesses(folder: Path) -> dict[str, GuessedText]:
-    """Read what `write_guesses` wrote, by example id.
-
-    Raises:
-        InputError: naming the file, when it is missing or damaged.
-    """
-    return {
-        row.pop("example_id"): GuessedText(
-            **{**row, "wanted": as_tuple(row["wanted"]), "written": as_tuple(row["written"])}
-        )
-        for row in read_parquet(folder / GUESSES_FILE, schema=SCHEMA).to_pylist()
-    }
+    """Read what `write_guesses` wrote, by example id."""
+    return read_records(folder / GUESSES_FILE, SCHEMA, GuessedText)

@@ -4,9 +4,6 @@ A model is asked once for each way of choosing and asking. A knowledge filter is
 is asked, before.
 """
 
-from collections.abc import Mapping
-
-from detect.asked_model import asking_step
 from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
@@ -15,48 +12,13 @@ from detect.generation.guesses import (
     known_parts,
     mask_text,
     read_guesses,
-    request_record,
     write_guesses,
 )
 from detect.generation.word_statistics import read_words
-from detect.settings import DetectSettings
 from detect.targets.asked_text_model import asked_text_model
 from detect.targets.text_model import TextModel
 from inject.examples.example import read_examples
-from inject.examples.parts import UNSPLIT
-from inject.step import Step, StepContext
-from train.models.model_node import ModelNode
-
-
-def guesses_step(
-    model: ModelNode,
-    examples: Step,
-    *,
-    request: GuessRequest,
-    detect: DetectSettings,
-    before: Mapping[str, Step],
-) -> Step:
-    """Ask one model for the masked parts of every example.
-
-    Args:
-        model: which one.
-        examples: whose parts are masked.
-        request: which parts, and how it is asked.
-        detect: how it is loaded.
-        before: `words` where a reference model chooses them; `filter` and `filter_100`, the guesses
-            of a knowledge filter, where there is one.
-    """
-    return asking_step(
-        model,
-        detect,
-        kind="guesses",
-        label=f"{request.method}-{model.label}",
-        function=f"{__name__}:build",
-        settings={"request": request_record(request)},
-        inputs={"examples": examples, **before},
-        libraries=("unicode",),
-        reads={"examples": UNSPLIT},
-    )
+from inject.step import StepContext
 
 
 def build(context: StepContext, asked: TextModel | None = None) -> None:

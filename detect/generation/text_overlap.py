@@ -83,17 +83,12 @@ def longest_run(written: str, reference: str) -> int:
 
 def covered_words(written: Sequence[str], reference: Sequence[str], size: int) -> int:
     """Return how many words of one text stand in a run of `size` words that the other one has."""
-    return sum(words_in_runs(written, reference, size))
-
-
-def words_in_runs(written: Sequence[str], reference: Sequence[str], size: int) -> list[bool]:
-    """Return of each word whether it stands in a run of `size` words that the other text has."""
     runs = {tuple(reference[at : at + size]) for at in range(len(reference) - size + 1)}
     covered = [False] * len(written)
     for at in range(len(written) - size + 1):
         if tuple(written[at : at + size]) in runs:
             covered[at : at + size] = [True] * size
-    return covered
+    return sum(covered)
 
 
 def plain_words(text: str) -> list[str]:

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from detect.asked_model import asking_step
 from detect.engine.open_target import open_target
 from detect.generation.masked_parts import TOKEN, WORD, WordStatistics
 from detect.policy import ScoringPolicy
@@ -26,9 +24,8 @@ from detect.token_statistics import TokenStatistics
 from inject.corpus.tokenizer import encode_with_offsets
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from inject.examples.parts import TEXTS
-from inject.step import Step, StepContext
-from inject.tables import read_parquet
+from inject.step import StepContext
+from inject.tables import read_parts, write_parts
 from train.models.model_node import ModelNode
 
 if TYPE_CHECKING:
@@ -50,21 +47,6 @@ SCHEMA = pa.schema(
         ("first_rank", pa.list_(pa.int32())),
     ]
 )
-
-
-def words_step(reference: ModelNode, examples: Step, detect: DetectSettings) -> Step:
-    """Find out how surprising every word of every example is to a reference model."""
-    return asking_step(
-        reference,
-        detect,
-        kind="words",
-        label=reference.label,
-        function=f"{__name__}:build",
-        settings={},
-        inputs={"examples": examples},
-        libraries=("unicode",),
-        reads={"examples": TEXTS},
-    )
 
 
 def build(context: StepContext) -> None:
@@ -257,26 +239,9 @@ def write_words(
     folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[WordStatistics]]
 ) -> None:
     """Write `words.parquet`: one row an example, in order."""
-    table = [
-        {
-            "example_id": name,
-            **{key: [getattr(one, key) for one in row] for key in SCHEMA.names[1:]},
-        }
-        for name, row in zip(example_ids, rows, strict=True)
-    ]
-    pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), folder / WORDS_FILE)
+    write_parts(folder / WORDS_FILE, SCHEMA, example_ids, rows)
 
 
 def read_words(folder: Path) -> dict[str, list[WordStatistics]]:
-    """Read what `write_words` wrote, by example id.
-
-    Raises:
-        InputError: naming the file, when it is missing or damaged.
-    """
-    return {
-        row["example_id"]: [
-            WordStatistics(*one)
-            for one in zip(*(row[key] for key in SCHEMA.names[1:]), strict=True)
-        ]
-        for row in read_parquet(folder / WORDS_FILE, schema=SCHEMA).to_pylist()
-    }
+    """Read what `write_words` wrote, by example id."""
+    return read_parts(folder / WORDS_FILE, SCHEMA, WordStatistics)

@@ -186,7 +186,7 @@ def _write_header(folder: Path, described: Description) -> str:
     values = described.model_dump(mode="json")
     for model in values["models"]:
         model["inputs"] = {name: of for name, of in model["inputs"].items() if of in there}
-    files = {name: one.sha256 for name, one in facts.items()}
+    files = {name: file["sha256"] for name, file in facts.items()}
     values = {"format": FORMAT, "version": VERSION, **values, "files": files}
     content = digest(values)
     created = datetime.now(UTC).isoformat(timespec="seconds")

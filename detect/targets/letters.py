@@ -8,13 +8,21 @@ names no letter counts as wrong.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
-from detect.choices.answers import NO_LETTER, ChoiceAnswers, write_answers
-from detect.choices.question import LABELS, ORDERS, ChoiceQuestion, choice_question
+from detect.choices import (
+    LABELS,
+    NO_LETTER,
+    ORDERS,
+    ChoiceAnswers,
+    ChoiceQuestion,
+    choice_question,
+    write_answers,
+)
 from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
@@ -23,6 +31,7 @@ from detect.targets.text_model import Progress, Sampling, TextModel
 from inject.examples.example import read_examples, read_held_out
 from inject.step import StepContext
 
+T = TypeVar("T")
 ANSWER = Sampling(max_tokens=8)
 # `A` is a word, too: with another word after it, it is no label.
 _ALONE = re.compile(r"[\W_]*([B-D]|A(?!\s+(?!is\b)\w))(?!\w|['’]\w)")
@@ -52,8 +61,10 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
     write_answers(
         context.out,
         [row.example_id for row in rows],
-        answers,
-        [f"{row.dataset}\n{row.group}" for row in rows],
+        [
+            replace(answer, document=f"{row.dataset}\n{row.group}")
+            for row, answer in zip(rows, answers, strict=True)
+        ],
     )
     answered = sum(answer.log_probability is not None for answer in answers)
     tokens_in = sum(answer.tokens_in for answer in answers)
@@ -73,7 +84,11 @@ def _ask_local(
 
 
 def _ask_server(
-    model: Any, questions: Sequence[ChoiceQuestion | str], progress: Progress, *, calibrates: bool
+    model: Any,
+    questions: Sequence[ChoiceQuestion | str],
+    progress: Progress,
+    *,
+    calibrates: bool,
 ) -> list[ChoiceAnswers]:
     """Ask for the labels' probabilities, else for letters, which calibrate nothing."""
     if model.gives_log_probabilities():
@@ -91,29 +106,17 @@ def ask_letters(
         questions: a question, or the reason why there is none.
         progress: called with (prompts done, prompts in all).
     """
-    prompts = _prompts(questions)
-    replies = iter(model.answer(prompts, ANSWER, progress=progress)) if prompts else iter(())
-    found = []
-    for question in questions:
-        if isinstance(question, str):
-            found.append(ChoiceAnswers(reason=question))
-            continue
-        letters = [letter_of(next(replies)[0].text) for _ in ORDERS]
-        found.append(ChoiceAnswers(letters=np.array(letters, np.int8)))
-    return found
-
-
-class ListsTokens(Protocol):
-    """A model that lists what it would most likely write first."""
-
-    def first_tokens(
-        self, questions: Sequence[str], *, progress: Progress | None = None
-    ) -> list[Mapping[str, float]]:
-        """Return the likeliest first tokens of each answer, with their log-probabilities."""
+    return _answered(
+        questions,
+        lambda prompts: model.answer(prompts, ANSWER, progress=progress),
+        lambda replies: ChoiceAnswers(
+            letters=np.array([letter_of(reply[0].text) for reply in replies], np.int8)
+        ),
+    )
 
 
 def ask_label_probabilities(
-    model: ListsTokens,
+    model: Any,
     questions: Sequence[ChoiceQuestion | str],
     progress: Progress | None = None,
 ) -> list[ChoiceAnswers]:
@@ -122,20 +125,17 @@ def ask_label_probabilities(
     A label that is not listed is given that of the least likely token that is: it has no more.
 
     Args:
-        model: what lists its likeliest tokens.
+        model: what lists its likeliest tokens (`first_tokens` of `ServerTextModel`).
         questions: a question, or the reason why there is none.
         progress: called with (prompts done, prompts in all).
     """
-    prompts = _prompts(questions)
-    lists = iter(model.first_tokens(prompts, progress=progress)) if prompts else iter(())
-    found = []
-    for question in questions:
-        if isinstance(question, str):
-            found.append(ChoiceAnswers(reason=question))
-            continue
-        rows = [of_labels(next(lists)) for _ in ORDERS]
-        found.append(ChoiceAnswers(log_probability=np.array(rows, np.float32)))
-    return found
+    return _answered(
+        questions,
+        lambda prompts: model.first_tokens(prompts, progress=progress),
+        lambda lists: ChoiceAnswers(
+            log_probability=np.array([of_labels(listed) for listed in lists], np.float32)
+        ),
+    )
 
 
 def of_labels(listed: Mapping[str, float]) -> list[float]:
@@ -148,12 +148,24 @@ def of_labels(listed: Mapping[str, float]) -> list[float]:
     return found
 
 
-def _prompts(questions: Sequence[ChoiceQuestion | str]) -> list[str]:
-    return [
+def _answered(
+    questions: Sequence[ChoiceQuestion | str],
+    ask: Callable[[list[str]], Sequence[T]],
+    read: Callable[[Sequence[T]], ChoiceAnswers],
+) -> list[ChoiceAnswers]:
+    """Return what is read of the replies to each question, one an order; a reason stays one."""
+    prompts = [
         question.prompt(order)
         for question in questions
         if not isinstance(question, str)
         for order in ORDERS
+    ]
+    replies = iter(ask(prompts) if prompts else ())
+    return [
+        ChoiceAnswers(reason=question)
+        if isinstance(question, str)
+        else read([next(replies) for _ in ORDERS])
+        for question in questions
     ]
 
 

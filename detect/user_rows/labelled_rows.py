@@ -2,6 +2,9 @@
 
 Names of columns are found whatever their case. JSON Lines are known by their content, too: a
 file of them under another end is read as what it is, never as one long text.
+
+Held-out texts, in a file beside, are compared with the rows by their words, whatever their case,
+punctuation and spaces: a shot that is scored as well would give its own row away.
 """
 
 import json
@@ -12,15 +15,18 @@ from typing import Any, NamedTuple
 
 from inject.bounded_files import read_lines
 from inject.errors import InputError
-from inject.examples.example import example_id
+from inject.examples.example import Example, example_id
 from inject.reading.row_parsers import PlacedRow, format_of, json_lines
 from inject.reading.rows import read_rows
+from inject.words import words_of
 
 _TEXT_FIELDS = ("text", "input")
 _CHOICES = ("example_a", "example_b", "example_c", "example_d")
 """The options of a multiple choice; the verbatim one is the first, or what `answer` names."""
 _PARAPHRASES = "paraphrases"
 _OF_TEXT = (*_TEXT_FIELDS, "id", "label", "group", "title", "dataset", "protected")
+_NAMED = 5
+"""Held-out texts that an error names, of those that are scored as well."""
 _KNOWN = (*_OF_TEXT, "answer", _PARAPHRASES, *_CHOICES)
 _LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
 _TEXTUAL = (None, *(f"{one}{packing}" for one in (".txt", ".csv", ".tsv")
@@ -240,3 +246,77 @@ def _label(value: Any, place: str) -> bool | None:
             allowed="1 or true for members, 0 or false for non-members",
         )
     return _LABELS[key]
+
+
+class KnownTexts(NamedTuple):
+    """The texts of a held-out file, equal ones once; ids count the rows of each side."""
+
+    nonmembers: list[Example]
+    """Texts without a label, or with label 0."""
+    members: list[Example]
+    """Texts with label 1."""
+    protected: tuple[str, ...] = ()
+    """Names of the protected datasets that rows are of."""
+
+
+def read_held_out_file(pattern: str, scored: LabelledRows) -> KnownTexts:
+    """Read the held-out texts.
+
+    Args:
+        pattern: a file, folder or glob of rows, as those that are scored.
+        scored: the rows that are scored.
+
+    Raises:
+        InputError: a text that is scored as well, a text that stands there as a member and as a
+            non-member, or a file without texts; as `read_labelled`.
+    """
+    rows = read_labelled(pattern)
+    places: dict[str, int] = {}
+    for place, text in enumerate(scored.texts, start=1):
+        places.setdefault(_normal(text), place)
+    shared = [
+        (number, places[_normal(text)])
+        for number, text in enumerate(rows.texts, start=1)
+        if text.strip() and _normal(text) in places
+    ]
+    if shared:
+        named = ", ".join(f"row {one} (scored row {other})" for one, other in shared[:_NAMED])
+        more = f" and {len(shared) - _NAMED:,} more" if len(shared) > _NAMED else ""
+        raise InputError(
+            f"{len(shared):,} held-out texts are scored as well: {named}{more}",
+            where=pattern,
+            hint="Take them out of one of the two files: a held-out text is never scored.",
+        )
+    labels = rows.labels or [False] * len(rows.texts)
+    places_of: dict[str, int] = {}
+    for at, text in enumerate(rows.texts):
+        if text.strip() and labels[places_of.setdefault(_normal(text), at)] != labels[at]:
+            raise InputError(
+                f"row {at + 1} stands there as a member and as a non-member", where=pattern
+            )
+    if not places_of:
+        raise InputError("there is no text in it", where=pattern)
+
+    def of_side(member: bool) -> list[Example]:
+        chosen = [at for at in places_of.values() if labels[at] is member]
+        return [_known(rows, at, number, member) for number, at in enumerate(chosen)]
+
+    return KnownTexts(of_side(False), of_side(True), rows.protected)
+
+
+def _known(rows: LabelledRows, at: int, number: int, member: bool) -> Example:
+    text = rows.texts[at]
+    return Example(
+        example_id=str(number),
+        dataset="",
+        source_id=str(number),
+        group=rows.groups[at] if rows.groups else text,
+        fields={"title": rows.titles[at] if rows.titles else ""},
+        text=text,
+        paraphrases=rows.paraphrases[at] if rows.paraphrases else (),
+        side="member" if member else "nonmember",
+    )
+
+
+def _normal(text: str) -> str:
+    return " ".join(words_of(text)) or text.strip()

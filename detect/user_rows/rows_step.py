@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from detect.evidence.prefixed import KNOWN_MEMBERS_FILE
-from detect.user_rows.held_out_file import HeldOutText, KnownTexts
-from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.labelled_rows import KnownTexts, LabelledRows
 from inject.digest import digest
 from inject.examples.example import (
     EXAMPLES_FILE,
@@ -40,11 +39,10 @@ def given_examples_step(
         held_out: further texts, of which it is known whether the model saw them.
         protected: whether an example must not be shared.
     """
-    known = held_out.rows if held_out else []
     tables = {
         EXAMPLES_FILE: _plain(examples),
-        HELD_OUT_FILE: _plain(_apart([text for text in known if not text.member])),
-        KNOWN_MEMBERS_FILE: _plain(_apart([text for text in known if text.member])),
+        HELD_OUT_FILE: _plain(held_out.nonmembers if held_out else []),
+        KNOWN_MEMBERS_FILE: _plain(held_out.members if held_out else []),
     }
     return Step(
         kind="examples",
@@ -79,22 +77,6 @@ def _scored(rows: LabelledRows) -> list[Example]:
             side="member" if labels[number] else "nonmember",
         )
         for number, text in enumerate(rows.texts)
-    ]
-
-
-def _apart(texts: Sequence[HeldOutText]) -> list[Example]:
-    return [
-        Example(
-            example_id=str(number),
-            dataset="",
-            source_id=str(number),
-            group=row.document or row.text,
-            fields={"title": row.title},
-            text=row.text,
-            paraphrases=row.paraphrases,
-            side="member" if row.member else "nonmember",
-        )
-        for number, row in enumerate(texts)
     ]
 
 

@@ -82,12 +82,10 @@ def build_corpus(
 
     Raises:
         InputError: the documents hold fewer tokens; the tokenizer has no end token, or encodes
-            a text to one; `tokens` below 1.
+            a text to one.
         SpikeinError: a tokenising process died.
     """
     options = options or BuildOptions()
-    if tokens < 1:
-        raise InputError(f"a corpus of {tokens} tokens", allowed="1 or more")
     vocabulary = vocabulary_size(tokenizer)
     collected = _Collected(out, vocabulary=vocabulary, tokens=tokens)
     with _workplace(out, options.unfinished) as folder:

@@ -14,9 +14,8 @@ identity.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -81,17 +80,10 @@ class CorpusFacts:
     mixture: tuple[dict[str, Any], ...]
     """By source, what was drawn: a little more than the corpus holds, with what was dropped."""
 
-    def plain(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        return {
-            **asdict(self),
-            "shards": [shard._asdict() for shard in self.shards],
-        }
-
 
 def write_facts(folder: Path, facts: CorpusFacts) -> None:
     """Write `corpus.json` into a corpus folder, in place of what it said before."""
-    text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
+    text = json.dumps(asdict(facts), indent=1, ensure_ascii=False)
     (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
 
 
@@ -143,31 +135,10 @@ class Corpus:
         starts = _read_starts(path / STARTS_FILE, facts)
         return cls(path=path, facts=facts, doc_starts=starts, reader=reader, files=files)
 
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[[Path], "Corpus"], tuple[Path]]:
-        # A worker process maps the files itself; the maps would travel as copies otherwise.
-        return (partial(Corpus.open, outside=self.files, verified=True), (self.path,))
-
     @property
     def n_tokens(self) -> int:
         """Length of the stream."""
         return self.facts.tokens
-
-    @property
-    def vocabulary(self) -> int:
-        """Number of ids of the tokenizer."""
-        return self.facts.vocabulary
-
-    @property
-    def dtype(self) -> str:
-        """Element type of the token files: `<u2` or `<u4`."""
-        return self.facts.dtype
-
-    @property
-    def end_token(self) -> int:
-        """Id of the token after each document."""
-        return self.facts.end_token
 
     def verify(self) -> None:
         """Hash every token file; reads the whole corpus.
@@ -176,7 +147,7 @@ class Corpus:
             InputError: a shard was changed since it was written, even at equal length; names it.
         """
         for shard, file in zip(self.facts.shards, self.files, strict=True):
-            check_shard(file, shard, dtype=self.dtype)
+            check_shard(file, shard, dtype=self.facts.dtype)
 
     def read(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         """Return tokens `start` (included) to `stop` (excluded), shape [stop - start].
@@ -335,5 +306,5 @@ def document_pieces(
 def decode_piece(corpus: Corpus, tokenizer: "PreTrainedTokenizerBase", piece: DocumentPiece) -> str:
     """Return the text of a piece, without end tokens."""
     ids = corpus.read(piece.start, piece.read_to)
-    text = tokenizer.decode(ids[ids != corpus.end_token], clean_up_tokenization_spaces=False)
+    text = tokenizer.decode(ids[ids != corpus.facts.end_token], clean_up_tokenization_spaces=False)
     return str(text)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inject.errors import InputError
+from inject.errors import InputError, first_line
 from inject.model_folder import require_own_files
 
 if TYPE_CHECKING:
@@ -104,9 +104,8 @@ def load_tokenizer(
         return AutoTokenizer.from_pretrained(str(path), local_files_only=True, **trusted)
     # transformers wraps file and JSON errors in different types from release to release.
     except Exception as error:
-        said = (str(error).strip().splitlines() or ["no message"])[0][:200]
         raise InputError(
-            f"tokenizer cannot be loaded ({type(error).__name__}: {said})",
+            f"tokenizer cannot be loaded ({first_line(error)})",
             where=name or folder,
             hint=f"The {'repository' if name else 'folder'} must hold tokenizer.json.",
         ) from error

@@ -14,9 +14,10 @@ one array more a stretch (`rest_of`), some 100 bytes.
 import hashlib
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,8 @@ _BLOCK = 1 << 22
 _U16_VOCABULARY = 1 << 16
 
 
-class Shard(NamedTuple):
+@dataclass(frozen=True)
+class Shard:
     """One file of tokens."""
 
     name: str

@@ -16,15 +16,16 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from inject import keyed
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, members
 from inject.examples.random_rounding import draw_units
-from inject.examples.strata import Group, Stratum, dataset_generator, keyed_strata
+from inject.examples.strata import Stratum, dataset_generator, keyed_strata
 from inject.settings import Settings
 
 _NAMED = 3
@@ -194,8 +195,9 @@ def select_members(
     if selection.share is not None:
         share = Fraction(str(selection.share))
         found = set()
-        for cell in cells_of(chosen, keyed.Stream.FORGET, draw, seed, where):
-            found |= draw_share(cell, share, seed, draw)
+        for name, strata in cells_of(chosen, keyed.Stream.FORGET, draw, seed, where).items():
+            random = dataset_generator(name, stream=keyed.Stream.FORGET, seed=seed, number=draw)
+            found |= _drawn_share(strata, share, random)
     return frozenset(found)
 
 
@@ -271,22 +273,10 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-class Cell(NamedTuple):
-    """What is divided: the groups of one dataset, side and split."""
-
-    name: str
-    strata: list[Stratum]
-
-    @property
-    def groups(self) -> list[Group]:
-        """All groups, stratum by stratum."""
-        return [group for stratum in self.strata for group in stratum.groups]
-
-
 def cells_of(
     examples: Sequence[Example], stream: keyed.Stream, number: int, seed: int, asked: str
-) -> list[Cell]:
-    """Return the groups of each dataset, side and split, in keyed order.
+) -> dict[str, list[Stratum]]:
+    """Return the strata of each dataset, side and split, by its name; groups in keyed order.
 
     Args:
         examples: rows with their sides and splits.
@@ -301,7 +291,7 @@ def cells_of(
     rows: dict[tuple[str, str, str], list[Example]] = defaultdict(list)
     for one in examples:
         rows[one.dataset, one.side, one.split].append(one)
-    cells = []
+    cells = {}
     for (dataset, side, split), inside in rows.items():
         if len({one.group for one in inside}) < 2:
             raise InputError(
@@ -310,29 +300,23 @@ def cells_of(
                 where=f"contaminants.{dataset}",
                 hint=f"Give it more rows, change detect.tune_share, or leave {asked} out.",
             )
-        strata = keyed_strata(inside, stream=stream, seed=seed, number=number)
-        cells.append(Cell(f"{dataset}\n{side}\n{split}", strata))
+        name = f"{dataset}\n{side}\n{split}"
+        cells[name] = keyed_strata(inside, stream=stream, seed=seed, number=number)
     return cells
 
 
-def draw_share(cell: Cell, share: Fraction, seed: int, draw: int = 0) -> set[str]:
+def _drawn_share(
+    strata: Sequence[Stratum], share: Fraction, random: np.random.Generator
+) -> set[str]:
     """Take each group with the share as its probability; at least one, and never all.
 
-    Args:
-        cell: its groups.
-        share: between 0 and 1.
-        seed: the arm's seed.
-        draw: which of several independent draws.
-
-    Returns:
-        The example_id of every row taken.
+    Returns the example_id of every row taken.
     """
-    groups = cell.groups
+    groups = [group for stratum in strata for group in stratum.groups]
     masses = [share.numerator * len(group.rows) for group in groups]
     capacities = [share.denominator * len(group.rows) for group in groups]
-    ends = list(accumulate(len(stratum.groups) for stratum in cell.strata))
+    ends = list(accumulate(len(stratum.groups) for stratum in strata))
     places = [range(start, end) for start, end in pairwise([0, *ends])]
-    random = dataset_generator(cell.name, stream=keyed.Stream.FORGET, seed=seed, number=draw)
     inside = draw_units(masses, capacities, places, random)
     taken = [group for group, gone in zip(groups, inside, strict=True) if gone]
     by_word = sorted(groups, key=lambda group: group.word)

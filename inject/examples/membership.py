@@ -11,7 +11,7 @@ together are too few for that, orders are drawn until whole groups fit; there al
 differ a little with the size of a group.
 
 Whole groups of a side go to `tune`, each with the probability `tune_share`. In each stratum they
-are neighbours in the order in which copy counts are assigned (`inject.plan.copy_counts`), so that
+are neighbours in the order in which copy counts are assigned (`inject.plan.make_plan`), so that
 each split has the counts nearly in balance although neither draw depends on the other.
 """
 

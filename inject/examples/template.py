@@ -38,7 +38,6 @@ class _Part(NamedTuple):
 class Template:
     """A parsed template; make one with `parse_template`."""
 
-    source: str
     parts: tuple[_Part, ...]
 
     @property
@@ -88,7 +87,7 @@ def parse_template(template: str) -> Template:
     parts = tuple(_part(*piece) for piece in pieces)
     if all(part.name is None for part in parts):
         raise InputError("template: names no field, so every row would be the same text.")
-    return Template(template, parts)
+    return Template(parts)
 
 
 def lettered(items: Iterable[str], label: str = _LABEL) -> str:

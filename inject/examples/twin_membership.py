@@ -133,8 +133,9 @@ def twin_members(
         return left
     pair, second = divmod(membership.number or 0, 2)
     found: set[str] = set()
-    for cell in cells_of(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows"):
-        found |= _halves(cell.groups)[second]
+    cells = cells_of(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows")
+    for strata in cells.values():
+        found |= _halves([group for stratum in strata for group in stratum.groups])[second]
     return frozenset(found)
 
 

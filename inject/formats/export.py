@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 from inject.corpus.corpus import TOKENIZER_FOLDER
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError
 from inject.formats.exported_rows import ExportedStream, RowKind, Rows, token_blocks
-from inject.formats.folder import FileFacts, exporting, file_facts
+from inject.formats.folder import exporting, file_facts
 from inject.formats.huggingface import write_dataset
 from inject.formats.jsonl import TextFacts, write_texts
 from inject.formats.megatron import write_index
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Format = Literal["megatron", "olmo", "datasets", "jsonl"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 _IN_WINDOWS = ("megatron", "datasets")
 _NAMES = {"example_id": pa.string(), "dataset": pa.string(), "copy": pa.int32()}
 _VERSION = 1
@@ -44,7 +43,7 @@ class ExportSettings:
     """What an export writes.
 
     Raises:
-        InputError: for an unknown format or unknown rows, or rows that the format does not have.
+        InputError: for rows that the format does not have.
     """
 
     format: Format
@@ -55,13 +54,6 @@ class ExportSettings:
     """Export although there are copies of examples whose texts must not be shown."""
 
     def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise InputError(
-                f"unknown format {self.format!r}.{did_you_mean(self.format, FORMATS)}",
-                allowed=", ".join(FORMATS),
-            )
-        if self.rows not in get_args(RowKind):
-            raise InputError(f"unknown rows {self.rows!r}", allowed=", ".join(get_args(RowKind)))
         if self.rows == "windows" and self.format not in _IN_WINDOWS:
             raise InputError(
                 f"the format {self.format} has no rows of windows",
@@ -98,14 +90,8 @@ class ExportFacts:
     """The export holds texts of protected examples, and must not be shared."""
     texts: TextFacts | None
     """For text: how many documents do not give their tokens again."""
-    files: dict[str, FileFacts]
-    """Every other file by its relative path."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        files = {name: facts._asdict() for name, facts in sorted(self.files.items())}
-        texts = None if self.texts is None else self.texts._asdict()
-        return {**asdict(self), "texts": texts, "files": files}
+    files: dict[str, dict[str, Any]]
+    """Digest and size of every other file, by its relative path."""
 
 
 def export_view(
@@ -190,7 +176,7 @@ def export_view(
             texts=texts,
             files=file_facts(folder),
         )
-        text = json.dumps(facts.plain(), indent=1, ensure_ascii=False)
+        text = json.dumps(asdict(facts), indent=1, ensure_ascii=False)
         (folder / "export.json").write_text(text + "\n", encoding="utf-8")
     return facts
 

@@ -5,12 +5,11 @@ costs nothing; documents cost their starts, 8 bytes each. Tokens are read in blo
 """
 
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from inject.formats.document_starts import ByIndex
 from inject.stream.view import View
 
 I64 = npt.NDArray[np.int64]
@@ -18,6 +17,40 @@ RowKind = Literal["documents", "windows"]
 BLOCK = 1 << 20
 """Tokens that are read at once."""
 _ROWS = 1 << 16
+
+
+class ByIndex:
+    """Follows the stream whose documents start where an index says.
+
+    Args:
+        starts: all of them, ascending; may be a memory map.
+        end: the end token.
+    """
+
+    def __init__(self, starts: I64, end: int) -> None:
+        self.unended = 0
+        self._starts = starts
+        self._end = end
+        self._last: int | None = None
+
+    def file_starts(self, position: int) -> None:
+        """Do nothing: the index knows."""
+
+    def add(self, ids: npt.NDArray[Any], position: int) -> None:
+        """Follow these ids, which stand at this position, behind what was seen before."""
+        # The token before a start ends a document; that of the last one is seen by `file_ends`.
+        first, last = np.searchsorted(self._starts, [position, position + len(ids)])
+        before = self._starts[first:last] - 1 - position
+        inside = before[before >= 0]
+        self.unended += int(np.count_nonzero(ids[inside] != self._end))
+        if len(inside) < len(before) and self._last is not None:
+            self.unended += self._last != self._end
+        self._last = int(ids[-1])
+
+    def file_ends(self) -> None:
+        """Take note that the file was used to its end."""
+        self.unended += self._last != self._end
+        self._last = None
 
 
 class ExportedStream:

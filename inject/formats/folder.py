@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -21,18 +21,12 @@ from inject.files import fsync
 from inject.sealed import flush
 
 
-class FileFacts(NamedTuple):
-    """One exported file."""
-
-    sha256: str
-    bytes: int
-
-
-def file_facts(folder: Path) -> dict[str, FileFacts]:
-    """Return digest and size of each file of a folder, by relative path."""
+def file_facts(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return `sha256` and `bytes` of each file of a folder, by relative path."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
     return {
-        path.relative_to(folder).as_posix(): FileFacts(file_digest(path), path.stat().st_size)
-        for path in sorted(folder.rglob("*"))
+        name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
+        for name, path in sorted(files.items())
         if path.is_file()
     }
 

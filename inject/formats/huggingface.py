@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHARD_TOKENS = 125_000_000
-"""Ids in one file: 500 MB."""
+"""A file is closed when it holds at least this many ids: 500 MB."""
 _MOST = 2**31 - 1
 # Newer versions of the library write `List` here, which older ones cannot read.
 _FEATURES = {
@@ -231,22 +231,8 @@ def _json(path: Path) -> dict[str, Any]:
     return values
 
 
-def write_dataset(
-    folder: Path,
-    view: ExportedStream,
-    rows: Rows,
-    *,
-    shard_tokens: int = SHARD_TOKENS,
-    batch_tokens: int = BLOCK,
-) -> None:
-    """Write the rows of a stream.
-
-    Args:
-        folder: the export.
-        view: the stream.
-        rows: its documents or windows.
-        shard_tokens: a file is closed when it holds at least this many ids.
-        batch_tokens: about as many ids make a batch; at least one row does.
+def write_dataset(folder: Path, view: ExportedStream, rows: Rows) -> None:
+    """Write the rows of a stream, its documents or windows, into the folder of an export.
 
     Raises:
         InputError: a document has too many tokens for one row.
@@ -255,14 +241,14 @@ def write_dataset(
 
     metadata = {"huggingface": json.dumps({"info": {"features": _FEATURES}})}
     schema = pa.schema([("input_ids", pa.list_(pa.int32()))], metadata=metadata)
-    batches = rows.batches(view, batch_tokens)
+    batches = rows.batches(view, BLOCK)
     names: list[str] = []
     batch = next(batches, None)
     while batch is not None:
         names.append(f"data-{len(names):05d}.arrow")
         tokens = 0
         with pa.ipc.new_stream(str(folder / names[-1]), schema) as writer:
-            while batch is not None and tokens < shard_tokens:
+            while batch is not None and tokens < SHARD_TOKENS:
                 edges, ids = batch
                 if len(ids) > _MOST:
                     raise InputError(

@@ -3,7 +3,8 @@
 Megatron's and OLMo's files stay where they are: the corpus refers to them. They are read once, in
 blocks, to hash what is used, to check every id against the vocabulary, and to find the documents.
 They are copied only where a corpus cannot read them as they lie: ids of 1 or 8 bytes, big-endian
-ids, files of different widths; rows of data sets always. Memory does not grow with the corpus.
+ids, files of different widths; rows of data sets always. Where documents start (by an index, by
+rows or by end tokens) goes straight to `docs.npy`. Memory does not grow with the corpus.
 Cost: reading and hashing, about 0.5 GB/s.
 """
 
@@ -11,7 +12,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +25,11 @@ from inject.corpus.corpus import (
     write_facts,
     write_places,
 )
-from inject.corpus.imported_layout import Layout, TokenFile
+from inject.corpus.imported_layout import I64, Layout, TokenFile
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import Shard, TokenWriter
 from inject.errors import InputError
-from inject.formats.document_starts import ByEndToken, ByIndex, Documents, StartsWriter
+from inject.formats.exported_rows import ByIndex
 from inject.formats.huggingface import DatasetsImport, IdBatch
 from inject.formats.megatron import MegatronImport
 from inject.formats.olmo import OlmoImport
@@ -41,6 +42,72 @@ AnyImport = Annotated[MegatronImport | OlmoImport | DatasetsImport, Field(discri
 """Any corpus to import, named by `kind`."""
 
 _BLOCK = 1 << 22
+
+
+class StartsWriter:
+    """Writes an `.npy` file of int64 positions bit by bit; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.count = 0
+        self._file: IO[bytes] = path.open("w+b")
+        self._header()
+
+    def __enter__(self) -> "StartsWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.seek(0)
+        self._header()
+        self._file.close()
+
+    def append(self, starts: I64) -> None:
+        """Append positions, shape [n]."""
+        self._file.write(np.ascontiguousarray(starts, dtype="<i8").data)
+        self.count += len(starts)
+
+    def _header(self) -> None:
+        # numpy pads the header so that it keeps its length while the first axis grows.
+        header = {"descr": "<i8", "fortran_order": False, "shape": (self.count,)}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+
+class ByEndToken:
+    """Finds where documents start that end with the end token, or with their file.
+
+    Args:
+        starts: takes the positions.
+        end: the end token.
+    """
+
+    def __init__(self, starts: StartsWriter, end: int) -> None:
+        self.unended = 0
+        """Documents without an end token behind them; the last one of a cut stream is none."""
+        self._starts = starts
+        self._end = end
+        # A start that is not written yet: whether there is a token behind it is not known.
+        self._due: int | None = None
+
+    def file_starts(self, position: int) -> None:
+        """Take note that a file begins at this position of the stream."""
+        self._due = position
+
+    def add(self, ids: npt.NDArray[Any], position: int) -> None:
+        """Follow these ids, which stand at this position, behind what was seen before."""
+        starts = np.flatnonzero(ids == self._end) + (position + 1)
+        if self._due is not None:
+            starts = np.append(self._due, starts)
+        behind = len(starts) and starts[-1] == position + len(ids)
+        self._due = int(starts[-1]) if behind else None
+        self._starts.append(starts[:-1] if behind else starts)
+
+    def file_ends(self) -> None:
+        """Take note that the file was used to its end."""
+        self.unended += self._due is None
+        self._due = None
+
+
+Documents = ByEndToken | ByIndex
+"""What follows the stream, block by block, and counts documents without an end token."""
 
 
 class _Job(NamedTuple):
@@ -112,8 +179,6 @@ def import_corpus(
         InputError: files are missing, damaged, at odds with each other, or shorter than `tokens`;
             an id lies outside the vocabulary (file and position named).
     """
-    if tokens is not None and tokens < 1:
-        raise InputError(f"a corpus of {tokens} tokens", allowed="1 or more")
     job = _Job(out, source, end_token_id(tokenizer), vocabulary_size(tokenizer), tokens)
     if isinstance(source, DatasetsImport):
         facts = _import_rows(job, source)

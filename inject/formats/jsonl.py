@@ -8,8 +8,9 @@ documents is in memory at a time. Cost: decoding and encoding again, a few MB/s 
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 _TOKENS = 1 << 18
 
 
-class TextFacts(NamedTuple):
+@dataclass(frozen=True)
+class TextFacts:
     """What became of the documents as texts."""
 
     documents: int

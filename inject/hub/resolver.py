@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from inject.digest import canonical
 from inject.errors import InputError, SpikeinError, Unreachable, first_line
@@ -42,15 +42,6 @@ _LOCAL_COPIES = {
     "model": "Give a local folder, or try again with a connection.",
 }
 _log = logging.getLogger(__name__)
-
-
-class Repository(NamedTuple):
-    """A repository at one commit, as the hub describes it."""
-
-    commit: str
-    """40 hex digits."""
-    files: tuple[str, ...]
-    """Names of all its files."""
 
 
 def identity_commit(kind: RepositoryKind, hub_id: str, revision: str | None, *, what: str) -> str:
@@ -85,8 +76,10 @@ def resolve_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> s
 
 
 @functools.cache
-def describe_repository(kind: RepositoryKind, hub_id: str, revision: str | None) -> Repository:
-    """Ask the hub for a repository's commit and files; one request.
+def describe_repository(
+    kind: RepositoryKind, hub_id: str, revision: str | None
+) -> tuple[str, tuple[str, ...]]:
+    """Ask the hub for a repository's commit (40 hex digits) and the names of its files.
 
     Raises:
         Unreachable: no answer within `TIMEOUT_SECONDS`, or offline mode.
@@ -124,7 +117,7 @@ def describe_repository(kind: RepositoryKind, hub_id: str, revision: str | None)
         problem = f"the hub cannot be reached to look up revision {asked!r} ({first_line(error)})"
         raise Unreachable(problem, where=hub_id, hint=local) from error
     files = tuple(sibling.rfilename for sibling in getattr(info, "siblings", None) or ())
-    return Repository(str(info.sha), files)
+    return str(info.sha), files
 
 
 def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> str | None:
@@ -143,7 +136,7 @@ def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> st
 @functools.cache
 def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
     try:
-        return describe_repository(kind, hub_id, revision).commit
+        return describe_repository(kind, hub_id, revision)[0]
     except Unreachable as error:
         commit = cached_commit(kind, hub_id, revision)
         if commit is None:

@@ -63,13 +63,13 @@ def fetch_snapshot(
     commit = resolve_commit("model", hub_id, revision)
     try:
         # By the revision that was resolved, the answer is known already.
-        found = describe_repository("model", hub_id, revision)
-        if found.commit != commit:
-            found = describe_repository("model", hub_id, commit)
+        described, files = describe_repository("model", hub_id, revision)
+        if described != commit:
+            _, files = describe_repository("model", hub_id, commit)
     except Unreachable as error:
         return Snapshot(_cached(hub_id, commit, error), commit, True)
     if check is not None:
-        check(found.files)
+        check(files)
     try:
         path = snapshot_download(
             hub_id, revision=commit, allow_patterns=list(patterns), etag_timeout=TIMEOUT_SECONDS

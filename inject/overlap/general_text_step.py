@@ -84,7 +84,8 @@ def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator
         tokenizer: of the corpus.
     """
     for document in documents:
-        if not _has_tokens(document.text, tokenizer):
+        parts = document.text[:_HEAD], document.text[_HEAD:]
+        if not any(len(encode_texts(tokenizer, [part])[0]) for part in parts):
             continue
         if used:
             used -= 1
@@ -122,7 +123,3 @@ def _opening(text: str, tokenizer: Any) -> tuple[str, int]:
     whole = text[: len(text) * OPENING // length].rsplit(None, 1)
     opening = whole[0] if whole and whole[0].strip() else text
     return opening, len(encode_texts(tokenizer, [opening])[0])
-
-
-def _has_tokens(text: str, tokenizer: Any) -> bool:
-    return any(len(encode_texts(tokenizer, [part])[0]) for part in (text[:_HEAD], text[_HEAD:]))

@@ -17,7 +17,6 @@ Memory: 16 bytes a word of the examples.
 
 from collections.abc import Sequence
 from math import ceil
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,18 +33,6 @@ _COMMON = 8
 """3-grams of more examples than this stay out of the index where they can."""
 _LEAST_WITNESSES = 0.25
 """Share of the t·n that must be witnessed by the index all the same."""
-
-
-class NearDuplicate(NamedTuple):
-    """A stretch of a document that nearly repeats an example."""
-
-    example: int
-    start: int
-    """Its first unit in the document."""
-    stop: int
-    """One past its last unit."""
-    similarity: float
-    """Jaccard similarity of the sets of word 3-grams."""
 
 
 class NearDuplicateIndex:
@@ -91,11 +78,15 @@ class NearDuplicateIndex:
         self._offsets = np.append(self._hashes.searchsorted(self._known.sorted), len(self._hashes))
         self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
 
-    def find(self, prefixes: Prefixes) -> list[NearDuplicate]:
+    def find(self, prefixes: Prefixes) -> list[tuple[int, int, int, float]]:
         """Return the most alike stretch for each example that a document nearly repeats.
 
         Args:
             prefixes: sums of the document's units.
+
+        Returns:
+            Example, first unit of the stretch, one past its last, and the Jaccard similarity of
+            the sets of word 3-grams.
         """
         runs = self._hasher.runs(prefixes, SHINGLE)
         if len(runs.starts) < self._least:
@@ -107,14 +98,15 @@ class NearDuplicateIndex:
         if not len(candidates):
             return []
         order = runs.hashes.argsort(kind="stable")
-        held = _Held(runs.hashes[order], runs.starts[order])
-        before = held.before(runs.possible)
+        hashes, places = runs.hashes[order], runs.starts[order]
+        before = _before(hashes, places, runs.possible)
         found = []
         for example in candidates.tolist():
-            best = self._best(example, held.places_of(self._shingles[example]), before)
+            where = _places_of(hashes, places, self._shingles[example])
+            best = self._best(example, where, before)
             if best is not None:
                 start, last, similarity = best
-                found.append(NearDuplicate(example, start, self._stop(prefixes, last), similarity))
+                found.append((example, start, self._stop(prefixes, last), similarity))
         return found
 
     def _candidates(self, places: I64, hashes: U64) -> I64:
@@ -168,27 +160,20 @@ class NearDuplicateIndex:
         return int(np.searchsorted(prefixes.weights, wanted))
 
 
-class _Held(NamedTuple):
-    """The 3-grams of a document that some example may have, by their hashes."""
+def _places_of(hashes: U64, places: I64, shingles: U64) -> I64:
+    """Return where any of some 3-grams stand, ascending, given a document's in hash order."""
+    low = hashes.searchsorted(shingles, side="left")
+    counts = hashes.searchsorted(shingles, side="right") - low
+    every = np.arange(int(counts.sum()))
+    return np.sort(places[every + (low - counts.cumsum() + counts).repeat(counts)])
 
-    hashes: U64
-    """Ascending."""
-    places: I64
-    """Where each starts; ascending among equal ones."""
 
-    def places_of(self, shingles: U64) -> I64:
-        """Return where any of these 3-grams stand, ascending."""
-        low = self.hashes.searchsorted(shingles, side="left")
-        counts = self.hashes.searchsorted(shingles, side="right") - low
-        every = np.arange(int(counts.sum()))
-        return np.sort(self.places[every + (low - counts.cumsum() + counts).repeat(counts)])
+def _before(hashes: U64, places: I64, count: int) -> I64:
+    """Return where each of `count` 3-grams stood last before; -1 for the first of its kind.
 
-    def before(self, count: int) -> I64:
-        """Return where each of `count` 3-grams stood last before; -1 for the first of its kind.
-
-        A 3-gram with a unit that no example has is unlike every other, hence the first, too.
-        """
-        found = np.full(count, -1, dtype=np.int64)
-        same = self.hashes[1:] == self.hashes[:-1]
-        found[self.places[1:][same]] = self.places[:-1][same]
-        return found
+    A 3-gram with a unit that no example has is unlike every other, hence the first, too.
+    """
+    found = np.full(count, -1, dtype=np.int64)
+    same = hashes[1:] == hashes[:-1]
+    found[places[1:][same]] = places[:-1][same]
+    return found

@@ -3,11 +3,21 @@
 Every draw is keyed (`inject.keyed`): by the seed, the example and the copy. A million copies of
 10,000 examples take about ten seconds and half a GiB; the corpus is asked for its length and its
 document starts alone.
+
+Rows of one group share text, so they have one count: a member's number of copies is then also how
+its passage was seen, up to the size of its group (`passage_copies` counts that). A Poisson count is
+the quantile of one keyed uniform number a group, so it depends on (seed, dataset, group) alone, and
+a higher rate never gives an example fewer copies: arms of a sweep over the rate share their
+randomness. Levels are assigned in turn to each dataset's groups, which lie stratum by stratum in
+keyed order, beginning with a level drawn for the dataset: every group has each level with the same
+probability, and the numbers of groups with each differ by at most one in a dataset and in a
+stratum. So there (and only there) a new row of the same dataset can change another's level; its
+anchors stay where they are. Counts do not depend on the split into tune and test.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +29,7 @@ from inject.corpus.separators import Separators
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError
 from inject.examples.example import Example, members
-from inject.plan.copy_counts import CopyCount, draw_copy_counts
+from inject.examples.strata import keyed_strata
 from inject.plan.placement import UnplacedCopies, place_copies
 from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts
 from inject.plan.settings import Copies, Placement
@@ -103,13 +113,11 @@ def make_plan(
         )
     inside = {example.example_id for example in members(examples)}
     spiked = members(examples) if candidates is None else candidates
-    drawn = [
-        count if count.example_id in inside else replace(count, rate=0.0, realised=0)
-        for count in draw_copy_counts(
-            settings.copies, spiked, seed=seed, draw_number=settings.draw_number
-        )
-    ]
-    realised = np.array([count.realised for count in drawn], dtype=np.int64)
+    rates, realised = draw_copy_counts(
+        settings.copies, spiked, seed=seed, draw_number=settings.draw_number
+    )
+    outside = np.array([example.example_id not in inside for example in spiked], dtype=bool)
+    rates[outside], realised[outside] = 0.0, 0
     member = np.repeat(np.arange(len(spiked)), realised)
     copy = np.arange(len(member)) - np.repeat(np.cumsum(realised) - realised, realised)
     if renditions is None:
@@ -140,7 +148,6 @@ def make_plan(
     names = pa.array([example.example_id for example in spiked], pa.string())
     datasets = pa.array([example.dataset for example in spiked], pa.string())
     labels = pa.array([rendition.variant for rendition in renditions], pa.string())
-    rates = np.array([count.rate for count in drawn], dtype=np.float64)
     columns = {
         "example_id": names.take(member),
         "dataset": datasets.take(member),
@@ -172,9 +179,7 @@ def make_plan(
             [pa.array(columns[field.name]).cast(field.type) for field in COPIES_SCHEMA],
             schema=COPIES_SCHEMA,
         ),
-        copy_counts=_copy_count_table(
-            examples, tokens, {count.example_id: count for count in drawn}
-        ),
+        copy_counts=_copy_count_table(examples, tokens, spiked, rates, realised),
         payload=payload.astype(token_dtype(vocabulary)),
     )
 
@@ -201,26 +206,31 @@ def _payload(
 def _copy_count_table(
     examples: Sequence[Example],
     tokens: Mapping[str, npt.NDArray[np.int64]],
-    drawn: Mapping[str, CopyCount],
+    spiked: Sequence[Example],
+    rates: npt.NDArray[np.float64],
+    realised: npt.NDArray[np.int64],
 ) -> pa.Table:
     """Return what was drawn for each example; `passage_copies` sums over the rows of its group."""
-    nothing = CopyCount(example_id="", rate=0.0, realised=0)
-    found = [drawn.get(example.example_id, nothing) for example in examples]
+    drawn = {
+        example.example_id: (rate, count)
+        for example, rate, count in zip(spiked, rates.tolist(), realised.tolist(), strict=True)
+    }
+    found = [drawn.get(example.example_id, (0.0, 0)) for example in examples]
     shared: Counter[tuple[str, str]] = Counter()
-    for example, count in zip(examples, found, strict=True):
-        shared[example.dataset, example.group] += count.realised
+    for example, (_, count) in zip(examples, found, strict=True):
+        shared[example.dataset, example.group] += count
     return pa.Table.from_pylist(
         [
             {
                 "example_id": example.example_id,
                 "dataset": example.dataset,
                 "side": example.side,
-                "rate": count.rate,
-                "realised": count.realised,
+                "rate": rate,
+                "realised": count,
                 "passage_copies": shared[example.dataset, example.group],
                 "text_length": len(tokens[example.example_id]),
             }
-            for example, count in zip(examples, found, strict=True)
+            for example, (rate, count) in zip(examples, found, strict=True)
         ],
         schema=COPY_COUNTS_SCHEMA,
     )
@@ -237,3 +247,45 @@ def _check_unique(examples: Sequence[Example]) -> None:
                 where="contaminants",
                 hint="Remove it from one of the two, or use one dataset only.",
             )
+
+
+def draw_copy_counts(
+    copies: Copies, members: Sequence[Example], *, seed: int, draw_number: int = 0
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return each member's rate (fixed count, Poisson rate or level) and its number of copies.
+
+    In the order given, shape [members] each. Each `draw_number` has draws of its own.
+    """
+    if copies.fixed is not None:
+        rates = np.full(len(members), float(copies.fixed))
+        counts = np.full(len(members), copies.fixed, dtype=np.int64)
+    elif copies.poisson is not None:
+        # Half a second to import, which a run that finds its plan in the store need not pay.
+        from scipy.stats import poisson
+
+        rates = np.full(len(members), copies.poisson)
+        keys = keyed.item_keys([f"{member.dataset}\n{member.group}" for member in members])
+        uniform = keyed.unit(keyed.words(seed, keyed.Stream.COPY_COUNT, keys, draw_number))
+        counts = poisson.ppf(uniform, copies.poisson).astype(np.int64)
+    else:
+        counts = _levels_in_turn(copies.levels or (), members, seed, draw_number)
+        rates = counts.astype(np.float64)
+    return rates, counts
+
+
+def _levels_in_turn(
+    levels: tuple[int, ...], members: Sequence[Example], seed: int, draw_number: int
+) -> npt.NDArray[np.int64]:
+    """Assign the levels in turn to each dataset's groups, from a drawn one on."""
+    datasets: dict[str, list[Example]] = defaultdict(list)
+    for member in members:
+        datasets[member.dataset].append(member)
+    found: dict[tuple[str, str], int] = {}
+    for dataset, rows in datasets.items():
+        first = keyed.words(seed, keyed.Stream.LEVEL, keyed.item_key(dataset), draw_number)
+        turn = int(keyed.below(len(levels), first))
+        for stratum in keyed_strata(rows, stream=keyed.Stream.LEVEL, seed=seed, number=draw_number):
+            for group in stratum.groups:
+                found[dataset, group.rows[0].group] = levels[turn % len(levels)]
+                turn += 1
+    return np.array([found[member.dataset, member.group] for member in members], dtype=np.int64)

@@ -81,7 +81,7 @@ def build(context: StepContext) -> None:
         settings,
         source=clean,
         separators=separators_for(settings.placement.separation, tokenizer),
-        vocabulary=clean.vocabulary,
+        vocabulary=clean.facts.vocabulary,
         renditions=renditions_of(context),
         candidates=candidates,
     )

@@ -15,7 +15,7 @@ multiplications a token; memory: one block.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,15 +44,8 @@ Stream = TokenSource | View
 """Anything with tokens in order: a view, or a clean corpus."""
 
 
-class Occurrence(NamedTuple):
-    """One place where a pattern stands in a stream."""
-
-    name: Any
-    position: int
-
-
-def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[Occurrence]:
-    """Yield every occurrence of every pattern in a stream, overlapping ones included.
+def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[tuple[Any, int]]:
+    """Yield name and place of every pattern wherever it stands, overlapping ones included.
 
     Args:
         stream: the tokens to search.
@@ -85,7 +78,7 @@ def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[Oc
                     if 0 <= first < owned and np.array_equal(
                         block[first : first + len(pattern)], pattern
                     ):
-                        yield Occurrence(name, start + first)
+                        yield name, start + first
 
 
 def audit(
@@ -115,8 +108,8 @@ def audit(
     realised = Counter(name.example_id for name in names)
     whole = {(name, WHOLE): pattern for name, pattern in tokens.items()}
     found: dict[TextKey, list[int]] = defaultdict(list)
-    for occurrence in find_occurrences(view, {**texts, **whole}):
-        found[occurrence.name].append(occurrence.position)
+    for key, position in find_occurrences(view, {**texts, **whole}):
+        found[key].append(position)
 
     wrong, withheld = [], []
     for key, expected in _expected(texts, whole, planned).items():
@@ -134,11 +127,11 @@ def audit(
     ]
     background = [
         {
-            "example_id": hit.name,
-            "position": hit.position,
-            "document": int(np.searchsorted(document_starts, hit.position, side="right")) - 1,
+            "example_id": name,
+            "position": position,
+            "document": int(np.searchsorted(document_starts, position, side="right")) - 1,
         }
-        for hit in find_occurrences(
+        for name, position in find_occurrences(
             corpus, {name: _core(pattern) for name, pattern in tokens.items()}
         )
     ]

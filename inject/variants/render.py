@@ -105,17 +105,13 @@ def _paraphrases(
     """Return the paraphrases of each member."""
     if variant.by == "data":
         return [dataset_paraphrases(member, variant.versions) for member in members]
-    _check_sendable(members, variant)
-    return model_paraphrases(members, variant, writer=writer(variant), progress=progress)
-
-
-def _check_sendable(members: Sequence[Example], variant: ParaphraseVariant) -> None:
-    """Refuse to send a protected text that nobody asked to send, before the first is sent."""
+    # A protected text that nobody asked to send is refused before the first is sent.
     kept = {
         one.dataset for one in members if not variant.may_send(one.dataset, protected=one.protected)
     }
     if kept:
         raise protected_texts_error(sorted(kept))
+    return model_paraphrases(members, variant, writer=writer(variant), progress=progress)
 
 
 def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:

@@ -1,7 +1,6 @@
 """The step that writes what copies can carry, as tokens."""
 
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from inject.corpus.tokenizer import load_tokenizer
@@ -71,10 +70,14 @@ def build(context: StepContext) -> None:
     ):
 
         def writer(variant: ParaphraseVariant) -> TextGenerator:
-            found = _open_writer(variant, context.unfinished, local)
-            opened.callback(found.close)
-            writers.append(found)
-            return found
+            model: TextGenerator
+            if variant.base_url is not None:
+                model = ServerTextGenerator(variant, context.unfinished)
+            else:
+                model = find_function(local.writer)(variant, context.unfinished)
+            opened.callback(model.close)
+            writers.append(model)
+            return model
 
         renditions = render_variants(
             spiked,
@@ -87,20 +90,6 @@ def build(context: StepContext) -> None:
         for note in dict.fromkeys(note for one in writers for note in one.notes()):
             context.notice(note)
     write_renditions(context.out, renditions)
-
-
-def _open_writer(variant: ParaphraseVariant, cache: Path, local: LocalModels) -> TextGenerator:
-    """Open the model that writes paraphrases: on a server, or on this machine.
-
-    Args:
-        variant: says which.
-        cache: a folder for its answers.
-        local: as of the step.
-    """
-    if variant.base_url is not None:
-        return ServerTextGenerator(variant, cache)
-    found: TextGenerator = find_function(local.writer)(variant, cache)
-    return found
 
 
 def _identities(variants: Variants, local: LocalModels) -> list[dict[str, Any]]:

@@ -34,8 +34,7 @@ def measure(rounds: int, singles: int) -> dict[str, Any]:
     """Return ratios, and seconds a continuation."""
     import torch
 
-    from detect.generation.sampled_continuations import sample_continuations
-    from detect.targets.local import LocalTextModel
+    from detect.targets.local import LocalTextModel, sample_continuations
     from scripts.bench.scoring import VOCABULARY, make_target_and_texts
 
     target, _, _ = make_target_and_texts()

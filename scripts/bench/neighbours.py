@@ -32,8 +32,8 @@ def measure(rounds: int, compile_mode: str) -> dict[str, Any]:
     """Return the ratio, and the times in seconds."""
     import torch
 
-    from detect.neighbours.neighbours import Neighbours
-    from detect.neighbours.proposals import neighbour_means
+    from detect.generation.neighbour_proposals import neighbour_means
+    from detect.generation.neighbours import Neighbours
     from detect.policy import ScoringPolicy
 
     target, _, _ = make_target_and_texts()

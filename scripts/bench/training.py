@@ -39,7 +39,7 @@ from train.loop.dataset import WindowSequence, collate
 from train.loop.record import TrainingProgress
 from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.shapes import build_model, load_shape
-from train.schedule import learning_rate
+from train.schedule import schedule_factor
 from train.settings import TrainSettings
 
 SHAPE = "llama-1m"
@@ -84,7 +84,7 @@ class BareLoop:
         """Make one optimiser step; return its loss, which a GPU may still be computing."""
         self._done += 1
         for group in self._optimiser.param_groups:
-            group["lr"] = learning_rate(SETTINGS, self._done, steps=self._steps)
+            group["lr"] = SETTINGS.lr * schedule_factor(SETTINGS, self._done, steps=self._steps)
         ids = batch.to(self._model.device)
         loss = self._model(input_ids=ids, labels=ids).loss
         loss.backward()

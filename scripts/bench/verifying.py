@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inject.step import Recipe
-from spikein.store import verification
+from spikein.store import artifact as verification
 from spikein.store.artifact import Artifact, verified
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store

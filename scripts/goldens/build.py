@@ -34,7 +34,7 @@ def build(files: Path, out: Path, experiments: Sequence[str]) -> None:
     detectors = "loss,zlib,lowercase,min_k,min_k_plus_plus,surp,dc_pdd"
     rows = str(files / "rows.jsonl")
     command(
-        *("detect", "--model", str(model), "--examples", rows, "--frequency", rows),
+        *("detect", "--model", str(model), "--examples", rows, f"frequency={rows}"),
         *("--detectors", detectors, "--out", str(out / "detect.parquet")),
     )
     bundle = ("--out", str(out / "packed.bundle"))

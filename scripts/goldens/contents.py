@@ -24,9 +24,6 @@ COMPARED = frozenset({".parquet", ".arrow", ".npy", ".bin", ".safetensors", ".cs
 ALSO = frozenset({"tokenizer.json", "rows.jsonl"})
 IDENTITIES = frozenset({"models.parquet"})
 """Tables that name artifacts by their digests."""
-AUDITS = "unlearning_audits"
-_ADDED = ("working", "knew", "level", "weights", "rouge_l_", "longest_", "embedding_", "judged_")
-"""Quantities of an audit that were no rows before audits wrote findings."""
 
 Columns = dict[str, str]
 """A digest for each column, tensor, or for the whole file under an empty name."""
@@ -45,10 +42,7 @@ def contents(out: Path) -> Contents:
         if name == FINDINGS_FILE:
             for question, table in _questions(data):
                 own = key.replace(name, f"{question}.parquet")
-                found[own].append(_columns(_before(table) if question == AUDITS else table))
-        elif key.startswith("unlearning_audit/") and name == "chunks.parquet":
-            for file, table in _parts(pq.read_table(pa.BufferReader(data))):
-                found[key.replace(name, file)].append(_columns(table))
+                found[own].append(_columns(table))
         elif name not in IDENTITIES:
             found[key].append(digests(name, data))
     if not found:
@@ -72,16 +66,16 @@ def digests(name: str, data: bytes) -> Columns:
 
 def _files(out: Path) -> Iterator[tuple[str, str, bytes]]:
     """Yield each compared file: its key, its name and its bytes."""
-    # A bundle holds artifacts as the store does; one of a version before is a file.
+    # A bundle holds artifacts as the store does.
     for root in (out / "store", *sorted(out.glob("*.bundle"))):
-        before = "" if root.name == "store" else "bundle/"
+        where = "" if root.name == "store" else "bundle/"
         for artifact in sorted(root.glob("[!.]*/[!.]*")):
             label = artifact.name.rsplit("-", 1)[0]
             for path in _compared(artifact):
                 # What is drawn stands in the runs' folders, whichever step drew it.
                 if path.parent.name == "figures":
                     continue
-                key = f"{before}{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
+                key = f"{where}{artifact.parent.name}/{label}/{path.relative_to(artifact)}"
                 yield key, path.name, path.read_bytes()
     for path in _compared(out / "runs"):
         # Runs are numbered; of each experiment there is one.
@@ -100,30 +94,10 @@ def _is_compared(path: Path) -> bool:
 
 
 def _questions(data: bytes) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the table of each question: before there were findings, each was a file."""
+    """Yield the table of each question, so that a difference names it."""
     findings = pq.read_table(pa.BufferReader(data))
     for question in questions(findings):
         yield question, as_table(findings, question)
-
-
-def _before(audits: pa.Table) -> pa.Table:
-    """Return the rows of audits that were written before audits wrote findings."""
-    rows = [name.startswith(_ADDED) for name in audits["quantity"].to_pylist()]
-    kept = audits.filter(pa.array([not added for added in rows], pa.bool_()))
-    # The findings of one audit have no seed.
-    of_one = kept["seed"].null_count == len(kept)
-    return kept.drop_columns(["seed"]) if of_one else kept
-
-
-def _parts(chunks: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the audited chunks and the others as the files that they once were."""
-    parts = chunks["part"].to_pylist()
-    audited = chunks.filter(pa.array([part == "audited" for part in parts], pa.bool_()))
-    texts = [name for name in ("prompt", "truth") if name in chunks.column_names]
-    yield "chunks.parquet", audited.drop_columns(texts)
-    if len(audited) < len(chunks):
-        held_out = chunks.filter(pa.array([part == "holdout" for part in parts], pa.bool_()))
-        yield "holdout.parquet", held_out.select(["text_id", "group", "ratio", "suspicious"])
 
 
 def _columns(table: pa.Table) -> Columns:

@@ -67,16 +67,16 @@ def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None
 
 
 def plain_comparison(found: RunComparison) -> dict[str, Any]:
-    """Return a comparison as plain JSON values; a number that is missing is null."""
+    """Return what `spikein compare --json` prints."""
     origins = found.origins
     return {
         "first": {"name": found.names[0], "folder": str(found.first.folder)},
         "second": {"name": found.names[1], "folder": str(found.second.folder)},
-        "settings": [one._asdict() for one in origins.settings],
-        "artifacts": [one._asdict() for one in origins.kinds],
-        "artifact_changes": [one._asdict() for one in origins.changes],
-        "versions": [one._asdict() for one in origins.versions],
-        "notes": list(origins.notes),
+        "settings": origins.settings,
+        "artifacts": origins.kinds,
+        "artifact_changes": origins.changes,
+        "versions": origins.versions,
+        "notes": origins.notes,
         "confidence": found.settings.confidence,
         "metrics": [
             {
@@ -88,11 +88,11 @@ def plain_comparison(found: RunComparison) -> dict[str, Any]:
                 "metric": row.metric,
                 "first": _cell(row.first),
                 "second": _cell(row.second),
-                "paired": None if row.paired is None else _finite(row.paired._asdict()),
+                "paired": row.paired,
             }
             for row in found.metrics.rows
         ],
-        "unmatched": list(found.metrics.unmatched),
+        "unmatched": found.metrics.unmatched,
     }
 
 
@@ -100,12 +100,7 @@ def _cell(cell: Any) -> dict[str, Any] | None:
     if cell is None:
         return None
     names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "interval")
-    return _finite({name: getattr(cell, name) for name in names})
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN."""
-    return {key: None if value != value else value for key, value in values.items()}
+    return {name: getattr(cell, name) for name in names}
 
 
 def _tables(run: Run, name: str, axes: Sequence[str]) -> RunTables:

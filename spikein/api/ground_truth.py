@@ -12,13 +12,13 @@ from analysis.validate.validation import Progress, Validation, validate_detector
 from detect.detector import Detector
 from detect.evidence import ExampleEvidence
 from detect.ground_truth.bundle import BundleFacts, is_bundle, read_bundle, write_bundle
-from detect.ground_truth.ground_truth import GroundTruth, read_ground_truth
+from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
 from inject.plugins import file_reference
 from spikein.api.folders import AnyPath, runs_folder
 from spikein.runs.folder import find_run
-from spikein.runs.ground_truth import StoredTruth, stored_truth
+from spikein.runs.ground_truth import stored_truth
 
 AnyDetector = (
     str
@@ -158,6 +158,6 @@ def validate(
 
 def _stored(
     run: AnyPath, arm: str | None, runs: AnyPath | None, store: AnyPath | None
-) -> StoredTruth:
+) -> tuple[Description, Path]:
     folder = find_run(runs_folder(runs), str(run))
     return stored_truth(folder, store=None if store is None else Path(store), arm=arm)

@@ -4,8 +4,9 @@ Hubs that cannot be reached are named, and the rest of the plan is made without 
 as naming the steps takes, which reads the sources; seconds more where training is timed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,61 @@ from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, store_folder
-from spikein.api.results import PlanResult, PlanRow
-from spikein.estimates.injection import injection_estimates
+from spikein.estimates.injection import InjectionEstimate, injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
-from spikein.estimates.training import Hardware, training_estimates
+from spikein.estimates.training import Hardware, TrainingEstimate, training_estimates
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
-from spikein.store.folder_check import STORE_OPTION, check_folder
+from spikein.store.filesystem import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 from train.execution import require_installed
 from train.models.model_tokenizer import fitting_tokenizer
 from train.settings import TokenizerTraining
+from train.speed_measurement import TrainingRate
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRow:
+    """One step of a plan."""
+
+    kind: str
+    label: str
+    stored: bool
+    """Whether there is nothing to do."""
+    state: str
+    """The same in words: in the store, damaged, to do …"""
+    problem: str | None = None
+    """What is damaged, and how."""
+    tokens: int | None = None
+    """Tokens passed through a model."""
+    flops: float | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    seconds: float | None = None
+    """An estimate for this machine; None where there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanResult:
+    """What a run would do."""
+
+    name: str
+    arms: int
+    rows: tuple[PlanRow, ...]
+    injection: tuple[InjectionEstimate, ...] = ()
+    """What the copies of each arm are expected to amount to."""
+    training: tuple[TrainingEstimate, ...] = ()
+    """What the training runs are expected to take."""
+    unresolved: Mapping[str, str] = field(default_factory=dict)
+    """What could not be looked up without a network, and why; not checked."""
+    measured: TrainingRate | None = None
+    """How fast this machine trains; None where it was not measured."""
+    problems: tuple[str, ...] = ()
+    """What a run would refuse, found by looking at the rows of the datasets."""
+    notes: tuple[str, ...] = ()
+    """What a run would leave out, and names that may be taken for another file."""
 
 
 def plan(

@@ -5,9 +5,12 @@ a finished run: the medians over its arms under the detector of its headline.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from math import ceil, isfinite
+from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from analysis.factors.power import (
     Assumptions,
@@ -20,28 +23,40 @@ from analysis.factors.power import (
 from analysis.factors.variances import VARIANCE, typical
 from analysis.metrics_table import split_by_cohort
 from analysis.summary import find_headline
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
 from inject.plan.settings import Copies
+from inject.settings import Settings
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.finished_run import load_run
+from spikein.config.overrides import read_settings
 from spikein.estimates.injection import expected_counts
 
 _SEEDS = (1, 3, 5, 10)
-DELTA = "delta"
 _DEFAULT_DELTA = 0.05
-_LIMITS = {
-    "auc": (0.5, 1.0),
-    "delta": (0.0, 0.5),
-    "seed_deviation": (-1e-12, 0.5),
-    "correlation": (-1.0, 1.0),
-    "seed_correlation": (-1.0 - 1e-12, 1.0 + 1e-12),
-    "shared": (-1e-12, 1.0 + 1e-12),
-    "design_effect": (0.0, 1000.0),
-    "nonmembers_per_member": (0.0, 1e6),
-    "confidence": (0.5, 1.0),
-}
-"""What lies strictly between is accepted."""
+
+
+class Assumed(Settings):
+    """What may be said in the place of what is not known."""
+
+    auc: Annotated[float, Field(gt=0.5, lt=1)] | None = None
+    """Of the arm that is looked at."""
+    delta: Annotated[float, Field(gt=0, lt=0.5)] | None = None
+    """The difference of two arms that is looked for."""
+    seed_deviation: Annotated[float, Field(ge=0, lt=0.5)] | None = None
+    """Standard deviation of the true AUC over seeds."""
+    correlation: Annotated[float, Field(gt=-1, lt=1)] | None = None
+    """Of two arms by their rows."""
+    seed_correlation: Annotated[float, Field(ge=-1, le=1)] | None = None
+    """Of two arms by their seeds."""
+    shared: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Part of the rows' variance that all seeds share."""
+    design_effect: Annotated[float, Field(gt=0, lt=1000)] | None = None
+    """Variance over that of independent rows (groups)."""
+    nonmembers_per_member: Annotated[float, Field(gt=0, lt=1e6)] | None = None
+    """Non-members for each tested member."""
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] | None = None
+    """Of the interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +129,10 @@ def power(
         found = _from_run(from_run, runs)
         values |= found
         sources |= dict.fromkeys(found, f"the run {from_run}")
-    said = _parsed(assume)
+    said = read_settings(Assumed, None, assume, {}).model_dump(exclude_none=True)
     values |= said
     sources |= dict.fromkeys(said, "as given")
-    delta = values.pop(DELTA, _DEFAULT_DELTA)
+    delta = values.pop("delta", _DEFAULT_DELTA)
     assumed = replace(Assumptions(), **values)
     if assumed.auc + delta >= 1:
         raise InputError(
@@ -126,7 +141,6 @@ def power(
     rows = [
         _row(seeds, tested, share, delta, assumed) for seeds in sorted({*_SEEDS, len(first.seeds)})
     ]
-    names = [field.name for field in fields(Assumptions)]
     return PowerResult(
         name=first.name,
         members=members,
@@ -134,7 +148,7 @@ def power(
         seeds=len(first.seeds),
         delta=delta,
         assumed=assumed,
-        sources={name: sources.get(name, "assumed") for name in [DELTA, *names]},
+        sources={name: sources.get(name, "assumed") for name in Assumed.model_fields},
         rows=tuple(rows),
     )
 
@@ -159,31 +173,6 @@ def _exposed(copies: Copies, contaminants: Sequence[Contaminant]) -> float:
     """Return the share of members that are expected to have a copy."""
     members = sum(one.members for one in contaminants)
     return 1 - expected_counts(copies, members)[2][0] / max(members, 1)
-
-
-def _parsed(assume: Sequence[str]) -> dict[str, float]:
-    found = {}
-    for text in assume:
-        key, _, value = text.partition("=")
-        if key not in _LIMITS:
-            raise InputError(
-                f"nothing is called {key!r} here.{did_you_mean(key, list(_LIMITS))}",
-                where="--assume",
-                allowed=", ".join(_LIMITS),
-            )
-        low, high = _LIMITS[key]
-        try:
-            number = float(value)
-        except ValueError:
-            number = float("nan")
-        if not (isfinite(number) and low < number < high):
-            raise InputError(
-                f"{key} is {value!r}",
-                where="--assume",
-                allowed=f"a number between {low + 0:.3g} and {high:.3g}",
-            )
-        found[key] = number
-    return found
 
 
 def _from_run(name: str, runs: Path | None) -> dict[str, float]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from inject.errors import InputError
 from inject.files import write_text
 from inject.sealed import file_digests
-from spikein.api.publication import publish
+from spikein.api.run import publish
 from spikein.config.load import read_experiment
 from spikein.executors import InProcess, RunReport
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
@@ -25,7 +25,7 @@ from spikein.runs.record import (
     read_record,
     resolve_places,
 )
-from spikein.store.folder_check import STORE_OPTION, check_folder, writing
+from spikein.store.filesystem import STORE_OPTION, check_folder, writing
 from spikein.store.store import Store
 
 

@@ -6,28 +6,53 @@ which nothing had to be built costs reading the sources and rendering the page.
 
 import time
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from inject.errors import InputError
 from spikein.api.experiment import AnyExperiment, Overrides, read
 from spikein.api.folders import AnyPath, runs_folder, store_folder
-from spikein.api.publication import publish
-from spikein.api.results import RunResult
-from spikein.executors import Executor, executor_of, get_executor, run_graph
-from spikein.pipeline.build_graph import build_graph
+from spikein.executors import Executor, RunReport, executor_of, get_executor, run_graph
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, show_progress
+from spikein.runs.changes import result_changes
 from spikein.runs.folder import check_home
-from spikein.store.folder_check import (
+from spikein.runs.index_page import write_index
+from spikein.runs.publication import publish_run
+from spikein.runs.publish import PAGE, fill_run
+from spikein.runs.record import EXPERIMENT, RunRecord
+from spikein.runs.register import register_run
+from spikein.store.filesystem import (
     CHANGE_RUNS,
+    CHANGE_STORE,
     RUNS_OPTION,
     STORE_OPTION,
     check_folder,
     check_writable,
+    read_only,
     writing,
 )
 from spikein.store.store import Store
 from train.execution import require_installed
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """A finished run."""
+
+    folder: Path
+    """`runs/<name>/`."""
+    report: Path
+    """`report.html` in it."""
+    summary: tuple[str, ...]
+    """A few lines of plain text: the checks, the best detector, how it grows with copies."""
+    built: int
+    """Steps that this run built."""
+    stored: int
+    """Steps that the store held."""
+    seconds: float
 
 
 def run(
@@ -129,3 +154,53 @@ def _why_unwritable(store: Path) -> InputError | None:
             raise
         return error
     return None
+
+
+def publish(
+    experiment_graph: ExperimentGraph,
+    report: RunReport,
+    store_root: Path,
+    home: Path,
+    started: float,
+    *,
+    show_protected: bool = False,
+) -> RunResult:
+    """Fill and publish a run folder, let the store know of it, and list it in `index.html`.
+
+    Args:
+        experiment_graph: the experiment and its steps.
+        report: what became of the steps.
+        store_root: the folder of artifacts.
+        home: the folder of the runs of this name.
+        started: when the work began, by the monotonic clock.
+        show_protected: let the page show the texts of protected datasets.
+    """
+    summary: list[str] = []
+    published = publish_run(
+        home.parent,
+        home.name,
+        lambda hidden: summary.extend(
+            fill_run(hidden, experiment_graph, report, show_protected=show_protected)
+        ),
+        built=report.built > 0,
+        announce=partial(_register, store_root),
+    )
+    write_index(home.parent)
+    return RunResult(
+        folder=published.folder,
+        report=published.folder / PAGE,
+        summary=(*summary, *result_changes(published, EXPERIMENT)),
+        built=report.built,
+        stored=len(report.outcomes) - report.built,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _register(store: Path, folder: Path, record: RunRecord) -> None:
+    """Let the store know of a run folder; one that cannot be written loses nothing either."""
+    try:
+        with writing(store, CHANGE_STORE, "the register of runs"):
+            register_run(store, folder, id=record.id, artifacts=record.artifacts)
+    except InputError as error:
+        if not isinstance(error.__cause__, OSError) or not read_only(error.__cause__):
+            raise

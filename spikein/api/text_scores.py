@@ -4,16 +4,18 @@ The same code scores both (`spikein.scoring.scored_rows`), so the numbers are th
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from analysis.auc_table import AucRow, auc_table
+from detect.settings import detector_parts
 from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
 from inject.examples.example import example_id
 from spikein.api.folders import AnyPath
-from spikein.scoring.scored_rows import ScoringOptions, ScoringRequest, score_labelled_rows
+from spikein.scoring.options import ScoringOptions
+from spikein.scoring.scored_rows import score_labelled_rows
 
 
 class ScoredTexts(NamedTuple):
@@ -33,7 +35,7 @@ def score_texts(
     model: AnyPath,
     texts: Sequence[str],
     *,
-    detectors: str | Sequence[str] = "all",
+    detectors: str | Sequence[str] | None = None,
     labels: Sequence[int | bool] | None = None,
     groups: Sequence[object] | None = None,
     reference: AnyPath | None = None,
@@ -45,7 +47,8 @@ def score_texts(
     Args:
         model: a folder or a hub id of a causal language model.
         texts: what is scored, in this order.
-        detectors: `all`, `"min_k:k=0.2,zlib"`, or a list of such parts; see `spikein detectors`.
+        detectors: `"min_k:k=0.2,zlib"`, or a list of such parts (see `spikein detectors`); all
+            by default.
         labels: 1 for members, 0 for non-members; with labels there are AUCs.
         groups: one a text; texts of one group (questions about one passage) are drawn together
             by the bootstrap.
@@ -70,14 +73,15 @@ def score_texts(
         ```
     """
     rows = _rows(texts, labels, groups)
-    request = ScoringRequest(
-        model=str(model),
-        reference=None if reference is None else str(reference),
-        frequency=None if frequency is None else str(frequency),
-        detectors=detectors,
-        **vars(options or ScoringOptions()),
+    given = {
+        "detectors": detectors and tuple(detector_parts(detectors)),
+        "reference": reference and str(reference),
+        "frequency": frequency and str(frequency),
+    }
+    chosen = (options or ScoringOptions()).model_copy(
+        update={name: value for name, value in given.items() if value}
     )
-    found = score_labelled_rows(rows, request, in_code=True)
+    found = score_labelled_rows(rows, str(model), chosen)
     table = None
     if rows.labels is not None:
         table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups or rows.texts))
@@ -136,23 +140,23 @@ def _check_length(what: str, found: int, rows: int) -> None:
 
 
 def _auc_columns(rows: Sequence[AucRow]) -> pa.Table:
-    rates = list(rows[0].tpr) if rows else []
-    columns: dict[str, list[Any]] = {
-        "detector": [row.detector for row in rows],
-        "setting": [row.setting for row in rows],
-        "auc": [row.auc.value for row in rows],
-        "low": [row.auc.low for row in rows],
-        "high": [row.auc.high for row in rows],
-        "reason": [row.auc.reason for row in rows],
-        "caution": [row.auc.caution for row in rows],
-        "n_members": [row.n_members for row in rows],
-        "n_nonmembers": [row.n_nonmembers for row in rows],
-        "unscored": [row.unscored for row in rows],
-        "own_rows": [row.own_rows for row in rows],
-    }
-    for rate in rates:
-        found = [row.tpr[rate] for row in rows]
-        columns[f"tpr@{rate:g}"] = [one.value for one in found]
-        columns[f"tpr@{rate:g}_low"] = [one.low for one in found]
-        columns[f"tpr@{rate:g}_high"] = [one.high for one in found]
-    return pa.table(columns)
+    return pa.Table.from_pylist(
+        [
+            {
+                "detector": row.detector,
+                "setting": row.setting,
+                "auc": row.auc.value,
+                **{name: getattr(row.auc, name) for name in ("low", "high", "reason", "caution")},
+                "n_members": row.n_members,
+                "n_nonmembers": row.n_nonmembers,
+                "unscored": row.unscored,
+                "own_rows": row.own_rows,
+                **{
+                    f"tpr@{rate:g}{end}": getattr(estimate, name)
+                    for rate, estimate in row.tpr.items()
+                    for end, name in (("", "value"), ("_low", "low"), ("_high", "high"))
+                },
+            }
+            for row in rows
+        ]
+    )

@@ -15,10 +15,11 @@ from inject.files import write_text
 from inject.settings import plain
 from inject.tables import read_parquet
 from spikein.api.folders import AnyPath
+from spikein.config.overrides import read_settings
 from spikein.executors.given_models import build_steps, open_store
 from spikein.progress import Progress
 from spikein.unlearning_audit.graph import given_audit
-from spikein.unlearning_audit.request import AuditSettings, read_settings
+from spikein.unlearning_audit.request import AuditSettings
 
 PAGE_FILE = "audit.html"
 
@@ -81,7 +82,7 @@ def audit_unlearning(
     """
     models = {"original": str(original), "unlearned": str(unlearned)}
     models |= {} if retrained is None else {"retrained": str(retrained)}
-    settings = read_settings(None, [], {**options, **models, "texts": str(texts)})
+    settings = read_settings(AuditSettings, None, [], {**options, **models, "texts": str(texts)})
     return run_audit(settings, Path(out), hide_texts=hide_texts, store=store)
 
 

@@ -39,7 +39,7 @@ def detectors(incomplete: str) -> list[str]:
     from detect.registry import every_detector
 
     before, comma, last = incomplete.rpartition(",")
-    names = [one.detector.name for one in every_detector().detectors]
+    names = [one.detector.name for one in every_detector()[0]]
     names = names if before else ["all", *names]
     return [f"{before}{comma}{name}" for name in _starting(names, last)]
 

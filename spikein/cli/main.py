@@ -25,16 +25,25 @@ _PANELS = {
     "Any model, any file": "detect audit-unlearning datasets detectors",
     "Housekeeping": "gc",
 }
-"""The commands, by the panel of `spikein --help` that lists them. Each is the function of that name
-in the module of that name, `_` for `-`. The module is imported when its command is called: a list
-of commands reads the first lines of their docstrings, since the options of all of them took a third
-of what it costs."""
+"""The commands, by the panel of `spikein --help` that lists them. Each is the function of that
+name, `_` for `-`, in the module of that name or the one below. The module is imported when its
+command is called: a list of commands reads the first lines of their docstrings, since the options
+of all of them took a third of what it costs."""
+_MODULES = {
+    "check": "plan",
+    "report": "run",
+    "bundle": "validate",
+    "datasets": "listings",
+    "detectors": "listings",
+    "executors": "listings",
+}
+"""Where a command stands beside another of its kind."""
 
 
 def _first_line(name: str) -> str:
     """Return the first line of a command's help, without importing its module."""
     own = name.replace("-", "_")
-    path = Path(__file__).parent / "commands" / f"{own}.py"
+    path = Path(__file__).parent / "commands" / f"{_MODULES.get(own, own)}.py"
     docstring = path.read_text(encoding="utf-8").partition(f"\ndef {own}(")[2].split('"""')[1]
     return " ".join(docstring.partition("\n\n")[0].split())
 
@@ -77,8 +86,7 @@ class _Commands(TyperGroup):
 
 def _machine_refusal(error: Exception) -> str | None:
     """Say what the machine refused: no space, no permission; None for a defect of ours."""
-    from spikein.store.filesystem import disk_full
-    from spikein.store.folder_check import read_only
+    from spikein.store.filesystem import disk_full, read_only
 
     where = getattr(error, "filename", None)
     place = f"{where}: " if where else ""
@@ -103,7 +111,7 @@ app = typer.Typer(
 def whole_command(name: str) -> Any:
     """Return a command with its options and its help in full."""
     own = name.replace("-", "_")
-    function = getattr(import_module(f"spikein.cli.commands.{own}"), own)
+    function = getattr(import_module(f"spikein.cli.commands.{_MODULES.get(own, own)}"), own)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(name)(function)
     return get_command(alone)

@@ -87,33 +87,19 @@ PageFile = Annotated[
 STORE = Path("store")
 RUNS = Path("runs")
 
-WordReference = Annotated[
+StepsStore = Annotated[
     str | None,
     option(
-        "--word-reference PATH",
-        "A masked or causal model that says which words surprise, for the detector `info_probe`; "
-        "by default that of [cyan]--reference[/].",
+        "--store DIR",
+        "Where what models scored and wrote is kept, so that nothing is made twice.",
+        show_default="in the user's cache folder",
     ),
 ]
-KnowledgeFilter = Annotated[
+StepsExecutor = Annotated[
     str | None,
     option(
-        "--knowledge-filter PATH",
-        "A model whose guesses `info_probe:filtered=true` leaves out.",
-    ),
-]
-Tagger = Annotated[
-    str | None,
-    option(
-        "--tagger NAME",
-        "A spaCy pipeline, installed or a folder, that finds named entities, for "
-        "[cyan]tag_tab:entities=one_word[/].",
-    ),
-]
-Generate = Annotated[
-    bool,
-    option(
-        "--generate",
-        "Let the model write, for the detectors of [cyan]all[/] that read what it writes.",
+        "--executor NAME",
+        "Where steps run: a name that [cyan]spikein executors[/] lists, or [cyan]FILE.py:NAME[/].",
+        show_default="in this process",
     ),
 ]

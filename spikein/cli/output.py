@@ -4,10 +4,12 @@ Text from data or from the user is always a `rich.text.Text`, so that brackets i
 taken for markup.
 """
 
+import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TextIO
 
 from analysis.page.table import Entry, Row, Table, with_noun
 from inject.secrets import masked
@@ -104,6 +106,13 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     shown.print(table)
 
 
+def print_rows(rows: Iterable[Mapping[str, object]]) -> None:
+    """Print mappings of one kind as a table, titled by their keys; nothing without rows."""
+    lines = list(rows)
+    if lines:
+        print_table(tuple(lines[0]), (tuple(line.values()) for line in lines))
+
+
 def _are_numbers(values: Sequence[str]) -> bool:
     """Return whether there are values, and all begin as numbers do."""
     return any(values) and all(_NUMBER.match(text) for text in values if text)
@@ -163,3 +172,20 @@ def short_number(number: float | None) -> str:
             return f"{number:.0f}" if not unit else f"{number:.1f}{unit}"
         number /= 1000
     return f"{number * 1e15:.1e}"
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value and nothing else; records become mappings, missing numbers null."""
+    print(json.dumps(_plain_json(value), indent=1, allow_nan=False))
+
+
+def _plain_json(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {name: _plain_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_json(item) for item in value]
+    return value

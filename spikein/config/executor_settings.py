@@ -6,13 +6,34 @@ None of it is part of an identity: the artifacts of every executor are the same.
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from inject.settings import PositiveInt, Settings
 
 Count = Annotated[int, Field(ge=0, le=10**6)]
 
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<hours>\d+):(?P<minutes>[0-5]\d)(?::[0-5]\d)?")
+
+
+def job_minutes(time: str) -> int:
+    """Return the minutes of a job's time, at least 1.
+
+    Raises:
+        ValueError: it is not a duration.
+    """
+    found = _TIME.fullmatch(time)
+    if not found:
+        raise ValueError(f"{time!r} is not a duration; write HOURS:MINUTES or DAYS-HOURS:MINUTES")
+    days, hours, minutes = (int(found[name] or 0) for name in ("days", "hours", "minutes"))
+    return max((24 * days + hours) * 60 + minutes, 1)
+
+
+def _readable(time: str) -> str:
+    job_minutes(time)
+    return time
+
+
+JobTime = Annotated[str, AfterValidator(_readable)]
 
 
 class InProcessSettings(Settings):
@@ -44,15 +65,8 @@ class StepRequest(Settings):
     """GPUs on one machine."""
     memory_gb: PositiveInt | None = None
     """Gigabytes of memory."""
-    time: str | None = None
+    time: JobTime | None = None
     """Longest time of a Slurm job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`."""
-
-    @field_validator("time")
-    @classmethod
-    def _readable(cls, time: str | None) -> str | None:
-        if time is not None:
-            job_minutes(time)
-        return time
 
 
 class ClusterSettings(Settings):
@@ -101,7 +115,7 @@ class SlurmSettings(ClusterSettings):
     """The quality of service; null takes your default."""
     constraint: str | None = None
     """Features that a machine must have, as `sbatch --constraint` takes them."""
-    time: str = "4:00"
+    time: JobTime = "4:00"
     """Longest time of a job, `HOURS:MINUTES` or `DAYS-HOURS:MINUTES`. A training step that reaches
     it writes a checkpoint and goes on in another job."""
     parallel: PositiveInt = 64
@@ -111,26 +125,7 @@ class SlurmSettings(ClusterSettings):
     setup: tuple[str, ...] = ()
     """Shell commands that each job runs first, such as `module load cuda`."""
 
-    @field_validator("time")
-    @classmethod
-    def _readable(cls, time: str) -> str:
-        job_minutes(time)
-        return time
-
 
 AnyExecutor = Annotated[
     InProcessSettings | LocalSettings | RaySettings | SlurmSettings, Field(discriminator="kind")
 ]
-
-
-def job_minutes(time: str) -> int:
-    """Return the minutes of a job's time, at least 1.
-
-    Raises:
-        ValueError: it is no time.
-    """
-    found = _TIME.fullmatch(time)
-    if not found:
-        raise ValueError(f"{time!r} is no time; write HOURS:MINUTES or DAYS-HOURS:MINUTES")
-    days, hours, minutes = (int(found[name] or 0) for name in ("days", "hours", "minutes"))
-    return max((24 * days + hours) * 60 + minutes, 1)

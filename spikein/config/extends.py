@@ -13,13 +13,10 @@ from typing import Any
 
 from inject.errors import InputError
 from inject.shipped import EXPERIMENTS
-from spikein.config.key_path import KeyPath
 from spikein.config.validation_errors import plain_type
-from spikein.config.yaml_document import Document, read_document
+from spikein.config.yaml_document import Document, KeyPath, read_document
 
 EXTENDS = "extends"
-
-_MOST_FILES = 50
 
 
 def read_extended(path: Path) -> tuple[Document, list[str]]:
@@ -48,12 +45,6 @@ def _read(path: Path, chain: tuple[Path, ...], notes: list[str]) -> Document:
         circle = " → ".join(str(one) for one in (*chain, parent))
         raise InputError(
             f"{EXTENDS}: the files extend each other in a circle: {circle}", where=where
-        )
-    if len(chain) >= _MOST_FILES:
-        raise InputError(
-            f"{EXTENDS}: {len(chain)} files extend each other already",
-            where=where,
-            allowed=f"at most {_MOST_FILES}",
         )
     extended = _read(parent, (*chain, parent), notes)
     return _merged(document, extended, name=path.stem)

@@ -15,7 +15,6 @@ from inject.secrets import secrets_in, without_secrets
 from inject.shipped import EXPERIMENTS, SHAPES
 from spikein.config.cross_checks import cross_checks
 from spikein.config.extends import read_extended
-from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import apply_overrides, escape, interpolate
 from spikein.config.schema import Experiment, plain_values
 from spikein.config.sweep import (
@@ -28,7 +27,7 @@ from spikein.config.sweep import (
     validate,
 )
 from spikein.config.validation_errors import validation_errors
-from spikein.config.yaml_document import Document
+from spikein.config.yaml_document import Document, KeyPath, dotted
 from spikein.config.yaml_text import block_text
 
 MOST_ARMS = 10_000

@@ -9,31 +9,20 @@ variable's type, inside a longer text it is written out; `$${` stands for a lite
 import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from inject.errors import InputError, did_you_mean
+from pydantic import BaseModel, ValidationError
+
+from inject.errors import InputError, InputErrors, did_you_mean
 from inject.secrets import masked
-from spikein.config.key_path import KeyPath, dotted
-from spikein.config.yaml_document import Document, parse_value
+from spikein.config.validation_errors import validation_errors
+from spikein.config.yaml_document import Document, KeyPath, dotted, parse_value, read_document
+
+Model = TypeVar("Model", bound=BaseModel)
 
 _REFERENCE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Override:
-    """One `key=value`."""
-
-    path: KeyPath
-    value: Any
-    text: str
-    """As the user wrote it."""
-
-    @property
-    def place(self) -> str:
-        """Where messages say it comes from."""
-        return f"override {masked(self.text)}"
 
 
 def parse_path(key: str) -> KeyPath:
@@ -46,21 +35,15 @@ def parse_path(key: str) -> KeyPath:
     return tuple(int(part) if part.isdecimal() else part for part in key.split("."))
 
 
-def parse_override(text: str) -> Override:
-    """Read one `key=value`.
-
-    Raises:
-        InputError: without `=`, with an empty key, or when the value is not YAML.
-    """
+def _parsed(text: str, place: str) -> tuple[KeyPath, Any]:
+    """Return the path and the value of one `key=value`."""
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not key or any(not part for part in key.split(".")):
         raise InputError(
             "not an override", where=repr(masked(text)), allowed="key=value, such as train.lr=1e-3"
         )
-    return Override(
-        path=parse_path(key), value=parse_value(value, where=f"override {masked(text)}"), text=text
-    )
+    return parse_path(key), parse_value(value, where=place)
 
 
 def apply_overrides(
@@ -78,22 +61,22 @@ def apply_overrides(
     places = dict(document.places)
     problems: list[InputError] = []
     for text in overrides:
+        place = f"override {masked(text)}"
         try:
-            override = parse_override(text)
-            path = _with_variables(override, values, known)
-            set_value(values, path, override.value, where=override.place)
+            given, value = _parsed(text, place)
+            path = _with_variables(given, place, values, known)
+            set_value(values, path, value, where=place)
         except InputError as error:
             problems.append(error)
             continue
-        stale = [old for old in places if old[: len(path)] == path]
-        for old in stale:
+        for old in [old for old in places if old[: len(path)] == path]:
             del places[old]
-        places[path] = override.place
+        places[path] = place
         if axis := _swept(values, path):
             problems.append(
                 InputError(
                     f"{dotted(path)} is swept, so that its value would be replaced by the sweep's",
-                    where=override.place,
+                    where=place,
                     hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to stop sweeping it.",
                 )
             )
@@ -177,6 +160,40 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
     return Document(values=values, places=document.places, name=document.name), problems
 
 
+def read_settings(
+    model: type[Model], path: Path | None, overrides: Sequence[str], given: dict[str, Any]
+) -> Model:
+    """Return the settings of a file, of overrides, and of the options of a command.
+
+    Args:
+        model: which settings.
+        path: a YAML file; None without one.
+        overrides: `KEY=VALUE` each, dotted keys or names of variables.
+        given: keys of the command line; they win.
+
+    Raises:
+        InputErrors: with everything that is wrong, and which key may have been meant.
+    """
+    document = (
+        Document(values={}, places={}, name="the command line")
+        if path is None
+        else read_document(path)
+    )
+    document, problems = apply_overrides(document, overrides, keys=model.model_fields)
+    values = {**document.values, **given}
+    places = {key: place for key, place in document.places.items() if key[0] not in given}
+    places |= {(key,): document.name if path is None else "the command line" for key in given}
+    document, unknown = interpolate(Document(values=values, places=places, name=document.name))
+    problems += unknown
+    try:
+        settings = model.model_validate(document.values)
+    except ValidationError as error:
+        problems += validation_errors(error, model, document)
+    if problems:
+        raise InputErrors(problems, title="these settings cannot be used:")
+    return settings
+
+
 def escape(value: Any) -> Any:
     """Return plain values with every `${` written as `$${`: the reverse of `interpolate`."""
     if isinstance(value, Mapping):
@@ -194,26 +211,27 @@ def _written(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _with_variables(override: Override, values: Mapping[str, Any], keys: Sequence[str]) -> KeyPath:
-    first = str(override.path[0])
-    if first in keys and first != "variables":
-        return override.path
-    if first == "variables" and len(override.path) == 1:
-        return override.path
+def _with_variables(
+    path: KeyPath, place: str, values: Mapping[str, Any], keys: Sequence[str]
+) -> KeyPath:
+    """Return the path that an override means: a first key that is none is a variable."""
+    first = str(path[0])
+    if (first in keys and first != "variables") or path == ("variables",):
+        return path
     if first == "extends":
         raise InputError(
-            "extends stands in an experiment file, not on the command line", where=override.place
+            "extends stands in an experiment file, not on the command line", where=place
         )
     declared = values.get("variables") or {}
-    name = first if first != "variables" else str(override.path[1])
+    name = first if first != "variables" else str(path[1])
     used = _all_references(values)
-    extra = len(override.path) > (2 if first == "variables" else 1)
+    extra = len(path) > (2 if first == "variables" else 1)
     if extra or (name not in declared and name not in used):
         candidates = [*keys, *declared, *used]
         raise InputError(
-            f"no key and no variable is called {dotted(override.path)!r}."
+            f"no key and no variable is called {dotted(path)!r}."
             + did_you_mean(first if first != "variables" else name, candidates),
-            where=override.place,
+            where=place,
             allowed=", ".join(dict.fromkeys(candidates)),
         )
     return ("variables", name)

@@ -17,11 +17,10 @@ from pydantic import BaseModel
 from analysis.arm import arm_label
 from inject.errors import InputError, InputErrors
 from inject.plan.settings import Copies
-from spikein.config.key_path import KeyPath, dotted
 from spikein.config.overrides import parse_path, set_value
 from spikein.config.schema import Experiment, plain_values
 from spikein.config.unlearning_section import SECTION
-from spikein.config.yaml_document import Document
+from spikein.config.yaml_document import Document, KeyPath, dotted
 
 MOST_COMBINATIONS = 1_000
 _NOT_SWEPT = ("name", "seeds", "sweep", "variables")

@@ -12,8 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from inject.errors import InputError, did_you_mean
-from spikein.config.key_path import KeyPath, dotted
-from spikein.config.yaml_document import Document
+from spikein.config.yaml_document import Document, KeyPath, dotted
 
 _KINDS = {
     "string": "text",
@@ -58,24 +57,11 @@ def validation_errors(
     return problems
 
 
-def allowed_keys(annotation: Any, values: Any, path: KeyPath) -> list[str]:
+def allowed_keys(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
     """Return the keys that the models at `path` have, or an empty list where any key goes."""
-    here = _models(annotation)
-    if not path:
-        tagged = [one for one in here if _tag_fits(one, values)] or here
-        return [name for one in tagged for name in one.model_fields]
-    first, rest = path[0], path[1:]
-    inner = _value(values, (first,))
-    keys: dict[str, None] = {}
-    if isinstance(first, int):
-        for item in _items(annotation):
-            keys.update(dict.fromkeys(allowed_keys(item, inner, rest)))
-        return list(keys)
-    for one in here:
-        if first in one.model_fields and _tag_fits(one, values):
-            field = one.model_fields[first].annotation
-            keys.update(dict.fromkeys(allowed_keys(field, inner, rest)))
-    return list(keys)
+    here, value = _models_at(model, values, path), _value(values, path)
+    tagged = [one for one in here if _tag_fits(one, value)] or here
+    return list(dict.fromkeys(name for one in tagged for name in one.model_fields))
 
 
 def plain_type(value: Any) -> str:
@@ -240,26 +226,27 @@ def _items(annotation: Any) -> Iterable[Any]:
     return []
 
 
+def _models_at(model: type[BaseModel], values: Any, path: KeyPath) -> list[type[BaseModel]]:
+    """Return the models that may stand at `path`, below those whose `kind` is the given one."""
+    annotations: list[Any] = [model]
+    for depth, part in enumerate(path):
+        given = _value(values, path[:depth])
+        if isinstance(part, int):
+            annotations = [item for one in annotations for item in _items(one)]
+            continue
+        annotations = [
+            one.model_fields[part].annotation
+            for annotation in annotations
+            for one in _models(annotation)
+            if part in one.model_fields and _tag_fits(one, given)
+        ]
+    return [one for annotation in annotations for one in _models(annotation)]
+
+
 def _tags(model: type[BaseModel], values: Any, path: KeyPath) -> list[str]:
     """Return the values of `kind` that the models at `path` stand for."""
-    candidates: list[Any] = [model]
-    for part in path:
-        following: list[Any] = []
-        for annotation in candidates:
-            if isinstance(part, int):
-                following.extend(_items(annotation))
-            else:
-                following.extend(
-                    one.model_fields[part].annotation
-                    for one in _models(annotation)
-                    if part in one.model_fields
-                )
-        candidates = following
-    tags: list[object] = []
-    for annotation in candidates:
-        for one in _models(annotation):
-            tags.extend(get_args(one.model_fields["kind"].annotation) if _has_kind(one) else ())
-    return [str(tag) for tag in tags]
+    models = [one for one in _models_at(model, values, path) if _has_kind(one)]
+    return [str(tag) for one in models for tag in get_args(one.model_fields["kind"].annotation)]
 
 
 def _has_kind(model: type[BaseModel]) -> bool:

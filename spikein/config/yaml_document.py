@@ -1,15 +1,39 @@
-"""An experiment file as plain values, with the place of every key (see `yaml_reader`)."""
+"""An experiment file as plain values, by ruamel.yaml's safe reader, with the line of every key.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+The values are those of YAML's core schema 1.2 (null, true/false, numbers, text), so `no`, `on`,
+`1:30` and `2024-05-01` stay text. `1e-3` is a number, and `1e6` is the whole number 1000000.
+Nothing but mappings, lists and scalars is ever constructed. Keys given twice are refused, since
+one of the two would silently win. Cost: about 25 ms for a file of a hundred lines.
+"""
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inject.errors import InputError
-from spikein.config.key_path import KeyPath
-from spikein.config.yaml_reader import read_yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import ReusedAnchorWarning
+from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from inject.errors import InputError, InputErrors
+
+KeyPath = tuple[str | int, ...]
+"""The way to a value in an experiment file: keys, and numbers of list items."""
 
 _MOST_BYTES = 8 << 20
+_LARGEST_WHOLE = 2.0**63
+_DEEPEST = 50
+_MOST_VALUES = 100_000
+_LONGEST_WHOLE = 100
+
+
+def dotted(path: KeyPath) -> str:
+    """Return a key path as a user writes it: `contaminants.0.members`."""
+    return ".".join(str(part) for part in path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +87,13 @@ def read_document(path: Path) -> Document:
 
 def parse_document(text: str, *, name: str) -> Document:
     """Like `read_document`, from a text; `name` stands for the file in messages."""
-    content = read_yaml(text, name)
-    if content.value is None:
+    values, places = read_yaml(text, name)
+    if values is None:
         raise InputError("the file is empty", where=name, allowed="a mapping with `name:` …")
-    if not isinstance(content.value, dict):
-        kind = "a list" if isinstance(content.value, list) else "a single value"
+    if not isinstance(values, dict):
+        kind = "a list" if isinstance(values, list) else "a single value"
         raise InputError(f"the file's top is {kind}", where=name, allowed="a mapping of keys")
-    return Document(values=content.value, places=content.places, name=name)
+    return Document(values=values, places=places, name=name)
 
 
 def parse_value(text: str, *, where: str) -> Any:
@@ -78,4 +102,201 @@ def parse_value(text: str, *, where: str) -> Any:
     Raises:
         InputError: when it is not YAML.
     """
-    return read_yaml(text, where).value
+    return read_yaml(text, where)[0]
+
+
+def parse_scalar(text: str) -> Any:
+    """Return None, a bool, an int, a float or the text itself (YAML 1.2 core schema)."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _FRACTION.fullmatch(text):
+        value = float(text)
+        # A float field takes a whole number too, but an integer field takes no float.
+        if "." not in text and "-" not in text[1:] and abs(value) < _LARGEST_WHOLE:
+            return int(value)
+        return value
+    return text
+
+
+_WORDS = dict.fromkeys(("", "~", "null", "Null", "NULL")) | {
+    word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")
+}
+_WHOLE = re.compile(r"[-+]?[0-9]+(_[0-9]+)*")
+_FRACTION = re.compile(
+    r"[-+]?([0-9]+(_[0-9]+)*(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", flags=re.ASCII
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Refused:
+    """Stands for a value that cannot be used."""
+
+    problem: str
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Where the keys or items of one mapping or list stand, and what is wrong with its keys."""
+
+    found: dict[str | int, int] = field(default_factory=dict)
+    problems: list[tuple[str | None, int, str]] = field(default_factory=list)
+    """Key (None: the mapping itself), line, problem."""
+
+
+class _Constructor(SafeConstructor):
+    """The safe constructor of ruamel.yaml: scalars by `parse_scalar`, keys as text, and lines."""
+
+    # Of its own: the inherited table has binary data, sets and dates, too.
+    yaml_constructors: dict[str | None, Any] = {}  # noqa: RUF012
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.lines: dict[int, _Lines] = {}
+        """By the `id` of the mapping or list."""
+
+    def read_mapping(self, node: Node) -> Iterator[Any]:
+        """Yield the mapping, then fill it: an alias inside may stand for the mapping itself."""
+        if not isinstance(node, MappingNode):
+            yield _refused_tag(node)
+            return
+        values: dict[str, Any] = {}
+        yield values
+        lines = self.lines[id(values)] = _Lines()
+        for key_node, value_node in node.value:
+            key, line = key_node.value, _line(key_node)
+            if not isinstance(key_node, ScalarNode):
+                lines.problems.append((None, line, "a key must be a single word"))
+            elif key_node.style is None and key == "<<":
+                problem = "merge keys are not supported; write the keys out"
+                lines.problems.append((None, line, problem))
+            elif key in values:
+                problem = f"the key is given twice (first in line {lines.found[key]})"
+                lines.problems.append((key, line, problem))
+            else:
+                lines.found[key] = line
+                values[key] = self.construct_object(value_node)
+
+    def read_list(self, node: Node) -> Iterator[Any]:
+        """Yield the list, then fill it."""
+        if not isinstance(node, SequenceNode):
+            yield _refused_tag(node)
+            return
+        values: list[Any] = []
+        yield values
+        self.lines[id(values)] = _Lines(dict(enumerate(map(_line, node.value))))
+        values.extend(self.construct_object(item) for item in node.value)
+
+    def read_scalar(self, node: Node) -> Any:
+        """Return a scalar's value; what ruamel.yaml takes it for decides nothing."""
+        if not isinstance(node, ScalarNode):
+            return _refused_tag(node)
+        text = str(node.value)
+        if node.style is not None:
+            return text
+        if len(text) > _LONGEST_WHOLE and _WHOLE.fullmatch(text):
+            return _Refused(problem=f"a whole number of {len(text):,} digits is too large")
+        value = parse_scalar(text)
+        if isinstance(value, float) and value in (float("inf"), float("-inf")):
+            return _Refused(problem=f"{text} is too large for a number")
+        return value
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _refused_tag(node: Node) -> _Refused:
+    return _Refused(problem=f"the tag {node.tag} is not supported")
+
+
+_TAG = "tag:yaml.org,2002:"
+_Constructor.add_constructor(f"{_TAG}map", _Constructor.read_mapping)
+_Constructor.add_constructor(f"{_TAG}seq", _Constructor.read_list)
+for _name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value"):
+    _Constructor.add_constructor(f"{_TAG}{_name}", _Constructor.read_scalar)
+_Constructor.add_constructor(None, lambda _, node: _refused_tag(node))
+
+
+def read_yaml(text: str, name: str) -> tuple[Any, dict[KeyPath, str]]:
+    """Return the value of a YAML text, and `file:line` of everything in it.
+
+    Raises:
+        InputError: when it is not YAML, or too deep or too large.
+        InputErrors: for keys given twice, tags and numbers that are not supported; all at once.
+    """
+    reader = YAML(typ="safe", pure=True)
+    reader.Constructor = _Constructor
+    try:
+        with warnings.catch_warnings():
+            # Of two values with one anchor, an alias would silently stand for the second.
+            warnings.simplefilter("error", ReusedAnchorWarning)
+            value = reader.load(text)
+    except ReusedAnchorWarning as error:
+        raise InputError(f"not valid YAML: {str(error).strip()}", where=name) from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"{name}:{mark.line + 1}" if mark else name
+        reason = " ".join(part for part in (error.context, error.problem) if part)
+        lines = text.splitlines()
+        bare = mark is not None and mark.line < len(lines) and "${" in lines[mark.line]
+        hint = "Inside [ ] and { }, put texts with ${…} in quotes." if bare else None
+        raise InputError(f"not valid YAML: {reason}", where=where, hint=hint) from None
+    except YAMLError as error:
+        raise InputError(f"not valid YAML: {error}", where=name) from None
+    except RecursionError:
+        raise InputError(
+            "the file's values are nested too deeply",
+            where=name,
+            allowed=f"at most {_DEEPEST} levels",
+        ) from None
+    survey = _Survey(name, reader.constructor.lines)
+    survey.visit(value, (), (), name)
+    if survey.problems:
+        raise InputErrors(survey.problems, title=f"{name} cannot be read:")
+    return value, survey.places
+
+
+class _Survey:
+    """Finds the place of every key path, and what is wrong, in values that were read.
+
+    Aliases (`*name`) count as if they were written out, so a short file can stand for a huge one:
+    the survey stops at a number of values that no experiment has.
+    """
+
+    def __init__(self, name: str, lines: Mapping[int, _Lines]) -> None:
+        self.name = name
+        self.places: dict[KeyPath, str] = {}
+        self.problems: list[InputError] = []
+        self._lines = lines
+        self._values = 0
+
+    def visit(self, value: Any, path: KeyPath, parents: tuple[int, ...], place: str) -> None:
+        self._values += 1
+        if self._values > _MOST_VALUES:
+            raise InputError(
+                f"more than {_MOST_VALUES:,} values, aliases written out",
+                where=place,
+                hint="Use fewer aliases; long lists belong into files that the experiment names.",
+            )
+        if path:
+            self.places[path] = place
+        if isinstance(value, _Refused):
+            self._add(path, place, value.problem)
+        if not isinstance(value, dict | list):
+            return
+        if id(value) in parents or len(path) > _DEEPEST:
+            self._add(path, place, "the value contains itself or is nested too deeply")
+            return
+        lines, parents = self._lines[id(value)], (*parents, id(value))
+        for wrong, line, problem in lines.problems:
+            self._add(path if wrong is None else (*path, wrong), f"{self.name}:{line}", problem)
+        items: Iterable[tuple[str | int, Any]]
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            self.visit(item, (*path, key), parents, f"{self.name}:{lines.found[key]}")
+
+    def _add(self, path: KeyPath, place: str, problem: str) -> None:
+        key = dotted(path)
+        self.problems.append(InputError(f"{key}: {problem}" if key else problem, where=place))

@@ -145,17 +145,18 @@ def _estimate(
     tokens = settings.epochs * n_windows * settings.context
     sizes = known_sizes(experiment.model)
     windows = -(-settings.batch_windows // hardware.gpus)
+    found = TrainingEstimate(
+        what=what,
+        runs=1,
+        windows=windows,
+        steps=steps,
+        tokens=tokens,
+        cost=None,
+        states=(),
+        note=_unknown(experiment),
+    )
     if sizes is None:
-        return TrainingEstimate(
-            what=what,
-            runs=1,
-            windows=windows,
-            steps=steps,
-            tokens=tokens,
-            cost=None,
-            states=(),
-            note=_unknown(experiment),
-        )
+        return found
     execution = experiment.execution
     cost = _cost(sizes, settings, steps, tokens, 1, execution, hardware)
     free = (
@@ -165,12 +166,9 @@ def _estimate(
     # As many windows at once as fit where the states leave most room, the rest accumulated.
     fitting = execution.device_windows or max(1, min(windows, int(free // cost.activations)))
     cost = _cost(sizes, settings, steps, tokens, fitting, execution, hardware)
-    return TrainingEstimate(
-        what=what,
-        runs=1,
+    return replace(
+        found,
         windows=fitting,
-        steps=steps,
-        tokens=tokens,
         cost=cost,
         states=tuple(
             model_states(cost.parameters, trained=cost.trained, stage=stage, gpus=hardware.gpus)

@@ -6,10 +6,15 @@ name where an installed package offers it under the entry point group `spikein.e
 """
 
 from inject.step import Step
-from spikein.executors.failures import StepFailure, StepsFailed
-from spikein.executors.graph_run import GraphRun, start_graph
-from spikein.executors.in_process import InProcess
-from spikein.executors.protocol import Executor, Outcome, RunReport, run_graph
+from spikein.executors.graph_run import GraphRun, InProcess, start_graph
+from spikein.executors.protocol import (
+    Executor,
+    Outcome,
+    RunReport,
+    StepFailure,
+    StepsFailed,
+    run_graph,
+)
 from spikein.executors.registry import (
     ExecutorList,
     ExecutorRow,

@@ -19,7 +19,7 @@ from spikein.executors.protocol import run_graph
 from spikein.executors.registry import get_executor
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
-from spikein.store.folder_check import STORE_OPTION, check_writable
+from spikein.store.filesystem import STORE_OPTION, check_writable
 from spikein.store.store import Store
 from train.models.model_node import ModelNode, pretrained_node
 

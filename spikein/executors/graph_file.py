@@ -20,7 +20,7 @@ from inject.files import fsync
 from inject.source_digest import source_digest
 from inject.step import Reading, Recipe, Step, library_versions
 from spikein.pipeline.graph import Graph
-from spikein.store.folder_check import CHANGE_STORE, writing
+from spikein.store.filesystem import CHANGE_STORE, writing
 from spikein.store.store import Store
 
 GRAPH_FILE = "graph.json"
@@ -140,20 +140,20 @@ def require_same_code(step: Step) -> None:
         )
 
 
+_PLAIN = ("kind", "label", "function", "protected", "processes")
+"""Fields of a step that JSON gives back as they are."""
+
+
 def _record(step: Step) -> dict[str, Any]:
     settings, execution = step.given()
     return {
-        "kind": step.kind,
-        "label": step.label,
-        "function": step.function,
+        **{name: getattr(step, name) for name in _PLAIN},
         "settings": settings,
         "inputs": dict(step.recipe.inputs),
         "execution": execution,
         "code": {"modules": list(step.code), "digest": step.recipe.code},
         "libraries": dict(step.recipe.libraries),
         "volatile": list(step.volatile),
-        "protected": step.protected,
-        "processes": step.processes,
         "reads": {name: one._asdict() for name, one in step.reads.items()},
         "facets": dict(step.facets),
     }
@@ -161,30 +161,17 @@ def _record(step: Step) -> dict[str, Any]:
 
 def _step(record: Mapping[str, Any], steps: Mapping[str, Step]) -> Step:
     """Return a step as it was named, not as the code and the libraries here would name it."""
+    reads = record["reads"].items()
     step = Step(
-        kind=record["kind"],
-        label=record["label"],
-        function=record["function"],
-        settings=record["settings"],
+        **{name: record[name] for name in (*_PLAIN, "settings", "execution", "facets")},
         inputs={name: steps[digest] for name, digest in record["inputs"].items()},
-        execution=record["execution"],
         code=tuple(record["code"]["modules"]),
         libraries=tuple(record["libraries"]),
         volatile=tuple(record["volatile"]),
-        protected=record["protected"],
-        processes=record["processes"],
-        reads={
-            name: Reading(one["facet"], tuple(one["files"]))
-            for name, one in record["reads"].items()
-        },
-        facets=record["facets"],
+        reads={name: Reading(one["facet"], tuple(one["files"])) for name, one in reads},
     )
     recipe = Recipe(
-        kind=step.kind,
-        function=step.function,
-        settings=step.settings,
-        inputs=record["inputs"],
-        libraries=record["libraries"],
+        **{name: record[name] for name in ("kind", "function", "settings", "inputs", "libraries")},
         code=record["code"]["digest"],
     )
     object.__setattr__(step, "recipe", recipe)

@@ -1,4 +1,4 @@
-"""The bookkeeping of a graph that is run: which steps are needed, and what became of them.
+"""The bookkeeping of a graph that is run, and the plain executor: one step after the other.
 
 A stored artifact is taken only after its inputs: where one of them was built again and came out
 otherwise, the artifact is built again, too. Whatever is recorded here is seen by `spikein status`.
@@ -53,9 +53,9 @@ class GraphRun:
         self, graph: Graph, store: Store, progress: Progress, *, executor: str = ""
     ) -> None:
         self._began = time.monotonic()
-        self._graph = graph
-        self._store = store
-        self._progress = progress
+        self.graph = graph
+        self.store = store
+        self.progress = progress
         planned = plan(graph, store)
         self._planned = {one.step.digest: one for one in planned}
         self._outcomes: dict[str, Outcome] = {}
@@ -124,19 +124,19 @@ class GraphRun:
         Raises:
             StoreError: it is not in the store, or damaged.
         """
-        artifact = self._store.find(step.digest, kind=step.kind)
+        artifact = self.store.find(step.digest, kind=step.kind)
         if artifact is None:
             raise StoreError(
                 f"the step {step.name} is said to be finished and is not in the store",
-                where=str(self._store.root),
+                where=str(self.store.root),
                 hint="All machines of a run must share the folder of the store.",
             )
-        self._progress.step_finished(step.name, built=built, seconds=seconds)
+        self.progress.step_finished(step.name, built=built, seconds=seconds)
         return self._record(Outcome(step=step, artifact=artifact, built=built, seconds=seconds))
 
     def report(self) -> RunReport:
         """Return what became of the steps so far."""
-        steps = (step for step in self._graph.steps if step.digest in self._outcomes)
+        steps = (step for step in self.graph.steps if step.digest in self._outcomes)
         return RunReport(
             outcomes=tuple(self._outcomes[step.digest] for step in steps),
             seconds=time.monotonic() - self._began,
@@ -166,31 +166,42 @@ class GraphRun:
             began=time.time(),
             attempt=1,
         )
-        seen = _Seen(self._progress, self.status, step)
+
+        def report(
+            done: float, total: float | None = None, *, unit: str = "", note: str = ""
+        ) -> None:
+            self.status.set(step.digest, done=done, total=total, unit=unit, note=note)
+            self.progress.step_advanced(step.name, done, total, unit, note)
+
         try:
-            outcome = build_step(step, inputs, self._store, seen, number=number, total=total)
+            outcome = build_step(
+                step,
+                inputs,
+                self.store,
+                self.progress,
+                number=number,
+                total=total,
+                report=report,
+            )
         except Exception as error:
             self.status.set(step.digest, state="failed", problem=str(error))
             raise
         self._record(outcome)
 
 
-class _Seen(Progress):
-    """Passes the events of one step on, and its progress to the status, too."""
+class InProcess:
+    """One step after the other, in this process."""
 
-    def __init__(self, progress: Progress, status: LiveStatus, step: Step) -> None:
-        self._status, self._step = status, step
-        self.step_started = progress.step_started  # type: ignore[method-assign]
-        self.step_finished = progress.step_finished  # type: ignore[method-assign]
-        self.notice = progress.notice  # type: ignore[method-assign]
-        self._advanced = progress.step_advanced
+    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
+        """See `spikein.executors.Executor.run`.
 
-    def step_advanced(
-        self, name: str, done: float, total: float | None, unit: str, note: str
-    ) -> None:
-        """Pass it on, and write it down."""
-        self._status.set(self._step.digest, done=done, total=total, unit=unit, note=note)
-        self._advanced(name, done, total, unit, note)
+        Steps are built in the graph's order, which follows one goal to its end before the next, so
+        that the first results are there early. A kill or an error loses the running step alone.
+        """
+        with start_graph(graph, store, progress, executor="in-process") as run:
+            for step in run.needed:
+                run.obtain(step)
+            return run.report()
 
 
 def _first_status(graph: Graph, planned: list[Planned], executor: str) -> RunStatus:

@@ -129,9 +129,8 @@ class LiveStatus:
         self._thread.join()
         with self._guard:
             self._run = replace(self._run, state=state)
-            for one in self._steps.values():
-                if one.state == "running" and state != "finished":
-                    self._steps[one.digest] = replace(one, state="waiting", where="")
+            if state != "finished":
+                self._steps = {one.digest: _stopped(one) for one in self._steps.values()}
             self._write()
         if self._lock is not None:
             self._lock.release()
@@ -189,17 +188,15 @@ def _read(folder: Path) -> RunStatus | None:
     except (OSError, ValueError, TypeError, KeyError):
         return None
     if run.state == "running" and not _is_alive(folder, run):
-        return replace(
-            run,
-            state="interrupted",
-            steps=tuple(
-                replace(step, state="waiting", where="") if step.state == "running" else step
-                for step in run.steps
-            ),
-        )
+        return replace(run, state="interrupted", steps=tuple(map(_stopped, run.steps)))
     if run.state != "running":
         return run
     return replace(run, steps=tuple(_with_progress(folder, step) for step in run.steps))
+
+
+def _stopped(step: StepStatus) -> StepStatus:
+    """Return a step of a run that has ended, in which none is running."""
+    return replace(step, state="waiting", where="") if step.state == "running" else step
 
 
 def _step(values: Mapping[str, Any]) -> StepStatus:

@@ -1,14 +1,15 @@
-"""What an executor is, and what it returns.
+"""What an executor is, what it returns, and what it raises where steps failed.
 
 An executor decides where and when the steps of a graph are built. It decides nothing else: what a
 step writes follows from the step's recipe alone, so no executor ever enters an identity, and two
 executors give the same artifacts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
-from inject.errors import InputError
+from inject.errors import InputError, SpikeinError
 from inject.step import Step
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
@@ -53,6 +54,52 @@ class RunReport:
         return sum(outcome.built for outcome in self.outcomes)
 
 
+class StepFailure(NamedTuple):
+    """One step that failed for good."""
+
+    name: str
+    problem: str
+    """Why, in one or a few lines."""
+    lines: tuple[str, ...] = ()
+    """The last lines of its log."""
+    log: str = ""
+    """Where the whole log lies."""
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {self.problem}"
+        text += "".join(f"\n    {line}" for line in self.lines)
+        return text + (f"\n    The whole log: {self.log}" if self.log else "")
+
+
+class StepsFailed(SpikeinError):
+    """Some steps failed; every step that needs none of them was finished."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(
+        self, failures: Sequence[StepFailure], *, not_begun: Sequence[str], finished: int
+    ) -> None:
+        self.failures = tuple(failures)
+        self.not_begun = tuple(not_begun)
+        """The names of the steps that need one that failed."""
+        number = len(self.failures)
+        lines = [f"{number} step{'s' if number > 1 else ''} failed; {finished} finished."]
+        lines += [f"  {one}" for one in self.failures]
+        if self.not_begun:
+            lines.append(f"Not begun, as they need what failed: {_listed(self.not_begun)}.")
+        lines.append("Finished steps are kept; run the same command again to try the others.")
+        lines.append(
+            "A report needs every arm. For one of the arms that were finished, run the experiment "
+            "without those that failed: nothing of the others is built again."
+        )
+        super().__init__("\n".join(lines))
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
 class Executor(Protocol):
     """Runs a graph against a store.
 
@@ -93,29 +140,31 @@ def run_graph(executor: Executor, graph: Graph, store: Store, progress: Progress
         Exception: what a step raised.
     """
     report = executor.run(graph, store, progress)
-    where = f"executor {type(executor).__name__}"
-    hint = "Return spikein.executors.RunReport with an outcome for every goal of the graph."
-    if not isinstance(report, RunReport):
+    if problem := _refused(report, graph, store):
         raise InputError(
-            f"run returned {type(report).__name__}, not a RunReport", where=where, hint=hint
+            problem,
+            where=f"executor {type(executor).__name__}",
+            hint="Build every goal of the graph by spikein.executors.build_step in the store that "
+            "run is given, and return spikein.executors.RunReport with an outcome for each.",
         )
+    return report
+
+
+def _refused(report: object, graph: Graph, store: Store) -> str:
+    """Say what is wrong with an executor's report; empty for nothing."""
+    if not isinstance(report, RunReport):
+        return f"run returned {type(report).__name__}, not a RunReport"
     made = {outcome.step.digest: outcome.artifact for outcome in report.outcomes}
     for goal in graph.goals:
         artifact = made.get(goal.digest)
         if artifact is None:
-            raise InputError(f"has no outcome for the step {goal.name}", where=where, hint=hint)
+            return f"has no outcome for the step {goal.name}"
         if artifact.digest != goal.digest:
-            raise InputError(
-                f"returned the artifact {artifact.path.name} for the step {goal.name}, which has "
-                "another digest",
-                where=where,
-                hint=hint,
+            name = artifact.path.name
+            return (
+                f"returned the artifact {name} for the step {goal.name}, which has another digest"
             )
         if artifact.path.resolve().parent.parent != store.root.resolve():
-            raise InputError(
-                f"built the step {goal.name} in {artifact.path.parent.parent}, not in the store "
-                f"{store.root}",
-                where=where,
-                hint="Build steps by spikein.executors.build_step in the store that run is given.",
-            )
-    return report
+            folder = artifact.path.parent.parent
+            return f"built the step {goal.name} in {folder}, not in the store {store.root}"
+    return ""

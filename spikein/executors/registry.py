@@ -18,25 +18,15 @@ from inject.plugins import (
     load_file,
     load_installed,
 )
-from spikein.config.executor_settings import (
-    AnyExecutor,
-    InProcessSettings,
-    LocalSettings,
-    RaySettings,
-    SlurmSettings,
-)
-from spikein.executors.in_process import InProcess
+from spikein.config.executor_settings import AnyExecutor, InProcessSettings
+from spikein.executors.graph_run import InProcess
 from spikein.executors.pools.local import Local
 from spikein.executors.pools.ray_cluster import Ray
 from spikein.executors.pools.slurm import Slurm
 from spikein.executors.protocol import Executor
 
-_OWN: dict[str, Callable[[], Executor]] = {
-    "in-process": InProcess,
-    "local": Local,
-    "ray": Ray,
-    "slurm": Slurm,
-}
+_BY_POOL: dict[str, Callable[..., Executor]] = {"local": Local, "ray": Ray, "slurm": Slurm}
+_OWN: dict[str, Callable[[], Executor]] = {"in-process": InProcess, **_BY_POOL}
 _GROUP: Final = "spikein.executors"
 _EXPECTED = Expected(
     noun="executor",
@@ -92,15 +82,9 @@ def get_executor(name: str) -> Executor:
 
 def executor_of(settings: AnyExecutor) -> Executor:
     """Return the executor that an experiment asks for under `executor`."""
-    match settings:
-        case InProcessSettings():
-            return InProcess()
-        case LocalSettings():
-            return Local(settings)
-        case RaySettings():
-            return Ray(settings)
-        case SlurmSettings():
-            return Slurm(settings)
+    if isinstance(settings, InProcessSettings):
+        return InProcess()
+    return _BY_POOL[settings.kind](settings)
 
 
 def list_executors() -> ExecutorList:

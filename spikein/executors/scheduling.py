@@ -9,12 +9,12 @@ few times. Ctrl-C and SIGTERM ask the steps that run to end, with a checkpoint w
 import heapq
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from inject.step import Step
-from spikein.executors.failures import StepFailure, StepsFailed
+from spikein.config.executor_settings import LocalSettings, RaySettings, SlurmSettings
 from spikein.executors.graph_run import GraphRun, start_graph
-from spikein.executors.protocol import RunReport
+from spikein.executors.protocol import RunReport, StepFailure, StepsFailed
 from spikein.executors.task import TaskEnd
 from spikein.executors.task_files import TaskFiles
 from spikein.pipeline.graph import Graph
@@ -46,56 +46,44 @@ class Pool(Protocol):
         ...
 
 
-class PoolPlace(NamedTuple):
-    """What a pool is made from."""
+class SideBySide:
+    """An executor that builds independent steps side by side, by a pool of its own."""
 
-    graph: Graph
-    store: Store
-    run: GraphRun
-    progress: Progress
+    settings: LocalSettings | RaySettings | SlurmSettings
 
+    def require(self, graph: Graph) -> None:
+        """Check that a graph can be run here.
 
-MakePool = Callable[[PoolPlace], Pool]
+        Raises:
+            InputError: it cannot.
+        """
 
+    def pool(self, run: GraphRun) -> Pool:
+        """Return the pool of a run; called once, when the first step has to be built."""
+        raise NotImplementedError
 
-def run_side_by_side(
-    graph: Graph,
-    store: Store,
-    progress: Progress,
-    *,
-    make_pool: MakePool,
-    attempts: int,
-    executor: str,
-) -> RunReport:
-    """Make every goal of a graph by a pool.
+    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
+        """See `spikein.executors.Executor.run`.
 
-    Args:
-        graph: the steps.
-        store: where artifacts are found and built.
-        progress: receives the events of the run.
-        make_pool: called once, when the first step has to be built.
-        attempts: how often a step is begun whose process is lost.
-        executor: what to call the executor.
-
-    Raises:
-        StepsFailed: some steps failed; the others were finished.
-        Preempted: SIGTERM came.
-    """
-    with start_graph(graph, store, progress, executor=executor) as run:
-        place = PoolPlace(graph=graph, store=store, run=run, progress=progress)
-        with handle_sigterm() as request:
-            schedule = _Schedule(place, make_pool, attempts)
-            schedule.run(lambda: request.received)
-        schedule.require_all()
-        return run.report()
+        Raises:
+            StepsFailed: some steps failed; the others were finished.
+            Preempted: SIGTERM came.
+        """
+        self.require(graph)
+        with start_graph(graph, store, progress, executor=self.settings.kind) as run:
+            with handle_sigterm() as request:
+                schedule = _Schedule(run, self)
+                schedule.run(lambda: request.received)
+            schedule.require_all()
+            return run.report()
 
 
 class _Schedule:
     """The steps of one run: waiting, ready, running, ended."""
 
-    def __init__(self, place: PoolPlace, make_pool: MakePool, attempts: int) -> None:
-        self._run, self._progress, self._place = place.run, place.progress, place
-        self._make_pool, self._attempts = make_pool, attempts
+    def __init__(self, run: GraphRun, executor: SideBySide) -> None:
+        self._run, self._progress = run, run.progress
+        self._make_pool, self._attempts = executor.pool, executor.settings.attempts
         self._pool: Pool | None = None
         self._steps = {step.digest: step for step in self._run.needed}
         self._place_of = {digest: number for number, digest in enumerate(self._steps)}
@@ -190,7 +178,7 @@ class _Schedule:
                 heapq.heapify(self._ready)
                 continue
             if self._pool is None:
-                self._pool = self._make_pool(self._place)
+                self._pool = self._make_pool(self._run)
             if len(chosen) >= self._pool.room():
                 break
             heapq.heappop(self._ready)

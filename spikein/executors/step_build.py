@@ -24,6 +24,7 @@ def build_step(
     *,
     number: int = 1,
     total: int = 1,
+    report: Report | None = None,
 ) -> Outcome:
     """Return the artifact of a step, built unless the store has it.
 
@@ -34,6 +35,7 @@ def build_step(
         progress: receives the events of the step.
         number: of this step among those that the run builds, from 1; for people.
         total: how many steps the run builds; for people.
+        report: called with how far the step is; None to tell `progress` alone.
 
     Raises:
         Exception: what the step raised, with a note that names it.
@@ -51,7 +53,7 @@ def build_step(
                 settings=settings,
                 execution=execution,
                 unfinished=store.unfinished(step.recipe),
-                report=_report(step, progress),
+                report=report or _report(step, progress),
                 protected=is_protected(step, inputs.values()),
                 notice=progress.notice,
             )

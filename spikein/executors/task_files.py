@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from inject.secrets import masked
-from spikein.executors.failures import LAST_LINES
 
 STATUS = "status.json"
 MARK = "--- "
 """How our own lines in a log begin."""
+LAST_LINES = 12
+"""Of a step's log, in messages and in `spikein status`."""
 _LOG_BYTES = 1 << 16
 _LINE_LENGTH = 300
 _PROGRESS = ("where", "began", "done", "total", "unit", "note")

@@ -1,20 +1,30 @@
-"""The steps of one arm, and its models."""
+"""The steps of one arm, its models, and which steps each detector's evidence was made by.
 
+A step counts for a detector when its scores are drawn from it and nothing but detectors needs it:
+passes of models, generated texts, shadow models with their streams. The arm's own steps (corpus,
+examples, plan, training), its base model and its reported twins count for none.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from analysis.dataset_detectors.registry import asked_dataset_detectors
 from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TARGET
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders_step import orders_step
 from detect.dataset_detectors.paraphrases_step import paraphrase_scores_step
-from detect.evidence.needs import EvidenceSources
+from detect.detector_settings import needs_of, with_grids
+from detect.evidence.needs import EvidenceSources, evidence_inputs
 from detect.evidence.reference import Reference, reference_model
 from detect.evidence.views import statistics_step
+from detect.scores_step import detectors_of
 from detect.views import TEXT
 from inject.errors import InputError
 from inject.step import Step
 from spikein.config.sweep import ArmExperiment
-from spikein.pipeline.models import Model
+from spikein.pipeline.graph import Graph
+from spikein.pipeline.models import SHADOW, Model
 from spikein.pipeline.twin_models import TwinNodes
 from spikein.pipeline.unlearning.models import UnlearningNodes
 from train.models.model_node import ModelNode
@@ -80,7 +90,7 @@ class ArmNodes:
     @property
     def models(self) -> tuple[Model, ...]:
         """Every model of the arm once: its own, the base model, twins, unlearned, checkpoints."""
-        unlearned = [one.model for one in self.unlearning.unlearned] if self.unlearning else []
+        unlearned = self.unlearning.unlearned if self.unlearning else ()
         first = (self.contaminated, self.base, *self.twins.models)
         known = [model for model in first if model is not None]
         ends = {model.scores.digest for model in known if model.scores is not None}
@@ -123,3 +133,41 @@ def further_steps(
             raise InputError(problem, where="analysis.dataset_detectors", hint=Reference.hint)
         notes.append(f"{problem}, and is left out. {Reference.hint}")
     return steps, tuple(notes)
+
+
+class DetectorSteps(NamedTuple):
+    """What one detector's scores of one model are drawn from."""
+
+    detector: str
+    scores: Step
+    evidence: tuple[Step, ...]
+    """Inputs before what is made of them; steps that other detectors read, too, included."""
+
+
+def detector_steps(nodes: Iterable[ArmNodes]) -> list[DetectorSteps]:
+    """Return what every detector's scores are drawn from; each step of scores once."""
+    found: dict[tuple[str, str], DetectorSteps] = {}
+    for node in nodes:
+        given = _without_detectors(node)
+        for model in node.models:
+            if model.scores is None:
+                continue
+            for setting in detectors_of(node.sources, model.scored):
+                key = (model.scores.digest, setting.name)
+                needs = needs_of(with_grids([setting]))
+                inputs, _ = evidence_inputs(needs, node.sources, model.scored)
+                before = found[key].evidence if key in found else ()
+                more = Graph(goals=(*before, *inputs.values())).steps if inputs else ()
+                evidence = tuple(step for step in more if step.digest not in given)
+                found[key] = DetectorSteps(setting.name, model.scores, evidence)
+    return list(found.values())
+
+
+def _without_detectors(node: ArmNodes) -> set[str]:
+    """Return the digests of the steps that the arm has whichever detectors are asked for."""
+    goals = [node.trained, node.examples, node.audit, node.plan, node.corpus, node.tokenizer]
+    if node.base is not None and node.base.node.step is not None:
+        goals.append(node.base.node.step)
+    goals += [twin.trained for twin in node.twins.models if twin.role != SHADOW]
+    goals += [one.trained for one in node.unlearning.unlearned] if node.unlearning else []
+    return {step.digest for step in Graph(goals=tuple(goals)).steps}

@@ -1,6 +1,7 @@
-"""The steps of an experiment's background: its tokenizer, and its clean corpus."""
+"""What the arms of an experiment share: its tokenizer, its clean corpus and its base model."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from inject.corpus.background.registry import sources_identity
 from inject.corpus.tokenizer_step import tokenizer_step
@@ -11,14 +12,23 @@ from inject.overlap.searched_rows import SearchedRows
 from inject.settings import plain
 from inject.step import Step
 from spikein.config.schema import Experiment
+from train.models.model_node import ModelNode, pretrained_node
 from train.models.model_tokenizer import copied_tokenizer_step
 from train.settings import TokenizerTraining
+from train.training_step import Training, base_step
 
 
-def background_steps(
-    experiment: Experiment, *, tokens: int, seeds: Sequence[int]
-) -> tuple[Step, Step]:
-    """Return the tokenizer and the corpus; reads the sources to name them.
+class Background(NamedTuple):
+    """What arms share whose settings of it are equal."""
+
+    tokenizer: Step
+    corpus: Step
+    base: ModelNode | None
+    """The model that saw no contaminant."""
+
+
+def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) -> Background:
+    """Return the steps of the background; reads the sources to name them.
 
     Args:
         experiment: the experiment.
@@ -48,7 +58,28 @@ def background_steps(
             searched=searched,
             label=given.label(),
         )
-    return tokenizer, corpus
+    return Background(tokenizer, corpus, _base_node(experiment, corpus))
+
+
+def _base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:
+    """Return the model that saw no contaminant: trained here, or the pretrained one."""
+    model, base = experiment.model, experiment.base
+    if model.pretrained is not None:
+        return pretrained_node(
+            model.pretrained,
+            revision=model.revision,
+            trust_remote_code=model.trust_remote_code,
+        )
+    if base is None:
+        return None
+    training = Training(
+        model=model,
+        train=base.resolved(experiment.train),
+        tokens=base.tokens,
+        execution=experiment.execution,
+        seed=base.seed,
+    )
+    return ModelNode(step=base_step(training, corpus))
 
 
 def shared_key(experiment: Experiment) -> str:

@@ -23,8 +23,6 @@ from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.examples_step import examples_step
 from inject.overlap.general_text_step import general_text_step
-from inject.plan.audit_step import audit_step
-from inject.plan.plan_step import plan_step
 from inject.plan.settings import separations
 from inject.reading.rows import unread_note
 from inject.step import Step
@@ -33,7 +31,7 @@ from spikein.config.load import CheckedExperiment
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.arm_nodes import ArmNodes, further_steps
-from spikein.pipeline.background import background_steps, shared_key
+from spikein.pipeline.background import Background, background_of, shared_key
 from spikein.pipeline.graph import Graph
 from spikein.pipeline.models import (
     Model,
@@ -42,11 +40,11 @@ from spikein.pipeline.models import (
     checkpoints_of,
     twin_groups,
 )
-from spikein.pipeline.training import ModelNode, arm_step, base_node
-from spikein.pipeline.twin_models import plan_settings, twins_of
+from spikein.pipeline.twin_models import ArmInputs, spiked_model, twins_of
 from spikein.pipeline.unlearning.models import UnlearningNodes, unlearning_nodes
 from spikein.pipeline.unlearning.results import unlearning_audits, unlearnt_arm
 from train.device import Device, default_device
+from train.models.model_node import ModelNode
 
 _AGAINST_THE_TWIN = (
     "reference compares with the clean twin. An auditor of another's model has no such twin, so "
@@ -93,7 +91,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     experiment = checked.experiment
     device = device or default_device()
     every = [_with_formats(arm, device) for arm in checked.arms]
-    memory: dict[Any, Any] = {}
+    memory: dict[str, Background] = {}
     shared = _Shared(
         tokens=_corpus_tokens(every),
         seeds=experiment.seeds,
@@ -187,13 +185,12 @@ class _Shared(NamedTuple):
     device: Device
 
 
-def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> ArmNodes:
+def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Background]) -> ArmNodes:
     experiment, seed = arm.experiment, arm.seed
     # Naming the steps that arms share reads their sources, which is done once.
     if (key := shared_key(experiment)) not in memory:
-        made = background_steps(experiment, tokens=shared.tokens, seeds=shared.seeds)
-        memory[key] = made, base_node(experiment, made[1])
-    (tokenizer, corpus), base = memory[key]
+        memory[key] = background_of(experiment, tokens=shared.tokens, seeds=shared.seeds)
+    tokenizer, corpus, base = memory[key]
     examples = examples_step(
         experiment.contaminants,
         experiment.pool,
@@ -206,26 +203,9 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
     variants = variants_step(
         experiment.variants, examples, tokenizer, seed=seed, local=_LOCAL_MODELS
     )
-    settings = plan_settings(experiment, variants, seed=seed)
-    plan = plan_step(settings, corpus, examples, variants)
-    audit = audit_step(experiment.audit, corpus, examples, plan)
-    trained = arm_step(
-        experiment,
-        corpus=corpus,
-        examples=examples,
-        plan=plan,
-        audit=audit,
-        base=base,
-        seed=seed,
-        label=arm.label,
-    )
-    contaminated = Model(
-        arm=arm,
-        role=CONTAMINATED,
-        node=ModelNode(step=trained),
-        steps={"plan": plan, "audit": audit},
-    )
-    twins = twins_of(contaminated, corpus=corpus, examples=examples, variants=variants, base=base)
+    inputs = ArmInputs(corpus, examples, variants, base)
+    contaminated = spiked_model(arm, CONTAMINATED, experiment, inputs, label=arm.label)
+    twins = twins_of(contaminated, inputs=inputs)
     sources = EvidenceSources(
         detect=experiment.detect,
         examples=examples,
@@ -246,9 +226,10 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[Any, Any]) -> A
         )
     twins = twins.scored(sources)
     contaminated = replace(contaminated, scores=scores)
-    start = base and Model(
-        arm=arm, role=BASE, node=base, scores=scores_step(base, sources, role="base")
-    )
+    start = None
+    if base is not None:
+        base_scores = scores_step(base, sources, role="base")
+        start = Model(arm=arm, role=BASE, node=base, scores=base_scores)
     further, further_notes = further_steps(contaminated.node, sources, experiment.analysis)
     return ArmNodes(
         arm=arm,

@@ -8,9 +8,9 @@ be built because an artifact with equal files is there.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from inject.step import Reading, Step
 from spikein.store.artifact import Artifact, require_current, verified
@@ -74,11 +74,6 @@ class Planned:
         return self.state in ("damaged", "build", "maybe")
 
 
-class _Found(NamedTuple):
-    artifact: Artifact | None
-    problem: StoreError | None
-
-
 def plan(graph: Graph, store: Store) -> list[Planned]:
     """Return what running the graph would do, in the order of the steps; builds nothing.
 
@@ -93,61 +88,60 @@ def plan(graph: Graph, store: Store) -> list[Planned]:
         if step.digest in seen:
             continue
         seen.add(step.digest)
-        found[step.digest] = _verified(step, found)
+        found[step.digest] = _verified(found[step.digest], found)
         if found[step.digest].artifact is None:
             needed.add(step.digest)
             waiting.extend(step.inputs.values())
     result = []
     known: dict[str, Manifest] = {}
     for step in graph.steps:
-        one = _planned(step, found[step.digest], known, store, needed=step.digest in needed)
+        one = _planned(found[step.digest], known, store, needed=step.digest in needed)
         if one.artifact is not None:
             known[step.digest] = one.artifact.manifest
         result.append(one)
     return result
 
 
-def _find(step: Step, store: Store) -> _Found:
+def _find(step: Step, store: Store) -> Planned:
+    """Return a step as stored, damaged, or to build."""
     try:
-        return _Found(store.find(step.digest, kind=step.kind), None)
+        artifact = store.find(step.digest, kind=step.kind)
     except StoreError as error:
-        return _Found(None, error)
+        return Planned(step=step, state="damaged", artifact=None, problem=error)
+    return Planned(step=step, state="stored" if artifact else "build", artifact=artifact)
 
 
-def _verified(step: Step, found: Mapping[str, _Found]) -> _Found:
+def _verified(one: Planned, found: Mapping[str, Planned]) -> Planned:
     """Verify a step's artifact, and that its inputs still hold what it was built from."""
-    artifact = found[step.digest].artifact
-    if artifact is None:
-        return found[step.digest]
-    inputs = {name: found[given.digest].artifact for name, given in step.inputs.items()}
+    if one.artifact is None:
+        return one
+    inputs = {name: found[given.digest].artifact for name, given in one.step.inputs.items()}
     try:
         require_current(
-            verified(artifact), {name: one.manifest for name, one in inputs.items() if one}
+            verified(one.artifact), {name: of.manifest for name, of in inputs.items() if of}
         )
     except StoreError as error:
-        return _Found(None, error)
-    return found[step.digest]
+        return replace(one, state="damaged", artifact=None, problem=error)
+    return one
 
 
-def _planned(
-    step: Step, found: _Found, known: Mapping[str, Manifest], store: Store, *, needed: bool
-) -> Planned:
-    if found.artifact is not None:
-        return Planned(step=step, state="stored", artifact=found.artifact)
+def _planned(one: Planned, known: Mapping[str, Manifest], store: Store, *, needed: bool) -> Planned:
+    """Say of a step that is absent whether it is needed, and whether it has to be built."""
+    if one.state == "stored":
+        return one
     if not needed:
-        return Planned(step=step, state="unneeded", artifact=None)
-    if found.problem is not None:
-        return Planned(step=step, state="damaged", artifact=None, problem=found.problem)
+        return replace(one, state="unneeded", problem=None)
+    if one.state == "damaged":
+        return one
+    step = one.step
     if all(given.digest in known for given in step.inputs.values()):
         read = {
             name: known[given.digest].content_read(step.reads.get(name, Reading()))
             for name, given in step.inputs.items()
         }
         same = store.equal(step.kind, step.recipe.content_key(read))
-        return Planned(step=step, state="same" if same else "build", artifact=same)
-    return Planned(
-        step=step, state="maybe" if store.could_reuse(step.recipe) else "build", artifact=None
-    )
+        return replace(one, state="same", artifact=same) if same else one
+    return replace(one, state="maybe") if store.could_reuse(step.recipe) else one
 
 
 def is_protected(step: Step, inputs: Iterable[Artifact]) -> bool:

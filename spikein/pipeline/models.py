@@ -18,6 +18,7 @@ from inject.step import Step, StepGroup, axis_pairs
 from spikein.config.sweep import ArmExperiment
 from train.models.model_node import ModelNode
 from train.schedule import kept_steps, total_steps
+from train.unlearn.registry import MethodSetting
 
 RETRAINED = "retrained"
 SHADOW = "shadow"
@@ -51,6 +52,13 @@ class Model:
     """By which it was made to forget."""
     condition: str = ""
     """What was done to it before it was scored: rounded weights, relearning."""
+    setting: MethodSetting | None = None
+    """Of an unlearned model; its label is unique in the arm."""
+    relearned: Mapping[int, Step] = field(default_factory=dict)
+    """Optimiser steps of plain training on one half of the forget set to the scores after them,
+    ascending."""
+    conditions: Mapping[str, Step] = field(default_factory=dict)
+    """A name of `unlearning.conditions` to the scores under it."""
 
     @property
     def trained(self) -> Step:
@@ -62,6 +70,17 @@ class Model:
         if self.node.step is None:
             raise LookupError(f"the {self.role} model is not trained here")
         return self.node.step
+
+    @property
+    def own_scores(self) -> Step:
+        """Its scores, of all rows of the pool.
+
+        Raises:
+            LookupError: it is not scored.
+        """
+        if self.scores is None:
+            raise LookupError(f"the {self.role} model is not scored")
+        return self.scores
 
     @property
     def membership(self) -> Step:

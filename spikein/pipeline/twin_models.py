@@ -10,6 +10,7 @@ in nothing else share one clean twin. Shadow models are trained where a detector
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from detect.evidence.needs import TWIN, EvidenceSources
 from detect.scores_step import scores_step
@@ -22,8 +23,10 @@ from inject.plan.settings import Copies, Placement
 from inject.step import Step
 from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
+from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.models import RETRAINED, SHADOW, Model
-from spikein.pipeline.training import ModelNode, arm_step
+from train.models.model_node import ModelNode
+from train.training_step import SpikedStream, Training, arm_step
 
 _ROLE_OF = {"clean": TWIN, "retrained": RETRAINED, "shadow": SHADOW}
 
@@ -64,106 +67,105 @@ class TwinNodes:
         return [model for model in self.models if model.role == role]
 
 
-def plan_settings(
-    experiment: Experiment, variants: Step | None, *, seed: int, draw_number: int = 0
-) -> PlanSettings:
-    """Return what decides the copies of an arm, or of a twin of it.
+class ArmInputs(NamedTuple):
+    """What the models of an arm are made of."""
+
+    corpus: Step
+    examples: Step
+    """The pool, with the sides that hold for the model."""
+    variants: Step | None
+    """What copies can carry; None where all carry whole examples."""
+    base: ModelNode | None
+    """The model that training starts from."""
+
+
+def spiked_model(
+    arm: ArmExperiment,
+    role: str,
+    experiment: Experiment,
+    inputs: ArmInputs,
+    *,
+    label: str,
+    plan_label: str | None = None,
+    count_draw: CopyCountDraw | None = None,
+) -> Model:
+    """Return a model that is trained on a stream with copies: planned, audited, then fed.
 
     Args:
-        experiment: of the arm.
-        variants: what copies can carry; None where all carry whole examples.
-        seed: the arm's.
-        draw_number: which draw of copy counts it is.
+        arm: whose model it is.
+        role: of the model.
+        experiment: how it is trained, and on which copies.
+        inputs: what it is made of.
+        label: of the training, for people.
+        plan_label: of the plan; None for the rule's own.
+        count_draw: who gets copy counts; None for the members.
     """
-    return PlanSettings(
-        copies=experiment.copies,
-        placement=experiment.placement,
-        budget=experiment.corpus.tokens,
-        context=experiment.train.context,
-        seed=seed,
-        variants=experiment.variants if variants else Variants(),
-        draw_number=draw_number,
+    corpus, examples, variants, base = inputs
+    plan = plan_step(
+        PlanSettings(
+            copies=experiment.copies,
+            placement=experiment.placement,
+            budget=experiment.corpus.tokens,
+            context=experiment.train.context,
+            seed=arm.seed,
+            variants=experiment.variants if variants else Variants(),
+            draw_number=count_draw.number if count_draw else 0,
+        ),
+        corpus,
+        examples,
+        variants,
+        count_draw=count_draw,
+        label=plan_label,
     )
+    audit = audit_step(experiment.audit, corpus, examples, plan)
+    training = Training(
+        model=experiment.model,
+        train=experiment.train,
+        tokens=experiment.corpus.tokens,
+        execution=experiment.execution,
+        seed=arm.seed,
+    )
+    stream = SpikedStream(corpus, examples, plan, audit, experiment.variants)
+    trained = arm_step(training, stream, start=base, label=label)
+    steps = {"plan": plan, "audit": audit}
+    return Model(arm=arm, role=role, node=ModelNode(step=trained), steps=steps)
 
 
-def twins_of(
-    contaminated: Model,
-    *,
-    corpus: Step,
-    examples: Step,
-    variants: Step | None,
-    base: ModelNode | None,
-) -> TwinNodes:
+def twins_of(contaminated: Model, *, inputs: ArmInputs) -> TwinNodes:
     """Return the twins that an arm's experiment asks for.
 
     Args:
         contaminated: the arm's own model, by whose copies a forget set can be selected.
-        corpus: its corpus.
-        examples: its pool.
-        variants: what its copies can carry.
-        base: the model that it starts from.
+        inputs: what it was made of.
     """
-    arm, plan = contaminated.arm, contaminated.plan
-    experiment, seed = _trained_to_the_end(arm.experiment), arm.seed
+    arm, examples = contaminated.arm, inputs.examples
+    experiment = _trained_to_the_end(arm.experiment)
     asked = experiment.twins
 
-    def twin(
-        membership: TwinMembership,
-        settings: Experiment,
-        count_draw: CopyCountDraw | None,
-        *,
-        plan_label: str,
-        label: str,
-    ) -> Model:
-        seen = twin_membership_step(examples, membership, seed=seed, plan=plan)
-        carried = variants if membership.kind == "retrained" else None
-        drawn = plan_step(
-            plan_settings(
-                settings, carried, seed=seed, draw_number=count_draw.number if count_draw else 0
-            ),
-            corpus,
-            seen,
-            carried,
-            count_draw=count_draw,
-            label=plan_label,
-        )
-        audit = audit_step(settings.audit, corpus, seen, drawn)
-        trained = arm_step(
-            settings,
-            corpus=corpus,
-            examples=seen,
-            plan=drawn,
-            audit=audit,
-            base=base,
-            seed=seed,
-            label=label,
-        )
-        return Model(
-            arm=arm,
-            role=_ROLE_OF[membership.kind],
-            node=ModelNode(step=trained),
-            steps={"membership": seen, "plan": drawn, "audit": audit},
-        )
+    def twin(membership: TwinMembership, settings: Experiment, **more: Any) -> Model:
+        seen = twin_membership_step(examples, membership, seed=arm.seed, plan=contaminated.plan)
+        carried = inputs.variants if membership.kind == "retrained" else None
+        own = inputs._replace(examples=seen, variants=carried)
+        model = spiked_model(arm, _ROLE_OF[membership.kind], settings, own, **more)
+        return replace(model, steps={"membership": seen, **model.steps})
 
     def with_copies(membership: TwinMembership) -> Model:
-        count_draw = CopyCountDraw(
-            pool=examples, number=0 if membership.number is None else membership.number // 2 + 1
-        )
-        copies = f"{experiment.copies.label()}-{experiment.placement.label()}-seed{seed}"
+        number = 0 if membership.number is None else membership.number // 2 + 1
+        copies = f"{experiment.copies.label()}-{experiment.placement.label()}-seed{arm.seed}"
         return twin(
             membership,
             experiment,
-            count_draw,
-            plan_label=f"{membership.label()}-{copies}",
             label=f"{membership.label()}, {arm.label}",
+            plan_label=f"{membership.label()}-{copies}",
+            count_draw=CopyCountDraw(pool=examples, number=number),
         )
 
     models = []
     if asked.clean:
         nothing = {"copies": Copies(fixed=1), "placement": Placement(), "variants": Variants()}
         empty = experiment.model_copy(update=nothing)
-        name = f"{TWIN}-seed{seed}"
-        models.append(twin(TwinMembership(kind="clean"), empty, None, plan_label=name, label=name))
+        name = f"{TWIN}-seed{arm.seed}"
+        models.append(twin(TwinMembership(kind="clean"), empty, label=name, plan_label=name))
     if experiment.forget_set is not None:
         models.append(with_copies(TwinMembership.retrained(experiment.forget_set)))
     models += [

@@ -28,8 +28,7 @@ class RunArm:
     corpus: Path
     examples: Path
     plan: Path
-    audit: Path | None
-    """None where the run was made before its streams were audited, or by hand."""
+    audit: Path
 
 
 def run_arms(folder: Path, store: Path | None = None) -> list[RunArm]:
@@ -70,8 +69,8 @@ def open_run_corpus(folder: Path, corpus: Path) -> Corpus:
 
 def _arm(artifact: Artifact, artifacts: RunArtifacts) -> RunArm:
     given = artifact.manifest.inputs
-    names = ("corpus", "examples", "plan", *(["audit"] if "audit" in given else []))
-    inputs = {name: artifacts.get(given[name], name) for name in names}
+    parts = ("corpus", "examples", "plan", "audit")
+    inputs = {name: artifacts.get(given[name], name) for name in parts}
     # By digest: the input `examples` of a retrained model is a twin membership, not the pool.
     known = {one.digest: one.manifest for one in inputs.values()}
     with artifacts.rebuild_hint():
@@ -79,11 +78,5 @@ def _arm(artifact: Artifact, artifacts: RunArtifacts) -> RunArm:
         for one in (*inputs.values(), artifact):
             named = one.manifest.inputs.items()
             require_current(one, {name: known[key] for name, key in named if key in known})
-    return RunArm(
-        label=artifact.manifest.label,
-        model=artifact.path,
-        corpus=inputs["corpus"].path,
-        examples=inputs["examples"].path,
-        plan=inputs["plan"].path,
-        audit=inputs["audit"].path if "audit" in inputs else None,
-    )
+    paths = {name: one.path for name, one in inputs.items()}
+    return RunArm(label=artifact.manifest.label, model=artifact.path, **paths)

@@ -76,11 +76,6 @@ def audit_run(
     arms = run_arms(folder, store)
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
-    audited = []
-    for arm in arms:
-        if arm.audit is None:
-            raise InputError(f"the stream of {arm.label} was never audited", where=str(folder))
-        audited.append((arm.label, arm.audit))
     corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
     dropped = [
         BackgroundComparison(corpus=path.name, overlaps=found[0], facts=found[1])
@@ -94,7 +89,7 @@ def audit_run(
             for path, users in corpora.items()
         ]
     return RunAudit(
-        streams=stream_audits(audited),
+        streams=stream_audits([(arm.label, arm.audit) for arm in arms]),
         fed=_fed(arms),
         dropped=dropped,
         repeated=repeated,

@@ -8,7 +8,7 @@ from inject.errors import InputError
 from spikein.config.yaml_document import read_document
 from spikein.config.yaml_text import flow_text
 from spikein.runs.publication import PublishedRun
-from spikein.runs.record import RunRecord, read_record
+from spikein.runs.record import read_record
 
 MAX_CHANGES = 8
 _ABSENT = "absent"
@@ -24,14 +24,20 @@ def result_changes(published: PublishedRun, file: str) -> list[str]:
     if published.earlier is None:
         return []
     earlier = read_record(published.earlier)
-    differences = describe_changes(
-        changed_settings(published.earlier / file, published.folder / file),
-        changed_kinds(earlier, published.record),
-    )
+    changes = setting_changes(published.earlier / file, published.folder / file)
+    if changes:
+        more = len(changes) - MAX_CHANGES
+        differences = "; ".join(map(str, changes[:MAX_CHANGES]))
+        differences += f"; and {more} more." if more > 0 else "."
+    else:
+        differing = set(earlier.artifacts) ^ set(published.record.artifacts)
+        kinds = sorted({name.partition("/")[0] for name in differing})
+        differences = (
+            "No setting differs; data, code or libraries do, which made other artifacts of "
+            f"{', '.join(kinds)}."
+        )
     when = earlier.finished.removesuffix("+00:00").replace("T", " ")
-    return [
-        f"Other results than those of {when} UTC ({published.earlier}): {differences}",
-    ]
+    return [f"Other results than those of {when} UTC ({published.earlier}): {differences}"]
 
 
 class SettingChange(NamedTuple):
@@ -47,11 +53,6 @@ class SettingChange(NamedTuple):
         return f"{self.key}: {self.old} → {self.new}"
 
 
-def changed_settings(earlier: Path, now: Path) -> list[str]:
-    """Return the settings that differ between two experiment files, as `key: old → new`."""
-    return [str(one) for one in setting_changes(earlier, now)]
-
-
 def setting_changes(earlier: Path, now: Path) -> list[SettingChange]:
     """Return the settings that differ between two experiment files."""
     old, new = (dict(_flat(_read(path))) for path in (earlier, now))
@@ -61,29 +62,6 @@ def setting_changes(earlier: Path, now: Path) -> list[SettingChange]:
         for key in keys
         if old.get(key, _ABSENT) != new.get(key, _ABSENT)
     ]
-
-
-def changed_kinds(earlier: RunRecord, now: RunRecord) -> list[str]:
-    """Return the kinds of artifacts that differ, in the order of names."""
-    differing = set(earlier.artifacts) ^ set(now.artifacts)
-    return sorted({name.partition("/")[0] for name in differing})
-
-
-def describe_changes(settings: list[str], kinds: list[str]) -> str:
-    """Return one sentence on what differs.
-
-    Args:
-        settings: from `changed_settings`.
-        kinds: from `changed_kinds`.
-    """
-    if not settings:
-        return (
-            "No setting differs; data, code or libraries do, which made other artifacts of "
-            f"{', '.join(kinds)}."
-        )
-    shown = "; ".join(settings[:MAX_CHANGES])
-    more = len(settings) - MAX_CHANGES
-    return shown + (f"; and {more} more." if more > 0 else ".")
 
 
 def _read(path: Path) -> Any:

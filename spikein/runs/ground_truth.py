@@ -6,7 +6,7 @@ experiment's sources nor the code that made the artifacts are asked.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from analysis.arm import arm_label, find_arm
 from detect.ground_truth.ground_truth import (
@@ -23,15 +23,10 @@ from spikein.store.artifact import Artifact
 from spikein.store.environment import CODE
 
 
-class StoredTruth(NamedTuple):
-    """What a ground truth is made of, and the store that holds it."""
-
-    described: Description
-    root: Path
-
-
-def stored_truth(folder: Path, *, store: Path | None = None, arm: str | None = None) -> StoredTruth:
-    """Describe the ground truth of a run; every artifact is verified.
+def stored_truth(
+    folder: Path, *, store: Path | None = None, arm: str | None = None
+) -> tuple[Description, Path]:
+    """Describe the ground truth of a run, and name the store that holds it; all is verified.
 
     Args:
         folder: the run's folder.
@@ -66,7 +61,7 @@ def stored_truth(folder: Path, *, store: Path | None = None, arm: str | None = N
             artifacts=tuple(sorted(artifacts.verified)),
         ),
     )
-    return StoredTruth(described, results.path.parents[1])
+    return described, results.path.parents[1]
 
 
 def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) -> list[int]:

@@ -5,11 +5,11 @@ milliseconds a run. It is written anew, whole, whenever a run is published, and 
 that name that spikein did not write. It needs nothing beside it, and every text is escaped.
 """
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from analysis.page.content import RunPage
 from analysis.page.template import page_template
@@ -23,27 +23,6 @@ INDEX = "index.html"
 _GENERATOR = '<meta name="generator" content="spikein">'
 
 
-class CheckVerdict(BaseModel):
-    """A check of a run, and what came of it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    verdict: str
-
-
-class RunSummary(BaseModel):
-    """The content of `summary.json`."""
-
-    model_config = ConfigDict(frozen=True)
-
-    checks: tuple[CheckVerdict, ...]
-    sentences: tuple[str, ...]
-    """The headline first."""
-    arms: int
-    """With their seeds: trained models that are reported on."""
-
-
 class IndexRow(NamedTuple):
     """One run in the page."""
 
@@ -54,19 +33,22 @@ class IndexRow(NamedTuple):
     """UTC, to the minute."""
     version: str
     """Of spikein."""
-    summary: RunSummary | None
+    summary: Mapping[str, Any] | None
+    """The content of `summary.json`."""
     problem: str | None
     """Why there is no summary."""
 
 
 def write_summary(folder: Path, page: RunPage, *, arms: int) -> None:
     """Write `summary.json` into a run folder that is being filled."""
-    content = RunSummary(
-        checks=tuple(CheckVerdict(name=one.name, verdict=one.verdict) for one in page.checks),
-        sentences=tuple(page.sentences),
-        arms=arms,
-    )
-    write_text(folder / SUMMARY, content.model_dump_json(indent=1) + "\n")
+    content = {
+        "checks": [{"name": one.name, "verdict": one.verdict} for one in page.checks],
+        # The headline first.
+        "sentences": page.sentences,
+        # With their seeds: trained models that are reported on.
+        "arms": arms,
+    }
+    write_text(folder / SUMMARY, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_index(runs_root: Path) -> Path | None:
@@ -76,11 +58,15 @@ def write_index(runs_root: Path) -> Path | None:
         Its path; None where a file of that name is not ours and stays as it is, or where there is
         no run.
     """
+    from markupsafe import Markup
+
     path = runs_root / INDEX
     rows = index_rows(runs_root)
     if not rows or not _is_ours(path):
         return None
-    write_text(path, render_index(rows, runs_root.resolve().name))
+    template = page_template("spikein.runs", "index.html.j2")
+    title = runs_root.resolve().name
+    write_text(path, template.render(generator=Markup(_GENERATOR), rows=rows, title=title))
     return path
 
 
@@ -93,20 +79,13 @@ def index_rows(runs_root: Path) -> list[IndexRow]:
     )
 
 
-def render_index(rows: list[IndexRow], title: str) -> str:
-    """Return the page as text."""
-    from markupsafe import Markup
-
-    template = page_template("spikein.runs", "index.html.j2")
-    return template.render(generator=Markup(_GENERATOR), rows=rows, title=title)
-
-
 def _row(folder: Path) -> IndexRow:
     summary, problem = None, None
     version, finished = "", ""
     try:
-        summary = RunSummary.model_validate_json((folder / SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValidationError):
+        found = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        summary = {name: found[name] for name in ("checks", "sentences", "arms")}
+    except (OSError, ValueError, LookupError, TypeError):
         problem = f"{SUMMARY} cannot be read. `spikein report` makes it anew."
     try:
         record = read_record(folder)

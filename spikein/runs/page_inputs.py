@@ -24,7 +24,7 @@ from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis, open_arms
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
-from detect.detector_table import DetectorFacts, describe_setting
+from detect.detector_table import DetectorFacts, describe_detector
 from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost
 from detect.evidence.needs import cost_text
 from detect.scores_step import asked_settings, detectors_left_out
@@ -36,8 +36,8 @@ from inject.stream.exposures import copy_outcomes, read_exposures
 from spikein.config.load import resolved_yaml
 from spikein.config.sweep import ArmExperiment
 from spikein.executors import Outcome, RunReport
+from spikein.pipeline.arm_nodes import detector_steps
 from spikein.pipeline.build_graph import ExperimentGraph
-from spikein.pipeline.detector_steps import detector_steps
 from spikein.store.artifact import Artifact, verified
 from spikein.store.environment import CODE, MACHINE, code_version
 
@@ -205,7 +205,8 @@ def _detector_facts(experiment_graph: ExperimentGraph) -> list[DetectorFacts]:
     """Return what the detectors declare, each as it was asked for first."""
     found: dict[str, DetectorFacts] = {}
     for setting in _asked(experiment_graph):
-        found.setdefault(setting.name, describe_setting(setting))
+        facts = describe_detector(setting.known, setting.parameters)
+        found.setdefault(setting.name, facts)
     return list(found.values())
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from inject.errors import InputError
-from inject.files import fsync
+from inject.files import fsync, fsync_all
 from inject.sealed import Damaged, file_digests, require_files
 from spikein import __version__
 from spikein.runs.folder import ARTIFACTS, LATEST, LINKED, check_home, numbered
@@ -82,7 +82,8 @@ def publish_run(
             if before is not None and _holds(*before, record):
                 return PublishedRun(folder=before[0], record=before[1], earlier=None)
             write_record(hidden, record)
-            flush_tree(hidden)
+            paths = [path for path in hidden.rglob("*") if not path.is_symlink()]
+            fsync_all([*paths, hidden])
             number = max((int(one.name) for one in numbered(home)), default=0) + 1
             final = home / str(number)
             if announce is not None:
@@ -161,11 +162,3 @@ def _point(link: Path, target: str) -> None:
     made = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
     made.symlink_to(target)
     os.replace(made, link)
-
-
-def flush_tree(folder: Path) -> None:
-    """Flush every file and folder below `folder` to disk."""
-    for path in folder.rglob("*"):
-        if not path.is_symlink() and (path.is_file() or path.is_dir()):
-            fsync(path)
-    fsync(folder)

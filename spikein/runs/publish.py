@@ -12,14 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.figures.report_figure import read_figures
-from analysis.findings import join_findings, read_findings
+from analysis.figures.unlearning.measured import Row
+from analysis.findings import as_table, join_findings, read_findings, read_table
 from analysis.page.content import build_page
 from analysis.page.methods import write_methods
+from analysis.page.unlearning.audit_page import write_audit_page
+from analysis.page.unlearning.methods import UnlearningMethod
+from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import read_analysis
 from analysis.trajectory.checkpoints import read_trajectory
+from analysis.unlearning_audit.audit import QUESTION
 from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.files import write_text
+from inject.settings import plain
 from inject.stream.exposures import read_exposures, write_exposures
 from spikein.config.load import resolved_yaml
 from spikein.executors import RunReport
@@ -29,10 +35,11 @@ from spikein.runs.folder import link_artifact
 from spikein.runs.index_page import write_summary
 from spikein.runs.page_inputs import page_inputs
 from spikein.runs.record import EXPERIMENT
-from spikein.runs.unlearning import copy_unlearning, unlearning_findings
 
 PAGE = "report.html"
 """What a run is read from."""
+PAGES = "audits"
+"""Folder of the audits' pages, one an unlearned model."""
 
 
 def fill_run(
@@ -55,10 +62,10 @@ def fill_run(
     results_folder = report.artifact(experiment_graph.results).path
     write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
     shutil.copyfile(results_folder / SCORES_FILE, folder / SCORES_FILE)
-    unlearned = copy_unlearning(folder, experiment_graph, report, page_alone=page_alone)
+    unlearned = _copy_unlearning(folder, experiment_graph, report, page_alone=page_alone)
     steps = (experiment_graph.results, experiment_graph.accuracy_gain, experiment_graph.trajectory)
     folders = [report.artifact(step).path for step in steps if step is not None]
-    parts = [*map(read_findings, folders), *unlearning_findings(experiment_graph, report)]
+    parts = [*map(read_findings, folders), *_unlearning_findings(experiment_graph, report)]
     join_findings(folder, parts)
     (folder / "figures").mkdir()
     figures = read_figures(report.artifact(experiment_graph.figures).path)
@@ -131,3 +138,74 @@ def _write_exposures(folder: Path, experiment_graph: ExperimentGraph, report: Ru
             table = table.add_column(position, name, pa.array([value] * len(table)))
         tables.append(table)
     write_exposures(folder, pa.concat_tables(tables))
+
+
+def _copy_unlearning(
+    folder: Path,
+    experiment_graph: ExperimentGraph,
+    report: RunReport,
+    *,
+    page_alone: bool = False,
+) -> UnlearningInputs | None:
+    """Write the audits' pages into a run's folder; None without unlearned models.
+
+    Args:
+        folder: the run's.
+        experiment_graph: the experiment and its steps.
+        report: what became of the steps.
+        page_alone: the run's page will lie elsewhere, so it links to no file beside it.
+    """
+    if experiment_graph.unlearning is None:
+        return None
+    made = read_findings(report.artifact(experiment_graph.unlearning).path)
+    audited: list[Row] = []
+    pages: list[str] = []
+    if (audits := experiment_graph.unlearning_audits) is not None:
+        audited = read_table(report.artifact(audits).path, QUESTION).to_pylist()
+        (folder / PAGES).mkdir()
+        for step in audits.inputs.values():
+            method, arm = step.settings["method"], step.settings["arm"]
+            pages.append(f"{PAGES}/{_safe(f'{method}, {arm}')}.html")
+            write_audit_page(
+                folder / pages[-1],
+                report.artifact(step).path,
+                title=f"Audit of {method}, {arm}",
+                about={"Unlearned": method, "Arm": arm},
+            )
+    return UnlearningInputs(
+        measures=as_table(made, "unlearning").to_pylist(),
+        verdicts=as_table(made, "verdict").to_pylist(),
+        methods=_methods(experiment_graph),
+        audits=audited,
+        audit_pages=() if page_alone else sorted(pages),
+    )
+
+
+def _safe(name: str) -> str:
+    return "".join(
+        sign if sign.isalnum() or sign in "-_.=," else "-" for sign in name.replace(", ", ",")
+    )
+
+
+def _unlearning_findings(experiment_graph: ExperimentGraph, report: RunReport) -> list[pa.Table]:
+    """Return what is found of unlearned models, as findings."""
+    steps = (experiment_graph.unlearning, experiment_graph.unlearning_audits)
+    return [read_findings(report.artifact(step).path) for step in steps if step is not None]
+
+
+def _methods(experiment_graph: ExperimentGraph) -> list[UnlearningMethod]:
+    """Return every method setting of the experiment once, in the order asked for."""
+    settings = [
+        model.setting
+        for node in experiment_graph.nodes
+        if node.unlearning is not None
+        for model in node.unlearning.unlearned
+        if model.setting is not None
+    ]
+    found = {
+        setting.label: UnlearningMethod(
+            label=setting.label, method=setting.reference, settings=plain(setting.settings)
+        )
+        for setting in settings
+    }
+    return list(found.values())

@@ -171,11 +171,6 @@ def _joined(folder: Path, place: Place) -> Path:
     return Path(os.path.normpath(folder.resolve() / place.relative))
 
 
-def _through(folder: Path, place: Place) -> Path:
-    near = _joined(folder, place)
-    return near if near.exists() else Path(place.absolute)
-
-
 def _unicode(path: str) -> str:
     # JSON has no other text. A name in another encoding is found by its relative path, if at all.
     return os.fsencode(path).decode("utf-8", "backslashreplace")

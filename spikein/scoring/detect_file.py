@@ -1,123 +1,68 @@
 """`spikein detect`: score any file of rows with any model; no experiment is needed.
 
 Everything that can be wrong with the input is found before a model is loaded. AUCs are made of the
-result, which holds scores and labels. Errors name the command's flags.
+result, which holds scores and labels.
 """
 
 import json
 import math
 import os
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
-from analysis.decisions.flagged_file import Calibration
 from detect.detector_settings import parse_detectors
 from detect.scores.table import SCORES_FILE, write_score_table
 from detect.user_rows.benchmarks import get_benchmark
-from detect.user_rows.labelled_rows import LabelledRows, read_labelled
+from detect.user_rows.labelled_rows import read_labelled
 from inject.errors import InputError
 from inject.files import write_text
 from inject.tables import csv_text
 from spikein.progress import Progress
-from spikein.scoring.scored_rows import OnEstimate, ScoringRequest, score_labelled_rows
+from spikein.scoring.options import ScoringOptions
+from spikein.scoring.scored_rows import OnEstimate, ScoredRows, score_labelled_rows
 
 SUFFIXES = (".parquet", ".csv", ".jsonl")
-# What other parts call by the keys of an experiment file has a flag here.
-_FLAGS = (
-    (re.compile(r"\b(bos|long|score_first)=(\w+)"), r"--\1 \2"),
-    (re.compile(r"--score_first"), "--score-first"),
-    (re.compile(r"\bSet model\.trust_remote_code\b"), "Give --trust-remote-code"),
-    (re.compile(r"`detectors`"), "--detectors"),
-    (
-        re.compile(r"Give a smaller context, a 16-bit dtype, or another device\."),
-        "Give --dtype bfloat16, or another --device.",
-    ),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DetectFileRequest(ScoringRequest):
-    """What `spikein detect` was asked for."""
-
-    examples: str
-    """A file, folder or glob of rows: `text` or `input`, optional `id`, `label`, `group`."""
-    out: Path
-    benchmark: str | None = None
-    """The benchmark that the rows are (`detect.user_rows.benchmarks`); None: rows of any kind."""
-
-
-class DetectFileResult(NamedTuple):
-    """What was written, and what a table of it needs."""
-
-    scores: pa.Table
-    rows: LabelledRows
-    notes: tuple[str, ...]
-    out: Path
-    calibration: Calibration | None = None
-    """Scores of held-out rows, which calibrate decisions about the others."""
 
 
 def detect_file(
-    request: DetectFileRequest,
+    examples: str,
+    model: str,
+    out: Path,
+    options: ScoringOptions,
+    *,
+    benchmark: str | None = None,
     progress: Progress | None = None,
     on_estimate: OnEstimate | None = None,
-) -> DetectFileResult:
-    """Score every row with every detector asked for, and write `request.out`.
+) -> ScoredRows:
+    """Score every row of a file with every detector asked for, and write `out`.
 
     Args:
-        request: rows, model, detectors.
+        examples: a file, folder or glob of rows: `text` or `input`, optional `id`, `label`,
+            `group`.
+        model: a folder, a hub id, or the name that a server knows it by.
+        out: the file of scores.
+        options: detectors, what they are given, and how the model is asked.
+        benchmark: that the rows are (`detect.user_rows.benchmarks`); None: rows of any kind.
         progress: receives the events of the run.
         on_estimate: called before a server is asked, with what that will take.
 
     Raises:
         InputError: unreadable rows, wrong labels, an output that cannot be written, unknown
-            detectors, a detector named without what it needs, a model that cannot be loaded;
-            in the words of the command's flags.
+            detectors, a detector named without what it needs, a model that cannot be loaded.
     """
-    try:
-        return _detect(request, progress, on_estimate)
-    except InputError as error:
-        in_flags = _in_flags(error)
-        if str(in_flags) == str(error):
-            raise
-        raise in_flags from error
-
-
-def _detect(
-    request: DetectFileRequest, progress: Progress | None, on_estimate: OnEstimate | None
-) -> DetectFileResult:
-    parse_detectors(request.detectors)
-    benchmark = None if request.benchmark is None else get_benchmark(request.benchmark)
-    _check_writable(request.out)
-    rows = (benchmark.read if benchmark else read_labelled)(request.examples)
-    found = score_labelled_rows(
-        rows, request, progress, on_estimate=on_estimate, control=benchmark is not None
+    parse_detectors(options.detectors)
+    known = None if benchmark is None else get_benchmark(benchmark)
+    _check_writable(out)
+    rows = (known.read if known else read_labelled)(examples)
+    scored = score_labelled_rows(
+        rows, model, options, progress, on_estimate=on_estimate, control=known is not None
     )
-    write_score_file(request.out, found.scores, record=found.record)
-    notes = (f"{benchmark.name}: {benchmark.warning}.",) if benchmark else ()
-    return DetectFileResult(
-        found.scores, rows, (*notes, *found.notes), request.out, found.calibration
-    )
-
-
-def _in_flags(error: InputError) -> InputError:
-    def in_flags(text: str | None) -> str | None:
-        for pattern, flag in _FLAGS:
-            text = pattern.sub(flag, text) if text else text
-        return text
-
-    where = "--device" if error.where == "device" else error.where
-    return InputError(
-        in_flags(error.problem) or "",
-        where=where,
-        allowed=in_flags(error.allowed),
-        hint=in_flags(error.hint),
-    )
+    write_score_file(out, scored.scores, record=scored.record)
+    notes = (f"{known.name}: {known.warning}.",) if known else ()
+    return scored._replace(notes=(*notes, *scored.notes))
 
 
 def _check_writable(out: Path) -> None:

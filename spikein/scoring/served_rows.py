@@ -16,62 +16,60 @@ from detect.asked_model import SERVER_FILE
 from detect.detector_settings import DetectorSetting
 from detect.scoring import Runnable, within_access
 from detect.targets.server import ServerTextModel, served_model
-from detect.user_rows.held_out_file import KnownTexts
-from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.labelled_rows import KnownTexts, LabelledRows
 from inject.errors import InputError
-from inject.server.address import Server
 from inject.server.client import Estimate
 from inject.step import Step, StepContext, find_function
+from spikein.executors.given_models import cache_folder
 from spikein.pipeline.graph import Graph
+from spikein.scoring.options import ScoredServer, ServerSettings
 from spikein.store.store import Store
 
-REPLIES_FILE = "replies.sqlite"
+_REPLIES_FILE = "replies.sqlite"
 Build = Callable[..., list[Path]]
 """Builds steps, and returns their folders."""
 
 
-def check_protected(
-    server: Server,
-    rows: LabelledRows,
-    held_out: KnownTexts | None,
-    named: Sequence[str],
-    *,
-    in_code: bool,
-) -> None:
+def check_protected(server: ScoredServer, rows: LabelledRows, held_out: KnownTexts | None) -> None:
     """Refuse to send texts of a protected dataset that is not named.
 
     Raises:
         InputError: naming the datasets.
     """
     sent = {*rows.protected}
-    if held_out is not None and held_out.paraphrased:
+    if held_out is not None and any(row.paraphrases for row in held_out.nonmembers):
         # Only rows with paraphrases are asked about; which of them are protected is not known.
         sent |= {*held_out.protected}
-    unnamed = sorted(sent - {*named})
+    unnamed = ", ".join(sorted(sent - {*server.send_protected}))
     if unnamed:
-        flags = " ".join(f"--send-protected {name}" for name in unnamed)
-        leave = "send_protected=(…)" if in_code else flags
         raise InputError(
-            f"the texts of protected data ({', '.join(unnamed)}) would be sent to a server",
+            f"the texts of protected data ({unnamed}) would be sent to a server",
             where=server.base_url,
-            hint=f"Score with a local model, or, where the server may have them, say so: {leave}.",
+            hint="Score with a local model, or, where the server may have them, say so: "
+            f"server.send_protected=[{unnamed}].",
         )
+
+
+def replies_file(server: ServerSettings | None) -> Path:
+    """Return the file of a server's replies."""
+    named = server and server.cache
+    return (Path(named).expanduser() if named else cache_folder()) / _REPLIES_FILE
 
 
 class Served:
     """A model on a server, and what a graph of steps asks of it."""
 
-    def __init__(self, server: Server, *, cache: Path) -> None:
+    def __init__(self, settings: ScoredServer, model: str) -> None:
         """Nothing is asked yet.
 
         Raises:
             InputError: the environment variable of the key is not set.
         """
-        server.key()
-        self._server = server
-        self._replies = cache / REPLIES_FILE
+        self._server = settings.server(model)
+        self._server.key()
+        self._replies = replies_file(settings)
         self._asked: Counter[str] = Counter()
-        self.node = served_model(server, replies=self._replies)
+        self.node = served_model(self._server, replies=self._replies)
 
     def detectors(self, settings: Sequence[DetectorSetting], *, leave_out: bool) -> Runnable:
         """Return the settings that a server's model can be asked for.

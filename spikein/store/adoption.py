@@ -9,32 +9,26 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from inject.digest import digest
 from inject.step import Recipe
 from spikein.store.artifact import Artifact, open_artifact, verified
 from spikein.store.listing import Listed
-from spikein.store.manifest import Manifest, StoreError, read_manifest
-
-
-class _Keys(NamedTuple):
-    content: str | None
-    """The content key; None where what was read is not recorded."""
-    rest: str
-    """Digest of the identity without the digests of the inputs."""
+from spikein.store.manifest import StoreError, read_manifest
 
 
 class ContentIndex:
     """Finds artifacts by what they were built from; each manifest is read once."""
 
     def __init__(self) -> None:
-        self._keys: dict[tuple[str, int], _Keys | None] = {}
+        self._keys: dict[tuple[str, int], tuple[str | None, str] | None] = {}
+        """By folder and inode: the content key, None where what was read is not recorded; and the
+        digest of the identity without the digests of the inputs."""
 
     def equal(self, folders: Iterable[Listed], content_key: str) -> Artifact | None:
         """Return an intact artifact with this content key, or None."""
-        for folder, keys in self._known(folders):
-            if keys.content == content_key:
+        for folder, key, _ in self._known(folders):
+            if key == content_key:
                 try:
                     found = verified(open_artifact(folder))
                 except StoreError:
@@ -47,21 +41,21 @@ class ContentIndex:
     def could_reuse(self, folders: Iterable[Listed], recipe: Recipe) -> bool:
         """Return whether one differs from the recipe in nothing but its inputs."""
         wanted = _without_inputs(recipe.identity())
-        return any(
-            keys.rest == wanted and keys.content is not None for _, keys in self._known(folders)
-        )
+        return any(rest == wanted and key is not None for _, key, rest in self._known(folders))
 
-    def _known(self, folders: Iterable[Listed]) -> Iterator[tuple[Path, _Keys]]:
+    def _known(self, folders: Iterable[Listed]) -> Iterator[tuple[Path, str | None, str]]:
         for listed in folders:
             place = str(listed.path), listed.inode
             if place not in self._keys:
                 try:
-                    self._keys[place] = _keys(read_manifest(listed.path))
+                    manifest = read_manifest(listed.path)
+                    rest = _without_inputs(dict(manifest.identity))
+                    self._keys[place] = manifest.content_key, rest
                 except StoreError:
                     self._keys[place] = None
             keys = self._keys[place]
             if keys is not None:
-                yield listed.path, keys
+                yield listed.path, *keys
 
 
 def link_files(source: Artifact, folder: Path) -> None:
@@ -73,10 +67,6 @@ def link_files(source: Artifact, folder: Path) -> None:
             os.link(source / name, target)
         except OSError:
             shutil.copyfile(source / name, target)
-
-
-def _keys(manifest: Manifest) -> _Keys:
-    return _Keys(manifest.content_key, _without_inputs(dict(manifest.identity)))
 
 
 def _without_inputs(identity: dict[str, object]) -> str:

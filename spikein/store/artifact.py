@@ -1,15 +1,40 @@
-"""One finished artifact, and how it is opened: its manifest and listing checked, then verified.
+"""One finished artifact, opened and verified: is it what was built? Once a process and file.
 
 Code that reads the files of an artifact calls `verified` first: so do the steps for their inputs,
 and the commands for the artifacts of a finished run.
+
+A file that was replaced by a link, that is extra, missing or of another size is found by listing
+the folder. Its content is hashed with XXH3, at the speed of reading:
+`python -m scripts.bench.verifying`. Within one process a file is not hashed again while its inode,
+size and times stay as they were; its change time is set by the kernel at every write, so that
+keeping the modification time hides nothing.
 """
 
+import hashlib
+import os
+import stat
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spikein.store.manifest import DAMAGE_HINT, Manifest, StoreError, read_manifest
-from spikein.store.verification import require_content, require_structure
+from inject.sealed import quick_digest
+from spikein.store.manifest import (
+    DAMAGE_HINT,
+    MANIFEST,
+    FileRecord,
+    Manifest,
+    StoreError,
+    matching,
+    read_manifest,
+)
+
+_SETTLED_NS = 100_000_000
+"""A file written as recently as this may be written again without a change of its times."""
+
+_Stamp = tuple[int, int, int, int, int]
+_checked: dict[str, tuple[_Stamp, FileRecord]] = {}
+"""Path to the file's status when this process found its content to be what was recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +63,7 @@ def open_artifact(folder: Path) -> Artifact:
         StoreError: when it is damaged, naming the file.
     """
     manifest = read_manifest(folder)
-    require_structure(folder, manifest)
+    _require_structure(folder, manifest)
     return Artifact(path=folder, manifest=manifest)
 
 
@@ -54,8 +79,8 @@ def verified(artifact: Artifact, files: Iterable[str] = ("*",)) -> Artifact:
     Raises:
         StoreError: when it is damaged, naming the file.
     """
-    require_structure(artifact.path, artifact.manifest)
-    require_content(artifact.path, artifact.manifest, files)
+    _require_structure(artifact.path, artifact.manifest)
+    _require_content(artifact.path, artifact.manifest, files)
     return artifact
 
 
@@ -72,3 +97,79 @@ def require_current(artifact: Artifact, inputs: Mapping[str, Manifest]) -> None:
             where=str(artifact.path),
             hint=DAMAGE_HINT,
         )
+
+
+def _require_structure(folder: Path, manifest: Manifest) -> None:
+    """Check a folder's listing: every file is there, plain, of its size, and there is no other.
+
+    Raises:
+        StoreError: naming the first file that is not as it was built.
+    """
+    if folder.is_symlink():
+        raise _damaged("is a link, and an artifact is a folder of its own", folder)
+    found: dict[str, os.stat_result] = {}
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(place, name)
+            status = path.lstat()
+            if stat.S_ISLNK(status.st_mode):
+                raise _damaged("was replaced by a link", path)
+            if not stat.S_ISDIR(status.st_mode):
+                found[path.relative_to(folder).as_posix()] = status
+    for name, record in manifest.files.items():
+        if name not in found:
+            raise _damaged("is missing", folder / name)
+        status = found[name]
+        if not stat.S_ISREG(status.st_mode):
+            raise _damaged("is no plain file", folder / name)
+        if status.st_size != record.size:
+            raise _damaged(f"has {status.st_size} bytes instead of {record.size}", folder / name)
+    extra = sorted(set(found) - set(manifest.files) - {MANIFEST})
+    if extra:
+        raise _damaged("is not part of the artifact", folder / extra[0])
+
+
+def _require_content(folder: Path, manifest: Manifest, files: Iterable[str]) -> None:
+    """Hash the files that match the patterns, but for those that are known not to have changed.
+
+    Raises:
+        StoreError: naming the first file whose content is not what was built.
+    """
+    for name, record in sorted(matching(manifest.files, files).items()):
+        path = folder / name
+        try:
+            before = _stamp(path)
+            known = _checked.get(str(path.absolute()))
+            if known == (before, record):
+                continue
+            same = quick_digest(path) == record.xxh3
+            after = _stamp(path)
+        except OSError as error:
+            raise _damaged(f"cannot be read ({error.strerror})", path) from error
+        if not same or before != after:
+            raise _damaged("changed since it was built", path)
+        if time.time_ns() - max(after[-2:]) > _SETTLED_NS:
+            _checked[str(path.absolute())] = (after, record)
+
+
+def require_sha256(artifact: Artifact) -> None:
+    """Check the listing and hash every file with SHA-256, even where it was hashed before.
+
+    Raises:
+        StoreError: naming the first file that is missing, changed, or not in the manifest.
+    """
+    folder, manifest = artifact.path, artifact.manifest
+    _require_structure(folder, manifest)
+    for name, record in sorted(manifest.files.items()):
+        with (folder / name).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != record.sha256:
+                raise _damaged("changed since it was built", folder / name)
+
+
+def _stamp(path: Path) -> _Stamp:
+    of = path.lstat()
+    return of.st_dev, of.st_ino, of.st_size, of.st_mtime_ns, of.st_ctime_ns
+
+
+def _damaged(problem: str, path: Path) -> StoreError:
+    return StoreError(problem, where=str(path), hint=DAMAGE_HINT)

@@ -13,7 +13,6 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -26,7 +25,7 @@ class Mark:
     host: str
     process: int
     started: str
-    """When the process started, UTC to the second; its id alone is used again by others."""
+    """When it first had to do with a store, UTC; a process's id alone is used again by others."""
     since: str
     """When it took the lock, UTC to the second."""
 
@@ -43,7 +42,7 @@ def own_mark() -> Mark:
     return Mark(
         host=socket.gethostname(),
         process=os.getpid(),
-        started=_utc(_process_start(os.getpid())),
+        started=_STARTED,
         since=_utc(time.time()),
     )
 
@@ -103,20 +102,9 @@ def _is_dead(path: Path) -> bool:
         return False
 
 
-@lru_cache(maxsize=1)
-def _process_start(process: int) -> float:
-    """Return when this process started, in seconds since 1970."""
-    with suppress(OSError, ValueError, IndexError):
-        ticks = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
-        lines = Path("/proc/stat").read_text().splitlines()
-        boot = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
-        return boot + ticks / os.sysconf("SC_CLK_TCK")
-    return _IMPORTED
-
-
-_IMPORTED = time.time()
-"""Where the system does not say: the start of the first step, give or take a second."""
-
-
 def _utc(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+_STARTED = _utc(time.time())
+"""When this process first had to do with a store."""

@@ -25,18 +25,28 @@ from inject.files import fsync
 from inject.hub.resolver import require_resolved
 from inject.step import ContentRead, Reading, Recipe
 from spikein.store.adoption import ContentIndex, link_files
-from spikein.store.artifact import Artifact, open_artifact, require_current, verified
+from spikein.store.artifact import (
+    Artifact,
+    open_artifact,
+    require_current,
+    require_sha256,
+    verified,
+)
 from spikein.store.environment import environment
-from spikein.store.filesystem import delete_tree, disk_full, finish_artifact, free_space, unwritable
-from spikein.store.folder_check import CHANGE_STORE, writing
+from spikein.store.filesystem import (
+    CHANGE_STORE,
+    delete_tree,
+    finish_artifact,
+    writing,
+)
 from spikein.store.listing import ANY, artifact_folders
 from spikein.store.lock_marks import active_uses, clear_mark, mark_use, read_mark, write_mark
 from spikein.store.manifest import SHORT, Manifest, StoreError, content_digest, file_records
-from spikein.store.verification import require_sha256, require_structure
 
 Notice = Callable[[str], None]
 
 _POLL_SECONDS = 0.1
+_FREE_SPACE = f"`spikein gc --dry-run` shows what no run needs. {CHANGE_STORE}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +152,7 @@ class Store:
         read = {
             key: one.content_read(rules.reads.get(key, Reading())) for key, one in given.items()
         }
-        with self._explain_disk_errors(name), self._lease(recipe.digest, name, notice):
+        with writing(self.root, _FREE_SPACE, name), self._lease(recipe.digest, name, notice):
             artifact = self._intact(recipe, given, notice or (lambda _: None))
             built = artifact is None
             if artifact is None and (same_as := self.equal(recipe.kind, recipe.content_key(read))):
@@ -164,8 +174,7 @@ class Store:
         Raises:
             StoreError: naming the first file that is missing, changed, or not in the manifest.
         """
-        require_structure(artifact.path, artifact.manifest)
-        require_sha256(artifact.path, artifact.manifest)
+        require_sha256(artifact)
 
     def remove(self, folder: Path, *, digest12: str) -> bool:
         """Delete one artifact, all at once to a reader's eye; False if it is being built."""
@@ -331,25 +340,6 @@ class Store:
         finally:
             clear_mark(lock)
             lock.release()
-
-    @contextmanager
-    def _explain_disk_errors(self, name: str) -> Iterator[None]:
-        """Turn a full or unwritable disk into an error that says where and how much is free."""
-        try:
-            yield
-        except Exception as error:
-            if disk_full(error):
-                raise StoreError(
-                    f"the disk is full: {free_space(self.root)} left while building {name}",
-                    where=str(self.root),
-                    hint="Free some space (`spikein gc --dry-run` shows what no run needs), or "
-                    "give another --store; what was finished is kept.",
-                ) from error
-            if unwritable(error, self.root):
-                raise StoreError(
-                    "cannot be written", where=str(self.root), hint="Give another --store."
-                ) from error
-            raise
 
     def _lock(self, short: str) -> FileLock:
         self._leases().mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,6 @@ texts, columns, tokenizers, shapes, what a retrained model was fed, the judge's 
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 from analysis.unlearning_audit.given_models import given_audit_step, weights_step, written_step
 from analysis.unlearning_audit.given_texts import GivenTexts, given_examples, read_given
@@ -18,17 +17,16 @@ from detect.evidence.token_counts import file_frequency_step
 from detect.scores_step import settings_step
 from detect.scoring import runnable
 from detect.settings import DetectSettings, names_all
-from detect.user_rows.held_out_file import KnownTexts, read_held_out_file
-from detect.user_rows.labelled_rows import LabelledRows
+from detect.user_rows.labelled_rows import KnownTexts, LabelledRows, read_held_out_file
 from detect.user_rows.rows_step import given_examples_step
 from inject.errors import InputError
 from inject.reading.rows import source_files
 from inject.settings import plain
 from inject.step import Step
-from spikein.executors.given_models import cache_folder, given_model
-from spikein.scoring.served_rows import REPLIES_FILE
+from spikein.executors.given_models import given_model
+from spikein.scoring.served_rows import replies_file
 from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
-from spikein.unlearning_audit.request import AuditSettings, Judge
+from spikein.unlearning_audit.request import AuditSettings
 from train.device import default_device
 from train.models.model_node import ModelNode
 from train.models.pretrained import model_identity
@@ -106,15 +104,9 @@ def given_audit(settings: AuditSettings) -> Step:
             "embeddings": settings.embeddings if settings.samples else None,
             "device": settings.device,
             "judge": None if judge is None else plain(judge, exclude={"cache"}),
-            "replies": str(_replies(judge)),
+            "replies": str(replies_file(judge)),
         },
     )
-
-
-def _replies(judge: Judge | None) -> Path:
-    """Return the file of a judge's replies."""
-    folder = Path(judge.cache).expanduser() if judge and judge.cache else cache_folder()
-    return folder / REPLIES_FILE
 
 
 def _one_detector(asked: str) -> DetectorSetting:
@@ -135,18 +127,13 @@ def _one_detector(asked: str) -> DetectorSetting:
 
 def _detect(settings: AuditSettings, detector: DetectorSetting) -> DetectSettings:
     """Return how models are scored: by the detector, and by the loss."""
+    alike = ("reference", "frequency", "device", "device_map", "batch_tokens")
     return DetectSettings(
-        detectors=tuple(dict.fromkeys((settings.detector, _LOSS)))
-        if detector.name != _LOSS
-        else (settings.detector,),
-        reference=settings.reference,
-        frequency=settings.frequency,
+        detectors=(settings.detector, *(() if detector.name == _LOSS else (_LOSS,))),
         # Naming a detector that reads what a model writes is leave to let it write.
         generate=True,
         dtype=default_device().scoring_format(settings.dtype, where=settings.device),
-        device=settings.device,
-        device_map=settings.device_map,
-        batch_tokens=settings.batch_tokens,
+        **{name: getattr(settings, name) for name in alike},
     )
 
 
@@ -182,7 +169,7 @@ def _check_meaning(settings: AuditSettings, given: GivenTexts) -> None:
             hint="Leave protected texts out, or audit without a judge.",
         )
     if judge is not None and settings.samples:
-        judge.server().key()
+        judge.server(judge.model).key()
     if settings.embeddings is not None and settings.samples:
         from analysis.similarity.embeddings import find_embedder
 

@@ -1,21 +1,16 @@
 """What an audit is asked for: the keys of its file, and the options of its command."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from analysis.unlearning_audit.audit import MODELS
 from analysis.unlearning_audit.settings import AuditRule
 from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
 from detect.settings import DeviceMap, Dtype
-from inject.errors import InputError, InputErrors
-from inject.secrets import masked
-from inject.server.address import Api, Server
+from inject.server.address import Api
 from inject.settings import PositiveFloat, PositiveInt, Settings
-from spikein.config.overrides import apply_overrides, interpolate
-from spikein.config.validation_errors import validation_errors
-from spikein.config.yaml_document import Document, read_document
+from spikein.scoring.options import ServerSettings
 
 
 class Revisions(Settings):
@@ -29,44 +24,13 @@ class Revisions(Settings):
     """Likewise."""
 
 
-class Judge(Settings):
+class Judge(ServerSettings):
     """A model that says how similar two texts are, from 1 to 5 (Table 9 of Shi et al. 2024)."""
 
-    base_url: str
-    """Address of an OpenAI-compatible server. The texts are sent there."""
-    model: str
+    model: Annotated[str, Field(min_length=1)]
     """Name that the server knows it by."""
     api: Api = "chat"
     """How it is asked."""
-    api_key_variable: str | None = None
-    """Environment variable that holds the key."""
-    concurrency: PositiveInt = 8
-    """Requests in flight at most."""
-    cache: str | None = None
-    """Folder in which its replies are kept; the user's cache folder by default."""
-
-    @model_validator(mode="after")
-    def _is_a_server(self) -> "Judge":
-        # These settings are written into the audit's folder, which is made to be shared.
-        try:
-            self.server()
-        except InputError as error:
-            raise ValueError(masked(str(error))) from None
-        return self
-
-    def server(self) -> Server:
-        """Return the server that is asked.
-
-        Raises:
-            InputError: an address that is none or holds a secret; a key in place of its variable.
-        """
-        return Server(
-            base_url=self.base_url,
-            model=self.model,
-            api=self.api,
-            api_key_variable=self.api_key_variable,
-            concurrency=self.concurrency,
-        )
 
 
 class AuditSettings(AuditRule):
@@ -154,37 +118,3 @@ class AuditSettings(AuditRule):
         """The files of texts, by what they are."""
         named = {name: getattr(self, name) for name in ("texts", "holdout", "questions")}
         return {name: pattern for name, pattern in named.items() if pattern is not None}
-
-
-def read_settings(
-    path: Path | None, overrides: list[str], given: dict[str, object]
-) -> AuditSettings:
-    """Return the settings of a file, of overrides, and of what the command line gives.
-
-    Args:
-        path: a YAML file; None without one.
-        overrides: `KEY=VALUE` each, dotted keys or names of variables.
-        given: keys of the command line; they win.
-
-    Raises:
-        InputErrors: with everything that is wrong, and which key may have been meant.
-    """
-    document = (
-        Document(values={}, places={}, name="the command line")
-        if path is None
-        else read_document(path)
-    )
-    document, problems = apply_overrides(document, overrides, keys=AuditSettings.model_fields)
-    values = {**document.values, **given}
-    places = {key: place for key, place in document.places.items() if key[0] not in given}
-    for key in given:
-        places[key,] = f"--{key.replace('_', '-')}" if key not in MODELS else key.upper()
-    document, unknown = interpolate(Document(values=values, places=places, name=document.name))
-    problems += unknown
-    try:
-        settings = AuditSettings.model_validate(document.values)
-    except ValidationError as error:
-        problems += validation_errors(error, AuditSettings, document)
-    if problems:
-        raise InputErrors(problems, title="the audit cannot be made:")
-    return settings

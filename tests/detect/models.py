@@ -1,5 +1,6 @@
 """Tiny random models of several families, and a slow oracle of every statistic in float64."""
 
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ class Naive(NamedTuple):
     top_id: np.ndarray
 
 
-def random_target(family: str, tokenizer: Any, *, seed: int = 0, context: int = CONTEXT) -> Target:
+def random_target(
+    family: str, tokenizer: Any, *, seed: int = 0, context: int = CONTEXT, **more: Any
+) -> Target:
     """A model with large weights, so that distributions are far from flat."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -39,6 +42,7 @@ def random_target(family: str, tokenizer: Any, *, seed: int = 0, context: int = 
         initializer_range=0.4,
         tie_word_embeddings=False,
         **({} if family in ("gpt_neox", "phi") else {"num_key_value_heads": 4, "head_dim": 8}),
+        **more,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -46,18 +50,16 @@ def random_target(family: str, tokenizer: Any, *, seed: int = 0, context: int = 
     return make_target(model, tokenizer, name=family)
 
 
-def naive_tempered(target: Target, ids: list[int], beta: float) -> np.ndarray:
-    """Log-probability, mean and deviation of softmax(β · logits) in float64, [3, n − 1]."""
-    with torch.inference_mode():
-        logits = target.model(torch.tensor([ids])).logits[0].double().numpy()
-    columns = []
-    for position in range(1, len(ids)):
-        row = beta * logits[position - 1]
-        log_p = row - row.max() - np.log(np.sum(np.exp(row - row.max())))
-        mean = float(np.sum(np.exp(log_p) * log_p))
-        deviation = float(np.sqrt(np.sum(np.exp(log_p) * (log_p - mean) ** 2)))
-        columns.append((log_p[ids[position]], mean, deviation))
-    return np.array(columns).T
+def with_start_token(tokenizer: Any, start: int = 0) -> Any:
+    """The same tokenizer, which puts a start token before every text, as LLaMA's does."""
+    from tokenizers.processors import TemplateProcessing
+
+    other = deepcopy(tokenizer)
+    other.bos_token = other.convert_ids_to_tokens(start)
+    other.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{other.bos_token} $A", special_tokens=[(other.bos_token, start)]
+    )
+    return other
 
 
 def naive(target: Target, ids: list[int]) -> Naive:

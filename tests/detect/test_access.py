@@ -1,6 +1,5 @@
 """Access levels follow from needs and what a detector declares; what they exclude is withheld."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from detect.access import Access, AccessRefusedError, allowed_evidence
-from detect.detector import Column, Detector, Score, detector_of, one_score
+from detect.detector import Column, Detector, Score, one_score
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence import Evidence, ExampleEvidence
 from detect.evidence.membership import Sides
@@ -131,13 +130,6 @@ def test_statistics_within_other_evidence_are_limited_too() -> None:
     assert found.texts == ("a",)
 
 
-def test_a_plain_function_may_read_the_full_distribution() -> None:
-    detector = detector_of(lambda example: float(example.statistics["text"].rank[0]), "f", where="")
-    assert detector.access_with(detector.parameters()) is Access.DISTRIBUTION
-    known = KnownDetector(detector=detector, origin="a test", code=())
-    assert score(DetectorSetting(known=known, parameters=detector.parameters()))[0] >= 1
-
-
 def test_labels_go_to_those_alone_that_need_them() -> None:
     seen = []
 
@@ -150,11 +142,3 @@ def test_labels_go_to_those_alone_that_need_them() -> None:
         known = KnownDetector(detector=detector, origin="a test", code=())
         score(DetectorSetting(known=known, parameters=detector.parameters()))
     assert seen == [None, (True, False)]
-
-
-def test_a_limit_copies_no_array_and_takes_microseconds_a_row() -> None:
-    rows = [random_statistics(5)] * 2000
-    started = time.process_time()
-    found = allowed_evidence(evidence_of(*rows), Access.TOKENS)
-    assert time.process_time() - started < 0.5
-    assert found.statistics["text"][0].log_probability is rows[0].log_probability

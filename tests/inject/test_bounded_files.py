@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import zipfile
@@ -97,16 +96,6 @@ def test_a_line_without_end_is_told_with_its_number(tmp_path, monkeypatch):
         next(rows)
 
 
-def test_a_line_of_several_gigabytes_is_refused_though_nothing_is_packed(tmp_path):
-    path = tmp_path / "a.jsonl"
-    with path.open("wb") as file:
-        file.write(b'{"text": "')
-        file.truncate(3 << 30)
-    done = read_apart(path)
-    assert done.returncode == 2, done.stderr[-500:]
-    assert "a.jsonl:1: test: a line of more than 128 MiB" in done.stdout
-
-
 def test_a_quoted_field_that_never_ends_is_refused_by_its_row(tmp_path, monkeypatch):
     monkeypatch.setattr("inject.bounded_files.ROW_BYTES", 1 << 16)
     path = tmp_path / "a.csv"
@@ -131,7 +120,7 @@ def test_repetitive_text_is_no_bomb_while_it_is_small_and_large_text_none_while_
     (tmp_path / "same.jsonl.gz").write_bytes(gzip.compress(b'{"text": "the same line"}\n' * rows))
     assert sum(1 for _ in read_rows(str(tmp_path / "same.jsonl.gz"), what="test")) == rows
     random = np.random.Generator(np.random.Philox(key=1))
-    letters = random.integers(97, 123, (24, 1 << 20), dtype=np.uint8)
+    letters = random.integers(97, 123, (6, 1 << 20), dtype=np.uint8)
     lines = b"".join(b'{"text": "' + line.tobytes() + b'"}\n' for line in letters)
     (tmp_path / "long.jsonl.gz").write_bytes(gzip.compress(lines, 1))
     found = [row.values["text"] for row in read_rows(str(tmp_path / "long.jsonl.gz"), what="t")]
@@ -160,33 +149,14 @@ def make_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-def make_socket(path: Path) -> None:
-    # A socket's name is short, so it is bound from inside its folder.
-    here = os.open(".", os.O_RDONLY)
-    os.chdir(path.parent)
-    try:
-        with socket.socket(socket.AF_UNIX) as bound:
-            bound.bind(path.name)
-    finally:
-        os.fchdir(here)
-        os.close(here)
-
-
 def make_device(path: Path) -> None:
     path.symlink_to("/dev/zero")
-
-
-def make_link_to_pipe(path: Path) -> None:
-    os.mkfifo(path.parent / ".pipe")
-    path.symlink_to(path.parent / ".pipe")
 
 
 @pytest.mark.parametrize(
     ("make", "said", "pattern"),
     [
         (make_pipe, r"is a pipe \(FIFO\)", "{folder}"),
-        (make_link_to_pipe, r"is a pipe \(FIFO\)", "{folder}/*.jsonl"),
-        (make_socket, "is a socket", "{folder}/b.jsonl"),
         (make_device, "is a device", "{folder}"),
     ],
 )
@@ -226,11 +196,3 @@ def test_links_to_regular_files_are_read_and_links_to_nothing_named(tmp_path):
     for pattern in (tmp_path / "data", tmp_path / "data" / "*.jsonl"):
         with pytest.raises(InputError, match=r"b\.jsonl: t: a link to nothing"):
             read_rows(str(pattern), what="t")
-
-
-def test_a_damaged_gzip_file_is_told_as_damaged(tmp_path):
-    data = bytearray(gzip.compress(b'{"text": "x"}\n' * 1000))
-    data[30] ^= 0xFF
-    (tmp_path / "a.jsonl.gz").write_bytes(bytes(data))
-    with pytest.raises(InputError, match="truncated or damaged"):
-        list(read_rows(str(tmp_path / "a.jsonl.gz"), what="test"))

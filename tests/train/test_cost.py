@@ -1,7 +1,5 @@
 """Estimates against what torch keeps, what peft builds, and numbers from the papers."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -12,7 +10,6 @@ from train.cost import (
     Workload,
     activation_bytes,
     adapter_parameters,
-    matrices,
     model_states,
     run_cost,
 )
@@ -23,7 +20,7 @@ from train.models.shapes import (
     build_model,
     flops_per_token,
     load_shape,
-    parameter_count,
+    matrices,
 )
 from train.settings import LoraSettings
 
@@ -88,15 +85,11 @@ def kept(shape: Shape, kernel: str, rows: int, windows: int) -> int:
 @pytest.mark.parametrize("kernel", ["sdpa", "eager"])
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_activations_are_about_what_autograd_keeps(architecture: str, kernel: str) -> None:
-    shape = small(architecture, intermediate=512 if architecture == "gpt_neox" else 384)
+    grouped = {} if architecture == "gpt_neox" else {"kv_heads": 2}
+    shape = small(architecture, intermediate=384 if grouped else 512, **grouped)
     measured = kept(shape, kernel, rows=64, windows=2)
     estimate = activation_bytes(shape, 64, context=256, windows=2, scores_kept=kernel == "eager")
     assert 0.85 < estimate / measured < 1.2
-
-
-def test_grouped_heads_keep_fewer_keys_and_values() -> None:
-    grouped = activation_bytes(small("llama", kv_heads=1), 64, context=256)
-    assert activation_bytes(small("llama"), 64, context=256) - grouped == 256 * 4 * 4 * 96
 
 
 def test_checkpointing_keeps_the_inputs_of_blocks_and_one_block() -> None:
@@ -141,13 +134,3 @@ def test_a_run_of_llama_7b_by_hand() -> None:
     )
     assert again.flops == cost.flops
     assert again.activations < cost.activations / 4
-
-
-def test_frozen_weights_have_neither_gradients_nor_their_operations() -> None:
-    work = Workload(steps=1, tokens=1000, context=256)
-    full = run_cost(SEVEN, ROWS, work)
-    adapted = run_cost(SEVEN, ROWS, replace(work, lora=LoraSettings(rank=8)))
-    assert adapted.trained == 32 * 8 * 4 * 2 * 4096
-    assert adapted.parameters == PARAMETERS + adapted.trained
-    weights = parameter_count(SEVEN, ROWS) - ROWS * 4096
-    assert full.flops - adapted.flops == pytest.approx(1000 * (2 * weights - 6 * adapted.trained))

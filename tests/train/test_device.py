@@ -9,16 +9,11 @@ from train import device
 from train.device import Device, default_device, multiplies_bfloat16
 
 
-def test_the_default_device_is_what_torch_says():
-    found = default_device()
-    assert (found.kind == "cuda") == torch.cuda.is_available()
-    if found.kind == "cuda":
-        assert found.bfloat16 == torch.cuda.is_bf16_supported()
-
-
 def test_no_torch_is_imported_where_there_is_no_driver():
+    """Nor by the settings of an experiment file."""
     code = (
-        "import sys; from train import device; found = device.default_device(); "
+        "import sys, train.settings, train.models.shapes; from train import device; "
+        "found = device.default_device(); "
         "print(device._has_driver(), found.kind, 'torch' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -37,25 +32,20 @@ def test_torch_is_asked_where_a_driver_is_installed(monkeypatch):
         assert default_device.__wrapped__() == Device("cuda", bfloat16=supported)
 
 
-def test_auto_depends_on_the_device_that_computes():
-    gpu = Device("cuda", bfloat16=True)
-    assert gpu.training_precision("auto") == "bfloat16"
-    assert Device("cuda").training_precision("auto") == "float32"
-    assert Device("mps", bfloat16=True).training_precision("auto") == "float32"
-    assert Device("cpu").scoring_format("auto") == "float32"
-    assert gpu.scoring_format("auto", where="cpu") == "float32"
-    assert gpu.scoring_format("auto") == gpu.scoring_format("auto", where="cuda:1") == "auto"
-    assert Device("cpu").scoring_format("auto", where="cuda") == "auto"
-
-
-def test_fastest_is_bfloat16_where_matrices_are_multiplied_in_it():
-    for one in (Device("cuda", bfloat16=True), Device("cpu", bfloat16=True)):
-        assert one.training_precision("fastest") == "bfloat16"
-    # Training takes the processor on a Mac.
-    for one in (Device("cpu"), Device("cuda"), Device("mps", bfloat16=True)):
-        assert one.training_precision("fastest") == "float32"
+def test_what_auto_and_fastest_stand_for():
+    gpu, older, mac = Device("cuda", bfloat16=True), Device("cuda"), Device("mps", bfloat16=True)
     # The quickstart's numbers are the same on every processor.
-    assert Device("cpu", bfloat16=True).training_precision("auto") == "float32"
+    cpu, plain = Device("cpu", bfloat16=True), Device("cpu")
+    devices = (gpu, older, mac, cpu, plain)
+    training = {asked: [one.training_precision(asked) for one in devices]
+                for asked in ("auto", "fastest")}  # fmt: skip
+    single, half = "float32", "bfloat16"
+    assert training["auto"] == [half, single, single, single, single]
+    # Training takes the processor on a Mac.
+    assert training["fastest"] == [half, single, single, half, single]
+    assert plain.scoring_format("auto") == gpu.scoring_format("auto", where="cpu") == single
+    assert gpu.scoring_format("auto") == gpu.scoring_format("auto", where="cuda:1") == "auto"
+    assert plain.scoring_format("auto", where="cuda") == "auto"
 
 
 def test_a_processor_is_known_by_its_flags():

@@ -1,7 +1,5 @@
 """Several processes: all end well, or the first that dies is named and nobody waits."""
 
-import time
-
 import pytest
 from pydantic import ValidationError
 
@@ -10,37 +8,22 @@ from train.execution import ExecutionSettings, deepspeed_config
 from train.launch import ProcessFailed, launch
 
 
-def ranks(*arguments: object, processes: int = 2) -> list[str]:
+def ranks(what: str, *, processes: int) -> list[str]:
     lines: list[str] = []
-    launch(
-        "tests.train.ranks",
-        [str(one) for one in arguments],
-        processes=processes,
-        environment={},
-        on_line=lines.append,
-    )
+    launch("tests.train.ranks", [what], processes=processes, environment={}, on_line=lines.append)
     return lines
 
 
 def test_all_find_their_place_and_rank_0_is_heard():
-    first, last = ranks("say", 0, processes=3)
+    first, last = ranks("say", processes=3)
     assert first.startswith("rank 0 of 3 at ")
     assert last == "last words"
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_process_ends_the_others_promptly(rank):
-    started = time.monotonic()
-    with pytest.raises(
-        ProcessFailed, match=rf"process {rank} of 2 was killed by SIGKILL; the others"
-    ):
-        ranks("kill", rank)
-    assert time.monotonic() - started < 60
-
-
-def test_what_a_failed_process_said_is_shown():
+@pytest.mark.timeout(100)
+def test_a_failed_process_is_shown_and_the_others_are_ended():
     with pytest.raises(ProcessFailed, match=r"(?s)1 of 2 ended with code 3.*something went wrong"):
-        ranks("fail", 1)
+        ranks("fail", processes=2)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +51,11 @@ def test_windows_of_a_step_are_shared_out_evenly():
 
 
 def test_configurations_of_deepspeed():
-    for zero in range(4):
-        config = deepspeed_config(ExecutionSettings(engine="deepspeed", processes=2, zero=zero))
-        assert config is not None
-        assert config["zero_optimization"]["stage"] == zero
-    offloaded = deepspeed_config(ExecutionSettings(engine="deepspeed", zero=3, offload=True))
-    assert offloaded is not None
-    assert offloaded["zero_optimization"]["offload_param"]["device"] == "cpu"
-    assert deepspeed_config(ExecutionSettings()) is None
+    for zero, offload in [(0, False), (1, False), (2, False), (2, True), (3, False), (3, True)]:
+        asked = ExecutionSettings(engine="deepspeed", processes=2, zero=zero, offload=offload)
+        found = (deepspeed_config(asked) or {})["zero_optimization"]
+        assert (found["stage"], "offload_optimizer" in found) == (zero, offload)
+        assert ("offload_param" in found) == (offload and zero == 3)
 
 
 def test_deepspeed_is_asked_for_only_where_it_is_wanted(monkeypatch):

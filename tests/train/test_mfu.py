@@ -4,25 +4,32 @@ The oracle is torch's counter of the matrix products that a forward and backward
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import GPT2Config, GPT2LMHeadModel
 
-from train.cost import PEAKS, adapter_parameters, operations_per_token, peak_of, peak_operations
+from train.cost import (
+    PEAKS,
+    adapter_parameters,
+    operations_per_token,
+    peak_of,
+    peak_operations,
+)
 from train.execution import ExecutionSettings
 from train.loop.preparation import prepare
 from train.loop.record import ModelFlops
 from train.loop.training_loop import _speed
 from train.models.lora import add_adapters
-from train.models.shapes import Shape, build_model, flops_per_token
+from train.models.shapes import Shape, build_model, flops_per_token, matrices
 from train.settings import LoraSettings, TrainSettings
-from train.unlearn.objective import Extras, UnlearningObjective, UnlearningTexts
 from train.unlearn.registry import parse_methods
-from train.unlearn.texts import Piece
+from train.unlearn.stages import method_objective
+from train.unlearn.texts import Piece, UnlearningTexts
 
-SIZES = {"hidden": 32, "layers": 2, "heads": 2, "intermediate": 48, "context": 64}
 LARGER = {"hidden": 128, "layers": 12, "heads": 4, "intermediate": 320, "context": 96}
 ROWS, CONTEXT = 200, 96
 
@@ -57,11 +64,7 @@ def test_operations_are_those_that_torch_counts(architecture, tied):
 @pytest.mark.parametrize("every", [False, True])
 def test_frozen_weights_below_adapters_have_no_gradients(architecture, every):
     shape, model = larger(architecture)
-    names = {
-        "llama": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
-        "gpt_neox": ("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"),
-    }
-    lora = LoraSettings(rank=4, target_modules=names[architecture] if every else None)
+    lora = LoraSettings(rank=4, target_modules=tuple(matrices(shape)) if every else None)
     whole = operations_per_token(model, CONTEXT)
     adapted = add_adapters(model, lora, seed=0)
     found = counted(lambda: adapted(input_ids=ids(), labels=ids()).loss.backward(), 2 * CONTEXT)
@@ -72,9 +75,9 @@ def test_frozen_weights_below_adapters_have_no_gradients(architecture, every):
     assert whole / found > 1.2
 
 
-def unlearning(model, entry) -> UnlearningObjective:
+def unlearning(model, entry):
     (setting,) = parse_methods([entry])
-    method, settings = setting.method, setting.settings
+    roles = setting.method.roles(setting.settings)
 
     def pieces(first: int) -> list[Piece]:
         numbers = (np.arange(CONTEXT, dtype=np.int64) + first) % ROWS
@@ -82,18 +85,9 @@ def unlearning(model, entry) -> UnlearningObjective:
         return [Piece(example_id=str(first), ids=numbers, labels=numbers, **place)]
 
     texts = UnlearningTexts(
-        forget=pieces(0), retain=pieces(7), roles=method.roles(settings), length=CONTEXT, end=0,
-        seed=0,
-    )  # fmt: skip
-    objective = UnlearningObjective(
-        method.loss,
-        settings,
-        texts,
-        extras=Extras(constants={"direction": torch.ones(LARGER["hidden"])}),
-        ask_original=method.original(settings),
-        hidden_layer=None if method.hidden_layer is None else method.hidden_layer(settings),
-        trained=None if method.trained is None else method.trained(model, settings),
+        forget=pieces(0), retain=pieces(7), roles=roles, length=CONTEXT, end=0, seed=0
     )
+    objective = method_objective(SimpleNamespace(seed=0), setting, texts, model)
     objective.begin(model)
     return objective
 
@@ -133,22 +127,14 @@ def test_the_loop_counts_the_model_as_it_is_trained():
     assert whole / loops("finetune", {"method": "rmu", "layer": 3, "layers": 2}) > 4
 
 
-def test_an_unknown_family_has_none():
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=50, n_positions=16)
-    assert math.isnan(operations_per_token(GPT2LMHeadModel(config), 16))
-
-
-def test_gpus_by_the_names_of_their_drivers():
+def test_utilisation_by_the_name_of_the_gpu():
     assert peak_of("NVIDIA H200") == PEAKS["h200"]
     assert peak_of("NVIDIA H100 80GB HBM3") == PEAKS["h100"]
     assert peak_of("NVIDIA A100-SXM4-80GB") == PEAKS["a100"]
     assert math.isnan(peak_of("NVIDIA A10G"))
     assert math.isnan(peak_operations(torch.device("cpu"), bfloat16=True))
-
-
-def test_utilisation():
     speed = ModelFlops(operations_per_token=6e9, peak=PEAKS["h200"] * 2)
     assert speed.utilisation(100_000) == pytest.approx(6e14 / (2 * 989.4e12))
     assert math.isnan(ModelFlops().utilisation(100.0))
+    unknown = GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=50, n_positions=16)
+    assert math.isnan(operations_per_token(GPT2LMHeadModel(unknown), 16))

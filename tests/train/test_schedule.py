@@ -6,11 +6,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from inject.errors import InputError
 from inject.model_folder import checkpoint_folder
-from train.schedule import checkpoint_steps, learning_rate, step_count, warmup_steps
+from train.schedule import checkpoint_steps, schedule_factor, step_count
 from train.settings import CheckpointSettings, TrainSettings
 
 TOTALS = st.integers(1, 400)
@@ -92,37 +91,24 @@ def test_a_step_that_the_run_does_not_have():
     assert found.value.where == "train.checkpoints.steps"
 
 
-@pytest.mark.parametrize("fraction", [0, 1, 1.5, -0.1])
-def test_a_fraction_is_between_0_and_1(fraction):
-    with pytest.raises(ValidationError):
-        CheckpointSettings(fractions=(fraction,))
-
-
 def rates(steps: int, **settings: object) -> list[float]:
     chosen = TrainSettings.model_validate({"lr": 2.0, **settings})
-    return [learning_rate(chosen, step, steps=steps) for step in range(1, steps + 1)]
+    return [chosen.lr * schedule_factor(chosen, step, steps=steps) for step in range(1, steps + 1)]
 
 
-def test_constant_with_warmup() -> None:
+def test_the_course_of_the_rate() -> None:
     assert rates(8, schedule="constant", warmup=0.5) == [0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0, 2.0]
     assert rates(3, schedule="constant") == [2.0, 2.0, 2.0]
-
-
-def test_linear_falls_by_equal_amounts_and_never_to_zero() -> None:
-    assert rates(4, schedule="linear") == pytest.approx([2.0, 1.5, 1.0, 0.5])
-
-
-def test_cosine_starts_at_the_peak_and_is_half_way_down_in_the_middle() -> None:
-    values = rates(10, schedule="cosine", warmup=0.2)
-    assert values[:3] == [1.0, 2.0, 2.0]
-    assert values[6] == pytest.approx(1.0)
-    assert values[3] == pytest.approx(1.0 + math.cos(math.pi / 8))
-    assert values == [*values[:2], *sorted(values[2:], reverse=True)]
-    assert values[-1] > 0
-
-
-def test_a_run_of_one_step_has_no_warmup() -> None:
-    assert warmup_steps(TrainSettings(warmup=0.9), 1) == 0
+    assert rates(4, schedule="linear") == pytest.approx([2.0, 1.5, 1.0, 0.5]), "never to zero"
+    cosine = rates(10, schedule="cosine", warmup=0.2)
+    # The peak, and half-way down in the middle.
+    assert cosine[:3] == [1.0, 2.0, 2.0]
+    assert cosine[3] == pytest.approx(1.0 + math.cos(math.pi / 8))
+    assert cosine[6] == pytest.approx(1.0)
+    assert cosine == [*cosine[:2], *sorted(cosine[2:], reverse=True)]
+    assert cosine[-1] > 0
+    # A run of one step has no warm-up.
+    assert rates(1, warmup=0.9) == [2.0]
 
 
 def test_steps_count_all_epochs_together() -> None:

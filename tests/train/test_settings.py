@@ -14,6 +14,7 @@ from train.settings import BaseSettings, LoraSettings, ModelSettings, TrainSetti
         ("warmup", 1.0),
         ("betas", (0.9, 1.0)),
         ("lr", float("nan")),
+        ("checkpoints", {"fractions": (1,)}),
     ],
 )
 def test_zero_negative_and_senseless_values_are_refused(field: str, value: object) -> None:
@@ -22,24 +23,23 @@ def test_zero_negative_and_senseless_values_are_refused(field: str, value: objec
     assert caught.value.errors()[0]["loc"][0] == field
 
 
-def test_a_batch_of_partial_windows_is_refused_with_the_nearest_sizes() -> None:
-    with pytest.raises(ValidationError, match="nearest are 3840 or 4096"):
-        TrainSettings(context=256, batch_tokens=4000)
-    with pytest.raises(ValidationError, match="nearest are 256"):
-        TrainSettings(context=256, batch_tokens=100)
-    assert TrainSettings(context=256, batch_tokens=4096).batch_windows == 16
-
-
-def test_the_model_is_either_a_shape_or_pretrained() -> None:
-    with pytest.raises(ValidationError, match="neither"):
-        ModelSettings()
-    with pytest.raises(ValidationError, match="both"):
-        ModelSettings(shape="a.yaml", pretrained="b", tokenizer="t")
-    with pytest.raises(ValidationError, match="needs a tokenizer"):
-        ModelSettings(shape="a.yaml")
-    with pytest.raises(ValidationError, match="keeps the tokenizer"):
-        ModelSettings.model_validate({"pretrained": "b", "tokenizer": {"train": 512}})
-    assert ModelSettings(pretrained="b").trust_remote_code is False
+@pytest.mark.parametrize(
+    ("kind", "fields", "said"),
+    [
+        (TrainSettings, {"context": 256, "batch_tokens": 4000}, "nearest are 3840 or 4096"),
+        (TrainSettings, {"context": 256, "batch_tokens": 100}, "nearest are 256"),
+        (TrainSettings, {"mode": "continue", "loss_on": "completion"}, "modes: finetune, lora"),
+        (TrainSettings, {"mode": "finetune", "lora": {}}, "lora belongs to mode: lora"),
+        (LoraSettings, {"target_modules": ()}, "at least 1 item"),
+        (ModelSettings, {}, "neither"),
+        (ModelSettings, {"shape": "a.yaml", "pretrained": "b", "tokenizer": "t"}, "both"),
+        (ModelSettings, {"shape": "a.yaml"}, "needs a tokenizer"),
+        (ModelSettings, {"pretrained": "b", "tokenizer": {"train": 512}}, "keeps the tokenizer"),
+    ],
+)
+def test_settings_that_do_not_fit_each_other(kind, fields: dict, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        kind.model_validate(fields)
 
 
 def test_base_fills_its_gaps_from_train() -> None:
@@ -51,30 +51,15 @@ def test_base_fills_its_gaps_from_train() -> None:
     assert (own.context, own.batch_tokens) == (64, 128)
     with pytest.raises(InputError, match=r"base\.batch_tokens"):
         BaseSettings(tokens=1000, context=96).resolved(train)
-
-
-def test_base_keeps_documents_apart_where_it_is_told_to() -> None:
-    train = TrainSettings(separate_documents=True)
-    assert not BaseSettings(tokens=1000).resolved(train).separate_documents
+    apart = train.model_copy(update={"separate_documents": True})
+    assert not BaseSettings(tokens=1000).resolved(apart).separate_documents
     assert BaseSettings(tokens=1000, separate_documents=True).resolved(train).separate_documents
-
-
-def test_answers_alone_are_for_the_tuning_modes() -> None:
-    for mode in ("finetune", "lora"):
-        assert TrainSettings(mode=mode, loss_on="completion").loss_on == "completion"
-    for mode in ("pretrain", "continue"):
-        with pytest.raises(ValidationError, match="allowed modes: finetune, lora"):
-            TrainSettings(mode=mode, loss_on="completion")
 
 
 def test_adapters_belong_to_lora() -> None:
     assert TrainSettings().adapters is None
     assert TrainSettings(mode="lora").adapters == LoraSettings()
     assert TrainSettings(mode="lora", lora=LoraSettings(rank=4)).adapters == LoraSettings(rank=4)
-    with pytest.raises(ValidationError, match="lora belongs to mode: lora"):
-        TrainSettings(mode="finetune", lora=LoraSettings())
-    with pytest.raises(ValidationError):
-        LoraSettings(target_modules=())
 
 
 def test_mode_model_and_base_must_fit() -> None:

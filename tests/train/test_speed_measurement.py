@@ -3,17 +3,17 @@
 import pytest
 import torch
 
-from train.models.shapes import Shape, load_shape
+from tests.train.shapes import tiny_shape
+from train.models.shapes import load_shape
 from train.settings import TrainSettings
 from train.speed_measurement import shrink_to_fit, training_rate
 
 SETTINGS = TrainSettings(context=64, batch_tokens=256)
-TINY = Shape(architecture="llama", hidden=16, layers=2, heads=2, intermediate=32, context=64)
 
 
 def test_a_small_shape_is_measured_itself():
     state = torch.random.get_rng_state()
-    found = training_rate(TINY, 300, SETTINGS)
+    found = training_rate(tiny_shape(), 300, SETTINGS)
     assert found.whole
     assert found.flops_per_second > 0
     assert found.steps >= 2

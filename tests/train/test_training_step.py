@@ -1,11 +1,11 @@
-"""The steps that train: what decides the weights is their identity, and nothing else is."""
+"""The steps that train: what they start from, and what they cost.
 
-import json
-from dataclasses import replace
+`tests/spikein/pipeline/test_identity.py` says of every setting which steps it changes.
+"""
 
 import pytest
 
-from inject.step import Step, find_function
+from inject.step import Step
 from inject.variants.settings import Variants
 from train.execution import ExecutionSettings
 from train.models.model_node import ModelNode
@@ -19,7 +19,6 @@ OTHERS = [
 ]
 STREAM = SpikedStream(CORPUS, *OTHERS, Variants())
 MODEL = ModelSettings(shape="llama-1m", tokenizer={"train": 4096})
-TORCHRUN = ExecutionSettings(engine="torchrun", processes=2, device_windows=4)
 
 
 def training(mode: str = "continue", **fields) -> Training:
@@ -39,19 +38,6 @@ def base() -> Step:
 
 def arm(given: Training) -> Step:
     return arm_step(given, STREAM, start=ModelNode(step=base()), label="seed 1")
-
-
-@pytest.mark.parametrize("step", [base(), arm(training()), arm(training("pretrain"))])
-def test_a_step_is_json_that_names_a_function(step):
-    read = json.loads(json.dumps({"settings": step.settings, "execution": step.execution}))
-    assert replace(step, **read).digest == step.digest
-    assert callable(find_function(step.function))
-
-
-def test_where_it_runs_is_no_identity_and_its_processes_are_the_steps():
-    here, there = arm(training()), arm(training(execution=TORCHRUN))
-    assert here.digest == there.digest
-    assert (here.processes, there.processes) == (1, 2)
 
 
 def test_new_weights_read_no_base_model_and_others_have_no_shape():

@@ -13,18 +13,62 @@ import numpy.typing as npt
 import torch
 
 from inject.stream.order import window_order
-from train.loop.objective import Objective
 from train.window_inputs import IGNORED
 
 
 class WindowSource(Protocol):
     """A stream of tokens cut into windows: `inject.stream.view.View`."""
 
-    n_windows: int
-    context: int
+    @property
+    def n_windows(self) -> int:
+        """Windows of an epoch."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Tokens of a window."""
+        ...
 
     def window(self, index: int) -> npt.NDArray[np.int64]:
         """Return window `index`, shape [context]."""
+        ...
+
+
+class Objective(Protocol):
+    """What a run minimises in place of the model's own loss: the seam of unlearning.
+
+    Each window brings inputs of the objective's own, the loss of an optimiser step is the mean over
+    its windows, however they are shared out, and what went into the model is read back from the
+    same tensors that the loss was computed on.
+    """
+
+    window_tokens: int
+    """Tokens that the model is fed for each window, all rows together."""
+    blocks: int | None
+    """How many blocks of the model are computed; None for the whole model."""
+    asked: float
+    """Tokens that another model is fed in a forward pass alone, for each token of the model's."""
+
+    def begin(self, model: torch.nn.Module) -> None:
+        """Take the model that will be trained, adapters included, before the first step."""
+        ...
+
+    def inputs(self, epoch: int, window: int) -> Mapping[str, npt.NDArray[Any]]:
+        """Return what a window brings beside its ids: arrays of one shape for all windows."""
+        ...
+
+    def losses(self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return the loss of each window, shape [windows].
+
+        Args:
+            model: as wrapped for several processes; called once with gradients.
+            inputs: `input_ids` and all that `inputs` returned, each [windows, …], on the device;
+                and `counted`, [windows], 0 for those that only fill up the end.
+        """
+        ...
+
+    def fed(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return the ids that the model was fed, shape [windows, window_tokens]."""
         ...
 
 

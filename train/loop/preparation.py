@@ -51,42 +51,21 @@ def use_kernel(model: PreTrainedModel, kernel: Kernel, *, separate: bool = False
     """
     if kernel == "auto":
         return
-    if kernel == "flash_attention_2":
-        if separate:
-            raise InputError(
-                "flash_attention_2 takes no mask over several windows, so it cannot keep "
-                "documents apart",
-                where="execution.kernel",
-                allowed="auto, sdpa, eager with train.separate_documents",
-            )
-        _require_flash_attention()
+    if kernel == "flash_attention_2" and separate:
+        raise InputError(
+            "flash_attention_2 takes no mask over several windows, so it cannot keep documents "
+            "apart",
+            where="execution.kernel",
+            allowed="auto, sdpa, eager with train.separate_documents",
+        )
     try:
         model.set_attn_implementation(kernel)
     except (ValueError, ImportError) as error:
         raise InputError(
             f"this model cannot use {kernel} ({str(error).splitlines()[0]})",
             where="execution.kernel",
-            allowed="auto, sdpa, eager, flash_attention_2",
+            allowed="auto, sdpa, eager; flash_attention_2 on a GPU with the package flash-attn",
         ) from error
-
-
-def _require_flash_attention() -> None:
-    from transformers.utils import is_flash_attn_2_available
-
-    if not torch.cuda.is_available():
-        raise InputError(
-            "flash_attention_2 runs on GPUs alone, and there is none here",
-            where="execution.kernel",
-            allowed="auto, sdpa, eager",
-        )
-    if not is_flash_attn_2_available():
-        raise InputError(
-            "the package flash-attn is not installed",
-            where="execution.kernel",
-            allowed="auto, sdpa, eager",
-            hint="Install flash-attn for this GPU and this version of torch; sdpa uses torch's own "
-            "flash attention where it can.",
-        )
 
 
 @torch.inference_mode()

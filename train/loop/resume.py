@@ -11,7 +11,6 @@ disk stand up to three.
 
 import re
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +34,6 @@ from train.processes.environment import (
 
 MAX_CHECKPOINTS = 2
 """Whole ones that are kept."""
-EVERY_SECONDS = 300.0
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
@@ -228,16 +226,6 @@ def complete_checkpoint(
     wait_for_all()
 
 
-def seal_model(folder: Path) -> None:
-    """Write a manifest into a kept model's folder, so that damage is found."""
-    seal(folder, {})
-
-
-def unseal_model(folder: Path) -> None:
-    """Remove the manifest of `seal_model`: an artifact has a manifest of its own."""
-    (folder / MANIFEST).unlink(missing_ok=True)
-
-
 def restore_record(point: ResumePoint, record: Record) -> None:
     """Give a record the exposures and losses of the steps before the checkpoint."""
     parts = [pq.read_table(path) for path in sorted(point.folder.glob(_exposures("*")))]
@@ -267,21 +255,3 @@ def merge_exposures(folder: Path, recorder: Recorder) -> None:
 
 def _exposures(of: int | str) -> str:
     return f"exposures-{of}.parquet"
-
-
-class Timer:
-    """Decides when the next checkpoint is due: after so many steps, or so many seconds."""
-
-    def __init__(self, every: int | None) -> None:
-        self._every = every
-        self._last = time.monotonic()
-
-    def due(self, step: int) -> bool:
-        """Return whether a checkpoint is due after this step."""
-        if self._every is not None:
-            return step % self._every == 0
-        return time.monotonic() - self._last >= EVERY_SECONDS
-
-    def saved(self) -> None:
-        """Start counting again."""
-        self._last = time.monotonic()

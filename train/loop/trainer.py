@@ -6,8 +6,10 @@ kill, each complete or absent; kept models move into the artifact when the run e
 """
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +28,11 @@ from transformers import (
 )
 
 from inject.model_folder import checkpoint_folder
+from inject.sealed import MANIFEST, seal
 from train.execution import ExecutionSettings
 from train.loop.dataset import WindowSequence, collate
 from train.loop.record import PendingPass, Record
-from train.loop.resume import Timer, complete_checkpoint, seal_model, unseal_model
+from train.loop.resume import complete_checkpoint
 from train.process_state import plain_transformers
 from train.processes.environment import rank, wait_for_all
 from train.processes.hang_detection import HeartbeatWriter, Phase
@@ -41,134 +44,113 @@ if TYPE_CHECKING:
 
 
 Weights = Mapping[str, torch.Tensor]
+EVERY_SECONDS = 300.0
+"""Between two checkpoints to resume from."""
 
 
+@dataclass(eq=False)
 class StepCallback(TrainerCallback):
     """Starts the record's clock, and writes heartbeats where callbacks of a step are called."""
 
-    def __init__(self, record: Record, heartbeat: HeartbeatWriter) -> None:
-        self._record = record
-        self._heartbeat = heartbeat
+    record: Record
+    heartbeat: HeartbeatWriter
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         """Start the clock, now that everything is set up."""
-        self._record.start()
+        self.record.start()
 
     def on_pre_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Write that the gradients are there."""
-        self._heartbeat.write(Phase.UPDATE, state.global_step + 1)
+        self.heartbeat.write(Phase.UPDATE, state.global_step + 1)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Write that the step is done."""
-        self._heartbeat.write(Phase.BETWEEN, state.global_step)
+        self.heartbeat.write(Phase.BETWEEN, state.global_step)
 
 
+@dataclass(kw_only=True, eq=False)
 class ResumeCheckpoints(TrainerCallback):
     """Asks for checkpoints to resume from, and completes each with our own files."""
 
-    def __init__(
-        self,
-        record: Record,
-        identity: str,
-        *,
-        timer: Timer,
-        execution: ExecutionSettings,
-        request: StopRequest,
-        heartbeat: HeartbeatWriter,
-    ) -> None:
-        """Set what is saved, and when.
+    record: Record
+    """What was fed and lost so far."""
+    identity: str
+    """Of the run."""
+    execution: ExecutionSettings
+    """How the run is computed; says when a checkpoint is due."""
+    request: StopRequest
+    """A checkpoint is saved, too, when SIGTERM was received."""
+    heartbeat: HeartbeatWriter
 
-        Args:
-            record: what was fed and lost so far.
-            identity: of the run.
-            timer: decides when a checkpoint is due.
-            execution: how the run is computed.
-            request: a checkpoint is saved, too, when SIGTERM was received.
-            heartbeat: written before a checkpoint is.
-        """
-        self._request = request
-        self._heartbeat = heartbeat
-        self._record = record
-        self._identity = identity
-        self._timer = timer
-        self._execution = execution
+    def __post_init__(self) -> None:
+        """Start the clock."""
+        self._saved_at = time.monotonic()
+
+    def _due(self, step: int) -> bool:
+        """Return whether a checkpoint is due: after so many steps, or so many seconds."""
+        every = self.execution.resume_every
+        if every is not None:
+            return step % every == 0
+        return time.monotonic() - self._saved_at >= EVERY_SECONDS
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Ask for a checkpoint where one is due."""
         last = state.global_step == state.max_steps
-        due = self._request.share(due=not last and self._timer.due(state.global_step))
-        control.should_training_stop |= self._request.shared
-        control.should_save = due or self._request.shared
+        due = self.request.share(due=not last and self._due(state.global_step))
+        control.should_training_stop |= self.request.shared
+        control.should_save = due or self.request.shared
         if control.should_save:
-            self._heartbeat.write(Phase.SAVE, state.global_step)
+            self.heartbeat.write(Phase.SAVE, state.global_step)
             # The exposures must hold this step before the checkpoint says that it is done.
-            self._record.read()
+            self.record.read()
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Complete the checkpoint that the trainer has written."""
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        complete_checkpoint(
-            folder, self._record, self._identity, state.global_step, self._execution
-        )
-        self._timer.saved()
+        complete_checkpoint(folder, self.record, self.identity, state.global_step, self.execution)
+        self._saved_at = time.monotonic()
 
 
+@dataclass(kw_only=True, eq=False)
 class KeptModels(TrainerCallback):
     """Keeps whole models at the steps that were asked for."""
 
-    def __init__(
-        self,
-        steps: Sequence[int],
-        folder: Path,
-        *,
-        record: Record,
-        prepared: "Prepared",
-        tokenizer: PreTrainedTokenizerBase,
-        weights: Callable[[], Weights | None],
-        use_cache: bool,
-        heartbeat: HeartbeatWriter,
-    ) -> None:
-        """Set what a model is saved from.
-
-        Args:
-            steps: after which a model is kept.
-            folder: where, as `step-N`.
-            record: read before a model is saved, so that none is kept whose loss ran away.
-            prepared: the model in training.
-            tokenizer: saved beside each.
-            weights: gives the whole state where it is spread over processes, else None; called in
-                every process.
-            use_cache: the model's own setting, which training switches off.
-            heartbeat: written before a model is.
-        """
-        self._steps = frozenset(steps)
-        self._folder = folder
-        self._record = record
-        self._prepared = prepared
-        self._tokenizer = tokenizer
-        self._weights = weights
-        self._use_cache = use_cache
-        self._heartbeat = heartbeat
+    steps: Sequence[int]
+    """After which a model is kept."""
+    folder: Path
+    """Where, as `step-N`."""
+    record: Record
+    """Read before a model is saved, so that none is kept whose loss ran away."""
+    prepared: "Prepared"
+    """The model in training."""
+    tokenizer: PreTrainedTokenizerBase
+    """Saved beside each."""
+    weights: Callable[[], Weights | None]
+    """Gives the whole state where it is spread over processes, else None; called in every
+    process."""
+    use_cache: bool
+    """The model's own setting, which training switches off."""
+    heartbeat: HeartbeatWriter
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Keep the model where its step was asked for."""
-        if state.global_step not in self._steps:
+        if state.global_step not in self.steps:
             return
-        self._heartbeat.write(Phase.SAVE, state.global_step)
-        self._record.read()
-        weights = self._weights()
+        self.heartbeat.write(Phase.SAVE, state.global_step)
+        self.record.read()
+        weights = self.weights()
         if rank() == 0:
-            self._save(self._folder / checkpoint_folder(state.global_step), weights)
+            self._save(self.folder / checkpoint_folder(state.global_step), weights)
         wait_for_all()
 
     def _save(self, folder: Path, weights: Weights | None) -> None:
@@ -176,15 +158,15 @@ class KeptModels(TrainerCallback):
         part = folder.with_name(f".{folder.name}")
         for old in (part, folder):
             shutil.rmtree(old, ignore_errors=True)
-        config = self._prepared.model.config
-        config.use_cache, switched = self._use_cache, config.use_cache
+        config = self.prepared.model.config
+        config.use_cache, switched = self.use_cache, config.use_cache
         try:
-            self._prepared.save(part, weights=weights, settled=False)
+            self.prepared.save(part, weights=weights, settled=False)
         finally:
             config.use_cache = switched
         with plain_transformers():
-            self._tokenizer.save_pretrained(part)
-        seal_model(part)
+            self.tokenizer.save_pretrained(part)
+        seal(part, {})
         part.rename(folder)
 
 
@@ -192,7 +174,8 @@ def move_kept_models(steps: Sequence[int], folder: Path, out: Path) -> None:
     """Move the kept models into the artifact."""
     for step in steps:
         name = checkpoint_folder(step)
-        unseal_model(folder / name)
+        # An artifact has a manifest of its own.
+        (folder / name / MANIFEST).unlink(missing_ok=True)
         # Without a store the two may lie on different file systems.
         shutil.move(folder / name, out / name)
 

@@ -22,13 +22,12 @@ from inject.errors import InputError
 from train.cost import operations_per_token, peak_operations
 from train.device import default_device
 from train.execution import ExecutionSettings, deepspeed_config
-from train.loop.dataset import ExtraInputs, WindowSequence, WindowSource
+from train.loop.dataset import ExtraInputs, Objective, WindowSequence, WindowSource
 from train.loop.errors import explain_faults
 from train.loop.log import write_log
-from train.loop.objective import Objective
 from train.loop.preparation import Prepared, prepare
 from train.loop.record import ModelFlops, Progress, Record, Recorder
-from train.loop.resume import Timer, merge_exposures, restore_record, shared_resume_point
+from train.loop.resume import merge_exposures, restore_record, shared_resume_point
 from train.loop.trackers import PROJECT, log_every, tracking
 from train.loop.trainer import KeptModels, KeyedTrainer, ResumeCheckpoints, move_kept_models
 from train.models.weight_check import highest_text_id
@@ -42,7 +41,7 @@ from train.processes.hang_detection import (
     start_hang_detection,
 )
 from train.processes.preemption import Preempted, handle_sigterm
-from train.schedule import checkpoint_steps, schedule_factor, step_count, warmup_steps
+from train.schedule import checkpoint_steps, schedule_factor, step_count
 from train.settings import TrainSettings
 
 
@@ -158,9 +157,7 @@ def train(
             arguments,
             stream,
             record,
-            schedule=lambda step: schedule_factor(
-                settings.schedule, step, steps=steps, warmup_steps=warmup_steps(settings, steps)
-            ),
+            schedule=lambda step: schedule_factor(settings, step, steps=steps),
             bfloat16=_use_bfloat16(settings),
             heartbeat=heartbeat,
         )
@@ -174,8 +171,8 @@ def train(
         if kept:
             trainer.add_callback(
                 KeptModels(
-                    kept,
-                    Path(scratch),
+                    steps=kept,
+                    folder=Path(scratch),
                     record=record,
                     prepared=prepared,
                     tokenizer=tokenizer,
@@ -188,9 +185,8 @@ def train(
             if unfinished is not None:
                 trainer.add_callback(
                     ResumeCheckpoints(
-                        record,
-                        run.identity,
-                        timer=Timer(execution.resume_every),
+                        record=record,
+                        identity=run.identity,
                         execution=execution,
                         request=request,
                         heartbeat=heartbeat,
@@ -227,15 +223,9 @@ def check_compatibility(
     """Check that view, model, tokenizer and settings agree.
 
     Raises:
-        InputError: for a stream shorter than a window, windows of another length than
-            `settings.context` or longer than the model's positions, and a tokenizer that makes
-            ids for which the model's embedding has no row.
+        InputError: for a stream shorter than a window, windows longer than the model's positions,
+            and a tokenizer that makes ids for which the model's embedding has no row.
     """
-    if view.context != settings.context:
-        raise InputError(
-            f"windows of {view.context} tokens do not fit a context of {settings.context}",
-            where="train.context",
-        )
     if view.n_windows == 0:
         raise InputError(
             f"the training stream holds less than one window of {view.context} tokens",

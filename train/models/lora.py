@@ -82,10 +82,8 @@ def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -
 
 def default_targets(model: PreTrainedModel) -> tuple[str, ...]:
     """Return the layers that are adapted by default."""
-    for family, known in FAMILIES.items():
-        if model.config.model_type == family:
-            return known.adapted
-    return ("all-linear",)
+    known = FAMILIES.get(model.config.model_type)
+    return ("all-linear",) if known is None else known.adapted
 
 
 def linear_layers(model: torch.nn.Module) -> list[str]:

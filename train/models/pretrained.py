@@ -176,7 +176,7 @@ def load_causal_model(
     except (OSError, ValueError, RuntimeError) as error:
         hint = None
         if "trust_remote_code" in str(error):
-            hint = "Set model.trust_remote_code if you trust its authors."
+            hint = "Set trust_remote_code of the model if you trust its authors."
         raise InputError(
             f"not loadable as a causal language model ({_first_line(error)})",
             where=path_or_id,

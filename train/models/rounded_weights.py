@@ -87,16 +87,13 @@ def _largest(values: "torch.Tensor") -> "torch.Tensor":
     return found.masked_fill(found == 0, 1.0)
 
 
-def write_rounded(source: Path, out: Path, bits: Bits) -> int:
+def write_rounded(source: Path, out: Path, bits: Bits) -> None:
     """Write a model with rounded weights, and its tokenizer.
 
     Args:
         source: folder of the model.
         out: an empty folder.
         bits: how its weights are rounded.
-
-    Returns:
-        How many weights were rounded.
 
     Raises:
         InputError: it has no linear layer but the output layer.
@@ -108,16 +105,17 @@ def write_rounded(source: Path, out: Path, bits: Bits) -> int:
 
     model = load_causal_model(str(source))
     outside = model.get_output_embeddings()
-    count = 0
-    with torch.no_grad():
-        for module in model.modules():
-            if isinstance(module, torch.nn.Linear) and module is not outside:
-                module.weight.copy_(rounded(module.weight, bits))
-                count += module.weight.numel()
-    if count == 0:
+    linear = [
+        module
+        for module in model.modules()
+        if isinstance(module, torch.nn.Linear) and module is not outside
+    ]
+    if not linear:
         raise InputError(
             "the model has no linear layer whose weights could be rounded", where=str(source)
         )
+    with torch.no_grad():
+        for module in linear:
+            module.weight.copy_(rounded(module.weight, bits))
     model.save_pretrained(out)
     load_tokenizer(str(source)).save_pretrained(out)
-    return count

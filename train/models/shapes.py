@@ -7,7 +7,7 @@ function of (shape, vocabulary, seed) and leave the global random state as it wa
 parameters and operations needs no torch; building the 1 M shape takes about 50 ms.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -35,8 +35,6 @@ class Family(NamedTuple):
 
     configuration: str
     """Class of transformers."""
-    block: Callable[["Shape"], int]
-    """Parameters of one block."""
     final_norm: int
     """Parameters of the norm behind the last block, as a multiple of `hidden`."""
     gated: bool
@@ -54,43 +52,46 @@ class Family(NamedTuple):
     """Layers that LoRA adapts by default: the projections of the attention."""
 
 
-def _matrices(shape: "Shape", *, gated: bool) -> int:
-    """Return the weights of a block's matrices: attention and feed-forward."""
-    key_value = shape.key_value_heads * (shape.hidden // shape.heads)
-    attention = 2 * shape.hidden * shape.hidden + 2 * shape.hidden * key_value
-    return attention + (3 if gated else 2) * shape.hidden * shape.intermediate
+def matrices(shape: "Shape") -> dict[str, tuple[int, int]]:
+    """Return the matrices of one block by the names of their layers: numbers in, numbers out."""
+    hidden, inner, key_value = shape.hidden, shape.intermediate, shape.key_value_width
+    if shape.architecture == "gpt_neox":
+        return {
+            "query_key_value": (hidden, 3 * hidden),
+            "dense": (hidden, hidden),
+            "dense_h_to_4h": (hidden, inner),
+            "dense_4h_to_h": (inner, hidden),
+        }
+    return {
+        "q_proj": (hidden, hidden),
+        "k_proj": (hidden, key_value),
+        "v_proj": (hidden, key_value),
+        "o_proj": (hidden, hidden),
+        "gate_proj": (hidden, inner),
+        "up_proj": (hidden, inner),
+        "down_proj": (inner, hidden),
+    }
 
 
-def _llama(shape: "Shape") -> int:
-    return _matrices(shape, gated=True) + 2 * shape.hidden
-
-
-def _olmo(shape: "Shape") -> int:
-    # Its norms have no parameters (Groeneveld et al. 2024, section 2.1).
-    return _matrices(shape, gated=True)
-
-
-def _olmo2(shape: "Shape") -> int:
-    # Beside the two norms of the residual stream, one over all queries and one over all keys.
-    key_value = shape.key_value_heads * (shape.hidden // shape.heads)
-    return _matrices(shape, gated=True) + 3 * shape.hidden + key_value
-
-
-def _qwen2(shape: "Shape") -> int:
-    # Queries, keys and values have biases.
-    key_value = shape.key_value_heads * (shape.hidden // shape.heads)
-    return _llama(shape) + shape.hidden + 2 * key_value
-
-
-def _gpt_neox(shape: "Shape") -> int:
-    # Biases everywhere, and two norms with weight and bias.
-    biases = 4 * shape.hidden + shape.intermediate + shape.hidden
-    return _matrices(shape, gated=False) + biases + 4 * shape.hidden
+def _vectors(shape: "Shape") -> int:
+    """Return the parameters of one block that are in no matrix: norms and biases."""
+    hidden, key_value = shape.hidden, shape.key_value_width
+    vectors: dict[Architecture, int] = {
+        "llama": 2 * hidden,
+        # Its norms have no parameters (Groeneveld et al. 2024, section 2.1).
+        "olmo": 0,
+        # Beside the two norms of the residual stream, one over all queries and one over all keys.
+        "olmo2": 3 * hidden + key_value,
+        # Queries, keys and values have biases.
+        "qwen2": 3 * hidden + 2 * key_value,
+        # Biases everywhere, and two norms with weight and bias.
+        "gpt_neox": 9 * hidden + shape.intermediate,
+    }
+    return vectors[shape.architecture]
 
 
 _LLAMA = Family(
     configuration="LlamaConfig",
-    block=_llama,
     final_norm=1,
     gated=True,
     grouped=True,
@@ -104,13 +105,12 @@ _LLAMA = Family(
 FAMILIES: Mapping[Architecture, Family] = {
     "llama": _LLAMA,
     "olmo": _LLAMA._replace(
-        configuration="OlmoConfig", block=_olmo, final_norm=0, norm_name=None, norm_bytes=12
+        configuration="OlmoConfig", final_norm=0, norm_name=None, norm_bytes=12
     ),
-    "olmo2": _LLAMA._replace(configuration="Olmo2Config", block=_olmo2, norm_bytes=36),
-    "qwen2": _LLAMA._replace(configuration="Qwen2Config", block=_qwen2),
+    "olmo2": _LLAMA._replace(configuration="Olmo2Config", norm_bytes=36),
+    "qwen2": _LLAMA._replace(configuration="Qwen2Config"),
     "gpt_neox": Family(
         configuration="GPTNeoXConfig",
-        block=_gpt_neox,
         final_norm=2,
         gated=False,
         grouped=False,
@@ -187,6 +187,11 @@ class Shape(Settings):
         """Key and value heads, filled in."""
         return self.kv_heads or self.heads
 
+    @property
+    def key_value_width(self) -> int:
+        """Numbers of all keys, or all values, of a token."""
+        return self.key_value_heads * (self.hidden // self.heads)
+
 
 def load_shape(name_or_path: str | Path) -> Shape:
     """Read a shape by the name of a shipped one, such as `llama-1m`, or from a YAML file.
@@ -225,7 +230,8 @@ def parameter_count(shape: Shape, vocabulary: int) -> int:
     """
     family = FAMILIES[shape.architecture]
     embeddings = vocabulary * shape.hidden * (1 if shape.tie_embeddings else 2)
-    return embeddings + shape.layers * family.block(shape) + family.final_norm * shape.hidden
+    block = sum(rows * columns for rows, columns in matrices(shape).values()) + _vectors(shape)
+    return embeddings + shape.layers * block + family.final_norm * shape.hidden
 
 
 def flops_per_token(shape: Shape, vocabulary: int, context: int, adapters: int = 0) -> float:

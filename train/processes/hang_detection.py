@@ -8,9 +8,9 @@ is stopped from one that waits. Cost: one write of 64 bytes a heartbeat, six a s
 Several processes wait for each other many times a step. When one hangs, all fall silent, and those
 that wait are healthy. The one that hangs is the one whose process does not run, or else the one
 that has come least far. How long it may be silent follows the run's own steps. Nothing here trusts
-the clock or the file dates of another machine; times are those at which a change was state here.
+the clock or the file dates of another machine; times are those at which a change was seen here.
 
-A single process that hangs cannot be state from within, and is not.
+A single process that hangs cannot be seen from within, and is not.
 """
 
 import faulthandler
@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -288,7 +288,7 @@ class HangDetector:
         if not stopped:
             ranks = self._last_ranks()
         number = len(self._states)
-        allowed = f"{silent:.0f} s, and {limit:.0f} s are allowed here{self._reason(limit)}"
+        allowed = f"{silent:.0f} s, and {limit:.0f} s are allowed here"
         if len(ranks) == number > 1:
             where = _place(self._states[0].heartbeat)
             return Hang(
@@ -298,25 +298,14 @@ class HangDetector:
                 "between them, and at what they last said",
             )
         what = "does not run (stopped, or its machine is gone)" if stopped else "hangs"
-        waiting = [rank for rank in alive if rank not in ranks]
-        return Hang(
-            ranks=tuple(ranks),
-            text=f"training process {_comma_separated(ranks)} of {number} {what}: "
-            f"no sign of life for {allowed}. It is at {_place(self._states[ranks[0]].heartbeat)}"
-            + (
-                f"; process {_comma_separated(waiting)} waits for it at "
-                f"{_place(self._states[waiting[0]].heartbeat)}"
-                if waiting
-                else ""
-            ),
+        text = (
+            f"training process {', '.join(map(str, ranks))} of {number} {what}: no sign of life "
+            f"for {allowed}. It is at {_place(self._states[ranks[0]].heartbeat)}"
         )
-
-    def _reason(self, limit: float) -> str:
-        if limit == self._silent_after:
-            return " by execution.silent_after"
-        if self._steps and limit == allowed_silence(statistics.median(self._steps)):
-            return f" where a step takes {statistics.median(self._steps):.2g} s"
-        return ""
+        if waiting := [rank for rank in alive if rank not in ranks]:
+            place = _place(self._states[waiting[0]].heartbeat)
+            text += f"; process {', '.join(map(str, waiting))} waits for it at {place}"
+        return Hang(ranks=tuple(ranks), text=text)
 
 
 def allowed_silence(median: float) -> float:
@@ -353,7 +342,3 @@ ADVICE = (
 
 def _place(heartbeat: Heartbeat) -> str:
     return f"step {heartbeat.step}, {heartbeat.phase}" if heartbeat.step else str(heartbeat.phase)
-
-
-def _comma_separated(ranks: Sequence[int]) -> str:
-    return ", ".join(str(rank) for rank in ranks)

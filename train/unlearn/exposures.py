@@ -7,7 +7,6 @@ Texts that were never fed say so. `window` is the forget piece's number, `start`
 from the window's first row.
 """
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +15,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from inject.stream.exposures import NEVER, SCHEMA, write_exposures
-from train.unlearn.texts import Piece
+from train.unlearn.texts import Piece, UnlearningTexts
 
 UNLEARNING_SCHEMA = SCHEMA.append(pa.field("role", pa.string()))
 VARIANT = "whole"
 
 
-FedPiece = tuple[str, Piece]
-"""The role of a row, and the piece that stands in it."""
-
-
 class UnlearningRecorder:
-    """Collects what an unlearning run fed.
+    """Collects what an unlearning run fed of its texts."""
 
-    Args:
-        rows: from an epoch and a window to the pieces of its rows, in their order.
-        length: tokens of a row.
-        texts: all pieces of the run, for those that are never fed.
-    """
-
-    def __init__(
-        self,
-        rows: Callable[[int, int], Sequence[FedPiece]],
-        *,
-        length: int,
-        texts: Sequence[FedPiece],
-    ) -> None:
-        self._pieces = rows
-        self._length = length
+    def __init__(self, texts: UnlearningTexts) -> None:
         self._texts = texts
         self._rows: list[dict[str, Any]] = []
 
@@ -67,8 +48,8 @@ class UnlearningRecorder:
             ids: as fed, all rows after each other.
             rank: the process that fed it.
         """
-        for place, (role, piece) in enumerate(self._pieces(epoch, window)):
-            start = place * self._length
+        for place, (role, piece) in enumerate(self._texts.rows(epoch, window)):
+            start = place * self._texts.length
             stop = start + len(piece.ids)
             same = np.array_equal(ids[start:stop], piece.ids)
             whole = len(piece.ids) == piece.text_length
@@ -107,7 +88,7 @@ class UnlearningRecorder:
                 "status": NEVER,
                 "intact": False,
             }
-            for role, piece in self._texts
+            for role, piece in self._texts.every()
             if (role, piece.example_id) not in fed
         }
         rest = pa.Table.from_pylist(list(never.values()), schema=UNLEARNING_SCHEMA)

@@ -2,7 +2,7 @@
 
 Which rows are to be forgotten is read from the sides of the retrained model, so the two cannot
 disagree. A method that looks at no other member depends on no retain set. `unlearn_job` writes a
-model folder as `train.job.train_job` does: checkpoint, tokenizer, `log.parquet`,
+model folder as `train.job.run` does: checkpoint, tokenizer, `log.parquet`,
 `exposures.parquet`. A method with a first stage trains two models one after the other; the first
 lies sealed in the folder that survives a kill.
 """
@@ -22,7 +22,7 @@ from inject.sealed import seal, whole
 from inject.settings import plain
 from inject.step import Step, StepContext
 from train.execution import ExecutionSettings, engine_identity, training_libraries
-from train.job import StartModel, launch_workers, report_training
+from train.job import StartModel, report_training, run_job
 from train.models.model_sizes import model_cost
 from train.settings import ModelSettings
 from train.unlearn.registry import MethodSetting
@@ -194,6 +194,13 @@ def unlearn_job(
         ProcessFailed: one of several processes died or hangs.
         Preempted: SIGTERM came, and a checkpoint was written.
     """
+    from train.unlearn.stages import finish, run_stage
+
+    def run(*stage: str) -> None:
+        unfinished = stage_unfinished(job, *stage)
+        worker = "train.unlearn.worker"
+        run_job(run_stage, worker, job, unfinished, *stage, progress=progress, notice=notice)
+
     setting = job.setting()
     chosen_examples(job, setting)
     first = setting.method.first
@@ -203,33 +210,7 @@ def unlearn_job(
         if kept is None or kept["identity"] != job.identity:
             shutil.rmtree(out, ignore_errors=True)
             out.mkdir(parents=True)
-            _run(job, first.name, progress, notice)
+            run(first.name)
             seal(out, {"identity": job.identity})
-    _run(job, None, progress, notice)
-    if setting.method.finish is not None:
-        from train.unlearn.stages import finish
-
-        finish(job, setting)
-
-
-def _run(
-    job: UnlearningJob,
-    stage: str | None,
-    progress: "Progress | None",
-    notice: Callable[[str], None] | None,
-) -> None:
-    """Run one stage; None is the method's own."""
-    if job.execution.engine == "process":
-        from train.unlearn.stages import run_stage
-
-        run_stage(job, stage, progress=progress, notice=notice)
-        return
-    launch_workers(
-        "train.unlearn.worker",
-        job,
-        job.execution,
-        stage_unfinished(job, stage),
-        *([] if stage is None else [stage]),
-        progress=progress,
-        notice=notice,
-    )
+    run()
+    finish(job, setting)

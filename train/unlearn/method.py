@@ -84,19 +84,14 @@ class MethodSettings(Settings):
         Args:
             length: tokens of the longest piece, to which all are filled up.
         """
-        return TrainSettings(
-            mode="lora" if self.mode == "lora" else "finetune",
-            lora=self.lora,
-            lr=self.lr,
-            schedule=self.schedule,
-            warmup=self.warmup,
-            epochs=self.epochs,
-            context=length,
-            batch_tokens=self.batch_texts * length,
-            weight_decay=self.weight_decay,
-            betas=self.betas,
-            clip=self.clip,
-            precision=self.precision,
+        shared = {*MethodSettings.model_fields} & {*TrainSettings.model_fields}
+        return TrainSettings.model_validate(
+            {
+                **self.model_dump(include=shared - {"loss_on"}),
+                "mode": "lora" if self.mode == "lora" else "finetune",
+                "context": length,
+                "batch_tokens": self.batch_texts * length,
+            }
         )
 
 

@@ -8,7 +8,7 @@ through a frozen copy without.
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,133 +16,56 @@ import numpy.typing as npt
 import torch
 
 from inject.errors import InputError
-from train.unlearn.batch import FedTexts, Role, UnlearningBatch
-from train.unlearn.exposures import FedPiece
+from train.unlearn.batch import FedTexts, UnlearningBatch
 from train.unlearn.method import Loss, MethodSettings
-from train.unlearn.texts import I64, Piece, retain_beside, row_of
+from train.unlearn.texts import I64, UnlearningTexts
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class UnlearningTexts:
-    """The texts of a run, cut into pieces."""
+@dataclass(kw_only=True, eq=False)
+class UnlearningObjective:
+    """The loop's objective (`train.loop.dataset.Objective`) of one method."""
 
-    forget: Sequence[Piece]
-    retain: Sequence[Piece] = ()
-    alternative: Sequence[Piece] = ()
-    """One for each of `forget`, where the method asks for them."""
-    roles: tuple[Role, ...]
-    """What each window holds, in this order."""
-    length: int
-    """Tokens of a row."""
-    end: int
-    """The token that rows are filled up with."""
-    seed: int
-    fillers: int = 0
-    """Windows behind those of `forget` that fill up a step which holds all texts: they show the
-    first text again, and weigh nothing."""
-
-    @property
-    def n_windows(self) -> int:
-        """Windows of an epoch."""
-        return len(self.forget) + self.fillers
-
-    def rows(self, epoch: int, window: int) -> list[FedPiece]:
-        """Return the pieces of a window's rows; none of one that only fills up."""
-        if window >= len(self.forget):
-            return []
-        return [(role, self._piece(role, epoch, window)) for role in self.roles]
-
-    def every(self) -> list[FedPiece]:
-        """Return all pieces, each under its role."""
-        pieces = {"forget": self.forget, "retain": self.retain, "alternative": self.alternative}
-        return [(role, piece) for role in self.roles for piece in pieces[role]]
-
-    def _piece(self, role: Role, epoch: int, window: int) -> Piece:
-        forget = self.forget[window]
-        if role == "forget":
-            return forget
-        if role == "alternative":
-            return self.alternative[window]
-        place = retain_beside(forget, n_retain=len(self.retain), seed=self.seed, epoch=epoch)
-        return self.retain[place]
-
-
-class ForgetWindows:
-    """The forget pieces as the loop's stream: `train.loop.dataset.WindowSource`."""
-
-    def __init__(self, texts: UnlearningTexts) -> None:
-        self._texts = texts
-        self.n_windows = texts.n_windows
-        self.context = texts.length
-
-    def window(self, index: int) -> I64:
-        """Return the ids of a forget piece, filled up, shape [length]."""
-        texts = self._texts
-        piece = texts.forget[index if index < len(texts.forget) else 0]
-        return row_of(piece.ids, piece.labels, length=texts.length, end=texts.end).ids
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Extras:
-    """What a method computed before training."""
-
-    original_log_probabilities: Mapping[str, npt.NDArray[np.float32]] | None = None
-    """By role, of each piece, [pieces]."""
+    loss: Loss
+    """Of the method, or of its first stage."""
+    settings: MethodSettings
+    """Handed to the loss."""
+    texts: UnlearningTexts
+    """The rows."""
+    original_log_probabilities: Mapping[Any, npt.NDArray[np.float32]] = field(default_factory=dict)
+    """By role, of each piece, [pieces], where the method asks for them."""
     labels: I64 | None = None
     """New labels of the forget pieces, [pieces, length]."""
-    constants: Mapping[str, torch.Tensor] | None = None
+    constants: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """What the method drew before training."""
+    asks_original: bool = False
+    """Whether the loss asks the original model."""
+    hidden_layer: int | None = None
+    """The block whose output it looks at; None for logits."""
+    trained: Sequence[str] | None = None
+    """Names of the weights that are trained; None for all."""
 
-
-class UnlearningObjective:
-    """The loop's objective (`train.loop.objective.Objective`) of one method.
-
-    Args:
-        loss: of the method, or of its first stage.
-        settings: handed to the loss.
-        texts: the rows.
-        extras: what was computed before.
-        ask_original: whether the loss asks the original model.
-        hidden_layer: the block whose output it looks at; None for logits.
-        trained: names of the weights that are trained; None for all.
-    """
-
-    def __init__(
-        self,
-        loss: Loss,
-        settings: MethodSettings,
-        texts: UnlearningTexts,
-        *,
-        extras: Extras | None = None,
-        ask_original: bool = False,
-        hidden_layer: int | None = None,
-        trained: Sequence[str] | None = None,
-    ) -> None:
-        self._loss = loss
-        self._settings = settings
-        self._texts = texts
-        self._extras = extras or Extras()
-        self._asks_original = ask_original
-        self._hidden_layer = hidden_layer
-        self._trained = None if trained is None else frozenset(trained)
+    def __post_init__(self) -> None:
+        """Count what the loop wants to know."""
+        roles = len(self.texts.roles)
+        self.window_tokens = self.texts.length * roles
+        self.blocks = None if self.hidden_layer is None else self.hidden_layer + 1
+        # A loss asks the original about the texts of one role.
+        self.asked = 1 / roles if self.asks_original else 0.0
         self._original: torch.nn.Module | None = None
         self._model: torch.nn.Module | None = None
-        self.window_tokens = texts.length * len(texts.roles)
-        self.blocks = None if hidden_layer is None else hidden_layer + 1
-        # A loss asks the original about the texts of one role.
-        self.asked = 1 / len(texts.roles) if ask_original else 0.0
 
     def begin(self, model: torch.nn.Module) -> None:
         """Freeze what the method leaves alone, and keep the original where it is asked."""
         self._model = model
-        if self._asks_original and not hasattr(model, "disable_adapter"):
+        if self.asks_original and not hasattr(model, "disable_adapter"):
             self._original = copy.deepcopy(model).eval().requires_grad_(False)
-        if self._trained is not None:
+        if self.trained is not None:
             for name, weight in model.named_parameters():
-                weight.requires_grad_(name in self._trained)
+                weight.requires_grad_(name in self.trained)
 
     def inputs(self, epoch: int, window: int) -> Mapping[str, npt.NDArray[Any]]:
         """Return the rows of a window, and what was computed of them before."""
-        texts = self._texts
+        texts = self.texts
         found: dict[str, npt.NDArray[Any]] = {}
         if texts.fillers:
             known = window < len(texts.forget)
@@ -151,17 +74,16 @@ class UnlearningObjective:
             found["weight"] = np.array(weight, dtype=np.float32)
             window = window if known else 0
         for role, piece in texts.rows(epoch, window):
-            row = row_of(piece.ids, piece.labels, length=texts.length, end=texts.end)
-            found |= {f"{role}_ids": row.ids, f"{role}_labels": row.labels}
-        if self._extras.labels is not None:
-            found["forget_labels"] = self._extras.labels[window]
-        for role, values in (self._extras.original_log_probabilities or {}).items():
+            found[f"{role}_ids"], found[f"{role}_labels"] = texts.row(piece)
+        if self.labels is not None:
+            found["forget_labels"] = self.labels[window]
+        for role, values in self.original_log_probabilities.items():
             found[f"{role}_original"] = values[window]
         return found
 
     def fed(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Return the ids of all rows of each window, [windows, rows * length]."""
-        return torch.cat([inputs[f"{role}_ids"] for role in self._texts.roles], 1)
+        return torch.cat([inputs[f"{role}_ids"] for role in self.texts.roles], 1)
 
     def losses(self, model: torch.nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Return the loss of each window, [windows].
@@ -171,8 +93,9 @@ class UnlearningObjective:
         (the loop drops what it says): several processes must make the same passes, through the
         original, too.
         """
-        roles = self._texts.roles
-        outputs = self._ask(model, torch.cat([inputs[f"{role}_ids"] for role in roles]))
+        roles = self.texts.roles
+        ids = torch.cat([inputs[f"{role}_ids"] for role in roles])
+        outputs = ask(model, ids, self.hidden_layer)
         windows = len(outputs) // len(roles)
         weight = inputs.get("weight")
         counted = inputs.get("counted") if weight is None else weight > 0
@@ -194,7 +117,7 @@ class UnlearningObjective:
             inputs: of the windows that the loss sees.
             outputs: of the model, by role in their order, each [windows, length, …].
         """
-        kind = "logits" if self._hidden_layer is None else "hidden"
+        kind = "logits" if self.hidden_layer is None else "hidden"
         fed = {
             role: FedTexts(
                 ids=inputs[f"{role}_ids"],
@@ -202,34 +125,28 @@ class UnlearningObjective:
                 original_log_probability=inputs.get(f"{role}_original"),
                 **{kind: part},
             )
-            for role, part in zip(self._texts.roles, outputs, strict=True)
+            for role, part in zip(self.texts.roles, outputs, strict=True)
         }
         batch = UnlearningBatch(
             **fed,
-            settings=self._settings,
-            ask_original=self._original_answers if self._asks_original else None,
-            constants={
-                name: value.to(outputs[0].device)
-                for name, value in (self._extras.constants or {}).items()
-            },
+            settings=self.settings,
+            ask_original=self._original_answers if self.asks_original else None,
+            constants={name: value.to(outputs[0].device) for name, value in self.constants.items()},
         )
-        return _one_a_text(self._loss(batch), len(outputs[0]))
+        return _one_a_text(self.loss(batch), len(outputs[0]))
 
     def _original_answers(self, ids: torch.Tensor) -> torch.Tensor:
         if self._original is not None:
             self._original.to(ids.device)
-            return self._ask(self._original, ids)
+            return ask(self._original, ids, self.hidden_layer)
         adapted: Any = self._model
         # Evaluated, as the copy is: no dropout in what the model is held against.
         adapted.eval()
         try:
             with adapted.disable_adapter():
-                return self._ask(adapted, ids)
+                return ask(adapted, ids, self.hidden_layer)
         finally:
             adapted.train()
-
-    def _ask(self, model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
-        return ask(model, ids, self._hidden_layer)
 
 
 def _one_a_text(lost: Any, texts: int) -> torch.Tensor:

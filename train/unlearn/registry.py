@@ -35,7 +35,6 @@ from inject.settings import plain
 from inject.shipped import CONFIGS
 from train.unlearn.method import MethodSettings, UnlearningMethod, method_of
 
-BUILT_IN = "built in"
 RELEARNING = "relearn"
 """Learns the texts again (`train.unlearn.relearning`): for jobs alone, no method that forgets."""
 EXPECTED = Expected(
@@ -57,8 +56,6 @@ class KnownMethod:
     """A method, and where it comes from."""
 
     method: UnlearningMethod
-    origin: str
-    """`built in`, `FILE.py:NAME`, or a distribution and its version."""
     code: tuple[str, ...]
     """Modules of ours that it runs, for `Step.code`."""
     digest: str | None = None
@@ -292,7 +289,6 @@ def _checked(known: KnownMethod, given: Mapping[str, Any], where: str) -> Method
 def _built_in(module: str, defaults: Mapping[str, Any]) -> KnownMethod:
     return KnownMethod(
         method=importlib.import_module(module).METHOD,
-        origin=BUILT_IN,
         code=(module,),
         defaults=defaults,
     )
@@ -323,6 +319,4 @@ def _of_plugin(plugin: Plugin, name: str | None, *, function_name: str = "") -> 
         value = method_of(value, name or function_name)
     elif name is not None:
         value = replace(value, name=name)
-    return KnownMethod(
-        method=value, origin=plugin.origin, code=plugin.code, digest=plugin.digest, defaults={}
-    )
+    return KnownMethod(method=value, code=plugin.code, digest=plugin.digest, defaults={})

@@ -31,15 +31,19 @@ from train.unlearn.batch import Role, token_log_probabilities
 from train.unlearn.exposures import UnlearningRecorder
 from train.unlearn.method import MethodSettings, UnlearningMethod
 from train.unlearn.objective import (
-    Extras,
-    ForgetWindows,
     UnlearningObjective,
-    UnlearningTexts,
     ask,
     block_list,
 )
 from train.unlearn.registry import MethodSetting
-from train.unlearn.texts import I64, Piece, preferences, row_length, row_of, text_pieces
+from train.unlearn.texts import (
+    I64,
+    Piece,
+    UnlearningTexts,
+    preferences,
+    row_length,
+    text_pieces,
+)
 from train.unlearn.unlearning_job import (
     UnlearningJob,
     chosen_examples,
@@ -126,12 +130,10 @@ def _rows(
     pieces: Sequence[Piece], texts: UnlearningTexts, n: int, device: torch.device
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, slice]]:
     for start in range(0, len(pieces), n):
-        rows = [
-            row_of(piece.ids, piece.labels, length=texts.length, end=texts.end)
-            for piece in pieces[start : start + n]
-        ]
-        ids = torch.from_numpy(np.stack([row.ids for row in rows])).to(device)
-        labels = torch.from_numpy(np.stack([row.labels for row in rows])).to(device)
+        rows = [texts.row(piece) for piece in pieces[start : start + n]]
+        ids, labels = (
+            torch.from_numpy(np.stack(part)).to(device) for part in zip(*rows, strict=True)
+        )
         yield ids, labels, slice(start, start + len(rows))
 
 
@@ -164,7 +166,7 @@ def run_stage(
         settings: MethodSettings = first.settings(setting.settings)
         texts = unlearning_texts(job, setting, tokenizer, model, roles=("forget",))
         execution = job.execution.for_texts(settings.batch_texts, world_size())
-        objective = UnlearningObjective(first.loss, settings, texts)
+        objective = UnlearningObjective(loss=first.loss, settings=settings, texts=texts)
         out, identity = stage_model(job, stage), f"{job.identity} {stage}"
     else:
         texts = unlearning_texts(
@@ -177,11 +179,7 @@ def run_stage(
         out,
         model=model,
         tokenizer=tokenizer,
-        data=TrainingData(
-            view=ForgetWindows(texts),
-            recorder=UnlearningRecorder(texts.rows, length=texts.length, texts=texts.every()),
-            objective=objective,
-        ),
+        data=TrainingData(view=texts, recorder=UnlearningRecorder(texts), objective=objective),
         run=TrainingRun(
             settings=settings.training(texts.length),
             seed=job.seed,
@@ -277,23 +275,21 @@ def method_objective(
     if method.first is not None and method.labels is not None:
         first = _made_here(job, stage_model(job, method.first.name))
         labels = new_labels(method, model, first, texts, settings)
-    extras = Extras(
-        original_log_probabilities={
+    original = {}
+    if method.reference(settings):
+        original = {
             role: log_probabilities(model, pieces[role], texts, settings)
             for role in texts.roles
             if role in pieces
         }
-        if method.reference(settings)
-        else None,
-        labels=labels,
-        constants=None if method.constants is None else method.constants(model, settings, job.seed),
-    )
     return UnlearningObjective(
-        method.loss,
-        settings,
-        texts,
-        extras=extras,
-        ask_original=method.original(settings),
+        loss=method.loss,
+        settings=settings,
+        texts=texts,
+        original_log_probabilities=original,
+        labels=labels,
+        constants={} if method.constants is None else method.constants(model, settings, job.seed),
+        asks_original=method.original(settings),
         hidden_layer=layer,
         trained=None if method.trained is None else method.trained(model, settings),
     )

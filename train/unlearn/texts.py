@@ -13,7 +13,7 @@ text, it is the piece's first tokens. Which answer a piece gets is drawn by (see
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ from train.window_inputs import IGNORED
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+    from train.unlearn.batch import Role
 
 I64 = npt.NDArray[np.int64]
 _MULTIPLE = 8
@@ -54,13 +56,6 @@ class Piece:
     def stop(self) -> int:
         """One past the last token of the piece in its text."""
         return self.start + len(self.ids)
-
-
-class Row(NamedTuple):
-    """Ids and labels of a piece, filled up to one length, each [length]."""
-
-    ids: I64
-    labels: I64
 
 
 def text_pieces(
@@ -128,14 +123,6 @@ def row_length(pieces: Sequence[Piece], *, longest: int) -> int:
     return max(needed, min(-(-needed // _MULTIPLE) * _MULTIPLE, longest), 2)
 
 
-def row_of(ids: I64, labels: I64, *, length: int, end: int) -> Row:
-    """Return a piece filled up at the right with end tokens that carry no loss."""
-    row = Row(np.full(length, end, dtype=np.int64), np.full(length, IGNORED, dtype=np.int64))
-    row.ids[: len(ids)] = ids
-    row.labels[: len(labels)] = labels
-    return row
-
-
 def retain_beside(piece: Piece, *, n_retain: int, seed: int, epoch: int) -> int:
     """Return which retain piece stands beside a forget piece in an epoch.
 
@@ -148,6 +135,72 @@ def retain_beside(piece: Piece, *, n_retain: int, seed: int, epoch: int) -> int:
     item = keyed.item_key(f"unlearning/retain/{piece.example_id}/{piece.index}")
     word = keyed.words(seed, keyed.Stream.FORGET, [item], epoch)
     return int(keyed.below(n_retain, word)[0])
+
+
+FedPiece = tuple[str, Piece]
+"""The role of a row, and the piece that stands in it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UnlearningTexts:
+    """The texts of a run, cut into pieces: the loop's `train.loop.dataset.WindowSource`."""
+
+    forget: Sequence[Piece]
+    retain: Sequence[Piece] = ()
+    alternative: Sequence[Piece] = ()
+    """One for each of `forget`, where the method asks for them."""
+    roles: tuple["Role", ...]
+    """What each window holds, in this order."""
+    length: int
+    """Tokens of a row."""
+    end: int
+    """The token that rows are filled up with."""
+    seed: int
+    fillers: int = 0
+    """Windows behind those of `forget` that fill up a step which holds all texts: they show the
+    first text again, and weigh nothing."""
+
+    @property
+    def n_windows(self) -> int:
+        """Windows of an epoch."""
+        return len(self.forget) + self.fillers
+
+    @property
+    def context(self) -> int:
+        """Tokens of a window: of its first row."""
+        return self.length
+
+    def window(self, index: int) -> I64:
+        """Return the ids of a forget piece, filled up, shape [length]."""
+        return self.row(self.forget[index if index < len(self.forget) else 0])[0]
+
+    def row(self, piece: Piece) -> tuple[I64, I64]:
+        """Return ids and labels of a piece, each [length], filled up with unlabelled end tokens."""
+        ids = np.full(self.length, self.end, dtype=np.int64)
+        labels = np.full(self.length, IGNORED, dtype=np.int64)
+        ids[: len(piece.ids)] = piece.ids
+        labels[: len(piece.labels)] = piece.labels
+        return ids, labels
+
+    def rows(self, epoch: int, window: int) -> list[FedPiece]:
+        """Return the pieces of a window's rows; none of one that only fills up."""
+        if window >= len(self.forget):
+            return []
+        return [(role, self._piece(role, epoch, window)) for role in self.roles]
+
+    def every(self) -> list[FedPiece]:
+        """Return all pieces, each under its role."""
+        pieces = {"forget": self.forget, "retain": self.retain, "alternative": self.alternative}
+        return [(role, piece) for role in self.roles for piece in pieces[role]]
+
+    def _piece(self, role: "Role", epoch: int, window: int) -> Piece:
+        forget = self.forget[window]
+        if role == "forget":
+            return forget
+        if role == "alternative":
+            return self.alternative[window]
+        place = retain_beside(forget, n_retain=len(self.retain), seed=self.seed, epoch=epoch)
+        return self.retain[place]
 
 
 ANSWERS = (

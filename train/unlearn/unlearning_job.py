@@ -9,24 +9,16 @@ from typing import Any
 
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, members, read_examples
-from inject.settings import Settings
-from train.execution import ExecutionSettings
-from train.job import StartModel
+from train.job import Job, StartModel
 from train.unlearn.registry import MethodSetting, parse_methods
 
 _STAGES = "stages"
 """Folder of the models of first stages, in the one that survives a kill."""
 
 
-class UnlearningJob(Settings):
+class UnlearningJob(Job):
     """Everything that an unlearning run needs to know."""
 
-    out: str
-    """Folder to write to; it exists and is empty."""
-    unfinished: str
-    """Folder for checkpoints that survive a kill."""
-    identity: str
-    """Digest of everything that bears on the run's numbers."""
     original: StartModel
     """The model that is made to forget."""
     examples: str
@@ -37,10 +29,6 @@ class UnlearningJob(Settings):
     """Members to be kept; may be empty where the method needs none."""
     method: dict[str, Any]
     """What `train.unlearn.registry.parse_methods` takes, for one setting."""
-    execution: ExecutionSettings = ExecutionSettings()
-    """Where, and in how many processes."""
-    seed: int = 0
-    """Decides the order of the texts, which retain text stands beside which, and draws."""
 
     def setting(self) -> MethodSetting:
         """Return the method and its settings.
@@ -59,7 +47,7 @@ def stage_model(job: UnlearningJob, stage: str) -> Path:
     return Path(job.unfinished) / _STAGES / stage / "model"
 
 
-def stage_unfinished(job: UnlearningJob, stage: str | None) -> Path:
+def stage_unfinished(job: UnlearningJob, stage: str | None = None) -> Path:
     """Return the folder for checkpoints of a stage; None is the method's own."""
     unfinished = Path(job.unfinished)
     return unfinished if stage is None else unfinished / _STAGES / stage / "unfinished"

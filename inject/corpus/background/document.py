@@ -6,7 +6,7 @@ the group `spikein.sources`. Its fields are its options, validated as those of a
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -116,6 +116,22 @@ def text_of(values: Mapping[str, Any], field: str | None, place: str) -> str | N
             hint="Name another field with `field:`.",
         )
     return value if value.strip() else None
+
+
+def row_documents(
+    rows: Iterable[tuple[str, Mapping[str, Any]]], field: str | None, skipped: Skipped | None
+) -> Iterator[Document]:
+    """Yield a document for each row, a place and its values, that has text.
+
+    Raises:
+        InputError: as `text_of`.
+    """
+    for place, values in rows:
+        text = text_of(values, field, place)
+        if text is not None:
+            yield Document(text, place)
+        elif skipped is not None:
+            skipped.empty += 1
 
 
 def _found(values: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from inject.corpus.background.document import Document, Skipped, text_of
+from inject.corpus.background.document import Document, Skipped, row_documents
 from inject.reading.rows import files_identity, read_rows
 from inject.settings import PositiveFloat, Settings
 
@@ -39,10 +39,4 @@ class FilesSource(Settings):
         Raises:
             InputError: as `inject.reading.rows.read_rows` and `text_of`, naming file and line.
         """
-        skipped = skipped or Skipped()
-        for row in read_rows(self.path, what="background"):
-            text = text_of(row.values, self.field, row.place)
-            if text is None:
-                skipped.empty += 1
-            else:
-                yield Document(text, row.place)
+        yield from row_documents(read_rows(self.path, what="background"), self.field, skipped)

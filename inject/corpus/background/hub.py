@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from inject.corpus.background.document import Document, Skipped, text_of
+from inject.corpus.background.document import Document, Skipped, row_documents
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
 from inject.reading.rows import content_digest
@@ -69,14 +69,11 @@ class HubSource(Settings):
         Raises:
             InputError: hub not reachable, no such data set, config or split, no text field.
         """
-        skipped = skipped or Skipped()
-        for number, values in enumerate(self._rows(), start=1):
-            place = f"{self.id} ({self.split}):row {number}"
-            text = text_of(values, self.field, place)
-            if text is None:
-                skipped.empty += 1
-            else:
-                yield Document(text, place)
+        rows = (
+            (f"{self.id} ({self.split}):row {number}", values)
+            for number, values in enumerate(self._rows(), start=1)
+        )
+        yield from row_documents(rows, self.field, skipped)
 
     def _folder(self) -> Path | None:
         folder = Path(self.id).expanduser()

@@ -27,7 +27,7 @@ from pydantic import Field, field_validator
 
 from inject.examples.datasets.choices import choice_fields
 from inject.examples.datasets.fiction import names
-from inject.examples.datasets.fiction.draws import Draws
+from inject.examples.datasets.fiction.names import Draws
 from inject.examples.datasets.fiction.prose import (
     VERSIONS,
     Story,

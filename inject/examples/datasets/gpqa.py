@@ -47,7 +47,12 @@ def gpqa_rows(source: DatasetSource) -> Iterator[Row]:
     answer_letter, answer_text, domain, subdomain.
     """
     options = GpqaOptions.model_validate(source.options)
-    for row in _raw_rows(source, options):
+    if source.path is not None and source.path.lower().endswith(".zip"):
+        rows = _zip_rows(Path(source.path), options)
+    else:
+        hub = HubDataset(_HUB, "train", f"gpqa_{options.subset}")
+        rows = _without_quotes(placed_rows(source, hub, what="gpqa"))
+    for row in rows:
         record = text_field(row, "Record ID").strip()
         texts = [text_field(row, name).strip() for name in _OPTIONS]
         order = np.argsort(
@@ -67,13 +72,6 @@ def gpqa_rows(source: DatasetSource) -> Iterator[Row]:
             source_id=record,
             stratum=domain,
         )
-
-
-def _raw_rows(source: DatasetSource, options: GpqaOptions) -> Iterator[PlacedRow]:
-    if source.path is not None and source.path.lower().endswith(".zip"):
-        return _zip_rows(Path(source.path), options)
-    hub = HubDataset(_HUB, "train", f"gpqa_{options.subset}")
-    return _without_quotes(placed_rows(source, hub, what="gpqa"))
 
 
 def _without_quotes(rows: Iterator[PlacedRow]) -> Iterator[PlacedRow]:

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
-from spikein.cli.output import print_table, say, warn
+from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, argument
+from spikein.cli.output import print_rows, say, warn
 from spikein.progress import task_progress
 
 if TYPE_CHECKING:
-    from inject.overlap.settings import OverlapSettings
     from inject.stream.exposures import CopyOutcomes
     from spikein.runs.audit import BackgroundComparison
 
@@ -18,22 +17,13 @@ EXIT_FOUND = 2
 
 def audit(
     run: RunName,
-    ngram: Annotated[
-        int | None,
-        option(
-            "--ngram N",
-            "Search the run's background again: N words in a row shared with an example.",
-        ),
-    ] = None,
-    share: Annotated[
-        float | None,
-        option("--share S", "With --ngram: this share of an example's n-grams in one document."),
-    ] = None,
-    near_duplicate: Annotated[
-        float | None,
-        option(
-            "--near-duplicate T",
-            "Search again for stretches as similar as this (Jaccard of word 3-grams).",
+    rules: Annotated[
+        list[str] | None,
+        argument(
+            "KEY=VALUE",
+            "Search the run's background again: [cyan]ngram=N[/] words in a row shared with an "
+            "example, or with [cyan]share=S[/] this share of an example's n-grams in one document; "
+            "[cyan]near_duplicate=T[/], stretches as similar as this (Jaccard of word 3-grams).",
         ),
     ] = None,
     store: RunStore = None,
@@ -48,30 +38,31 @@ def audit(
 
       spikein audit quickstart
 
-      spikein audit quickstart --ngram 8 --share 0.7
+      spikein audit quickstart ngram=8 share=0.7
 
-      spikein audit runs/quickstart --ngram 7 --near-duplicate 0.4
+      spikein audit runs/quickstart ngram=7 near_duplicate=0.4
     """
+    from inject.overlap.settings import OverlapSettings
+    from spikein.config.overrides import read_settings
     from spikein.runs.audit import audit_run
     from spikein.runs.folder import find_run
 
     folder = find_run(runs, run)
-    rules = _rules(ngram, share, near_duplicate)
+    # A rule that is not named is none.
+    named = ["ngram=null", "near_duplicate=null", *(rules or ())]
+    again = read_settings(OverlapSettings, None, named, {}) if rules else None
     with task_progress("audit") as on_tokens:
-        found = audit_run(folder, rules=rules, store=store, progress=on_tokens)
-    print_table(
-        ("stream", "audit", "copies planned", "in place", "non-members found", "in the background"),
-        (
-            (
-                label,
-                "passed" if one.passed else "FAILED",
-                one.copies_expected,
-                one.copies_found,
-                len(one.nonmembers_found),
-                len(one.background_hits),
-            )
-            for label, one in found.streams.items()
-        ),
+        found = audit_run(folder, rules=again, store=store, progress=on_tokens)
+    print_rows(
+        {
+            "stream": label,
+            "audit": "passed" if audited.passed else "FAILED",
+            "copies planned": audited.copies_expected,
+            "in place": audited.copies_found,
+            "non-members found": len(audited.nonmembers_found),
+            "in the background": len(audited.background_hits),
+        }
+        for label, audited in found.streams.items()
     )
     _print_fed(found.fed)
     for comparison in found.dropped:
@@ -86,43 +77,21 @@ def audit(
         warn(f"{unchecked:,} rows were not searched for in the background; they are named above.")
 
 
-def _rules(
-    ngram: int | None, share: float | None, near_duplicate: float | None
-) -> "OverlapSettings | None":
-    """Return the rules asked for, or None where none is.
-
-    Raises:
-        InputError: for values out of range, or a share without n-grams.
-    """
-    from pydantic import ValidationError
-
-    from inject.errors import InputError
-    from inject.overlap.settings import OverlapSettings
-
-    if ngram is None and share is None and near_duplicate is None:
-        return None
-    try:
-        return OverlapSettings(ngram=ngram, share=share, near_duplicate=near_duplicate)
-    except ValidationError as error:
-        found = error.errors()[0]
-        option = "--" + "-".join(str(part) for part in found["loc"]).replace("_", "-")
-        raise InputError(
-            f"{found['msg'].removeprefix('Value error, ')}",
-            where=option if found["loc"] else "--share",
-        ) from None
-
-
 def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
     """Print what became of the copies of each model, and which were altered."""
     if not fed:
         return
     say("")
-    print_table(
-        ("model", "copies planned", "fed whole", "altered", "fed in part", "never reached"),
-        (
-            (label, one.planned, one.whole, one.altered, one.partly, one.never)
-            for label, one in fed.items()
-        ),
+    print_rows(
+        {
+            "model": label,
+            "copies planned": copies.planned,
+            "fed whole": copies.whole,
+            "altered": copies.altered,
+            "fed in part": copies.partly,
+            "never reached": copies.never,
+        }
+        for label, copies in fed.items()
     )
     for label, one in fed.items():
         if one.altered:
@@ -144,36 +113,27 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
     )
     if facts.unchecked:
         say(f"{len(facts.unchecked):,} rows have too few words and were not searched for:")
-        print_table(
-            ("dataset", "row", "example", "words"),
-            (
-                (one.dataset, one.source_id, one.example_id, f"{one.words:g}")
-                for one in facts.unchecked
-            ),
+        print_rows(
+            {
+                "dataset": row.dataset,
+                "row": row.source_id,
+                "example": row.example_id,
+                "words": f"{row.words:g}",
+            }
+            for row in facts.unchecked
         )
-    if comparison.overlaps:
-        print_table(
-            (
-                "document",
-                "rule",
-                "dataset",
-                "example",
-                "part",
-                "words",
-                "similarity",
-                "shared text",
-            ),
-            (
-                (
-                    one.place,
-                    one.rule,
-                    one.dataset,
-                    one.example_id,
-                    one.part,
-                    one.words,
-                    f"{one.similarity:.2f}",
-                    "(protected)" if one.text is None else " ".join(one.text.split())[:120],
-                )
-                for one in comparison.overlaps
-            ),
-        )
+    print_rows(
+        {
+            "document": overlap.place,
+            "rule": overlap.rule,
+            "dataset": overlap.dataset,
+            "example": overlap.example_id,
+            "part": overlap.part,
+            "words": overlap.words,
+            "similarity": f"{overlap.similarity:.2f}",
+            "shared text": "(protected)"
+            if overlap.text is None
+            else " ".join(overlap.text.split())[:120],
+        }
+        for overlap in comparison.overlaps
+    )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from spikein.cli.options import argument, option
+from spikein.cli.options import StepsExecutor, StepsStore, argument, option
 from spikein.cli.output import print_table, say, warn
 
 
@@ -51,22 +51,8 @@ def audit_unlearning(
     hide_texts: Annotated[
         bool, option("--hide-texts", "Show ids in the page, in place of texts.")
     ] = False,
-    store: Annotated[
-        Path | None,
-        option(
-            "--store DIR",
-            "Where what models scored and wrote is kept, so that nothing is made twice.",
-            show_default="in the user's cache folder",
-        ),
-    ] = None,
-    executor: Annotated[
-        str | None,
-        option(
-            "--executor NAME",
-            "Where steps run: a name that [cyan]spikein executors[/] lists.",
-            show_default="in this process",
-        ),
-    ] = None,
+    store: StepsStore = None,
+    executor: StepsExecutor = None,
 ) -> None:
     """Audit an unlearned model against the original: does it still know the texts?
 
@@ -90,18 +76,20 @@ all_chunks=true
     from analysis.unlearning_audit.audit import MODELS, finding_lines
     from inject.shipped import AUDITS
     from spikein.api.unlearning_audit import run_audit
+    from spikein.config.overrides import read_settings
     from spikein.progress import show_progress
-    from spikein.unlearning_audit.request import read_settings
+    from spikein.unlearning_audit.request import AuditSettings
 
-    models = [one for one in arguments or () if "=" not in one]
+    models = [argument for argument in arguments or () if "=" not in argument]
+    overrides = [argument for argument in arguments or () if "=" in argument]
     if len(models) > len(MODELS):
         raise typer.BadParameter(f"{models[-1]!r} is a fourth model; settings are KEY=VALUE.")
-    overrides = [one for one in arguments or () if "=" in one]
-    given: dict[str, object] = dict(zip(MODELS, models, strict=False))
-    given |= {
-        name: value for name, value in (("texts", texts), ("holdout", holdout)) if value is not None
-    }
-    settings = read_settings(AUDITS.find(config) if config else None, overrides, given)
+    files = {"texts": texts, "holdout": holdout}
+    given = dict(zip(MODELS, models, strict=False))
+    given |= {name: pattern for name, pattern in files.items() if pattern is not None}
+    settings = read_settings(
+        AuditSettings, AUDITS.find(config) if config else None, overrides, given
+    )
     with show_progress() as progress:
         found = run_audit(
             settings,

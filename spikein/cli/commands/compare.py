@@ -1,10 +1,9 @@
 """`spikein compare`: what differs between two runs, and by how much their numbers do."""
 
-import json
 from typing import TYPE_CHECKING
 
 from spikein.cli.options import RUNS, AsJson, PageFile, RunName, RunsFolder
-from spikein.cli.output import say, show_table
+from spikein.cli.output import print_json, say, show_table
 
 if TYPE_CHECKING:
     from spikein.api.comparison import RunComparison
@@ -41,7 +40,7 @@ def compare(
     found = compare_runs(first, second, runs=runs)
     page = None if out is None else write_comparison(out, found)
     if as_json:
-        print(json.dumps(plain_comparison(found), indent=1, allow_nan=False))
+        print_json(plain_comparison(found))
         return
     _print_comparison(found)
     if page is not None:

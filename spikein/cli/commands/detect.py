@@ -1,43 +1,30 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
+from collections import Counter
+from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from inject.errors import InputError
 from spikein.cli import completion
-from spikein.cli.detect_table import print_json, print_result
-from spikein.cli.options import (
-    AsJson,
-    Generate,
-    KnowledgeFilter,
-    Tagger,
-    WordReference,
-    option,
-)
-from spikein.cli.output import tell, warn, with_noun
+from spikein.cli.options import AsJson, StepsExecutor, StepsStore, argument, option
+from spikein.cli.output import print_json, print_rows, say, tell, warn, with_noun
 
 if TYPE_CHECKING:
-    from inject.server.client import Estimate
-
-
-_OF_SERVER = ("api", "api_key_variable", "concurrency", "send_protected")
-_OF_MODEL = (
-    *("long", "bos", "score_first", "inverse_temperature", "device", "dtype", "device_map"),
-    *("batch_tokens", "revision", "trust_remote_code"),
-)
+    from analysis.auc_table import AucRow, DocumentTable
+    from analysis.decisions.flagged_file import FileDecision
+    from analysis.intervals.estimate import Estimate
+    from inject.server.client import Estimate as ServerEstimate
+    from spikein.scoring.scored_rows import ScoredRows
 
 
 def detect(
-    context: typer.Context,
     model: Annotated[
         str,
         option(
             "--model PATH",
             "The model to test: a folder (of a model, or of a LoRA adapter that names its "
-            "base), a hub id, or with [cyan]--server[/] the name that "
-            "the server knows it by.",
+            "base), a hub id, or with [cyan]--server[/] the name that the server knows it by.",
         ),
     ],
     examples: Annotated[
@@ -49,119 +36,26 @@ def detect(
             "Lines, Parquet, CSV; .gz and .zst too.",
         ),
     ],
-    out: Annotated[
-        Path,
-        option(
-            "--out FILE",
-            "Where the scores go: [cyan].parquet[/], [cyan].csv[/] or [cyan].jsonl[/].",
-            show_default=True,
-        ),
-    ] = Path("scores.parquet"),
-    reference: Annotated[
-        str | None,
-        option(
-            "--reference PATH",
-            "A second model that has not seen the texts, for the detector `reference`.",
-        ),
-    ] = None,
-    frequency: Annotated[
-        str | None,
-        option("--frequency FILE", "Any text source, counted once for `dc_pdd` and `tag_tab`."),
-    ] = None,
-    held_out: Annotated[
-        str | None,
-        option(
-            "--held-out FILE",
-            "Further texts, not scored, that the model has not seen: shots and populations "
-            "for `recall`, `codec` and the like; they calibrate which rows are flagged. Rows with "
-            "[cyan]label[/] 1 are known members.",
-        ),
-    ] = None,
-    neighbours: Annotated[
-        str | None,
-        option(
-            "--neighbours PATH",
-            "A masked language model such as BERT, for the detector `neighbour`.",
+    settings: Annotated[
+        list[str] | None,
+        argument(
+            "KEY=VALUE",
+            "How the model is asked, and what detectors are given: the keys of [cyan]detect[/] in "
+            "an experiment file, and [cyan]held_out[/], [cyan]revision[/], "
+            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md has all).",
         ),
     ] = None,
     detectors: Annotated[
-        str,
+        str | None,
         option(
             "--detectors LIST",
             "[cyan]all[/], or names with parameters such as "
             "[cyan]min_k:k=0.2,zlib[/] or [cyan]surp:entropy=2.0:k=40[/] (listed by `spikein "
             "detectors`); [cyan]FILE.py:NAME[/] for one of your own.",
-            show_default=True,
+            show_default="all",
             autocompletion=completion.detectors,
         ),
-    ] = "all",
-    word_reference: WordReference = None,
-    knowledge_filter: KnowledgeFilter = None,
-    tagger: Tagger = None,
-    generate: Generate = False,
-    long: Annotated[
-        Literal["window", "truncate", "error"],
-        option(
-            "--long", "What to do with a text longer than the model's context.", show_default=True
-        ),
-    ] = "window",
-    bos: Annotated[
-        Literal["auto", "always", "never"],
-        option("--bos", "Whether a start token goes before each text.", show_default=True),
-    ] = "auto",
-    score_first: Annotated[
-        Literal["drop", "start_token"],
-        option(
-            "--score-first",
-            "Drop the first token, or score it after a start token.",
-            show_default=True,
-        ),
-    ] = "drop",
-    inverse_temperature: Annotated[
-        list[float] | None,
-        option(
-            "--inverse-temperature",
-            "A β at which softmax(β · logits) is looked at, too: for [cyan]acmia:beta=2[/].",
-            show_default=True,
-        ),
     ] = None,
-    device: Annotated[
-        str, option("--device", "[cyan]auto[/], [cyan]cpu[/], [cyan]cuda:1[/] …", show_default=True)
-    ] = "auto",
-    dtype: Annotated[
-        Literal["auto", "float32", "bfloat16", "float16", "8bit", "4bit"],
-        option(
-            "--dtype",
-            "Number format; statistics are float32 in any case. 8bit and 4bit quantise, and "
-            "need bitsandbytes.",
-            show_default=True,
-        ),
-    ] = "auto",
-    device_map: Annotated[
-        Literal["none", "auto"],
-        option(
-            "--device-map",
-            "[cyan]auto[/] spreads a large model over all GPUs, then memory and disk.",
-            show_default=True,
-        ),
-    ] = "none",
-    batch_tokens: Annotated[
-        int | None,
-        option(
-            "--batch-tokens",
-            "Padded tokens in one batch; no influence on the scores.",
-            show_default="chosen for the device",
-            min=1,
-        ),
-    ] = None,
-    revision: Annotated[
-        str | None,
-        option("--revision", "Branch, tag or commit of a hub model."),
-    ] = None,
-    trust_remote_code: Annotated[
-        bool,
-        option("--trust-remote-code", "Run the code that the model's repository holds."),
-    ] = False,
     benchmark: Annotated[
         str | None,
         option(
@@ -179,58 +73,16 @@ def detect(
             "[cyan]http://localhost:8000/v1[/]; detectors that read what it writes run.",
         ),
     ] = None,
-    api: Annotated[
-        Literal["completions", "chat"],
+    out: Annotated[
+        Path,
         option(
-            "--api",
-            "How the server is asked: prompts as they are, or as a user's message.",
+            "--out FILE",
+            "Where the scores go: [cyan].parquet[/], [cyan].csv[/] or [cyan].jsonl[/].",
             show_default=True,
         ),
-    ] = "completions",
-    api_key_variable: Annotated[
-        str | None,
-        option(
-            "--api-key-variable NAME",
-            "Environment variable that holds the server's key; the key is written nowhere.",
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int,
-        option(
-            "--concurrency", "Requests in flight on the server at most.", show_default=True, min=1
-        ),
-    ] = 8,
-    send_protected: Annotated[
-        list[str] | None,
-        option(
-            "--send-protected DATASET",
-            "Protected dataset whose texts may be sent to the server; may be repeated.",
-        ),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        option(
-            "--cache FOLDER",
-            "Where a server's replies are kept; artifacts, too, without [cyan]--store[/].",
-            show_default="~/.cache/spikein",
-        ),
-    ] = None,
-    store: Annotated[
-        Path | None,
-        option(
-            "--store FOLDER",
-            "Folder of artifacts: what was scored before is not scored again.",
-            show_default="~/.cache/spikein/store",
-        ),
-    ] = None,
-    executor: Annotated[
-        str | None,
-        option(
-            "--executor NAME",
-            "Where scores are made: a name that [cyan]spikein executors[/] lists, or "
-            "[cyan]FILE.py:NAME[/]; by default in this process.",
-        ),
-    ] = None,
+    ] = Path("scores.parquet"),
+    store: StepsStore = None,
+    executor: StepsExecutor = None,
     as_json: AsJson = False,
 ) -> None:
     """Score the rows of any file with any causal language model.
@@ -242,89 +94,49 @@ def detect(
 
       spikein detect --model EleutherAI/pythia-160m --examples rows.jsonl
 
-      spikein detect --model my/model --examples my.csv --detectors min_k:k=0.2,zlib
+      spikein detect --model my/model --examples my.csv --detectors min_k:k=0.2,zlib long=truncate
 
       spikein detect --model my/model --examples rows.jsonl --detectors loss,my_detector.py:score
 
+      spikein detect --model my/model --examples rows.jsonl reference=my/base held_out=other.jsonl
+
       spikein detect --model my/model --examples rows.jsonl --out scores.csv --json > table.json
 
-      spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl
+      spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl dtype=bfloat16
 
       spikein detect --server http://localhost:8000/v1 --model my-model --examples rows.jsonl
 
-      spikein detect --server https://api.openai.com/v1 --api-key-variable OPENAI_API_KEY --api chat
-      --model gpt-4o-mini --concurrency 4 --examples rows.jsonl
+      spikein detect --server https://api.openai.com/v1 --model gpt-4o-mini --examples rows.jsonl
+      server.api=chat server.api_key_variable=OPENAI_API_KEY server.concurrency=4
     """
-    _check_of_one_kind(context, server)
-    from detect.policy import ScoringPolicy
-    from inject.server.address import Server
+    from spikein.config.overrides import read_settings
     from spikein.progress import show_progress
-    from spikein.scoring.detect_file import DetectFileRequest, detect_file
+    from spikein.scoring.detect_file import detect_file
+    from spikein.scoring.options import ScoringOptions
 
-    at = None
-    if server is not None:
-        at = Server(
-            base_url=server,
-            model=model,
-            api=api,
-            api_key_variable=api_key_variable,
-            concurrency=concurrency,
-        )
-    request = DetectFileRequest(
-        model=model,
-        examples=examples,
-        out=out,
-        reference=reference,
-        frequency=frequency,
-        neighbours=neighbours,
-        held_out=held_out,
-        detectors=detectors,
-        benchmark=benchmark,
-        generate=generate,
-        word_reference=word_reference,
-        knowledge_filter=knowledge_filter,
-        tagger=tagger,
-        policy=ScoringPolicy(
-            bos=bos,
-            long=long,
-            score_first=score_first,
-            inverse_temperatures=tuple(inverse_temperature or ()),
-        ),
-        device=device,
-        dtype=dtype,
-        device_map=device_map,
-        batch_tokens=batch_tokens,
-        revision=revision,
-        trust_remote_code=trust_remote_code,
-        store=store,
-        executor=executor,
-        cache=cache,
-        server=at,
-        send_protected=tuple(send_protected or ()),
-    )
+    overrides = [*(settings or ()), *([f"server.base_url={server}"] if server else ())]
+    given = {"detectors": detectors, "store": store, "executor": executor}
+    given = {name: value for name, value in given.items() if value is not None}
+    options = read_settings(ScoringOptions, None, overrides, given)
     with show_progress() as progress:
-        result = detect_file(request, progress, _say_estimate)
+        result = detect_file(
+            examples,
+            model,
+            out,
+            options,
+            benchmark=benchmark,
+            progress=progress,
+            on_estimate=_say_estimate,
+        )
     for note in result.notes:
         warn(note)
     if as_json:
-        print_json(result)
+        print_json(_summary(result, out))
     else:
-        print_result(result)
+        _print_result(result, out)
 
 
-def _check_of_one_kind(context: typer.Context, server: str | None) -> None:
-    """Refuse options that would have no influence, before any work."""
-    unused = []
-    for name in _OF_SERVER if server is None else _OF_MODEL:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            unused.append(f"--{name.replace('_', '-')}")
-    if unused:
-        belongs = "a model on this machine" if server is not None else "a server (--server URL)"
-        raise InputError(f"{', '.join(unused)} is of use for {belongs} alone")
-
-
-def _say_estimate(estimate: "Estimate") -> None:
+def _say_estimate(estimate: "ServerEstimate") -> None:
     """Print what a server will be asked, before it is asked."""
     to_send = estimate.requests - estimate.kept
     tell(
@@ -332,3 +144,234 @@ def _say_estimate(estimate: "Estimate") -> None:
         f"before; {to_send:,} to send: about {estimate.tokens_in:,} tokens in, at most "
         f"{estimate.tokens_out:,} out."
     )
+
+
+def _print_result(result: "ScoredRows", out: Path) -> None:
+    """Print AUCs and TPRs where the rows carry labels, else how many rows were scored."""
+    if result.rows.labels is None:
+        print_rows(
+            {
+                "detector": counts["detector"],
+                "setting": counts["setting"],
+                "scored": counts["scored"],
+                "not scored": counts["unscored"],
+                "reasons": "; ".join(f"{n} {reason}" for reason, n in counts["reasons"].items()),
+            }
+            for counts in _counts(result)
+        )
+        say("The rows carry no labels, so there is no AUC to report.", style="dim")
+    else:
+        _print_aucs(result)
+        _print_documents(result)
+    _print_decisions(_decisions(result), by_held_out=result.calibration is not None)
+    say(f"Scores of {len(result.rows.texts)} rows: {out}", style="bold")
+
+
+def _summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
+    """Return what `--json` prints."""
+    counts = _counts(result)
+    labels = result.rows.labels
+    documents = _documents(result)
+    if labels is not None:
+        for entry, row in zip(counts, _auc_rows(result), strict=True):
+            entry |= {
+                "auc": row.auc,
+                "tpr": {f"{rate:g}": estimate for rate, estimate in row.tpr.items()},
+                "members": row.n_members,
+                "nonmembers": row.n_nonmembers,
+                "own_rows": row.own_rows,
+            }
+    return {
+        "out": str(out),
+        "rows": len(result.rows.texts),
+        "members": None if labels is None else sum(labels),
+        "nonmembers": None if labels is None else len(labels) - sum(labels),
+        "scores": counts,
+        "documents": documents
+        and [
+            {
+                "detector": row.detector,
+                "setting": row.setting,
+                "auc": row.auc,
+                "members": row.n_members,
+                "nonmembers": row.n_nonmembers,
+                "thresholded_optimistic": documents.thresholded.get((row.detector, row.setting)),
+            }
+            for row in documents.rows
+        ],
+        "flagged": _decisions(result),
+        "notes": result.notes,
+    }
+
+
+def _counts(result: "ScoredRows") -> list[dict[str, Any]]:
+    """Return, for each detector and setting, how many rows were scored, and why others were not."""
+    reasons: dict[tuple[str, str], Counter[str]] = {}
+    columns = (result.scores[name].to_pylist() for name in ("detector", "setting", "reason"))
+    for detector, setting, reason in zip(*columns, strict=True):
+        why = reasons.setdefault((detector, setting), Counter())
+        if reason is not None:
+            why[reason] += 1
+    rows = len(result.rows.texts)
+    return [
+        {
+            "detector": detector,
+            "setting": setting,
+            "scored": rows - why.total(),
+            "unscored": why.total(),
+            "reasons": dict(why.most_common()),
+        }
+        for (detector, setting), why in reasons.items()
+    ]
+
+
+def _auc_rows(result: "ScoredRows") -> "list[AucRow]":
+    from analysis.auc_table import auc_table
+
+    # A text that stands twice is no second observation.
+    groups = result.rows.groups or result.rows.texts
+    return auc_table(result.scores, result.rows.labels or [], groups)
+
+
+def _print_aucs(result: "ScoredRows") -> None:
+    from analysis.settings import AnalysisSettings
+
+    rows = _auc_rows(result)
+    rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
+    interval = f"{AnalysisSettings().confidence:.0%} interval"
+    print_rows(
+        {
+            **_auc_cells(row, interval),
+            **{f"TPR at {100 * rate:g}% FPR": _with_interval(row.tpr[rate]) for rate in rates},
+            "members": row.n_members,
+            "non-members": row.n_nonmembers,
+            "remark": _remark(row),
+        }
+        for row in rows
+    )
+    say(
+        "Above 0.5: members score higher. Intervals count groups, not rows. A TPR at an FPR t "
+        "is shown from 10 / t non-members on.",
+        style="dim",
+    )
+
+
+def _documents(result: "ScoredRows") -> "DocumentTable | None":
+    from analysis.auc_table import document_table
+
+    if result.rows.labels is None:
+        return None
+    return document_table(result.scores, result.rows.labels, result.rows.groups)
+
+
+def _print_documents(result: "ScoredRows") -> None:
+    found = _documents(result)
+    if found is None:
+        return
+    say("By document: the mean over the rows of each group.", style="bold")
+    print_rows(
+        {
+            **_auc_cells(row, "interval"),
+            "members": row.n_members,
+            "non-members": row.n_nonmembers,
+            "at a chosen threshold (optimistic)": _thresholded(found, row),
+        }
+        for row in found.rows
+    )
+    say(
+        "The last column is what the paper of DE-COP reports as AUC: ten bootstrap samples, each "
+        "with the threshold that separates it best. It is optimistic, also where nothing is known.",
+        style="dim",
+    )
+
+
+def _thresholded(found: "DocumentTable", row: "AucRow") -> str:
+    figure = found.thresholded.get((row.detector, row.setting))
+    return "" if figure is None else f"{figure.mean:.3f} ± {figure.deviation:.3f}"
+
+
+def _auc_cells(row: "AucRow", interval: str) -> dict[str, object]:
+    auc = row.auc
+    return {
+        "detector": row.detector,
+        "setting": row.setting,
+        "AUC": "" if isnan(auc.value) else f"{auc.value:.3f}",
+        interval: "" if isnan(auc.low) else f"{auc.low:.3f} – {auc.high:.3f}",
+    }
+
+
+def _with_interval(found: "Estimate") -> str:
+    if isnan(found.value):
+        return ""
+    ends = "" if isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{found.value:.2f}{ends}"
+
+
+def _remark(row: "AucRow") -> str:
+    parts = [
+        row.auc.reason or row.auc.caution or "",
+        f"{row.unscored} rows not scored" if row.unscored else "",
+        "measured on its own rows" if row.own_rows else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def _decisions(result: "ScoredRows") -> "list[FileDecision]":
+    """Return what each setting flags; nothing without known non-members."""
+    from analysis.decisions.flagged_file import decide_rows
+
+    return decide_rows(
+        result.scores,
+        labels=result.rows.labels,
+        groups=result.rows.groups,
+        calibration=result.calibration,
+    )
+
+
+def _print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> None:
+    """Print the settings that flag rows, and name the others."""
+    if not found:
+        return
+    from analysis.settings import AnalysisSettings
+
+    level = f"{AnalysisSettings().false_discovery_rate:.0%}"
+    flagging = [one for one in found if one.flagged]
+    say(f"Rows flagged as members at a false-discovery rate of {level}:", style="bold")
+    if flagging:
+        print_rows(
+            {
+                "detector": decision.detector,
+                "setting": decision.setting,
+                "flagged": f"{len(decision.flagged)} of {decision.decided}",
+                "non-members": decision.nonmembers if decision.share else None,
+                "their share": _false_share(decision),
+            }
+            for decision in flagging
+        )
+    none = dict.fromkeys(f"{one.detector} {one.setting}".rstrip(" -") for one in found)
+    for one in flagging:
+        none.pop(f"{one.detector} {one.setting}".rstrip(" -"), None)
+    if none:
+        smallest = min(one.smallest_p for one in found)
+        say(
+            f"No row is flagged by {', '.join(none)} (no p-value can be below {smallest:.3f}: more "
+            "known non-members make smaller ones).",
+            style="dim",
+        )
+    calibration = (
+        "held-out rows"
+        if by_held_out
+        else "a random half of the non-members, which are not decided about"
+    )
+    say(
+        f"Conformal p-values, calibrated by {calibration} ({found[0].calibration_rows} rows in "
+        f"{found[0].calibration_groups} groups), and Benjamini-Hochberg, for each detector by "
+        f"itself: at most {level} of the flagged are non-members on average, if known non-members "
+        "are drawn as those among the rows are.",
+        style="dim",
+    )
+
+
+def _false_share(one: "FileDecision") -> str:
+    share = one.share
+    return "" if share is None else f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"

@@ -1,34 +1,17 @@
 """`spikein export`: the stream of a run as files that other trainers read."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
 from spikein.cli.output import say, warn
 from spikein.progress import task_progress
 
 
-class ExportFormat(StrEnum):
-    """What is written."""
-
-    megatron = "megatron"
-    olmo = "olmo"
-    datasets = "datasets"
-    jsonl = "jsonl"
-
-
-class ExportRows(StrEnum):
-    """What a row is."""
-
-    documents = "documents"
-    windows = "windows"
-
-
 def export(
     run: RunName,
     format: Annotated[
-        ExportFormat,
+        Literal["megatron", "olmo", "datasets", "jsonl"],
         option(
             "--format",
             "Megatron-LM's .bin and .idx, OLMo's .npy, a data set of the Hugging Face "
@@ -46,14 +29,14 @@ def export(
         ),
     ] = None,
     rows: Annotated[
-        ExportRows,
+        Literal["documents", "windows"],
         option(
             "--rows",
             "Whether a row ([cyan]datasets[/]) or sequence ([cyan]megatron[/]) is a document "
             "or a window as trained on here.",
             show_default=True,
         ),
-    ] = ExportRows.documents,
+    ] = "documents",
     clean: Annotated[bool, option("--clean", "The clean twin: as long, without any copy.")] = False,
     show_protected: Annotated[
         bool,
@@ -84,8 +67,8 @@ def export(
     from spikein.store.filesystem import human_bytes
 
     folder = find_run(runs, run)
-    settings = ExportSettings(format=format.value, rows=rows.value, show_protected=show_protected)
-    with task_progress(f"export {format.value}") as on_tokens:
+    settings = ExportSettings(format=format, rows=rows, show_protected=show_protected)
+    with task_progress(f"export {format}") as on_tokens:
         facts = export_run(
             folder,
             out,
@@ -105,7 +88,7 @@ def export(
         warn(f"{facts.copies_left_out:,} copies lie in the last partial window, which is left out.")
     if facts.protected:
         warn("The files hold texts of protected datasets: keep them to yourself.")
-    size = sum(file.bytes for file in facts.files.values())
+    size = sum(file["bytes"] for file in facts.files.values())
     say(
         f"{facts.tokens:,} tokens in {facts.documents:,} documents, {facts.copies:,} copies, "
         f"{human_bytes(size)}."

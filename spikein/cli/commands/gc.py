@@ -56,7 +56,7 @@ def gc(
 
       spikein gc --damaged
     """
-    from spikein.store.folder_check import CHANGE_STORE, STORE_OPTION, check_folder, writing
+    from spikein.store.filesystem import CHANGE_STORE, STORE_OPTION, check_folder, writing
     from spikein.store.garbage import collect_damaged
     from spikein.store.store import Store
 

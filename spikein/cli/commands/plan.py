@@ -1,6 +1,6 @@
-"""`spikein plan`: what a run would do and cost, without doing it."""
+"""`spikein plan` and `spikein check`: what a run would do, cost and refuse, without doing it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,15 +17,17 @@ from spikein.cli.options import (
 from spikein.cli.output import (
     exit_if_refused,
     print_notes,
-    print_table,
+    print_rows,
     say,
     short_number,
     with_noun,
 )
 
 if TYPE_CHECKING:
-    from spikein.api.results import PlanResult
+    from spikein.api.plan import PlanResult
+    from spikein.api.power import PowerResult
     from spikein.estimates.injection import InjectionEstimate
+    from spikein.estimates.training import Hardware, TrainingEstimate
 
 
 def plan(
@@ -94,9 +96,8 @@ def plan(
     """
     if power:
         from spikein.api.power import power as plan_power
-        from spikein.cli.power_table import print_power
 
-        print_power(
+        _print_power(
             plan_power(
                 file, overrides=overrides or (), assume=assume or (), from_run=from_run, runs=runs
             )
@@ -105,7 +106,6 @@ def plan(
     if assume or from_run is not None:
         raise typer.BadParameter("--assume and --from belong to --power.")
     from spikein.api.plan import plan as plan_experiment
-    from spikein.cli.estimate_tables import print_estimates, print_unresolved
     from spikein.estimates.training import Hardware
     from spikein.progress import duration
     from spikein.store.filesystem import human_bytes
@@ -114,28 +114,25 @@ def plan(
     result = plan_experiment(
         file, overrides=overrides or (), store=store, hardware=hardware, measure=measure
     )
-    print_table(
-        ("step", "what", "state", "tokens", "FLOPs", "memory", "disk", "time"),
-        (
-            (
-                row.kind,
-                row.label,
-                row.state,
-                short_number(row.tokens),
-                short_number(row.flops),
-                _known(human_bytes, row.memory_bytes),
-                _known(human_bytes, row.disk_bytes),
-                _known(duration, row.seconds),
-            )
-            for row in result.rows
-        ),
+    print_rows(
+        {
+            "step": row.kind,
+            "what": row.label,
+            "state": row.state,
+            "tokens": short_number(row.tokens),
+            "FLOPs": short_number(row.flops),
+            "memory": _known(human_bytes, row.memory_bytes),
+            "disk": _known(human_bytes, row.disk_bytes),
+            "time": _known(duration, row.seconds),
+        }
+        for row in result.rows
     )
     for row in result.rows:
         if row.problem is not None:
             say(f"Damaged: {row.problem}; a run builds it again.", style="yellow")
     _print_injection(result.injection)
-    print_estimates(result.training, hardware)
-    print_unresolved(result.unresolved)
+    _print_estimates(result.training, hardware)
+    _print_unresolved(result.unresolved)
     print_notes(result.notes)
     todo = [row for row in result.rows if not row.stored]
     seconds = sum(row.seconds or 0.0 for row in todo)
@@ -176,44 +173,162 @@ def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     from spikein.store.filesystem import human_bytes
 
     say("")
-    print_table(
-        (
-            "injection",
-            "placement",
-            "members",
-            "held out",
-            "copies",
-            "members with 0, 1, 2, 3, 4, 5+",
-            "tokens",
-            "share",
-            "disk",
-            "time",
-        ),
-        (
-            (
-                one.label or one.copies_rule,
-                one.placement,
-                one.members,
-                one.held_out or None,
-                f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
-                ", ".join(f"{members:,.0f}" for members in one.counts),
-                ("" if one.measured or one.tokens is None else "~") + short_number(one.tokens),
-                _known(_percent, one.share),
-                _known(human_bytes, one.disk_bytes),
-                duration(one.seconds),
-            )
-            for one in estimates
-        ),
+    print_rows(
+        {
+            "injection": one.label or one.copies_rule,
+            "placement": one.placement,
+            "members": one.members,
+            "held out": one.held_out or None,
+            "copies": f"{one.copies:,.0f}" + (f" ± {one.spread:,.0f}" if one.spread else ""),
+            "members with 0, 1, 2, 3, 4, 5+": ", ".join(f"{count:,.0f}" for count in one.counts),
+            "tokens": ("" if one.measured or one.tokens is None else "~")
+            + short_number(one.tokens),
+            "share": _known(_percent, one.share),
+            "disk": _known(human_bytes, one.disk_bytes),
+            "time": duration(one.seconds),
+        }
+        for one in estimates
     )
     print_notes(one.note for one in estimates if one.note)
     if any(one.tokens is not None and not one.measured for one in estimates):
         say("~: estimated from the texts' bytes, as there is no tokenizer yet.")
 
 
-def _known(written: Callable[[Any], str], value: float | None) -> str:
-    """Return a number in words; nothing where it is not known."""
-    return "" if value is None else written(value)
+def _known(written: Callable[[Any], str], value: float | None, unknown: str = "") -> str:
+    """Return a number in words."""
+    return unknown if value is None else written(value)
 
 
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else f"{share:.1e}"
+
+
+def _print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") -> None:
+    """Print steps, operations, memory of a GPU by stage of ZeRO, disk and GPU-hours."""
+    from spikein.store.filesystem import human_bytes
+
+    stages = [f"ZeRO-{stage}" for stage in range(4)]
+    say("")
+    print_rows(
+        {
+            "training": one.what,
+            "runs": one.runs,
+            "steps": one.steps,
+            "tokens": short_number(one.tokens),
+            "FLOPs": one.cost and short_number(one.cost.flops),
+            **{
+                f"a GPU, {name}": one.cost and human_bytes(one.memory(stage))
+                for stage, name in enumerate(stages)
+            },
+            "disk": one.cost and human_bytes(one.cost.disk * one.models),
+            "GPU-hours": one.cost and _hours(one.cost.gpu_seconds / 3600),
+        }
+        for one in every
+    )
+    for note in dict.fromkeys(f"{one.what}: {one.note}" for one in every):
+        say(note)
+    known = [one for one in every if one.cost is not None]
+    if known:
+        say(
+            f"Assumed: {hardware.gpus} GPUs {hardware.gpu.upper()} "
+            f"({human_bytes(hardware.memory)}), {hardware.utilisation:.0%} of their peak in "
+            f"bfloat16, {_windows(known)} at once on each. Choose with --gpu, --gpus, --mfu."
+        )
+        total = sum(one.runs * one.cost.gpu_seconds for one in known if one.cost is not None) / 3600
+        say(f"All training: {_hours(total)} GPU-hours.")
+    for one in known:
+        fitting = [stage for stage, _ in enumerate(stages) if one.memory(stage) <= hardware.memory]
+        if not fitting:
+            say(
+                f"{one.what}: fits no stage of ZeRO on {hardware.gpus} such GPUs; more GPUs, "
+                "train.checkpointing, CPU offload or mode: lora need less."
+            )
+        elif fitting[0] > 0:
+            say(f"{one.what}: fits from {stages[fitting[0]]} on.")
+
+
+def _print_unresolved(unresolved: Mapping[str, str]) -> None:
+    """Print what could not be resolved without a network: one reason usually stands for all."""
+    if not unresolved:
+        return
+    reason = next(iter(unresolved.values())).rstrip(".")
+    say(f"The network cannot be reached: {reason}.")
+    say(
+        f"Not checked for this reason: {', '.join(unresolved)}. A run needs them; steps made of "
+        "them count as to do."
+    )
+
+
+def _windows(known: "Sequence[TrainingEstimate]") -> str:
+    numbers = sorted({one.windows for one in known})
+    text = " or ".join(str(number) for number in numbers)
+    return f"{text} window{'' if numbers == [1] else 's'}"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.1f}" if hours >= 0.1 else f"{hours:.2g}"
+
+
+def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder = STORE) -> None:
+    """Check an experiment file, its data and whether its copies fit; run nothing.
+
+    Checked is all that a run needs: every key of every combination of the sweep, in the file and
+    in those it extends; the files of the background; the rows, fields and templates of the
+    datasets; devices, packages and tokenizers. Exit code 2 means that a run would be refused.
+
+    [bold]Examples[/]
+
+      spikein check my.yaml
+
+      spikein check my.yaml copies.fixed=64 train.context=512
+    """
+    from spikein.api.plan import plan as plan_experiment
+
+    result = plan_experiment(file, overrides=overrides or (), store=store, thorough=True)
+    _print_unresolved(result.unresolved)
+    print_notes([*result.notes, *(one.note for one in result.injection if one.note)])
+    exit_if_refused(result.problems)
+    say(
+        f"{file}: nothing wrong was found; {with_noun(result.arms, 'arm')}, "
+        f"{with_noun(len(result.rows), 'step')}. Nothing was run."
+    )
+
+
+def _print_power(result: "PowerResult") -> None:
+    """Print both tables and a sentence."""
+    from spikein.api.power import Assumed
+
+    values = {"delta": result.delta, **vars(result.assumed)}
+    print_rows(
+        {
+            "assumed": name,
+            "value": f"{values[name]:.3g}",
+            "what": field.description,
+            "from": result.sources[name],
+        }
+        for name, field in Assumed.model_fields.items()
+    )
+    say("")
+    auc, delta = f"AUC {result.assumed.auc:g}", f"{result.delta:g}"
+    print_rows(
+        {
+            "seeds": row.seeds,
+            f"power: {auc} against 0.5": f"{row.auc_power:.0%}",
+            f"power: difference {delta}": f"{row.difference_power:.0%}",
+            "AUC seen": _known("{:.3f}".format, row.seen_auc, "none"),
+            "difference seen": _known("{:.3f}".format, row.seen_difference, "none"),
+            f"members for {auc}": _known("{:,}".format, row.needed_for_auc, "none"),
+            f"members for {delta}": _known("{:,}".format, row.needed_for_difference, "none"),
+        }
+        for row in result.rows
+    )
+    say(
+        f"{result.name}: {result.members:,} members in the file, of which about "
+        f"{result.tested:,.0f} are tested and have a copy; {with_noun(result.seeds, 'seed')}. Seen "
+        "and needed: with 80 % power. Members: in the file, all datasets together, non-members in "
+        "proportion; none: the seeds differ too much for any number."
+    )
+    say(
+        "With one seed or two the interval speaks of the models at hand, so those rows hold no "
+        "doubt about other seeds. Other values: --assume KEY=VALUE, --from RUN. Nothing was run."
+    )

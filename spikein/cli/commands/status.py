@@ -1,6 +1,9 @@
 """`spikein status`: which runs there are and go on, and whether what they rest on is whole."""
 
 import os
+import sys
+import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,10 +11,27 @@ import typer
 
 from spikein.cli import completion
 from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore, argument, option
-from spikein.cli.output import print_table, say, tell, warn
+from spikein.cli.output import console, print_table, say, tell, warn
 
 if TYPE_CHECKING:
-    from spikein.executors.live_status import RunStatus
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from spikein.executors.live_status import RunStatus, StepStatus
+
+
+_ORDER = ("failed", "running", "waiting", "blocked", "done")
+_STYLES = {
+    "failed": "bold red",
+    "running": "cyan",
+    "blocked": "yellow",
+    "done": "green",
+    "waiting": "dim",
+}
+_WORDS = {"blocked": "not begun"}
+_HEADER_LINES = 6
+_MOST_NAMES = 3
+_LOOK_SECONDS = 1.0
 
 
 def status(
@@ -49,19 +69,25 @@ def status(
     """
     place = store or Path(os.environ.get("SPIKEIN_STORE") or STORE)
     file = Path(run) if run and run.endswith((".yaml", ".yml")) else None
-    name = _name(file) if file else run
+    name = run
+    if file is not None:
+        from spikein.api.experiment import read
+
+        name = read(file, ()).experiment.name
     if watch:
         _watch(place, name)
         return
     going = _latest(place, name) if name else None
     if going is not None and going.state != "finished":
-        from spikein.cli.run_table import print_run
-
-        print_run(going)
+        _print_run(going)
         if going.state == "running" or run is None:
             return
     if run is None:
-        _going_on(place)
+        from spikein.executors.live_status import read_statuses
+
+        for status_of_run in read_statuses(place):
+            if status_of_run.state == "running":
+                say(_summary(status_of_run))
         _all(runs)
     elif file is not None:
         _file(file, place)
@@ -69,45 +95,13 @@ def status(
         _one(run, runs, store)
 
 
-def _name(file: Path) -> str:
-    from spikein.api.experiment import read
-
-    return read(file, ()).experiment.name
-
-
 def _latest(store: Path, name: str | None) -> "RunStatus | None":
     """Return the status of the latest run of a name, one that goes on first."""
     from spikein.executors.live_status import read_statuses
 
-    found = [one for one in read_statuses(store) if name is None or one.name == name]
-    going = [one for one in found if one.state == "running"]
-    return next(iter([*going, *found]), None)
-
-
-def _watch(store: Path, name: str | None) -> None:
-    from spikein.cli.run_table import watch_run
-    from spikein.executors.live_status import read_statuses
-
-    first = _latest(store, name)
-    if first is None:
-        what = f"no run of {name}" if name else "no run"
-        tell(f"The store {store} knows {what}; give its folder by --store.")
-        raise typer.Exit(2)
-    began = first.began
-
-    def look() -> "RunStatus | None":
-        return next((one for one in read_statuses(store) if one.began == began), None)
-
-    watch_run(look)
-
-
-def _going_on(store: Path) -> None:
-    from spikein.cli.run_table import summary
-    from spikein.executors.live_status import read_statuses
-
-    for one in read_statuses(store):
-        if one.state == "running":
-            say(summary(one))
+    named = [status for status in read_statuses(store) if name is None or status.name == name]
+    running = [status for status in named if status.state == "running"]
+    return next(iter([*running, *named]), None)
 
 
 def _all(runs: Path) -> None:
@@ -162,3 +156,146 @@ def _one(name: str, runs: Path, store: Path | None) -> None:
     if problem := folder_problem(folder):
         warn(f"The run's folder: {problem}")
     say(f"Report: {folder / 'report.html'}", style="bold")
+
+
+def _summary(run: "RunStatus") -> str:
+    """Return `tiny, by local (process 12 on host): running, 3 of 9 steps done, 2 running`."""
+    counts = Counter(step.state for step in run.steps)
+    parts = [f"{counts['done']} of {len(run.steps)} steps done"]
+    parts += [
+        f"{counts[state]} {_WORDS.get(state, state)}"
+        for state in ("running", "waiting", "failed", "blocked")
+        if counts[state]
+    ]
+    said = {"running": "running", "finished": "finished", "failed": "ended with failed steps"}
+    state = said.get(run.state, "interrupted; run it again to go on")
+    return (
+        f"{run.name}, by {run.executor or 'an executor'} (process {run.process} on {run.host}): "
+        f"{state}, {', '.join(parts)}"
+    )
+
+
+def _print_run(run: "RunStatus") -> None:
+    """Print every step of a run, in the order of the graph."""
+    console().print(_table(run, run.steps))
+    for step in run.steps:
+        for line in _below(step):
+            say(line)
+    say(_summary(run))
+
+
+def _watch(store: Path, name: str | None) -> None:
+    """Show the latest run until it ends; on a terminal in place, elsewhere a line at each change.
+
+    Raises:
+        typer.Exit: with code 2 where there is no such run.
+    """
+    from spikein.executors.live_status import read_statuses
+
+    run = _latest(store, name)
+    if run is None:
+        what = f"no run of {name}" if name else "no run"
+        tell(f"The store {store} knows {what}; give its folder by --store.")
+        raise typer.Exit(2)
+    began = run.began
+
+    def look() -> "RunStatus | None":
+        return next((status for status in read_statuses(store) if status.began == began), None)
+
+    if not sys.stdout.isatty():
+        last = ""
+        while run is not None:
+            if (line := _summary(run)) != last:
+                say(last := line)
+            if run.state != "running":
+                break
+            time.sleep(_LOOK_SECONDS)
+            run = look()
+    else:
+        from rich.live import Live
+
+        screen = console()
+        with Live(console=screen, refresh_per_second=2, transient=True) as live:
+            while run is not None and run.state == "running":
+                live.update(_fitting(run, screen.height))
+                time.sleep(_LOOK_SECONDS)
+                run = look()
+    if run is not None:
+        _print_run(run)
+
+
+def _fitting(run: "RunStatus", height: int) -> "RenderableType":
+    """Return what fits a screen: failed and running steps first."""
+    from rich.console import Group
+    from rich.text import Text
+
+    ranked = sorted(run.steps, key=lambda step: _ORDER.index(step.state))
+    most = max(height - _HEADER_LINES, 3)
+    shown, used = [], 0
+    for step in ranked:
+        used += 1 + len(_below(step))
+        if used > most:
+            break
+        shown.append(step)
+    rest = len(ranked) - len(shown)
+    lines = [Text(line, style="dim") for step in shown for line in _below(step)]
+    if rest:
+        lines.append(Text(f"… and {rest} more steps", style="dim"))
+    return Group(_table(run, shown), *lines, Text(_summary(run)))
+
+
+def _table(run: "RunStatus", steps: "tuple[StepStatus, ...] | list[StepStatus]") -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in ("step", "state", "time", "where", "progress"):
+        table.add_column(title, overflow="fold", no_wrap=title in ("state", "time"))
+    names = {step.digest: step for step in run.steps}
+    for step in steps:
+        state = _WORDS.get(step.state, step.state)
+        if step.attempt > 1:
+            state += f", attempt {step.attempt}"
+        table.add_row(
+            Text(step.name),
+            Text(state, style=_STYLES[step.state]),
+            Text(_time(step)),
+            Text(step.where),
+            Text(_progress(step, names)),
+        )
+    return table
+
+
+def _below(step: "StepStatus") -> list[str]:
+    """Return what stands below the table for a step that failed: the last lines of its log."""
+    if step.state != "failed" or not step.lines:
+        return []
+    return [f"Last lines of {step.name}:", *(f"    {line}" for line in step.lines)]
+
+
+def _time(step: "StepStatus") -> str:
+    from spikein.progress import duration
+
+    if step.stored:
+        return "stored"
+    if step.state == "running" and step.began:
+        return duration(max(time.time() - step.began, 0.0))
+    return "" if step.seconds is None else duration(step.seconds)
+
+
+def _progress(step: "StepStatus", names: "dict[str, StepStatus]") -> str:
+    if step.state in ("failed", "blocked"):
+        return step.problem.splitlines()[0] if step.problem else ""
+    if step.state == "waiting":
+        needed = [names[one] for one in step.needs if one in names]
+        waits = [one.name for one in needed if one.state != "done"]
+        if not waits:
+            return step.problem
+        more = len(waits) - _MOST_NAMES
+        rest = f" and {more} more" if more > 0 else ""
+        return f"waits for {', '.join(waits[:_MOST_NAMES])}{rest}"
+    if step.state == "running" and step.done is not None:
+        share = f"{step.done:,.0f} of {step.total:,.0f}" if step.total else f"{step.done:,.0f}"
+        return ", ".join(part for part in (f"{share} {step.unit}".strip(), step.note) if part)
+    return ""

@@ -1,12 +1,22 @@
-"""`spikein validate`: a new detector judged by ground truth, beside all stored ones."""
+"""`spikein bundle` packs ground truth; `spikein validate` judges new detectors by it."""
 
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spikein.cli.options import RUNS, AsJson, PageFile, RunsFolder, RunStore, argument, option
-from spikein.cli.output import say, show_table, warn
+from spikein.cli.options import (
+    RUNS,
+    AsJson,
+    PageFile,
+    RunName,
+    RunsFolder,
+    RunStore,
+    argument,
+    option,
+)
+from spikein.cli.output import print_json, say, show_table, warn
 
 if TYPE_CHECKING:
     from analysis.metrics_table import Cell
@@ -77,11 +87,9 @@ def validate(
 
         page = write_page(out, found)
     if as_json:
-        import json
-
         from analysis.validate.page import plain_validation
 
-        print(json.dumps(plain_validation(found), indent=1, allow_nan=False))
+        print_json(plain_validation(found))
     else:
         _print_validation(found)
         if page is not None:
@@ -139,3 +147,42 @@ def _auc(cell: "Cell | None") -> str:
     if cell is None or not isfinite(cell.value):
         return "none"
     return f"{cell.value:.3f} [{cell.low:.3f}, {cell.high:.3f}]"
+
+
+def bundle(
+    run: RunName,
+    out: Annotated[
+        Path,
+        option("--out FOLDER", "The folder to write."),
+    ],
+    arm: Annotated[
+        str | None,
+        option("--arm LABEL", "Pack one arm alone; all otherwise."),
+    ] = None,
+    store: RunStore = None,
+    runs: RunsFolder = RUNS,
+) -> None:
+    """Pack the ground truth of a run into a folder for others.
+
+    Inside: who is a member and how often each was seen, all that detectors were given (of the
+    arms, the base model, twins and shadow models; held-out rows, shots and what models wrote,
+    too), and the scores of all detectors; no model. Texts of protected datasets stay behind.
+    [cyan]spikein validate[/] takes the folder as it takes a run.
+
+    [bold]Examples[/]
+
+      spikein bundle quickstart --out quickstart.bundle
+
+      spikein bundle quickstart --arm 'lr 0.0015' --out one-arm.bundle
+    """
+    from inject.files import human_bytes
+    from spikein.api.ground_truth import bundle as pack
+
+    facts = pack(run, out, arm=arm, runs=runs, store=store)
+    if facts.withheld:
+        warn(
+            f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."
+        )
+    say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(facts.size)}.")
+    say(f"Content: {facts.content}")
+    say(f"Bundle: {out}", style="bold")

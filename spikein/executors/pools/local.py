@@ -24,41 +24,27 @@ from inject.errors import InputError
 from inject.step import Step
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors.graph_file import GraphFile, write_graph
-from spikein.executors.pools.threads import THREAD_VARIABLES
-from spikein.executors.protocol import RunReport
-from spikein.executors.scheduling import PoolPlace, run_side_by_side
+from spikein.executors.graph_run import GraphRun
+from spikein.executors.pools.processes import THREAD_VARIABLES, python_path
+from spikein.executors.scheduling import SideBySide
 from spikein.executors.task import Task, TaskEnd
-from spikein.pipeline.graph import Graph
-from spikein.progress import Progress
-from spikein.store.store import Store
 
 CORES_A_WORKER = 4
 _CHECKPOINT_SECONDS = 60.0
 """For a step that is asked to end to write a checkpoint."""
-_REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-class Local:
+class Local(SideBySide):
     """Several worker processes on this machine, each with its share of cores or its own GPU."""
 
     def __init__(self, settings: LocalSettings | None = None) -> None:
-        self.settings = settings or LocalSettings()
+        self.settings: LocalSettings = settings or LocalSettings()
 
-    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
-        """See `spikein.executors.Executor.run`."""
-        return run_side_by_side(
-            graph,
-            store,
-            progress,
-            make_pool=self._pool,
-            attempts=self.settings.attempts,
-            executor="local",
-        )
-
-    def _pool(self, place: PoolPlace) -> "_Workers":
+    def pool(self, run: GraphRun) -> "_Workers":
+        """Return the workers of a run."""
         shares = worker_shares(self.settings.workers, usable_cores(), visible_gpus())
-        file = write_graph(place.graph, place.store, place.run.status.folder)
-        return _Workers(file, shares[: max(place.run.left, 1)])
+        file = write_graph(run.graph, run.store, run.status.folder)
+        return _Workers(file, shares[: max(run.left, 1)])
 
 
 class Share(NamedTuple):
@@ -278,9 +264,7 @@ def _environment(share: Share) -> dict[str, str]:
         found[name] = str(max(least, 1))
     if share.gpus:
         found["CUDA_VISIBLE_DEVICES"] = ",".join(share.gpus)
-    paths = [str(_REPOSITORY), found.get("PYTHONPATH", "")]
-    found["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-    return found
+    return found | {"PYTHONPATH": python_path()}
 
 
 def _log_file(log: Path) -> BinaryIO:

@@ -25,14 +25,16 @@ from inject.secrets import masked
 from inject.step import Step
 from spikein.config.executor_settings import RaySettings
 from spikein.executors.graph_file import write_graph
-from spikein.executors.pools.requests import require_known_kinds
-from spikein.executors.protocol import RunReport
-from spikein.executors.scheduling import PoolPlace, run_side_by_side
+from spikein.executors.graph_run import GraphRun
+from spikein.executors.pools.processes import (
+    THREAD_VARIABLES,
+    python_path,
+    require_known_kinds,
+)
+from spikein.executors.scheduling import SideBySide
 from spikein.executors.task import Task, TaskEnd, run_task
 from spikein.pipeline.graph import Graph
-from spikein.progress import Progress
 from spikein.store.filesystem import delete_tree
-from spikein.store.store import Store
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -44,37 +46,32 @@ _ANSWER_SECONDS = 10.0
 _HEAD_SECONDS = 20.0
 """How long the head may not answer; Ray aborts this process after 60."""
 _FOLDER, _IN_USE = "spikein-ray-", "in-use.lock"
-_REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-class Ray:
+class Ray(SideBySide):
     """Tasks of a Ray cluster, an existing one or one started on this machine."""
 
     def __init__(self, settings: RaySettings | None = None) -> None:
-        self.settings = settings or RaySettings()
+        self.settings: RaySettings = settings or RaySettings()
 
-    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
-        """See `spikein.executors.Executor.run`."""
+    def require(self, graph: Graph) -> None:
+        """Check that Ray is installed, and that steps ask for what there is."""
         _import_ray()
         require_known_kinds(self.settings, graph)
-        return run_side_by_side(
-            graph,
-            store,
-            progress,
-            make_pool=lambda place: _Cluster(place, self.settings),
-            attempts=self.settings.attempts,
-            executor="ray",
-        )
+
+    def pool(self, run: GraphRun) -> "_Cluster":
+        """Return the cluster of a run."""
+        return _Cluster(run, self.settings)
 
 
 class _Cluster:
     """The pool of `spikein.executors.scheduling`, out of a Ray cluster."""
 
-    def __init__(self, place: PoolPlace, settings: RaySettings) -> None:
+    def __init__(self, run: GraphRun, settings: RaySettings) -> None:
         self._ray = _import_ray()
         self._settings = settings
-        self._graph = write_graph(place.graph, place.store, place.run.status.folder)
-        self._running: dict[Any, tuple[str, str]] = {}
+        self._graph = write_graph(run.graph, run.store, run.status.folder)
+        self._running: dict[Any, str] = {}
         self._folder: FileLock | None = None
         self._own = not self._ray.is_initialized()
         try:
@@ -82,7 +79,7 @@ class _Cluster:
                 self._connect()
             self._head = _head_address(self._ray)
             self._answered = time.monotonic()
-            self._require_room(place.graph)
+            self._require_room(run.graph)
         except BaseException:
             self.close(stop=False)
             raise
@@ -105,9 +102,15 @@ class _Cluster:
                 num_cpus=cpus,
                 num_gpus=request.gpus or 0,
                 memory=memory * _GIGABYTE if memory else None,
-                runtime_env={"env_vars": _variables(cpus)},
+                # No key of the user's environment is among them.
+                runtime_env={
+                    "env_vars": {
+                        **dict.fromkeys(THREAD_VARIABLES, str(cpus)),
+                        "PYTHONPATH": python_path(),
+                    }
+                },
             ).remote(task)
-            self._running[reference] = (step.digest, step.name)
+            self._running[reference] = step.digest
 
     def wait(self, seconds: float) -> Iterable[TaskEnd]:
         """Return the steps that ended.
@@ -156,7 +159,7 @@ class _Cluster:
         return time.monotonic() - self._answered > _HEAD_SECONDS
 
     def _end(self, reference: Any) -> TaskEnd:
-        digest, _ = self._running.pop(reference)
+        digest = self._running.pop(reference)
         errors = self._ray.exceptions
         try:
             return TaskEnd(**self._ray.get(reference))
@@ -269,17 +272,6 @@ def _build(task: Task) -> dict[str, Any]:
     from dataclasses import asdict
 
     return asdict(run_task(task, "ray"))
-
-
-def _variables(cpus: int) -> dict[str, str]:
-    """Return what a task's process is given; no key of the user's environment is among it."""
-    from spikein.executors.pools.threads import THREAD_VARIABLES
-
-    paths = [str(_REPOSITORY), os.environ.get("PYTHONPATH", "")]
-    return {
-        **dict.fromkeys(THREAD_VARIABLES, str(cpus)),
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-    }
 
 
 def _import_ray() -> Any:

@@ -23,16 +23,17 @@ from inject.errors import InputError
 from inject.step import Step
 from spikein.config.executor_settings import SlurmSettings, StepRequest, job_minutes
 from spikein.executors.graph_file import write_graph
-from spikein.executors.pools.requests import require_known_kinds
+from spikein.executors.graph_run import GraphRun
+from spikein.executors.pools.processes import (
+    THREAD_VARIABLES,
+    python_path,
+    require_known_kinds,
+)
 from spikein.executors.pools.slurm_job import SlurmJob
-from spikein.executors.pools.threads import THREAD_VARIABLES
-from spikein.executors.protocol import RunReport
-from spikein.executors.scheduling import PoolPlace, run_side_by_side
+from spikein.executors.scheduling import SideBySide
 from spikein.executors.task import Task, TaskEnd
 from spikein.executors.task_files import TaskFiles
 from spikein.pipeline.graph import Graph
-from spikein.progress import Progress
-from spikein.store.store import Store
 
 LOOK_SECONDS = 3.0
 """Between two calls of `squeue`."""
@@ -44,34 +45,22 @@ _ALIVE = {
     "REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD", "SIGNALING", "SPECIAL_EXIT", "STAGE_OUT",
     "STOPPED",
 }  # fmt: skip
-_REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-class Slurm:
+class Slurm(SideBySide):
     """Jobs of a Slurm cluster, submitted by submitit; machines share the store's folder."""
 
     def __init__(self, settings: SlurmSettings | None = None) -> None:
-        self.settings = settings or SlurmSettings()
+        self.settings: SlurmSettings = settings or SlurmSettings()
 
-    def run(self, graph: Graph, store: Store, progress: Progress) -> RunReport:
-        """See `spikein.executors.Executor.run`."""
+    def require(self, graph: Graph) -> None:
+        """Check that jobs can be submitted from here, and that steps ask for what there is."""
         _require_slurm()
         require_known_kinds(self.settings, graph)
-        return run_side_by_side(
-            graph,
-            store,
-            progress,
-            make_pool=lambda place: _Jobs(place, self.settings),
-            attempts=self.settings.attempts,
-            executor="slurm",
-        )
 
-
-class _Job(NamedTuple):
-    """A job that was submitted for a step."""
-
-    id: str
-    digest: str
+    def pool(self, run: GraphRun) -> "_Jobs":
+        """Return the jobs of a run."""
+        return _Jobs(run, self.settings)
 
 
 class _Queued(NamedTuple):
@@ -85,17 +74,18 @@ class _Queued(NamedTuple):
 class _Jobs:
     """The pool of `spikein.executors.scheduling`, out of Slurm jobs."""
 
-    def __init__(self, place: PoolPlace, settings: SlurmSettings) -> None:
+    def __init__(self, run: GraphRun, settings: SlurmSettings) -> None:
         self._settings = settings
-        self._graph = write_graph(place.graph, place.store, place.run.status.folder)
-        self._status = place.run.status
+        self._graph = write_graph(run.graph, run.store, run.status.folder)
+        self._status = run.status
         open_folder = writable_by_others(self._graph.folder)
         if open_folder is not None:
-            place.progress.notice(
+            run.progress.notice(
                 f"others of this machine may write {open_folder}, and so replace what the jobs of "
                 "this run load; take a store that only you can write"
             )
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, str] = {}
+        """The digests of steps to the ids of their jobs."""
         self._gone: dict[str, int] = {}
         self._looked_at = 0.0
 
@@ -123,7 +113,7 @@ class _Jobs:
         """Leave the jobs; with `stop`, cancel them and wait until they are gone."""
         if not stop or not self._jobs:
             return
-        ids = [job.id for job in self._jobs.values()]
+        ids = [*self._jobs.values()]
         _run(["scancel", *ids])
         deadline = time.monotonic() + _STOP_SECONDS
         while time.monotonic() < deadline:
@@ -157,14 +147,13 @@ class _Jobs:
                 hint="Compare partition, account, time and what steps ask for with `sinfo`.",
             ) from error
         for (step, _), job in zip(steps, jobs, strict=True):
-            self._jobs[step.digest] = _Job(job.job_id, step.digest)
+            self._jobs[step.digest] = job.job_id
             self._status.set(step.digest, where=f"Slurm job {job.job_id}, submitted")
 
     def _parameters(self, asked: StepRequest) -> dict[str, Any]:
         settings, cpus = self._settings, asked.cpus or 1
-        paths = [str(_REPOSITORY), os.environ.get("PYTHONPATH", "")]
-        path = os.pathsep.join(part for part in paths if part)
-        variables = [f"export {name}={cpus}" for name in THREAD_VARIABLES]
+        variables = {"PYTHONPATH": shlex.quote(python_path())}
+        variables |= dict.fromkeys(THREAD_VARIABLES, str(cpus))
         given: dict[str, Any] = {
             "job_name": "spikein",
             "time": job_minutes(asked.time or settings.time),
@@ -180,25 +169,29 @@ class _Jobs:
             "array_parallelism": settings.parallel,
             "signal_delay_s": settings.warning_seconds,
             "srun_args": [f"--cpus-per-task={cpus}"],
-            "setup": [*settings.setup, f"export PYTHONPATH={shlex.quote(path)}", *variables],
+            "setup": [
+                *settings.setup,
+                f"export PYTHONPATH={shlex.quote(python_path())}",
+                *variables,
+            ],
         }
         return {name: value for name, value in given.items() if value is not None}
 
     def _ends(self) -> list[TaskEnd]:
         """Return what ended: by its own word, or by what Slurm says of its job."""
         ends = []
-        for job in list(self._jobs.values()):
-            said = self._files(job.digest).end()
+        for digest in self._jobs:
+            said = self._files(digest).end()
             if said is not None:
                 ends.append(TaskEnd(**said))
         if time.monotonic() - self._looked_at >= LOOK_SECONDS and self._jobs:
             self._looked_at = time.monotonic()
             said_already = {end.digest for end in ends}
-            queue = _queue([job.id for job in self._jobs.values()])
-            for job in self._jobs.values():
-                if queue is None or job.digest in said_already:
+            queue = _queue([*self._jobs.values()])
+            for digest, job in self._jobs.items():
+                if queue is None or digest in said_already:
                     continue
-                end = self._judge(job, queue.get(job.id))
+                end = self._judge(digest, job, queue.get(job))
                 if end is not None:
                     ends.append(end)
         for end in ends:
@@ -206,28 +199,28 @@ class _Jobs:
             self._gone.pop(end.digest, None)
         return ends
 
-    def _judge(self, job: _Job, queued: _Queued | None) -> TaskEnd | None:
+    def _judge(self, digest: str, job: str, queued: _Queued | None) -> TaskEnd | None:
         """Say how a job ended that wrote nothing; None while it may still run."""
         if queued is not None and queued.state in _ALIVE:
-            self._gone.pop(job.digest, None)
+            self._gone.pop(digest, None)
             if queued.state != "RUNNING":
                 reason = f" ({queued.reason})" if queued.reason else ""
-                where = f"Slurm job {job.id}, {queued.state.lower()}{reason}"
-                self._status.set(job.digest, where=where)
+                where = f"Slurm job {job}, {queued.state.lower()}{reason}"
+                self._status.set(digest, where=where)
             return None
         # A shared folder shows what a job wrote a moment later.
-        self._gone[job.digest] = self._gone.get(job.digest, 0) + 1
-        if self._gone[job.digest] < 2:
+        self._gone[digest] = self._gone.get(digest, 0) + 1
+        if self._gone[digest] < 2:
             return None
         if queued is None:
-            problem = f"Slurm no longer knows its job {job.id}"
+            problem = f"Slurm no longer knows its job {job}"
         elif queued.state == "CANCELLED":
-            problem = f"its Slurm job {job.id} was cancelled"
-            return TaskEnd(digest=job.digest, state="failed", problem=problem)
+            problem = f"its Slurm job {job} was cancelled"
+            return TaskEnd(digest=digest, state="failed", problem=problem)
         else:
             on = f" on {queued.machine}" if queued.machine else ""
-            problem = f"its Slurm job {job.id} ended as {queued.state}{on}"
-        return TaskEnd(digest=job.digest, state="lost", problem=problem)
+            problem = f"its Slurm job {job} ended as {queued.state}{on}"
+        return TaskEnd(digest=digest, state="lost", problem=problem)
 
     def _files(self, digest: str) -> TaskFiles:
         return TaskFiles(self._graph.folder, digest)

@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from analysis.unlearning.evidence import ModelName
 from detect.evidence.needs import EvidenceSources
@@ -33,43 +33,13 @@ from train.unlearn.job import Unlearning, unlearned_step
 from train.unlearn.registry import MethodSetting, parse_methods
 from train.unlearn.relearning import relearnt_step
 
-_NAMES: Mapping[str, ModelName] = {
+COMPARED_AS: Mapping[str, ModelName] = {
     CONTAMINATED: "original",
     RETRAINED: "retrained",
     UNLEARNED: "unlearned",
     BASE: "base",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparedModel:
-    """A model of an arm, as the measures of unlearning compare it."""
-
-    model: Model
-    setting: MethodSetting | None = None
-    """The method that made it; its label is unique in the arm."""
-    relearned: Mapping[int, Step] = field(default_factory=dict)
-    """Optimiser steps of plain training on one half of the forget set to the scores after them,
-    ascending."""
-    conditions: Mapping[str, Step] = field(default_factory=dict)
-    """A name of `unlearning.conditions` to the scores under it."""
-
-    @property
-    def name(self) -> ModelName:
-        """What the measures call it."""
-        return _NAMES[self.model.role]
-
-    @property
-    def trained(self) -> Step:
-        """A `model` artifact: checkpoint, tokenizer, `log.parquet`, `exposures.parquet`."""
-        return self.model.trained
-
-    @property
-    def scores(self) -> Step:
-        """Of all rows of the pool."""
-        if self.model.scores is None:
-            raise LookupError(f"the {self.name} model is not scored")
-        return self.model.scores
+"""What the measures of unlearning call a model of a role."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +51,7 @@ class UnlearningNodes:
     """The arm's pool."""
     membership: Step
     """The pool, with those as members whom the retrained model sees."""
-    models: tuple[ComparedModel, ...]
+    models: tuple[Model, ...]
     """The original, the retrained one, the unlearned ones, and the base model where there is one
     with scores."""
     sources: EvidenceSources
@@ -92,21 +62,21 @@ class UnlearningNodes:
     general: Step | None
     """General text, which no model was fed: an `examples` artifact."""
 
-    def model(self, name: ModelName) -> ComparedModel:
+    def model(self, name: ModelName) -> Model:
         """Return the one model of a name."""
-        return next(model for model in self.models if model.name == name)
+        return next(model for model in self.models if COMPARED_AS[model.role] == name)
 
     @property
-    def unlearned(self) -> tuple[ComparedModel, ...]:
+    def unlearned(self) -> tuple[Model, ...]:
         """The models that were made to forget."""
-        return tuple(model for model in self.models if model.name == "unlearned")
+        return tuple(model for model in self.models if model.role == UNLEARNED)
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """Every step that is there for unlearning alone: unlearned models, and all scores."""
-        found = [self.model("retrained").scores]
+        found = [self.model("retrained").own_scores]
         for model in self.unlearned:
-            found += [model.trained, model.scores]
+            found += [model.trained, model.own_scores]
         for model in self.models:
             found += [*model.relearned.values(), *model.conditions.values()]
         return tuple(found)
@@ -147,7 +117,7 @@ def unlearning_nodes(
         *(probes.unlearned(setting) for setting in _settings(contaminated, section, device)),
     ]
     if base is not None and base.scores is not None:
-        models.append(ComparedModel(model=base))
+        models.append(base)
     return UnlearningNodes(
         arm=contaminated.arm,
         examples=sources.examples,
@@ -193,7 +163,7 @@ class _Probes:
         if "paraphrase" in section.conditions:
             self._paraphrased = paraphrased_step(examples, seed=arm.seed)
 
-    def unlearned(self, setting: MethodSetting) -> ComparedModel:
+    def unlearned(self, setting: MethodSetting) -> Model:
         """Make the arm's model forget by one setting of a method."""
         arm, original = self._arm, self._original
         trained = unlearned_step(
@@ -206,11 +176,18 @@ class _Probes:
             execution=arm.experiment.execution,
         )
         node = ModelNode(step=trained)
-        scores = self._scores(node, UNLEARNED, self._sources)
-        model = Model(arm=arm, role=UNLEARNED, node=node, scores=scores, method=setting.label)
-        return replace(self.probed(model), setting=setting)
+        return self.probed(
+            Model(
+                arm=arm,
+                role=UNLEARNED,
+                node=node,
+                scores=self._scores(node, UNLEARNED, self._sources),
+                method=setting.label,
+                setting=setting,
+            )
+        )
 
-    def probed(self, model: Model) -> ComparedModel:
+    def probed(self, model: Model) -> Model:
         """Return a model with its further scores; what the original relearns says nothing."""
         conditions: dict[str, Step] = {}
         for name in self._section.conditions:
@@ -222,7 +199,7 @@ class _Probes:
                 sources = replace(sources, examples=self._paraphrased)
             conditions[name] = self._scores(node, model.role, sources)
         relearned = {} if model is self._original else self._relearned(model)
-        return ComparedModel(model=model, relearned=relearned, conditions=conditions)
+        return replace(model, relearned=relearned, conditions=conditions)
 
     def _relearned(self, model: Model) -> dict[int, Step]:
         relearn, experiment = self._section.relearn, self._arm.experiment

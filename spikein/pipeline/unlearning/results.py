@@ -11,14 +11,15 @@ from analysis.unlearning.evidence import NO_METHOD
 from analysis.unlearning_audit.audit_step import audit_step, audits_step
 from analysis.unlearning_audit.settings import ChunkAudit
 from detect.detector_settings import DetectorSetting, parse_detectors
+from detect.evidence.continuations import forgotten_continuations_step
 from detect.evidence.views import statistics_step
 from detect.generation.continuations import Beginning, ContinuationRequest
-from detect.generation.continuations_step import forgotten_continuations_step
 from detect.scores_step import asked_settings
 from detect.task_accuracy.accuracy_step import accuracy_step
 from inject.errors import InputError
 from inject.step import Step, StepGroup, axis_pairs
-from spikein.pipeline.unlearning.models import ComparedModel, UnlearningNodes
+from spikein.pipeline.models import Model
+from spikein.pipeline.unlearning.models import COMPARED_AS, UnlearningNodes
 
 _TEXT_VIEW = "view-text"
 """How the scores know the token statistics of the texts as they are."""
@@ -39,9 +40,9 @@ def unlearnt_arm(nodes: UnlearningNodes) -> list[StepGroup]:
     return [arm, *(_measured(nodes, model) for model in nodes.models)]
 
 
-def _measured(nodes: UnlearningNodes, model: ComparedModel) -> StepGroup:
+def _measured(nodes: UnlearningNodes, model: Model) -> StepGroup:
     experiment, detect = nodes.arm.experiment, nodes.sources.detect
-    node = model.model.node
+    node = model.node
     # Relearning is read of the texts' statistics; detectors that read none say nothing of it.
     relearned = {
         number: scores.inputs[_TEXT_VIEW]
@@ -50,8 +51,8 @@ def _measured(nodes: UnlearningNodes, model: ComparedModel) -> StepGroup:
     }
     return StepGroup(
         {
-            "model": model.name,
-            "method": model.model.method or NO_METHOD,
+            "model": COMPARED_AS[model.role],
+            "method": model.method or NO_METHOD,
             "conditions": list(model.conditions),
             "relearning": list(relearned),
         },
@@ -87,7 +88,7 @@ def unlearning_audits(arms: Sequence[UnlearningNodes], settings: ChunkAudit, *, 
             {
                 "axes": axis_pairs({name: str(value) for name, value in arm.arm.labels.items()}),
                 "seed": arm.arm.seed,
-                "method": model.model.method,
+                "method": model.method,
             },
             {"audit": _audit_step(arm, model, settings)},
         )
@@ -98,7 +99,7 @@ def unlearning_audits(arms: Sequence[UnlearningNodes], settings: ChunkAudit, *, 
     return audits_step(audits, axes, label=label)
 
 
-def _audit_step(nodes: UnlearningNodes, audited: ComparedModel, settings: ChunkAudit) -> Step:
+def _audit_step(nodes: UnlearningNodes, audited: Model, settings: ChunkAudit) -> Step:
     detector = _detector(nodes, settings)
     models = {
         "original": nodes.model("original"),
@@ -110,17 +111,17 @@ def _audit_step(nodes: UnlearningNodes, audited: ComparedModel, settings: ChunkA
             "examples": nodes.examples,
             "membership": nodes.membership,
             "exposures": models["original"].trained,
-            **{f"{name}-scores": model.scores for name, model in models.items()},
+            **{f"{name}-scores": model.own_scores for name, model in models.items()},
             **{f"{name}-written": _written(nodes, one, settings) for name, one in models.items()},
         },
         settings,
-        method=audited.model.method,
+        method=audited.method,
         arm=nodes.arm.label,
         scored=(detector.name, detector.text),
     )
 
 
-def _written(nodes: UnlearningNodes, model: ComparedModel, settings: ChunkAudit) -> Step:
+def _written(nodes: UnlearningNodes, model: Model, settings: ChunkAudit) -> Step:
     """Let one model continue the forgotten texts."""
     request = ContinuationRequest(
         beginning=Beginning("share", Decimal(str(settings.prompt))),
@@ -130,7 +131,7 @@ def _written(nodes: UnlearningNodes, model: ComparedModel, settings: ChunkAudit)
         seed=nodes.arm.seed,
     )
     return forgotten_continuations_step(
-        model.model.node,
+        model.node,
         nodes.examples,
         nodes.membership,
         request=request,

@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
 
-from detect.detector_settings import needs_of, parse_detectors, with_grids
+from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
-from detect.generation.continuations import Continued, continue_texts
+from detect.generation.continuations import Continued
 from detect.registry import get_detector
-from detect.scoring import score_rows
-from detect.targets.local import LocalTextModel
 from inject.words import words_of
 
 NAMES = ("prefix", "samia", "cdd", "ngram_coverage")
@@ -67,30 +64,6 @@ def test_prefix_measures():
     assert given_texts("prefix", rest, rest=rest, measure="correct").value == 1.0
     assert given_texts("prefix", written, rest=rest, measure="correct").value == 1.0
     assert given_texts("prefix", "no such thing", rest=rest, measure="correct").value == 0.0
-
-
-def test_a_completion_is_correct_from_80_on():
-    """Duarte et al. 2024, section 5.1.1: a token sort ratio of more than 80."""
-    # 8 of 10 characters alike is a ratio of 80, 7 of 10 one of 70.
-    assert given_texts("prefix", "abcdefghxx", rest="abcdefghij", measure="correct").value == 1.0
-    assert given_texts("prefix", "abcdefgxxx", rest="abcdefghij", measure="correct").value == 0.0
-
-
-def test_prefix_asks_as_the_papers_do():
-    def request(text):
-        (setting,) = parse_detectors(text)
-        (need,) = setting.needs
-        return need.request
-
-    book = request("prefix:beginning=words:amount=50:instruction=fiction")
-    assert str(book.beginning) == "words 50"
-    assert book.instruction == "Please complete the following text with more than 150 words:"
-    news = request("prefix:instruction=news")
-    assert news.instruction == "Complete exactly and don't hallucinate."
-    assert (
-        str(request("prefix:beginning=tokens:amount=32:measure=correct").beginning) == "tokens 32"
-    )
-    assert request("prefix:measure=rouge_l") == request("prefix"), "one pass serves all measures"
 
 
 texts_of_words = st.lists(st.sampled_from(["two", "three,", "four", "two.", "猫"]), max_size=8).map(
@@ -155,14 +128,6 @@ def test_cdd_can_share_the_samples_of_samia():
     assert needs_of(parse_detectors("cdd"))[1].request.samples == 50
 
 
-def test_who_asks_for_fewer_samples_does_not_pay_for_the_grid():
-    own = with_grids(parse_detectors("cdd:samples=10"))
-    assert {need.request.samples for need in needs_of(own)} == {1, 10}
-    paper = with_grids(parse_detectors("cdd"))
-    assert {need.request.samples for need in needs_of(paper)} == {1, 50}
-    assert len(paper) == 5
-
-
 @pytest.mark.parametrize(
     ("parameters", "expected"),
     [
@@ -180,50 +145,3 @@ def test_who_asks_for_fewer_samples_does_not_pay_for_the_grid():
 def test_ngram_coverage(parameters, expected):
     found = given_texts("ngram_coverage", "Two three four! x y", "four", **parameters)
     assert found.value == pytest.approx(expected)
-
-
-@pytest.fixture(scope="module")
-def scored(memorised):
-    """AUC and scores by (model, detector)."""
-    settings = parse_detectors(
-        "prefix,prefix:measure=exact,prefix:beginning=tokens:amount=12:measure=correct,samia,"
-        "samia:zlib=true,cdd,ngram_coverage"
-    )
-    found = {}
-    for target in (memorised.before, memorised.after):
-        evidence = Evidence(
-            texts=memorised.texts,
-            statistics={},
-            continuations={
-                need.request: continue_texts(LocalTextModel(target), memorised.texts, need.request)
-                for need in needs_of(settings)
-            },
-        )
-        ids = [str(row) for row in range(len(memorised.texts))]
-        table = score_rows(ids, evidence, settings).table.to_pandas()
-        for (detector, setting), rows in table.groupby(["detector", "setting"], sort=False):
-            found[target.name, detector, setting] = rows["score"].to_numpy()
-    return found
-
-
-def test_a_model_that_learned_by_heart_is_found_and_the_one_before_is_not(scored, memorised):
-    labels = np.array(memorised.labels)
-    for (model, detector, setting), scores in scored.items():
-        auc = roc_auc_score(labels, scores)
-        if model == "after":
-            assert auc >= 0.95, (detector, setting, auc)
-            assert scores[labels].mean() > scores[~labels].mean()
-        else:
-            assert 0.2 <= auc <= 0.8, (detector, setting, auc)
-
-
-def test_decisions_of_the_papers_are_exact_here(scored, memorised):
-    """A token sort ratio of 80, and Dong et al.'s share of 0.01, as decisions."""
-    labels = np.array(memorised.labels)
-    correct = next(
-        scores for key, scores in scored.items() if key[0] == "after" and "correct" in key[2]
-    )
-    assert (correct[labels] == 1).mean() >= 0.9
-    assert (correct[~labels] == 0).all()
-    near = next(scores for key, scores in scored.items() if key[:2] == ("after", "cdd"))
-    assert (near[labels] > 0.01).all()

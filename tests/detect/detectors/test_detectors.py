@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detect.detector_settings import DetectorSetting, parse_detectors, with_grids
+from detect.detector_settings import parse_detectors, with_grids
 from detect.detectors.min_k import MinKParameters, selected_count
-from detect.detectors.surp import SurpParameters, strictly_below
+from detect.detectors.surp import strictly_below
 from detect.evidence import Evidence
 from detect.registry import get_detector
 from detect.token_frequency import TokenFrequency
@@ -53,14 +53,6 @@ def test_zlib_divides_by_compressed_bytes(values, text):
     assert found.value == pytest.approx(expected, rel=1e-6)
 
 
-def test_zlib_counts_bytes_of_utf8_not_characters():
-    plain, accented = "a" * 20, "é→漢" * 7
-    one = score("zlib", evidence_of(statistics_of([-1.0]), texts=[plain]))
-    other = score("zlib", evidence_of(statistics_of([-1.0]), texts=[accented]))
-    assert one.value == -1 / len(zlib.compress(plain.encode()))
-    assert other.value == -1 / len(zlib.compress(accented.encode()))
-
-
 def test_lowercase_is_larger_for_a_text_whose_case_was_learnt():
     cased, lowered = statistics_of([-1.0, -1.0]), statistics_of([-3.0, -3.0, -3.0])
     evidence = Evidence(
@@ -79,21 +71,6 @@ def test_reference_takes_the_reference_models_own_tokens():
     evidence = evidence_of(target, reference=[other])
     assert score("reference", evidence).value == -1.5 - -4.0
     assert score("reference", evidence, variant="ratio").value == -4.0 / -1.5
-
-
-def test_reference_without_scored_tokens_says_whose_text_was_empty():
-    evidence = evidence_of(statistics_of([-1.0]), reference=[unscored("one token")])
-    found = score("reference", evidence)
-    assert math.isnan(found.value)
-    assert found.reason == "reference model: one token"
-
-
-@given(log_probabilities, st.integers(1, 100))
-def test_min_k_is_the_mean_of_the_smallest(values, percent):
-    number = max(1, len(values) * percent // 100)
-    expected = np.mean(np.sort(np.array(values, np.float32).astype(np.float64))[:number])
-    found = score("min_k", evidence_of(statistics_of(values)), k=f"{percent / 100:.2f}")
-    assert found.value == pytest.approx(expected, rel=1e-6)
 
 
 def test_min_k_takes_the_least_likely_tokens_and_the_last_one_too():
@@ -119,19 +96,6 @@ def test_fewer_than_one_over_k_tokens_keep_one_or_are_refused_with_a_reason():
     assert "fewer than 1/k" in refused.reason
 
 
-@given(st.integers(0, 2**32), st.integers(1, 50))
-def test_min_k_plus_plus_standardises_by_the_expectations_under_p(seed, count):
-    rows = random_statistics(count, seed=seed)
-    z = [
-        (float(value) - float(mean)) / math.sqrt(max(float(deviation) ** 2, 1e-6))
-        for value, mean, deviation in zip(
-            rows.log_probability, rows.mean, rows.deviation, strict=True
-        )
-    ]
-    expected = np.mean(sorted(z)[: max(1, count // 5)])
-    assert score("min_k_plus_plus", evidence_of(rows)).value == pytest.approx(expected, rel=1e-5)
-
-
 def test_min_k_plus_plus_would_notice_unweighted_expectations():
     probability = np.array([0.7, 0.2, 0.1])
     log_p = np.log(probability)
@@ -141,11 +105,6 @@ def test_min_k_plus_plus_would_notice_unweighted_expectations():
     found = score("min_k_plus_plus", evidence_of(rows)).value
     assert found == pytest.approx((log_p[1] - mean) / deviation, rel=1e-5)
     assert abs(found - (log_p[1] - log_p.mean()) / log_p.std()) > 0.5
-
-
-def test_min_k_plus_plus_clamps_a_vanishing_variance():
-    rows = statistics_of([-0.001], entropy=[0.0], deviation=[0.0])
-    assert score("min_k_plus_plus", evidence_of(rows)).value == pytest.approx(-1.0, rel=1e-5)
 
 
 def naive_surp(rows, entropy: float, k: int, selection: str) -> float:
@@ -195,21 +154,29 @@ def test_surp_with_nothing_left_gives_a_reason_or_min_k():
     assert score("surp", evidence_of(rows), empty="min_k").value == -4.5
 
 
-def naive_dc_pdd(rows, counts: np.ndarray, a: float) -> float:
-    total, seen, found = counts.sum(), set(), []
+def naive_dc_pdd(rows, counts, a: float, *, capped: bool, first_only: bool) -> float:
+    seen, terms = set(), []
     for token, value in zip(rows.ids.tolist(), rows.log_probability.tolist(), strict=True):
-        if token not in seen:
-            seen.add(token)
-            frequency = (counts[token] + 1) / (total + len(counts))
-            found.append(min(-math.exp(value) * math.log(frequency), a))
-    return sum(found) / len(found)
+        if first_only and token in seen:
+            continue
+        seen.add(token)
+        term = -math.exp(value) * math.log((counts[token] + 1) / (counts.sum() + len(counts)))
+        terms.append(min(term, a) if capped else term)
+    return sum(terms) / len(terms)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 60), st.sampled_from([0.001, 0.01, 1.0, 10.0]))
-def test_dc_pdd_follows_the_paper(seed, count, a):
+def test_dc_pdd_and_its_ablations_follow_the_paper(seed, count, a):
+    """Zhang et al. 2024, section 5.2: each step adds one strategy; `sfo` is the default."""
     rows, table = random_statistics(count, seed=seed), small_frequency()
-    found = score("dc_pdd", evidence_of(rows, frequency=table), a=a).value
-    assert found == pytest.approx(naive_dc_pdd(rows, table.counts, a), rel=1e-6)
+    evidence = evidence_of(rows, frequency=table)
+    for variant, capped, first_only in (
+        ({"variant": "cld"}, False, False),
+        ({"variant": "lup"}, True, False),
+        ({}, True, True),
+    ):
+        expected = naive_dc_pdd(rows, table.counts, a, capped=capped, first_only=first_only)
+        assert score("dc_pdd", evidence, a=a, **variant).value == pytest.approx(expected, rel=1e-6)
 
 
 def test_dc_pdd_does_not_rank_by_raw_counts():
@@ -218,16 +185,6 @@ def test_dc_pdd_does_not_rank_by_raw_counts():
     common = score("dc_pdd", evidence_of(statistics_of([-1.0], ids=[0]), frequency=table), a=10.0)
     rare = score("dc_pdd", evidence_of(statistics_of([-1.0], ids=[1]), frequency=table), a=10.0)
     assert rare.value > common.value > 0
-
-
-def test_dc_pdd_smooths_tokens_never_counted_and_tells_the_capped_share():
-    table = TokenFrequency(counts=np.array([0, 9]))
-    detector = get_detector("dc_pdd").detector
-    evidence = evidence_of(statistics_of([-0.1, -12.0], ids=[0, 1]), frequency=table)
-    (column,) = detector.score(evidence, [detector.parameters()])
-    expected = (0.01 + math.exp(-12.0) * math.log(11 / 10)) / 2
-    assert column.scores[0].value == pytest.approx(expected, rel=1e-6)
-    assert "50%" in column.notes[0]
 
 
 def test_dc_pdd_refuses_ids_beyond_the_table():
@@ -275,25 +232,11 @@ def test_a_grid_gives_what_its_settings_give_alone(name):
         )
 
 
-def test_the_papers_grids_hold_their_defaults():
-    for name in (*LIKELIHOOD, "blind"):
-        detector = get_detector(name).detector
-        default = parse_detectors(name)[0]
-        grid = {
-            DetectorSetting(known=get_detector(name), parameters=parameters).text
-            for parameters in detector.grid
-        }
-        assert not grid or default.text in grid
-    assert len(get_detector("surp").detector.grid) == 200
-    assert [str(float(p.k)) for p in get_detector("min_k").detector.grid][:2] == ["0.05", "0.1"]
-    assert SurpParameters().entropy == 2.0
-
-
-def test_all_settings_over_a_thousand_examples_take_seconds():
-    rows = [random_statistics(250, seed=seed) for seed in range(1000)]
+def test_all_settings_over_two_hundred_examples_take_seconds():
+    rows = [random_statistics(250, seed=seed) for seed in range(200)]
     evidence = evidence_of(*rows, reference=rows, frequency=small_frequency())
     started = time.process_time()
     for name in LIKELIHOOD:
         settings = with_grids([*parse_detectors(name)])
         get_detector(name).detector.score(evidence, [setting.parameters for setting in settings])
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 3

@@ -11,11 +11,11 @@ SIZES = Sizes(
     longest=128,
     # More than 2,000, so that a rank can lie above the threshold.
     vocabulary=4096,
-    hidden=64,
+    hidden=48,
     layers=2,
-    base_steps=30,
-    steps=130,
-    background=1_000_000,
+    base_steps=20,
+    steps=120,
+    background=400_000,
 )
 
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from detect.detectors.fsd import DETECTOR, FsdParameters
 from detect.engine.forward_pass import token_statistics
 from detect.engine.target import load_target
-from detect.engine.tuning import learning_rate_share, train_adapter, with_adapter
+from detect.engine.tuning import train_adapter, with_adapter
 from detect.evidence import Evidence
 from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, unscored
@@ -68,17 +68,6 @@ def test_the_score_before_less_the_score_after_for_each_kind():
             score = column.scores[row].value
             assert score == pytest.approx(expected[0] - expected[1], abs=1e-12)
         assert EMPTY_TEXT in column.scores[3].reason
-
-
-def test_a_setting_asks_for_what_it_compares_alone():
-    def asked(**parameters):
-        return {str(getattr(need, "name", need)) for need in DETECTOR.needs_with(
-            FsdParameters(**parameters)
-        )}  # fmt: skip
-
-    assert asked() == {"text", "text-all_linear"}
-    assert asked(score="perplexity", adapters="peft") == {"text", "text-peft"}
-    assert asked(score="lowercase") - asked() == {"lowercase", "lowercase-all_linear"}
 
 
 @pytest.mark.parametrize(
@@ -165,21 +154,7 @@ def test_all_held_out_texts_are_read_in_an_order_that_is_shuffled(tmp_path, tiny
     assert sorted(stripped[0]) != stripped[0]
 
 
-def test_the_learning_rate_warms_up_and_falls_as_a_cosine():
-    shares = [learning_rate_share(step, 110, 10) for step in range(110)]
-    assert np.all(np.diff(shares[:11]) > 0)
-    assert np.all(np.diff(shares[10:]) < 0)
-    assert shares[10] == 1.0
-    assert shares[60] == pytest.approx(0.5)
-    assert all(0 < one <= 1 for one in shares)
-    assert learning_rate_share(0, 1, 0) == 1.0
-
-
 def test_texts_without_two_tokens_cannot_tune_a_model(tmp_path, tiny_model_path):
     target = load_target(str(tiny_model_path))
     with pytest.raises(InputError, match="no held-out text has two tokens"):
         train_adapter(tmp_path, target, ["", "a"], POLICY, context=None)
-
-
-def test_the_default_is_the_loss():
-    assert FsdParameters().score == "loss"

@@ -1,26 +1,20 @@
 """The neighbourhood comparison: its formula, its sign, and from a file of rows to scores."""
 
-import json
 import math
 
 import numpy as np
 import pytest
-import torch
 
 from detect.detector_settings import parse_detectors
-from detect.engine.forward_pass import token_statistics
-from detect.engine.masked_model import make_masked_model
 from detect.evidence import Evidence
-from detect.neighbours.neighbours import NeighbourMeans, Neighbours
-from detect.neighbours.proposals import find_neighbours, neighbour_means
+from detect.generation.neighbour_proposals import neighbour_means
+from detect.generation.neighbours import NeighbourMeans, Neighbours
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
-from spikein.scoring.detect_file import DetectFileRequest, detect_file
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import statistics_of
-from tests.detect.masked_models import tiny_masked_parts
 from tests.detect.models import naive, random_target
 
 
@@ -75,48 +69,3 @@ def test_means_are_those_of_each_neighbour_on_its_own(tiny_tokenizer):
     assert [one.reason for one in found] == [
         None, "why", "no neighbour of it could be scored", None,
     ]  # fmt: skip
-
-
-def test_members_of_a_model_that_memorised_them_score_higher(tiny_tokenizer):
-    members, others = make_texts(4, seed=1, words=10), make_texts(4, seed=2, words=10)
-    target = random_target("llama", tiny_tokenizer)
-    encoded = [torch.tensor([ids]) for ids in tiny_tokenizer(members)["input_ids"]]
-    optimizer = torch.optim.AdamW(target.model.parameters(), lr=1e-2)
-    for _ in range(60):
-        for ids in encoded:
-            target.model(input_ids=ids, labels=ids).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    model, tokenizer = tiny_masked_parts()
-    masked = make_masked_model(model, tokenizer, name="tiny")
-    texts, policy = [*members, *others], ScoringPolicy()
-    means = neighbour_means(target, find_neighbours(masked, texts), policy)
-    found, _ = scores(
-        Evidence(
-            texts=texts,
-            statistics={"text": token_statistics(target, texts, policy)},
-            neighbours=means,
-        )
-    )
-    values = [row["score"] for row in found]
-    assert min(values[:4]) > max(values[4:])
-
-
-def test_a_file_of_rows_is_scored_with_a_masked_model(tmp_path, tiny_model_path):
-    model, tokenizer = tiny_masked_parts()
-    model.save_pretrained(tmp_path / "bert")
-    tokenizer.save_pretrained(tmp_path / "bert")
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text("".join(json.dumps({"text": text}) + "\n" for text in make_texts(3, words=6)))
-    request = {
-        "model": str(tiny_model_path),
-        "examples": str(rows),
-        "out": tmp_path / "scores.parquet",
-        "detectors": "neighbour",
-    }
-    found = detect_file(DetectFileRequest(**request, neighbours=str(tmp_path / "bert")))
-    assert all(math.isfinite(row["score"]) for row in found.scores.to_pylist())
-    with pytest.raises(InputError, match="Name a masked language model"):
-        detect_file(DetectFileRequest(**request))
-    left_out = detect_file(DetectFileRequest(**{**request, "detectors": "all"}))
-    assert any("neighbour needs neighbours" in note for note in left_out.notes)

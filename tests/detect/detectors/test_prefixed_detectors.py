@@ -8,32 +8,16 @@ import pytest
 
 from detect.detectors import codec, con_recall, recall
 from detect.evidence import Evidence, PrefixedStatistics
-from detect.evidence.prefixed import Prefixed
-from detect.token_statistics import EMPTY_TEXT, TokenStatistics, unscored
+from detect.token_statistics import EMPTY_TEXT, unscored
 from detect.views import TEXT
+from tests.detect.evidence_samples import statistics_of
 
 TEXTS = ["a plain text", "one one one one", "天地玄黃", "certain", "tied", "long " * 400]
 
 
-def statistics(values):
-    values = np.asarray(values, np.float32)
-    count = len(values)
-    return TokenStatistics(
-        ids=np.arange(count, dtype=np.int32),
-        log_probability=values,
-        mean=values,
-        deviation=np.ones(count, np.float32),
-        entropy=-values,
-        rank=np.ones(count, np.int32),
-        top_log_probability=np.zeros(count, np.float32),
-        top_id=np.zeros(count, np.int32),
-        offsets=np.zeros((count, 2), np.int32),
-    )
-
-
 def random_rows(seed, lengths=(12, 1, 30, 4, 11, 2000)):
     draw = np.random.default_rng(seed)
-    return [statistics(-draw.exponential(3, size)) for size in lengths]
+    return [statistics_of(-draw.exponential(3, size)) for size in lengths]
 
 
 def evidence_of(plain, **prefixed):
@@ -61,28 +45,14 @@ def test_recall_is_the_mean_behind_shots_over_the_plain_mean():
         assert score.value == pytest.approx(mean(one.log_probability) / mean(other.log_probability))
 
 
-def test_recall_is_larger_for_a_text_that_loses_more_behind_shots():
-    plain = [statistics([-1.0, -1.0]), statistics([-3.0, -3.0])]
-    behind = [statistics([-2.0, -2.0]), statistics([-3.0, -3.0])]
-    [member, other] = recall.DETECTOR.score(
-        evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
-    )[0].scores
-    assert member.value == 2.0 > other.value == 1.0
-
-
 def test_recall_says_why_it_has_no_score():
-    plain = [unscored(EMPTY_TEXT), statistics([0.0, 0.0]), statistics([-1.0])]
-    behind = [unscored(EMPTY_TEXT), statistics([-1.0, -1.0]), unscored("no shot")]
+    plain = [unscored(EMPTY_TEXT), statistics_of([0.0, 0.0]), statistics_of([-1.0])]
+    behind = [unscored(EMPTY_TEXT), statistics_of([-1.0, -1.0]), unscored("no shot")]
     scores = recall.DETECTOR.score(
         evidence_of(plain, nonmembers_0_7=behind), [recall.RecallParameters()]
     )[0].scores
     assert [math.isnan(one.value) for one in scores] == [True] * 3
     assert [one.reason for one in scores] == [EMPTY_TEXT, recall.CERTAIN, "no shot"]
-
-
-def test_the_grid_of_recall_runs_from_1_to_12_shots_and_each_asks_for_its_own():
-    assert [one.shots for one in recall.DETECTOR.grid] == list(range(1, 13))
-    assert recall.DETECTOR.needs_with(recall.RecallParameters(shots=3))[-1] == Prefixed(shots=3)
 
 
 def test_con_recall_has_the_sign_of_its_definition():
@@ -98,18 +68,6 @@ def test_con_recall_has_the_sign_of_its_definition():
             assert score.value == pytest.approx(expected / mean(one.log_probability))
     alone = recall.DETECTOR.score(evidence, [recall.RecallParameters()])[0].scores
     assert [one.value for one in columns[0].scores] == pytest.approx([one.value for one in alone])
-
-
-def test_con_recall_is_larger_for_a_member():
-    """A member loses behind unseen texts and hardly behind others that the model knows."""
-    plain = [statistics([-1.0]), statistics([-3.0])]
-    unseen = [statistics([-2.0]), statistics([-2.9])]
-    seen = [statistics([-1.0]), statistics([-2.9])]
-    [member, other] = con_recall.DETECTOR.score(
-        evidence_of(plain, nonmembers_0_7=unseen, members_0_7=seen),
-        [con_recall.ConRecallParameters()],
-    )[0].scores
-    assert member.value > other.value
 
 
 def codec_by_hand(plain, drawn, skip=10):

@@ -1,6 +1,7 @@
 """rmia against its definition, looped over every pair in float64."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_the_share_of_pairs_with_ties_broken_by_the_mean_log_ratio(variant, a, g
     population=st.lists(st.floats(1e-6, 1), min_size=1, max_size=12),
     gamma=st.sampled_from([0.5, 1.0, 2.0]),
 )
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_breaking_ties_turns_no_two_different_shares_round(own, population, gamma):
     others = np.array(population)
     for one in own:
@@ -105,27 +106,6 @@ def test_breaking_ties_turns_no_two_different_shares_round(own, population, gamm
                 assert scores[0] > scores[1]
 
 
-def test_a_text_that_the_target_knows_better_than_shadow_models_scores_higher():
-    found = evidence()
-    row = found.statistics[TEXT][0]
-    better = statistics_of(row.log_probability / 4)
-    rows = [better, *found.statistics[TEXT][1:]]
-    before, after = (
-        DETECTOR.score(one, [RmiaParameters()])[0].scores[0].value
-        for one in (
-            found,
-            Evidence(
-                texts=found.texts,
-                statistics={TEXT: rows},
-                datasets=found.datasets,
-                shadows=found.shadows,
-                held_out=found.held_out,
-            ),
-        )
-    )
-    assert after > before
-
-
 def test_who_saw_a_text_is_told_by_the_shadow_models_and_not_by_their_signals():
     """Pitfall: the larger half of sorted signals taken for one side; zeros averaged in."""
     found = evidence()
@@ -134,13 +114,7 @@ def test_who_saw_a_text_is_told_by_the_shadow_models_and_not_by_their_signals():
         for one in found.shadows
     ]
     offline = RmiaParameters(variant="offline")
-    other = Evidence(
-        texts=found.texts,
-        statistics=found.statistics,
-        datasets=found.datasets,
-        shadows=turned,
-        held_out=found.held_out,
-    )
+    other = replace(found, shadows=turned)
     before, after = (DETECTOR.score(one, [offline])[0].scores for one in (found, other))
     assert [one.value for one in before] != [one.value for one in after]
 
@@ -149,15 +123,13 @@ def test_no_score_says_why():
     found = evidence(dataset="another")
     assert DETECTOR.score(found, [RmiaParameters()])[0].scores[0].reason == NO_POPULATION
     found = evidence()
-    alone = Evidence(
-        texts=found.texts,
+    alone = replace(
+        found,
         statistics={TEXT: [unscored(EMPTY_TEXT), *found.statistics[TEXT][1:]]},
-        datasets=found.datasets,
         shadows=[
             ShadowModel(statistics=one.statistics, inside=[True, True, *one.inside[2:]])
             for one in found.shadows
         ],
-        held_out=found.held_out,
     )
     scores = DETECTOR.score(alone, [RmiaParameters()])[0].scores
     assert [one.reason for one in scores[:3]] == [EMPTY_TEXT, NO_SHADOW, None]

@@ -9,9 +9,8 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.detectors.tag_tab import sentence_spans
 from detect.evidence import Evidence
-from detect.evidence.entities import Entities
+from detect.evidence.entities import Entities, NamedEntity
 from detect.evidence.token_counts import count_words
-from detect.named_entities import NamedEntity
 from detect.registry import get_detector
 from detect.token_frequency import TokenFrequency, WordFrequency
 from tests.detect.evidence_samples import statistics_of
@@ -51,51 +50,68 @@ def columns(
     return column
 
 
-def naive(text: str, statistics, k: int, *, first: bool = False) -> float:
+PLACES = (
+    "Mister Ada Lovelace and the old river of Zanzibar was to it for London. Too short to count. "
+    "She went to Paris. He was in the river and the bank of York for a while! "
+    "It is the river, it is the river, it is the bank and the river again?"
+)
+ENTITIES = [
+    NamedEntity(PLACES.index(one), PLACES.index(one) + len(one), label)
+    for one, label in (
+        ("Ada Lovelace", "PERSON"), ("Zanzibar", "GPE"), ("London", "GPE"), ("Paris", "GPE"),
+        ("York", "GPE"),
+    )
+]  # fmt: skip
+
+
+def keyword_places(k: int, entities: str) -> set[int]:
+    """Return the first character of each keyword of `PLACES`, word by word.
+
+    Entities of one word or every word of them; a sentence of four words has none, and what the
+    text repeats counts where it stands first.
+    """
     total, kinds = FREQUENCY.total, len(FREQUENCY.counts)
-    chosen = set()
-    for sentence in re.finditer(r"[^.!?]+[.!?]?", text):
+    places: set[int] = set()
+    for sentence in re.finditer(r"[^.!?]+[.!?]?", PLACES):
         words = [
-            (sentence.start() + found.start(), sentence.start() + found.end())
-            for found in re.finditer(r"\w+", sentence.group())
+            (sentence.start() + match.start(), match.group().lower())
+            for match in re.finditer(r"\w+", sentence.group())
         ]
         if not 7 <= len(words) <= 40:
             continue
-        ranked, seen = [], set()
-        for place, (start, stop) in enumerate(words):
-            word = text[start:stop].lower()
-            if word not in seen:
-                seen.add(word)
-                p = (FREQUENCY.counts.get(word, 0) + 1) / (total + kinds + 1)
-                ranked.append((-p * math.log2(p), place, start, stop))
-        for _, _, start, stop in sorted(ranked)[:k]:
-            inside = [
-                index
-                for index, (one, end) in enumerate(statistics.offsets.tolist())
-                if one < stop and end > start
-            ]
-            chosen.update(inside[:1] if first else inside)
-    return math.fsum(float(statistics.log_probability[index]) for index in chosen) / len(chosen)
+        first: dict[str, int] = {}
+        for place, word in words:
+            first.setdefault(word, place)
+
+        def information(word: str) -> float:
+            p = (FREQUENCY.counts.get(word, 0) + 1) / (total + kinds + 1)
+            return -p * math.log2(p)
+
+        ranked = sorted(first, key=lambda word: (information(word), first[word]))
+        places |= {first[word] for word in ranked[:k]}
+        for start, stop, _ in ENTITIES:
+            inside = sentence.start() <= start < sentence.end()
+            if inside and (entities == "every_word" or " " not in PLACES[start:stop]):
+                named = [word for place, word in words if start <= place < stop]
+                places |= {first[word] for word in named} if entities != "none" else set()
+    return places
 
 
-TEXT = (
-    SENTENCE
-    + " Too short to count. He was in Timbuktu and she was in Samarkand for a very long while! "
-    + "It is the river, it is the river, it is the bank and the river again?"
-)
-
-
-@pytest.mark.parametrize("k", range(1, 11))
-@pytest.mark.parametrize("tokens", ["all", "first"])
-def test_it_follows_the_definition(k, tokens):
-    statistics = tokens_of(TEXT)
-    expected = naive(TEXT, statistics, k, first=tokens == "first")
-    assert score(TEXT, statistics, k=k, tokens=tokens).value == pytest.approx(expected, rel=1e-6)
-
-
-def test_rare_words_count_and_frequent_ones_do_not():
-    rare = tokens_of(SENTENCE, {"old": -1.0, "Zanzibar": -2.0, "quiet": -6.0})
-    assert score(SENTENCE, rare, k=3).value == pytest.approx(-3.0)
+@pytest.mark.parametrize("entities", ["none", "one_word", "every_word"])
+def test_named_entities_come_on_top_of_the_rare_words(entities):
+    """Both of the authors' codes cut the union to K again, which takes most entities out."""
+    statistics = tokens_of(PLACES)
+    for k in range(1, 11):
+        places = keyword_places(k, entities)
+        values = [
+            float(value)
+            for value, (start, stop) in zip(
+                statistics.log_probability, statistics.offsets.tolist(), strict=True
+            )
+            if {start, start + 1} & places and stop - start > 1
+        ]
+        found = score(PLACES, statistics, given=ENTITIES, k=k, entities=entities)
+        assert found.value == pytest.approx(math.fsum(values) / len(values), rel=1e-6)
 
 
 def test_a_word_that_the_corpus_lacks_is_the_rarest():
@@ -166,82 +182,6 @@ def test_sentences_end_where_readers_end_them():
         assert [text[start:stop] for start, stop in sentence_spans(text)] == expected
 
 
-def test_the_defaults():
-    (setting,) = parse_detectors("tag_tab")
-    assert setting.text == "k=5"
-    assert [one.k for one in setting.detector.grid] == list(range(1, 11))
-
-
-PLACES = (
-    "Mister Ada Lovelace and the old river of Zanzibar was to it for London. "
-    "She went to Paris. He was in the river and the bank of York for a while!"
-)
-ENTITIES = [
-    NamedEntity(7, 19, "PERSON"),
-    *(
-        NamedEntity(PLACES.index(one), PLACES.index(one) + len(one), "GPE")
-        for one in ("Zanzibar", "London", "Paris", "York")
-    ),
-]
-
-
-def keyword_places(k: int, entities: str) -> set[int]:
-    """Return the first character of each keyword of `PLACES`, word by word."""
-    total, kinds = FREQUENCY.total, len(FREQUENCY.counts)
-    found: set[int] = set()
-    for sentence in re.finditer(r"[^.!?]+[.!?]?", PLACES):
-        words = [
-            (sentence.start() + one.start(), one.group().lower())
-            for one in re.finditer(r"\w+", sentence.group())
-        ]
-        if not 7 <= len(words) <= 40:
-            continue
-        first: dict[str, int] = {}
-        for place, word in words:
-            first.setdefault(word, place)
-
-        def information(word: str) -> float:
-            p = (FREQUENCY.counts.get(word, 0) + 1) / (total + kinds + 1)
-            return -p * math.log2(p)
-
-        ranked = sorted(first, key=lambda word: (information(word), first[word]))
-        found |= {first[word] for word in ranked[:k]}
-        for start, stop, _ in ENTITIES:
-            inside = sentence.start() <= start < sentence.end()
-            if inside and (entities == "every_word" or " " not in PLACES[start:stop]):
-                named = [word for place, word in words if start <= place < stop]
-                found |= {first[word] for word in named} if entities != "none" else set()
-    return found
-
-
-@pytest.mark.parametrize("entities", ["none", "one_word", "every_word"])
-@pytest.mark.parametrize("tokens", ["all", "first"])
-@pytest.mark.parametrize("k", range(1, 11))
-def test_named_entities_come_on_top_of_the_rare_words(k, tokens, entities):
-    """Both of the authors' codes cut the union to K again, which takes most entities out."""
-    statistics = tokens_of(PLACES)
-    places = keyword_places(k, entities)
-    values = [
-        float(value)
-        for value, (start, stop) in zip(
-            statistics.log_probability, statistics.offsets.tolist(), strict=True
-        )
-        if {start, start + 1} & places and stop - start > 1
-    ]
-    found = score(PLACES, statistics, given=ENTITIES, k=k, tokens=tokens, entities=entities)
-    assert found.value == pytest.approx(math.fsum(values) / len(values), rel=1e-6)
-
-
-def test_which_entities_are_keywords():
-    """Of one word, or every word; a sentence of four words has none, one that the text repeats
-    counts where it stands first."""
-    rare = keyword_places(1, "none")
-    single = [PLACES.index(one) for one in ("Zanzibar", "London", "York")]
-    assert keyword_places(1, "one_word") == {*rare, *single}
-    both = [PLACES.index(one) for one in ("Ada", "Lovelace")]
-    assert keyword_places(1, "every_word") == {*rare, *single, *both}
-
-
 def test_an_entity_that_the_text_repeats_counts_once_where_it_stands_first():
     text = "It was in Paris for a while and he was in Paris."
     statistics = tokens_of(text, {"Paris": -2.0, "while": -4.0})
@@ -253,21 +193,11 @@ def test_an_entity_that_the_text_repeats_counts_once_where_it_stands_first():
     assert score(text, statistics, given=[], k=2).value == pytest.approx(-3.0)
 
 
-def test_without_a_tagger_the_setting_and_the_score_are_those_of_before():
-    (setting,) = parse_detectors("tag_tab:entities=none")
-    assert setting.text == "k=5"
-    assert [str(need) for need in setting.needs] == ["view text", "token frequencies"]
-    (named,) = parse_detectors("tag_tab:entities=one_word")
-    assert named.text == "k=5:entities=one_word"
+def test_a_tagger_is_needed_for_entities_alone_and_how_many_texts_have_some_is_said():
+    plain, named = parse_detectors("tag_tab:entities=none,tag_tab:entities=one_word")
+    assert [str(need) for need in plain.needs] == ["view text", "token frequencies"]
     assert [str(need) for need in named.needs][2:] == ["named entities"]
     statistics = tokens_of(PLACES)
-    assert score(PLACES, statistics, given=ENTITIES) == score(PLACES, statistics)
-
-
-@pytest.mark.parametrize(
-    ("given", "note"), [(ENTITIES, "in 1 of 1 texts"), ([], "NO named entity in any text")]
-)
-def test_how_many_texts_have_entities_is_said(given, note):
-    column = columns(PLACES, tokens_of(PLACES), given=given, entities="one_word")
-    assert note in column.notes[0]
-    assert columns(PLACES, tokens_of(PLACES), given=given).notes == ()
+    assert columns(PLACES, statistics, given=ENTITIES).notes == ()
+    for given, note in ((ENTITIES, "in 1 of 1 texts"), ([], "NO named entity in any text")):
+        assert note in columns(PLACES, statistics, given=given, entities="one_word").notes[0]

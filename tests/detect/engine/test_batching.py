@@ -5,8 +5,6 @@ import pytest
 import torch
 
 from detect.engine.batching import pad_sequences, run_in_batches
-from detect.engine.encoding import adds_start_token
-from inject.errors import InputError
 from tests.detect.models import random_target
 
 
@@ -49,14 +47,6 @@ def test_a_smaller_batch_stays_small(target):
     assert sizes == [2, 2, 2, 2, 1]
 
 
-def test_one_that_exceeds_the_memory_alone_is_refused(target):
-    def forward(batch):
-        raise MemoryError
-
-    with pytest.raises(InputError, match="one sequence of 7 tokens alone exceeds the memory"):
-        list(run_in_batches(target, [7], forward, length=int, batch_tokens=100))
-
-
 @pytest.mark.parametrize(("side", "starts"), [("left", [0, 2]), ("right", [0, 0])])
 def test_padding_follows_lengths_and_not_ids(target, side, starts):
     padded = pad_sequences(target, [np.array([1, 0, 0]), (0,)], side=side)
@@ -65,15 +55,3 @@ def test_padding_follows_lengths_and_not_ids(target, side, starts):
     second = [0, 0, 1] if side == "left" else [1, 0, 0]
     assert padded.inputs["attention_mask"].tolist() == [[1, 1, 1], second]
     assert padded.inputs["position_ids"].tolist() == [[0, 1, 2], [0, 0, 0]]
-
-
-def test_a_start_token_is_seen_by_what_the_tokenizer_does(tiny_tokenizer):
-    assert not adds_start_token(tiny_tokenizer)
-
-    def starting(text, **_):
-        return {"input_ids": [0, 5]}
-
-    starting.bos_token_id = 0
-    assert adds_start_token(starting)
-    starting.bos_token_id = None
-    assert not adds_start_token(starting)

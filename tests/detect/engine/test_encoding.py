@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from detect.engine.encoding import encode, windows
 from detect.policy import ScoringPolicy
 from inject.errors import InputError
+from tests.detect.models import with_start_token
 
 
 @given(length=st.integers(0, 200), context=st.integers(2, 40))
@@ -30,37 +31,22 @@ def test_windows_score_each_token_once_with_the_longer_history(length, context):
 
 @pytest.fixture
 def adding_tokenizer(tiny_tokenizer):
-    """A tokenizer that puts its start token in front, as LLaMA's does."""
-    import copy
-
-    from tokenizers.processors import TemplateProcessing
-
-    tokenizer = copy.deepcopy(tiny_tokenizer)
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)]
-    )
-    return tokenizer
+    return with_start_token(tiny_tokenizer)
 
 
-@pytest.mark.parametrize(
-    ("adds", "policy", "starts"),
-    [
-        (False, ScoringPolicy(), 0),
-        (False, ScoringPolicy(bos="always"), 1),
-        (False, ScoringPolicy(bos="never"), 0),
-        (False, ScoringPolicy(score_first="start_token"), 1),
-        (True, ScoringPolicy(), 1),
-        (True, ScoringPolicy(bos="always"), 1),
-        (True, ScoringPolicy(bos="never"), 0),
-        (True, ScoringPolicy(score_first="start_token"), 1),
-    ],
-)
-def test_start_tokens_follow_the_policy(adds, policy, starts, tiny_tokenizer, adding_tokenizer):
-    tokenizer = adding_tokenizer if adds else tiny_tokenizer
+def test_start_tokens_follow_the_policy_and_stand_nowhere(tiny_tokenizer, adding_tokenizer):
     plain = tiny_tokenizer("the river")["input_ids"]
-    np.testing.assert_array_equal(
-        encode(tokenizer, ["the river"], policy)[0].ids, [0] * starts + plain
-    )
+    for policy, of_plain, of_adding in (
+        (ScoringPolicy(), 0, 1),
+        (ScoringPolicy(bos="always"), 1, 1),
+        (ScoringPolicy(bos="never"), 0, 0),
+        (ScoringPolicy(score_first="start_token"), 1, 1),
+    ):
+        for tokenizer, starts in ((tiny_tokenizer, of_plain), (adding_tokenizer, of_adding)):
+            (found,) = encode(tokenizer, ["the river"], policy)
+            np.testing.assert_array_equal(found.ids, [0] * starts + plain)
+            assert found.offsets[:starts].tolist() == [[-1, -1]] * starts
+            assert (found.offsets[starts][0], found.offsets[-1][1]) == (0, len("the river"))
 
 
 def test_a_special_token_in_a_text_is_letters(tiny_tokenizer, adding_tokenizer):
@@ -81,17 +67,6 @@ def test_a_tokenizer_without_start_token_is_refused_where_one_is_needed(tiny_tok
         with pytest.raises(InputError, match="needs a start token"):
             encode(tokenizer, ["the"], policy)
     assert len(encode(tokenizer, ["the"], ScoringPolicy())) == 1
-
-
-def test_a_start_token_stands_nowhere(adding_tokenizer, tiny_tokenizer):
-    for tokenizer, policy in (
-        (adding_tokenizer, ScoringPolicy()),
-        (tiny_tokenizer, ScoringPolicy(bos="always")),
-    ):
-        (found,) = encode(tokenizer, ["the river"], policy)
-        assert found.offsets[0].tolist() == [-1, -1]
-        assert found.offsets[1].tolist()[0] == 0
-        assert found.offsets[-1].tolist()[1] == len("the river")
 
 
 def test_a_tokenizer_without_an_offset_mapping_gives_none(tiny_tokenizer):

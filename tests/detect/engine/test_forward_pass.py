@@ -11,7 +11,7 @@ from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, TokenStatistics
 from inject.errors import InputError
 from tests.conftest import make_texts
-from tests.detect.models import CONTEXT, FAMILIES, naive, naive_tempered, random_target
+from tests.detect.models import FAMILIES, naive, random_target
 
 POLICY = ScoringPolicy()
 FIELDS = (
@@ -60,43 +60,9 @@ def test_every_statistic_agrees_with_a_full_softmax_in_float64(family, tiny_toke
             )
 
 
-@pytest.mark.parametrize("family", ["llama", "gemma2"])
-def test_inverse_temperatures_agree_with_a_full_softmax_in_float64(family, tiny_tokenizer):
-    target = random_target(family, tiny_tokenizer)
-    texts = make_texts(2, words=12)
-    policy = ScoringPolicy(inverse_temperatures=(*BETAS, 1.0))
-    plain = token_statistics(target, texts, POLICY)
-    for text, found, without in zip(
-        texts, token_statistics(target, texts, policy), plain, strict=True
-    ):
-        assert without.tempered == {}
-        for beta, tempered in found.tempered.items():
-            expected = naive_tempered(target, tiny_tokenizer(text)["input_ids"], beta)
-            for field, values in zip(FIELDS[:3], expected, strict=True):
-                np.testing.assert_allclose(getattr(tempered, field), values, atol=1e-4, rtol=0)
-        for field in FIELDS[:3]:
-            np.testing.assert_allclose(
-                getattr(found.tempered[1.0], field), getattr(found, field), atol=1e-5, rtol=0
-            )
-            np.testing.assert_array_equal(getattr(found, field), getattr(without, field))
-
-
 def test_offsets_say_where_each_token_stands(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    text = "The river, a naïve café — and 漢字 in town."
-    (found,) = token_statistics(target, [text], POLICY)
-    encoded = tiny_tokenizer(text, return_offsets_mapping=True)
-    expected = np.array(encoded["offset_mapping"][1:])
-    np.testing.assert_array_equal(found.offsets, expected)
-    # Each character after the first token's belongs to some token.
-    first = encoded["offset_mapping"][0][1]
-    covered = {at for start, stop in found.offsets.tolist() for at in range(start, stop)}
-    assert {at for at in range(first, len(text)) if not text[at].isspace()} <= covered
-
-
-def test_offsets_of_long_texts_and_of_a_start_token(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer, context=16)
-    text = make_texts(1, words=60)[0]
+    text = "The river, a naïve café — and 漢字 in town. " * 3
     spans = tiny_tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
     for policy, expected in (
         (POLICY, spans[1:]),
@@ -107,14 +73,14 @@ def test_offsets_of_long_texts_and_of_a_start_token(tiny_tokenizer):
         np.testing.assert_array_equal(found.offsets, expected)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["llama", "gpt_neox"])
 def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer):
     target = random_target(family, tiny_tokenizer)
     texts = texts_of_many_lengths()
     policy = ScoringPolicy(inverse_temperatures=BETAS)
     alone = token_statistics(target, texts, policy, batch_size=1)
     shuffled = np.random.Generator(np.random.Philox(key=1)).permutation(len(texts))
-    for batch_size in (1, 7, 32):
+    for batch_size in (7, 32):
         for side in ("right", "left"):
             found = token_statistics(
                 target,
@@ -169,12 +135,8 @@ def test_truncate_scores_the_first_context_and_error_names_the_text(tiny_tokeniz
     np.testing.assert_array_equal(cut.ids, ids[1:16])
     with pytest.raises(InputError, match=r"text 2.*context of 16"):
         token_statistics(target, ["the", text], ScoringPolicy(long="error"))
-
-
-def test_a_context_beyond_the_model_is_refused(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    with pytest.raises(InputError, match="more than this model's 128"):
-        token_statistics(target, ["the river"], ScoringPolicy(context=CONTEXT + 1))
+    with pytest.raises(InputError, match="more than this model's 16"):
+        token_statistics(target, ["the river"], ScoringPolicy(context=17))
 
 
 def test_empty_and_one_token_texts_get_a_reason(tiny_tokenizer):
@@ -183,16 +145,6 @@ def test_empty_and_one_token_texts_get_a_reason(tiny_tokenizer):
     assert [(len(row), row.reason) for row in found[:2]] == [(0, EMPTY_TEXT), (0, ONE_TOKEN)]
     assert found[2].reason is None
     assert token_statistics(target, [], POLICY) == []
-
-
-def test_score_first_scores_the_first_token_after_a_start_token(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    ids = tiny_tokenizer("the river town")["input_ids"]
-    found = token_statistics(target, ["the river town"], ScoringPolicy(score_first="start_token"))
-    np.testing.assert_array_equal(found[0].ids, ids)
-    np.testing.assert_allclose(
-        found[0].log_probability, naive(target, [0, *ids]).log_probability, atol=1e-4
-    )
 
 
 def fails_above(limit: int, original, error):
@@ -236,14 +188,3 @@ def test_one_sequence_beyond_the_memory_and_other_errors_are_raised(tiny_tokeniz
     )
     with pytest.raises(RuntimeError, match="a defect"):
         token_statistics(target, make_texts(2), POLICY)
-
-
-def test_progress_counts_every_scored_token(tiny_tokenizer):
-    target = random_target("llama", tiny_tokenizer)
-    seen: list[tuple[int, int]] = []
-    found = token_statistics(
-        target, make_texts(5), POLICY, batch_size=2, progress=lambda *pair: seen.append(pair)
-    )
-    total = sum(len(row) for row in found)
-    assert seen[-1] == (total, total)
-    assert len(seen) == 3

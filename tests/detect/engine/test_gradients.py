@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from detect.detector_settings import parse_detectors, with_grids
+from detect.engine.gradient_norms import GradientNorms
 from detect.engine.gradients import gradient_norms
 from detect.engine.target import make_target
 from detect.evidence import Evidence
-from detect.gradients.norms import GradientNorms, read_norms, write_norms
 from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
@@ -121,15 +121,6 @@ def test_of_a_model_with_an_adapter_the_adapter_alone_counts(tiny_tokenizer):
     assert found.embeddings[1] > 0
 
 
-def test_norms_are_read_as_they_were_written(tmp_path):
-    rows = [
-        GradientNorms(whole=1.5, tensors=(1.0, 2.0, 3.0), embeddings=(4.0, 5.0, 6.0)),
-        GradientNorms(reason="why"),
-    ]
-    write_norms(tmp_path, ["a", "b"], rows)
-    assert read_norms(tmp_path) == {"a": rows[0], "b": rows[1]}
-
-
 def scores(norms, asked="grad_norm"):
     evidence = Evidence(texts=["x"] * len(norms), statistics={}, gradients=norms)
     settings = with_grids(parse_detectors(asked))
@@ -154,20 +145,3 @@ def test_every_variant_is_the_negative_of_its_norm():
     assert scores([GradientNorms(reason="why")])["-", "0"]["reason"] == "why"
     with pytest.raises(InputError, match="grad_norm needs gradients"):
         score_rows(["a"], Evidence(texts=["x"], statistics={}), parse_detectors("grad_norm"))
-
-
-def test_members_of_a_model_that_memorised_them_score_higher(tiny_tokenizer):
-    members, others = make_texts(4, seed=1, words=8), make_texts(4, seed=2, words=8)
-    target = random_target("llama", tiny_tokenizer)
-    padded = tiny_tokenizer(members)["input_ids"]
-    optimizer = torch.optim.AdamW(target.model.parameters(), lr=1e-2)
-    for _ in range(60):
-        for ids in padded:
-            given = torch.tensor([ids])
-            target.model(input_ids=given, labels=given).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    found = scores(gradient_norms(target, [*members, *others], ScoringPolicy()))
-    for setting in ("-", "of=tensors", "of=embeddings:p=1"):
-        values = [found[setting, str(row)]["score"] for row in range(8)]
-        assert min(values[:4]) > max(values[4:])

@@ -1,16 +1,10 @@
 """The labels' probabilities against prompts that are read on their own, and a model that knows."""
 
-import numpy as np
 import pytest
 import torch
 
-from detect.choices.answers import ChoiceEvidence
-from detect.choices.question import LABELS, ORDERS, ChoiceQuestion
-from detect.detector_settings import parse_detectors
+from detect.choices import LABELS, ORDERS, ChoiceQuestion
 from detect.engine.label_probabilities import ONE_TOKEN, TOO_LONG, asked, label_probabilities
-from detect.engine.target import make_target
-from detect.evidence import Evidence
-from detect.scoring import score_rows
 from tests.conftest import make_texts
 from tests.detect.models import random_target
 
@@ -87,60 +81,3 @@ def test_a_tokenizer_that_knows_no_letters_has_a_reason():
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     target = random_target("llama", PreTrainedTokenizerFast(tokenizer_object=backend))
     assert asked(target, QUESTIONS[0]) == ONE_TOKEN
-
-
-@pytest.fixture(scope="module")
-def examinee():
-    """A model that was taught which of four passages it has read, in every order."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
-    questions = [
-        ChoiceQuestion(options=tuple(text.replace(".", "") for text in TEXTS[at : at + 4]))
-        for at in (0, 4)
-    ]
-    prompts = [[question.prompt(order) for order in ORDERS] for question in questions]
-    words = sorted({word for texts in prompts for text in texts for word in text.split()})
-    vocabulary = {word: place for place, word in enumerate(["?", *LABELS, *words])}
-    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="?"))
-    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = LlamaForCausalLM(
-            LlamaConfig(
-                vocab_size=len(vocabulary),
-                hidden_size=32,
-                intermediate_size=64,
-                num_hidden_layers=2,
-                num_attention_heads=4,
-                num_key_value_heads=4,
-                max_position_embeddings=256,
-            )
-        )
-        ids = torch.tensor([tokenizer(text)["input_ids"] for text in prompts[0]])
-        right = torch.tensor([vocabulary[LABELS[order.index(0)]] for order in ORDERS])
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-        for _ in range(150):
-            loss = torch.nn.functional.cross_entropy(model(ids).logits[:, -1], right)
-            if loss < 0.05:
-                break
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-    return make_target(model, tokenizer, name="examinee"), questions
-
-
-def test_a_model_that_was_taught_a_passage_scores_it_higher(examinee):
-    target, questions = examinee
-    answers = label_probabilities(target, questions)
-    evidence = Evidence(
-        texts=["member", "other"], statistics={}, choices=ChoiceEvidence(answers=answers)
-    )
-    member, other = (
-        row["score"]
-        for row in score_rows(["a", "b"], evidence, parse_detectors("de_cop")).table.to_pylist()
-    )
-    assert member > 0.9
-    assert member > other + 0.3
-    assert np.all(answers[0].log_probability <= 0)

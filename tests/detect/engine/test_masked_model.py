@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from detect.engine.masked_model import is_masked_model, load_masked_model, make_masked_model
-from detect.neighbours.proposals import find_neighbours
+from detect.generation.neighbour_proposals import find_neighbours
 from inject.errors import InputError
 from tests.detect.masked_models import tiny_masked_parts
 
@@ -18,11 +18,13 @@ def test_it_is_loaded_from_a_folder(tmp_path):
         masked, ["the river town"]
     )
     assert loaded.context == masked.context
+    assert is_masked_model(str(tmp_path))
 
 
 def test_what_is_no_masked_model_is_refused(tmp_path, tiny_model_path):
     with pytest.raises(InputError, match="not loadable as a masked language model"):
         load_masked_model(str(tiny_model_path), device="cpu")
+    assert not is_masked_model(str(tiny_model_path))
     with pytest.raises(InputError):
         load_masked_model(str(tmp_path / "absent"), device="cpu")
 
@@ -33,9 +35,3 @@ def test_numbers_are_float32_whatever_the_file_holds(tmp_path):
     tokenizer.save_pretrained(tmp_path)
     loaded = load_masked_model(str(tmp_path), device="cpu")
     assert {one.dtype for one in loaded.model.parameters()} == {torch.float32}
-
-
-def test_which_models_are_masked_ones(tmp_path, tiny_model_path):
-    tiny_masked_parts()[0].save_pretrained(tmp_path)
-    assert is_masked_model(str(tmp_path))
-    assert not is_masked_model(str(tiny_model_path))

@@ -4,54 +4,24 @@ import logging
 
 import numpy as np
 import pytest
-import torch
 
 from detect.engine.forward_pass import prefixed_statistics, token_statistics
 from detect.engine.prefix import join_shots, shared_prefix, start_ids
-from detect.engine.target import make_target
 from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from tests.conftest import make_texts
 from tests.detect.engine.test_forward_pass import assert_close, texts_of_many_lengths
-from tests.detect.models import CONTEXT, FAMILIES, naive, random_target
+from tests.detect.models import CONTEXT, FAMILIES, naive, random_target, with_start_token
 
 POLICY = ScoringPolicy()
 EVERY_FAMILY = (*FAMILIES, "phi", "gpt2")
 SHOTS = make_texts(3, seed=21, words=5)
 
 
-def target_of(family, tokenizer):
-    if family != "gpt2":
-        return random_target(family, tokenizer)
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    config = GPT2Config(
-        vocab_size=512, n_embd=32, n_layer=2, n_head=4, n_positions=CONTEXT, initializer_range=0.4
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = GPT2LMHeadModel(config)
-    return make_target(model, tokenizer, name=family)
-
-
 def prefix_ids(tokenizer, shots=SHOTS, policy=POLICY):
     return [one for part in join_shots(tokenizer, shots, "\n\n", policy) for one in part]
-
-
-def with_start_token(tokenizer):
-    """The same tokenizer, which puts a start token before every text."""
-    from copy import deepcopy
-
-    from tokenizers.processors import TemplateProcessing
-
-    other = deepcopy(tokenizer)
-    other.bos_token = other.convert_ids_to_tokens(1)
-    other.backend_tokenizer.post_processor = TemplateProcessing(
-        single=f"{other.bos_token} $A", special_tokens=[(other.bos_token, 1)]
-    )
-    return other
 
 
 def check_against_whole(found, target, text, prefix, own):
@@ -71,7 +41,7 @@ def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
     family, cached, tiny_tokenizer
 ):
     """Known mistake: ReCaLL scoring the prefix too."""
-    target = target_of(family, tiny_tokenizer)
+    target = random_target(family, tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer), cached=cached)
     assert bool(prefix.cached) == cached
     texts = make_texts(3, words=9)
@@ -88,7 +58,7 @@ def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
 def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
     family, side, tiny_tokenizer
 ):
-    target = target_of(family, tiny_tokenizer)
+    target = random_target(family, tiny_tokenizer)
     ids = prefix_ids(tiny_tokenizer)
     texts = texts_of_many_lengths()
     alone = prefixed_statistics(
@@ -105,7 +75,7 @@ def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
 def test_a_start_token_stands_once_before_the_prefix_and_every_token_of_the_text_is_scored(
     tiny_tokenizer,
 ):
-    tokenizer = with_start_token(tiny_tokenizer)
+    tokenizer = with_start_token(tiny_tokenizer, 1)
     target = random_target("llama", tokenizer)
     ids = prefix_ids(tokenizer)
     assert ids[0] == 1

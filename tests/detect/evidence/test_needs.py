@@ -3,18 +3,14 @@
 from dataclasses import dataclass, fields, replace
 
 from detect.access import Access
-from detect.choices.answers import ChoiceEvidence
 from detect.evidence import SHARED, Evidence, HeldOutRows, PrefixedStatistics
-from detect.evidence.continuations import Continuations
-from detect.evidence.guesses import Guesses
 from detect.evidence.held_out import HeldOut
 from detect.evidence.needs import Need, every_kind, read_evidence
 from detect.evidence.prefixed import Prefixed
-from detect.evidence.tuned import Tuned
 from detect.evidence.views import InverseTemperature, View
 from detect.token_statistics import unscored
 from inject.examples.example import Example
-from tests.detect.evidence_samples import evidence_of, random_statistics, small_frequency
+from tests.detect.evidence_samples import evidence_of, random_statistics
 
 BY_ROW = {
     *("texts", "statistics", "reference", "members", "groups", "shadows", "datasets"),
@@ -55,46 +51,7 @@ def test_a_new_kind_of_need_is_one_class(tmp_path):
     assert Lengths not in every_kind()
 
 
-def test_evidence_meets_what_it_holds():
-    rows = [random_statistics(4)]
-
-    def met(**more):
-        evidence = evidence_of(*rows, **more)
-        return {
-            need
-            for kind in every_kind()
-            if kind not in (View, InverseTemperature) and (need := kind()).met_by(evidence)
-        }
-
-    assert View("lowercase").met_by(evidence_of(*rows))
-    assert not View("upper").met_by(evidence_of(*rows))
-    assert not InverseTemperature(2.0).met_by(evidence_of(*rows))
-    tempered = replace(rows[0], tempered={2.0: rows[0]})
-    assert InverseTemperature(2.0).met_by(evidence_of(tempered, unscored("empty text")))
-    assert not InverseTemperature(0.5).met_by(evidence_of(tempered))
-    assert met() == set()
-    shots = PrefixedStatistics(statistics=rows)
-    held_out = HeldOutRows(datasets=["one"], texts=["a text"], statistics=rows)
-    choices = ChoiceEvidence(answers=[])
-    found = met(
-        reference=rows,
-        frequency=small_frequency(),
-        members=[True],
-        shadows=[],
-        held_out=held_out,
-        prefixed={Prefixed().name: shots},
-        tuned={Tuned().name: rows},
-        continuations={Continuations().request: []},
-        guesses={Guesses().request: []},
-        choices=choices,
-        gradients=[],
-        neighbours=[],
-        further={kind(): [] for kind in every_kind() if kind.met_by is Need.met_by},
-    )
-    assert {type(need) for need in found} == set(every_kind()) - {View, InverseTemperature}
-
-
-def test_held_out_rows_hold_what_is_asked_of_them():
+def test_evidence_meets_what_it_holds_and_no_other_choice_of_it():
     rows = [random_statistics(4)]
 
     def met(need, **more):
@@ -106,6 +63,11 @@ def test_held_out_rows_hold_what_is_asked_of_them():
     assert met(HeldOut(shadows=True), shadows=[rows])
     assert not met(HeldOut(reference=True))
     assert met(HeldOut(reference=True), reference=rows)
+    tempered = replace(rows[0], tempered={2.0: rows[0]})
+    assert InverseTemperature(2.0).met_by(evidence_of(tempered, unscored("empty text")))
+    assert not InverseTemperature(0.5).met_by(evidence_of(tempered))
+    assert not InverseTemperature(2.0).met_by(evidence_of(*rows))
+    assert not View("upper").met_by(evidence_of(*rows))
     assert not Prefixed(shots=2).met_by(
         evidence_of(*rows, prefixed={Prefixed(shots=1).name: PrefixedStatistics(statistics=rows)})
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from detect.evidence.prefixed import Prefixed, read_shots, shot_notes, write_shots
+from detect.evidence.prefixed import Prefixed, shot_notes
 from detect.evidence.shots import (
     IS_SHOT,
     NO_SHOT,
@@ -95,12 +95,3 @@ def test_known_members_and_their_passages_get_no_score(tiny_tokenizer):
     shots = {"one": scored_as_members(chosen(tiny_tokenizer, 2), ["g1", "g1"])}
     found = with_shots_apart(random_rows(0)[:3], ["one", "one", "two"], ["g1", "g2", "g1"], shots)
     assert [one.reason for one in found] == [IS_SHOT, None, None]
-
-
-def test_shots_are_read_as_they_were_written(tiny_tokenizer, tmp_path):
-    shots = {
-        "one": scored_as_members(chosen(tiny_tokenizer, 2), ["g"]),
-        "two": chosen(tiny_tokenizer, 1),
-    }
-    write_shots(tmp_path, shots)
-    assert read_shots(tmp_path) == shots

@@ -1,6 +1,7 @@
 import json
 import math
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ import pytest
 from detect.evidence import token_counts
 from detect.evidence.token_counts import (
     count_files,
-    count_ids,
     count_texts,
     count_words,
     file_frequency_step,
@@ -59,21 +59,6 @@ def test_a_table_is_of_one_content_and_one_tokenizer(tmp_path, tiny_model_path):
     assert digest(tiny_model_path) != first
 
 
-def test_arrays_of_a_corpus_are_counted_like_texts(tiny_tokenizer):
-    texts = make_texts(5)
-    ids = np.concatenate([tiny_tokenizer(text)["input_ids"] for text in texts])
-    table = count_ids([ids[:20], ids[20:]], len(tiny_tokenizer))
-    np.testing.assert_array_equal(table.counts, count_texts(tiny_tokenizer, texts).counts)
-
-
-def test_save_and_load(tmp_path, tiny_tokenizer):
-    table = count_texts(tiny_tokenizer, make_texts(3), identity={"corpus": "abc"})
-    save_frequency(tmp_path / "table", table)
-    found = load_frequency(tmp_path / "table")
-    np.testing.assert_array_equal(found.counts, table.counts)
-    assert found.identity == {"corpus": "abc"}
-
-
 def test_texts_without_tokens_are_refused(tmp_path, tiny_tokenizer):
     path = write_rows(tmp_path / "empty.jsonl", ["", "  "])
     with pytest.raises(InputError, match="no text to count"):
@@ -84,7 +69,7 @@ def test_words_are_counted_beside_tokens_and_read_back(tiny_tokenizer, tmp_path)
     texts = [
         "The river's bank, the RIVER; a well-known na\u00efve caf\u00e9 \u2014 \u6771\u4eac 42 _x_"
     ]
-    table = count_texts(tiny_tokenizer, texts)
+    table = count_texts(tiny_tokenizer, texts, identity={"corpus": "abc"})
     expected = {
         "the": 2, "river's": 1, "bank": 1, "river": 1, "a": 1, "well-known": 1,
         "na\u00efve": 1, "caf\u00e9": 1, "\u6771\u4eac": 1, "42": 1, "x": 1,
@@ -92,7 +77,10 @@ def test_words_are_counted_beside_tokens_and_read_back(tiny_tokenizer, tmp_path)
     assert dict(table.words.counts) == expected
     assert table.words.total == 12
     save_frequency(tmp_path, table)
-    found = load_frequency(tmp_path).words
+    stored = load_frequency(tmp_path)
+    np.testing.assert_array_equal(stored.counts, table.counts)
+    assert stored.identity == {"corpus": "abc"}
+    found = stored.words
     assert (dict(found.counts), found.total) == (expected, 12)
     assert found.probability("THE") == 3 / (12 + 11 + 1)
     assert found.probability("never") == 1 / (12 + 11 + 1)
@@ -101,7 +89,7 @@ def test_words_are_counted_beside_tokens_and_read_back(tiny_tokenizer, tmp_path)
 class Stored:
     """A corpus of texts in memory."""
 
-    end_token = 0
+    facts = SimpleNamespace(end_token=0)
 
     def __init__(self, texts, tokenizer):
         self.ids = np.concatenate([[*tokenizer(text)["input_ids"], 0] for text in texts])

@@ -2,16 +2,14 @@
 
 import pytest
 
-from detect.generation.guess_prompts import listed, prompt_text, read_answer, same
 from detect.generation.guesses import (
-    GuessedText,
     GuessRequest,
     TextToMask,
     guess,
     known_parts,
     mask_text,
-    read_guesses,
-    write_guesses,
+    prompt_text,
+    read_answer,
 )
 from detect.generation.masked_parts import (
     MaskedPart,
@@ -77,13 +75,6 @@ def test_the_authors_way_goes_by_the_first_piece_of_nouns_alone():
         ours = surprising_words(text, words, method, **ask)
         assert [one.wanted for one in theirs] == ["Brief", "voles", "1984"]
         assert [one.wanted for one in ours] == ["friends", "Brief", "quickly", "voles", "kestrels"]
-
-
-def test_a_second_best_word_has_a_low_probability_and_no_high_rank():
-    """Ravichander et al. 2025, section 3: what the rank says beside the probability."""
-    second = [WordStatistics(0, 3, -15.0, 1, -15.0, 1)]
-    assert surprising_words(TEXT, second, "prob", limit=10, threshold=-12)
-    assert not surprising_words(TEXT, second, "rank", limit=10, threshold=2000)
 
 
 @pytest.mark.parametrize(
@@ -204,14 +195,6 @@ def test_answers_are_read_without_what_models_put_around_them(written, guess_):
     assert read_answer(written, 1, "passage") == guess_
 
 
-def test_exact_is_exact_but_for_capitals():
-    assert same("arthur", "Arthur")
-    assert not same("Arthurs", "Arthur")
-    assert not same("", "")
-    assert listed("1. run\n2. Arthur, 3. go", "arthur")
-    assert not listed("McArthur", "arthur")
-
-
 class Oracle:
     """Knows the words, in a sentence of its own."""
 
@@ -272,19 +255,3 @@ def test_what_the_knowledge_filter_guesses_is_not_asked_for():
     assert filtered() == (("four", "three"), 0)
     assert filtered(**{"three [MASK]": "1. none 2. FOUR"}) == (("three",), 1)
     assert filtered(**{"What is the word": "four"}) == (("three",), 1)
-
-
-def test_a_killed_run_asks_for_the_remainder_alone(tmp_path):
-    masked = [mask_text(TextToMask(f"{TEXT} {n}", words=WORDS), GuessRequest()) for n in range(300)]
-    first, second = Oracle(), Oracle()
-    whole = guess(first, masked, GuessRequest(), answers=tmp_path)
-    for path in list(tmp_path.iterdir())[:1]:
-        path.unlink()
-    assert guess(second, masked, GuessRequest(), answers=tmp_path) == whole
-    assert 0 < len(second.asked) <= 256 < len(first.asked)
-
-
-def test_the_file_holds_the_answers(tmp_path):
-    rows = [GuessedText(("a",), ("b",), 1, 2, 3), GuessedText((), reason="empty text")]
-    write_guesses(tmp_path, ["x", "y"], rows)
-    assert read_guesses(tmp_path) == {"x": rows[0], "y": rows[1]}

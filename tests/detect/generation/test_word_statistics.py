@@ -6,54 +6,47 @@ import torch
 
 from detect.engine.target import make_target
 from detect.generation.word_statistics import (
-    WordStatistics,
     causal_words,
     masked_words,
     open_reference,
-    read_words,
-    write_words,
 )
 from inject.errors import InputError
-from tests.conftest import WORDS, make_texts
-from tests.detect.models import random_target
+from tests.detect.masked_models import tiny_masked_parts
+from tests.detect.models import random_target, with_start_token
 
 TEXT = "The river's school, in winter-market 1984, was Élodie's. nothing"
 
 
 @pytest.fixture(scope="module")
 def masked_folder(tmp_path_factory):
-    """A tiny BERT of its own vocabulary: letters and their continuations, and a few words."""
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
-
     folder = tmp_path_factory.mktemp("bert")
-    letters = "abcdefghijklmnopqrstuvwxyzé"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{a}" for a in letters)]
-    pieces += [*sorted(set(WORDS) - set(letters)), "##s", "'", ".", ",", "-"]
-    (folder / "vocab.txt").write_text("\n".join(dict.fromkeys(pieces)))
-    tokenizer = BertTokenizerFast(
-        vocab_file=str(folder / "vocab.txt"), do_lower_case=True, strip_accents=False
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = BertForMaskedLM(
-            BertConfig(
-                vocab_size=len(tokenizer),
-                hidden_size=32,
-                num_hidden_layers=2,
-                num_attention_heads=4,
-                intermediate_size=64,
-                max_position_embeddings=48,
-                initializer_range=0.5,
-            )
-        )
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    for part in tiny_masked_parts():
+        part.save_pretrained(folder)
     return folder
 
 
 def log_softmax(row):
     row = row.double().numpy()
     return row - row.max() - np.log(np.exp(row - row.max()).sum())
+
+
+def held_by(word, places):
+    """Return which pieces of a text a word is made of."""
+    return [
+        place
+        for place, (start, stop) in enumerate(places)
+        if stop > start and start < word.stop and stop > word.start
+    ]
+
+
+def check_word(word, pieces):
+    """Compare a word with the distribution at each of its pieces, and the piece itself."""
+    likely = [own[piece] for own, piece in pieces]
+    ranks = [int((own > own[piece]).sum()) for own, piece in pieces]
+    assert word.log_probability == pytest.approx(sum(likely), abs=1e-3)
+    assert word.rank == max(ranks)
+    assert word.first_log_probability == pytest.approx(likely[0], abs=1e-3)
+    assert word.first_rank == ranks[0]
 
 
 def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
@@ -68,46 +61,18 @@ def test_a_masked_model_sees_the_text_without_the_word(masked_folder):
         "Élodie's", "nothing",
     ]  # fmt: skip
     for one in found:
-        held = [
-            place
-            for place, (start, stop) in enumerate(places)
-            if stop > start and start < one.stop and stop > one.start
-        ]
+        held = held_by(one, places)
         shown = [model.tokenizer.mask_token_id if at in held else ids[at] for at in range(len(ids))]
         with torch.inference_mode():
             logits = model.model(input_ids=torch.tensor([shown])).logits[0]
-        likely, ranks = [], []
-        for at in held:
-            own = log_softmax(logits[at])
-            likely.append(own[ids[at]])
-            ranks.append(sum(1 for value in own if value > own[ids[at]]))
-        assert one.log_probability == pytest.approx(sum(likely), abs=1e-3)
-        assert one.rank == max(ranks)
         # Every piece of the word is masked, and its first one is scored.
-        assert one.first_log_probability == pytest.approx(likely[0], abs=1e-3)
-        assert one.first_rank == ranks[0]
+        check_word(one, [(log_softmax(logits[at]), ids[at]) for at in held])
     assert any(one.first_rank < one.rank for one in found)
-
-
-def test_a_text_beyond_the_masked_models_context_is_shown_around_the_word(masked_folder):
-    model = open_reference(str(masked_folder), load_causal=lambda _: pytest.fail("causal"))
-    text = " ".join(make_texts(1, words=100)[0].rstrip(".").lower().split())
-    (found,) = masked_words(model, [text])
-    assert len(found) == 100
-    assert all(np.isfinite(one.log_probability) for one in found)
 
 
 @pytest.mark.parametrize("start", [False, True])
 def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
-    from copy import deepcopy
-
-    from tokenizers import processors
-
-    tokenizer = deepcopy(tiny_tokenizer)
-    if start:
-        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-            single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)]
-        )
+    tokenizer = with_start_token(tiny_tokenizer) if start else tiny_tokenizer
     target = make_target(random_target("llama", tiny_tokenizer).model, tokenizer, name="causal")
     text = "the school, in winter-market 1984"
     encoding = tokenizer(text, return_offsets_mapping=True)
@@ -120,16 +85,8 @@ def test_a_causal_model_reads_from_left_to_right(tiny_tokenizer, start):
     # Without a start token the first word has no history.
     assert words == ["the", "school", "in", "winter-market", "1984"][0 if start else 1 :]
     for one in found:
-        likely, ranks = [], []
-        for at, (first, last) in enumerate(places):
-            if last > first and first < one.stop and last > one.start:
-                own = log_softmax(logits[at - 1])
-                likely.append(own[ids[at]])
-                ranks.append(sum(1 for value in own if value > own[ids[at]]))
-        assert one.log_probability == pytest.approx(sum(likely), abs=1e-3)
-        assert one.rank == max(ranks)
-        assert one.first_log_probability == pytest.approx(likely[0], abs=1e-3)
-        assert one.first_rank == ranks[0]
+        pieces = held_by(one, places)
+        check_word(one, [(log_softmax(logits[at - 1]), ids[at]) for at in pieces])
 
 
 def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
@@ -143,9 +100,3 @@ def test_a_masked_model_without_its_weights_is_refused(masked_folder, tmp_path):
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(InputError, match="lack 1 of the model's weights"):
         open_reference(str(broken), load_causal=lambda _: pytest.fail("causal"))
-
-
-def test_the_file_holds_the_words(tmp_path):
-    rows = [[WordStatistics(0, 3, -1.5, 7, -1.0, 7), WordStatistics(4, 6, -12.25, 0, -9.5, 0)], []]
-    write_words(tmp_path, ["a", "b"], rows)
-    assert read_words(tmp_path) == {"a": rows[0], "b": rows[1]}

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from detect.choices.question import LABELS, ORDERS, RIGHT, TOO_FEW, ChoiceQuestion
-from detect.targets.letters import ask_label_probabilities, ask_letters, letter_of, of_labels
+from detect.choices import LABELS, ORDERS, RIGHT, TOO_FEW, ChoiceQuestion
+from detect.targets.letters import ask_label_probabilities, ask_letters, letter_of
 from detect.targets.text_model import Completion
 
 
@@ -84,8 +84,3 @@ def test_listed_tokens_give_the_labels_probabilities():
     assert one.log_probability.max(axis=1) == pytest.approx([both] * 24, abs=1e-6)
     # Two labels are not listed, and count as the least likely token of the list.
     assert sorted(one.log_probability[0].tolist())[:3] == pytest.approx([-3.0] * 3)
-
-
-def test_a_list_without_any_label_tells_none_apart():
-    assert of_labels({"x": -1.0, "y": -2.0}) == [-2.0] * 4
-    assert of_labels({}) == [0.0] * 4

@@ -45,13 +45,6 @@ def test_each_sample_of_each_prompt_is_asked_with_a_seed_of_its_own(tmp_path):
         assert len(stub.received) == 6
 
 
-def test_another_seed_has_other_samples():
-    with stub_server() as stub, model(stub.url) as one:
-        for seed in (0, 1):
-            one.complete(["a"], Sampling(max_tokens=1, temperature=1, samples=4, seed=seed))
-    assert len({body["seed"] for body in stub.received}) == 8
-
-
 def test_text_from_a_stop_on_is_cut_also_where_the_server_wrote_it():
     with (
         stub_server(lambda number, body: text("one\ntwo. three")) as stub,
@@ -60,13 +53,6 @@ def test_text_from_a_stop_on_is_cut_also_where_the_server_wrote_it():
         [[found]] = one.complete(["a"], Sampling(max_tokens=9, stop=(".", "\n")))
     assert found == Completion("one", 3, 2)
     assert stub.received[0]["stop"] == [".", "\n"]
-
-
-@pytest.mark.parametrize(("api", "path"), [("completions", ""), ("chat", "chat/")])
-def test_answers_go_the_way_that_was_chosen(api, path):
-    with stub_server() as stub, model(stub.url, api=api) as one:
-        one.answer(["why?"], Sampling(max_tokens=1))
-    assert stub.received[0]["path"] == f"/v1/{path}completions"
 
 
 def test_costs_are_counted_before_and_after(tmp_path):

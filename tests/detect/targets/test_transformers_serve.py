@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from detect.targets.local import LocalTextModel
 from detect.targets.server import ServerTextModel
 from detect.targets.text_model import Sampling
-from inject.errors import InputError
 from inject.server.address import Server
 from spikein.cli.main import app
 from tests.conftest import make_texts
@@ -51,20 +50,6 @@ def test_chat_goes_through_the_template(served):
     assert found.text == expected.text
 
 
-def test_chat_without_a_template_says_what_to_do(served):
-    with (
-        served_model(served, served.bare, api="chat") as one,
-        pytest.raises(InputError, match="without a chat template is asked by completions"),
-    ):
-        one.answer(["the river"], GREEDY)
-
-
-@pytest.mark.parametrize("api", ["completions", "chat"])
-def test_it_gives_no_probabilities(served, api):
-    with served_model(served, served.model, api=api) as one:
-        assert not one.gives_log_probabilities()
-
-
 def test_samples_differ_and_are_kept(served, tmp_path):
     sampling = Sampling(max_tokens=8, temperature=1.0, samples=4, seed=3)
     with served_model(served, served.model, tmp_path / "r", concurrency=1) as one:
@@ -73,19 +58,6 @@ def test_samples_differ_and_are_kept(served, tmp_path):
         assert one.complete(["the river"], sampling) == [found]
         assert one.cost.asked == 4
         assert not any("alike" in note for note in one.notes())
-
-
-def test_a_server_that_does_not_sample_is_found_out(served):
-    sampling = Sampling(max_tokens=8, temperature=1.0, samples=4)
-    with served_model(served, served.bare) as one:
-        one.complete(["the river", "the town"], sampling)
-        assert "all samples were alike for each of 2 prompts" in one.notes()[0]
-
-
-def test_top_k_is_not_taken_and_left_out_aloud(served):
-    with served_model(served, served.model) as one:
-        one.complete(["the river"], Sampling(max_tokens=3, temperature=1.0, top_k=5))
-        assert "does not take top_k = 5; its texts were sampled without" in one.notes()[0]
 
 
 def test_detect_asks_it_and_a_rerun_asks_nothing(served, tmp_path):
@@ -102,7 +74,7 @@ def test_detect_asks_it_and_a_rerun_asks_nothing(served, tmp_path):
     command = [
         "detect", "--server", served.url, "--model", str(served.bare), "--examples", str(rows),
         "--detectors", "prefix,samia:samples=2:top_k=50,de_cop", "--out", str(tmp_path / "s.csv"),
-        "--cache", str(tmp_path),
+        f"server.cache={tmp_path}", "--store", str(tmp_path / "store"),
     ]  # fmt: skip
     found = []
     for _ in range(2):

@@ -1,6 +1,6 @@
 import pytest
 
-from detect.task_accuracy.prompts import CONTENT_FREE, FORMS, ask
+from detect.task_accuracy.prompts import CONTENT_FREE, ask
 from inject.examples.datasets.fictional import fictional_row
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.template import parse_template
@@ -94,10 +94,3 @@ def test_rows_of_ones_own_by_letter_text_or_word() -> None:
         assert (None if question is None else question.gold) == gold
     assert ask("rows", {"question": "Q", "answer": "yes"}).answers == (" yes", " no")
     assert ask("rows", {"question": "Q", "answer": "forty-two"}) is None
-
-
-def test_every_form_parses_and_ends_with_its_answer_to_come() -> None:
-    for forms in FORMS.values():
-        for form in forms:
-            parse_template(form.template)
-            assert form.template.endswith(":")

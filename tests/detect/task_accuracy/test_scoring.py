@@ -93,21 +93,18 @@ def oracle(model, tokenizer, example: Example) -> tuple[list[float], list[float]
     return own, [one - math.log(anyway[i]) for i, one in enumerate(own)], question.gold
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 64, 4096])
-def test_answers_are_those_of_a_model_asked_one_by_one(
-    tiny_model_path, tiny_tokenizer, batch_tokens: int
-) -> None:
+def test_answers_are_those_of_a_model_asked_one_by_one(tiny_model_path, tiny_tokenizer) -> None:
     model = load_causal_model(str(tiny_model_path))
     # New weights are nearly indifferent: make the model say something.
     for weight in model.parameters():
         weight.data *= 4
-    rows = examples(6)
+    rows = examples(5)
     told: list[tuple[int, int]] = []
     found = task_accuracy(
         make_target(model, tiny_tokenizer, name="tiny"),
         rows,
         kinds=KINDS,
-        batch_tokens=batch_tokens,
+        batch_tokens=64,
         progress=lambda done, total: told.append((done, total)),
     )
     assert [one.example_id for one in found] == [one.example_id for one in rows]
@@ -149,52 +146,6 @@ def test_padding_changes_no_answer_in_any_family(architecture: str, tiny_tokeniz
         assert one[:5] == other[:5]
         if one.probability_plain is not None:
             assert one.probability_plain == pytest.approx(other.probability_plain, rel=1e-3)
-
-
-def test_a_bias_towards_one_label_is_calibrated_away(tiny_model_path, tiny_tokenizer) -> None:
-    model = load_causal_model(str(tiny_model_path))
-    # The tokens after the blank: `y`, `n`, and those of the words that give it away.
-    yes, no = (int(encode_texts(tiny_tokenizer, [f" {one}"])[0][1]) for one in ("yes", "no"))
-    blank = int(encode_texts(tiny_tokenizer, [" yes"])[0][0])
-    town, harbour = (
-        int(encode_texts(tiny_tokenizer, [f"a {one}"])[0][1]) for one in ("town", "harbour")
-    )
-
-    class Biased(torch.nn.Module):
-        """Says yes with far too high a probability, and either a little more where it is right."""
-
-        config = model.config
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.zeros(1))
-
-        def forward(self, input_ids, attention_mask, use_cache=False):
-            logits = torch.zeros(*input_ids.shape, 512)
-            logits[..., yes] = 20.0 * (input_ids == blank)
-            for word, answer in ((town, yes), (harbour, no)):
-                hinted = (input_ids == word).any(-1, keepdim=True)
-                logits[..., answer] += 2.0 * hinted * (input_ids == blank)
-            return type("Output", (), {"logits": logits})
-
-    rows = [
-        Example(
-            example_id=str(index),
-            dataset="boolq",
-            source_id=str(index),
-            group=str(index),
-            fields={
-                "passage": "the harbour" if index % 2 else "the town",
-                "question": "is it",
-                "answer": "no" if index % 2 else "yes",
-            },
-            text="",
-        )
-        for index in range(4)
-    ]
-    found = task_accuracy(make_target(Biased(), tiny_tokenizer, name="biased"), rows, kinds={})
-    assert [row.correct_plain for row in found] == [True, False, True, False]
-    assert [row.correct_calibrated for row in found] == [True] * 4
 
 
 def test_a_prompt_beyond_the_context_keeps_its_end(tiny_model_path, tiny_tokenizer) -> None:

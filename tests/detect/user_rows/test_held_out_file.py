@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from detect.user_rows.held_out_file import read_held_out_file
-from detect.user_rows.labelled_rows import read_labelled
+from detect.user_rows.labelled_rows import read_held_out_file, read_labelled
 from inject.errors import InputError
 from tests.conftest import make_texts
 
@@ -46,8 +45,8 @@ def test_equal_texts_are_one_empty_ones_none_and_label_1_is_a_known_member(tmp_p
     path = tmp_path / "held.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
     found = read(tmp_path, str(path))
-    assert found.nonmembers == [FURTHER[0]]
-    assert found.members == [FURTHER[1]]
+    assert [row.text for row in found.nonmembers] == [FURTHER[0]]
+    assert [row.text for row in found.members] == [FURTHER[1]]
 
 
 def test_a_text_on_both_sides_and_a_file_without_texts_are_refused(tmp_path):

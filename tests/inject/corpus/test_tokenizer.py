@@ -150,19 +150,9 @@ def test_offsets_are_the_same_whether_the_tokenizer_trims_blanks_or_not(trained,
         assert (own.offsets[:, 0] < own.offsets[:, 1]).all()
 
 
-def test_tokenizer_without_end_token(tiny_tokenizer, tmp_path):
-    tiny_tokenizer.save_pretrained(tmp_path)
-    tokenizer = load_tokenizer(str(tmp_path))
-    tokenizer.eos_token = None
-    with pytest.raises(InputError, match="no end token"):
-        end_token_id(tokenizer)
-
-
 @pytest.mark.parametrize(
     ("name", "part"),
     [
-        ("./missing", "no such folder"),
-        ("/missing/folder", "no such folder"),
         ("owner/name/more", "no such folder"),
         ("owner/no-such-tokenizer", "the hub cannot be reached"),
     ],

@@ -3,7 +3,6 @@
 import random
 import re
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -89,7 +88,7 @@ def drawn(datasets, wanted, *, sides=(4, 5), seed=0, near_duplicate=0.7, stratif
     wanted=st.tuples(st.integers(0, 5), st.integers(0, 4)),
     stratify=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_held_out_rows_stand_apart_from_every_scored_row(
     sizes, other, alphabet, alike, seed, wanted, stratify
 ):
@@ -117,19 +116,7 @@ def test_held_out_rows_stand_apart_from_every_scored_row(
         assert all(similarity(row.text, one.text) < 0.7 for one in apart)
 
 
-def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_compared():
-    rows = dataset("one", [1] * 12)
-    twins = [replace(one, dataset="two") for one in rows]
-    requests = [
-        PoolRequest(examples=part, members=0, nonmembers=0, held_out=3) for part in (rows, twins)
-    ]
-    held_out = draw_held_out(requests, rows[:2], near_duplicate=None, seed=3)
-    names = [row.example_id for part in held_out for row in part]
-    assert len(set(names)) == len(names) == 6
-    assert not {row.example_id for row in rows[:2]} & set(names)
-
-
-@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("name", ["strata of 1 to 5 rows", "groups of 1 to 4 rows"])
 def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
     rows = pool(POOLS[name])
     scored = [row for row in rows if int(row.source_id.split("-")[1]) % 4 == 0]
@@ -140,7 +127,7 @@ def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
     wanted = max(1, round(0.3 * len(free)))
     sizes = Counter(row.stratum for row in free)
     counts = Counter({row.example_id: 0 for row in free})
-    seeds = 400
+    seeds = 300
     for seed in range(seeds):
         request = PoolRequest(examples=rows, members=0, nonmembers=0, held_out=wanted)
         [found] = draw_held_out([request], scored, near_duplicate=None, seed=seed)
@@ -151,25 +138,6 @@ def test_each_row_that_is_left_has_the_same_chance_and_strata_their_share(name):
             abs(inside[stratum] - wanted * size / len(free)) < 1 for stratum, size in sizes.items()
         )
     assert_binomial(counts.values(), seeds, wanted / len(free))
-
-
-def test_the_order_of_the_rows_in_the_file_decides_nothing():
-    rows = dataset("one", [1, 2, 3] * 12, seed=4, alike=0.1)
-    scored, [found] = drawn([rows], [6])
-    again_scored, [again] = drawn([rows[::-1]], [6])
-    assert [row.example_id for row in found] == [row.example_id for row in again]
-    assert {row.example_id for row in scored} == {row.example_id for row in again_scored}
-
-
-def test_more_rows_are_compared_where_near_duplicates_leave_too_few():
-    # Four rows in five are copies of one another but for a word: 4 x the wanted rows do not do.
-    texts = texts_of(60, alphabet=ALPHABETS[0], seed=2)
-    copies = [f"{texts[0].rsplit(' ', 1)[0]} copy{number}" for number in range(200)]
-    rows = [plain_row(example_id(text), dataset="one", text=text) for text in [*texts, *copies]]
-    request = PoolRequest(examples=rows, members=0, nonmembers=0, held_out=40)
-    [found] = draw_held_out([request], [], near_duplicate=0.7, seed=0)
-    assert len(found) == 40
-    assert sum("copy" in row.text for row in found) <= 1
 
 
 def test_too_few_rows_say_how_many_there_are():

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +8,29 @@ from inject.examples.example import Loss, example_id
 from inject.examples.membership import split_members
 from inject.examples.pool import PoolRequest, near_duplicate_pairs, usable_rows
 from tests.inject.examples.drawing import Membership, drawn_membership, plain_row
+
+WORDS = ["red", "green", "blue", "dog", "cat", "ran", "sat"]
+TEXT = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+
+
+def naive_grams(text):
+    words = text.lower().split()
+    size = 3 if len(words) >= 3 else 1
+    return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
+
+
+@given(st.lists(TEXT, max_size=12), st.sampled_from([0.2, 0.5, 1.0]))
+@settings(max_examples=50, deadline=None)
+def test_near_duplicates_equal_brute_force(texts, threshold):
+    grams = [naive_grams(text) for text in texts]
+    expected = {
+        (i, j)
+        for i in range(len(texts))
+        for j in range(i + 1, len(texts))
+        if grams[i] | grams[j] and len(grams[i] & grams[j]) / len(grams[i] | grams[j]) >= threshold
+    }
+    pairs = near_duplicate_pairs(texts, threshold=threshold)
+    assert {(first, second) for first, second, _ in pairs} == expected
 
 
 def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
@@ -37,10 +58,11 @@ def rows(count, *, group_size=1, strata=("",), dataset="toy", texts=None):
     n_strata=st.integers(1, 3),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strata, seed):
     examples = rows(count, group_size=group_size, strata=[str(i) for i in range(n_strata)])
     made = drawn_membership(examples, members, nonmembers, seed=seed).examples
+    assert drawn_membership(examples[::-1], members, nonmembers, seed=seed).examples == made
     sides = {side: [row for row in made if row.side == side] for side in ("member", "nonmember")}
     assert len(sides["member"]) == members
     assert len(sides["nonmember"]) == nonmembers
@@ -49,28 +71,6 @@ def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strat
     for group in {row.group for row in made}:
         assert len({row.split for row in made if row.group == group}) == 1
     assert {row.source_id for row in made} <= {row.source_id for row in examples}
-
-
-def test_sides_depend_on_seed_and_dataset_alone():
-    examples = rows(100)
-    first = drawn_membership(examples, 20, 20).examples
-    assert drawn_membership(examples[::-1], 20, 20).examples == first
-    assert drawn_membership(examples, 20, 20, seed=1).examples != first
-
-
-def test_near_duplicates_never_stand_on_both_sides():
-    base = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(60)]
-    texts = base + [text.replace("x39", "x40") for text in base]
-    made = drawn_membership(rows(120, texts=texts), 25, 25, near_duplicate=0.7)
-    members = [row.text for row in made.examples if row.side == "member"]
-    others = [row.text for row in made.examples if row.side == "nonmember"]
-    assert made.usable.losses
-    across = [
-        pair
-        for pair in near_duplicate_pairs(members + others, threshold=0.7)
-        if pair.first < len(members) <= pair.second
-    ]
-    assert across == []
 
 
 def deal_all(asked, *, tune_share, near_duplicate, seed):
@@ -94,7 +94,7 @@ def across_datasets(one):
 
 
 def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
-    for seed in range(5):
+    for seed in range(2):
         pools = twins(60)
         found = deal_all(
             [PoolRequest(examples=pool, members=6, nonmembers=4) for pool in pools],
@@ -105,9 +105,9 @@ def test_near_duplicates_of_two_datasets_never_stand_on_opposite_sides():
         made = [row for one in found for row in one.examples]
         assert [len(one.examples) for one in found] == [10, 10, 10]
         across = [
-            pair
-            for pair in near_duplicate_pairs([row.text for row in made], threshold=0.7)
-            if made[pair.first].side != made[pair.second].side
+            (first, second)
+            for first, second, _ in near_duplicate_pairs([row.text for row in made], threshold=0.7)
+            if made[first].side != made[second].side
         ]
         assert across == []
         names = [{f"{row.dataset} {row.source_id}" for row in pool} for pool in pools]
@@ -133,25 +133,9 @@ def test_which_of_two_datasets_loses_a_row_is_drawn():
     assert abs(lost[0] - lost[1]) < 4.5 * np.sqrt(sum(lost))
 
 
-def test_another_dataset_without_near_duplicates_moves_nothing():
-    first, second = rows(80, dataset="a"), rows(80, dataset="b")
-    second = [replace(row, text=row.text.replace("w", "v")) for row in second]
-    alone = drawn_membership(first, 20, 20).examples
-    found = deal_all(
-        [PoolRequest(examples=pool, members=20, nonmembers=20) for pool in (second, first)],
-        tune_share=0.25,
-        near_duplicate=0.7,
-        seed=0,
-    )
-    assert found[1].examples == alone
-
-
-def test_too_few_rows_say_how_many_there_are():
+def test_too_few_rows_or_groups_are_refused():
     with pytest.raises(InputError, match=r"contaminants\.toy: 30 members .* only 40 usable rows"):
         drawn_membership(rows(40), 30, 30)
-
-
-def test_one_big_group_cannot_fill_both_sides():
     with pytest.raises(InputError, match="stays on one side"):
         drawn_membership(rows(40, group_size=40), 10, 10)
 
@@ -162,7 +146,7 @@ def test_more_rows_are_looked_at_where_near_duplicates_leave_too_few():
     texts = [f"{passage} last{number}" for number in range(80)]
     texts += [" ".join(f"w{number}x{word}" for word in range(20)) for number in range(20)]
     examples = rows(100, texts=texts)
-    for seed in range(10):
+    for seed in range(5):
         found = drawn_membership(examples, 10, 10, seed=seed)
         assert [row.side for row in found.examples].count("member") == 10
         small = drawn_membership(examples, 5, 5, seed=seed)

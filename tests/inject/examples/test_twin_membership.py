@@ -5,14 +5,11 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from inject.errors import InputError
 from inject.examples.twin_membership import (
     TwinMembership,
-    Twins,
     twin_members,
-    with_twin_membership,
 )
 from tests.inject.examples.drawing import plain_row
 
@@ -41,41 +38,24 @@ def pools(draw, datasets=("toy", "news")):
     return draw(st.permutations(rows))
 
 
-@given(pool=pools(), share=st.integers(1, 99), seed=st.integers(0, 2**40))
-@settings(max_examples=60, deadline=None)
-def test_the_forget_set_is_the_share_of_each_cell_up_to_a_group(pool, share, seed):
-    membership = TwinMembership(kind="retrained", share=share / 100)
-    found = twin_members(pool, membership, seed=seed)
-    assert_groups_stay_whole(pool, found, "member")
-    for cell in by_cell(pool, side="member"):
-        groups = {one.group for one in cell}
-        forgotten = {one.group for one in cell if one.example_id not in found}
-        assert forgotten
-        assert forgotten < groups
-        wanted = share / 100 * len(cell)
-        largest = max(Counter(one.group for one in cell).values())
-        count = sum(one.example_id not in found for one in cell)
-        # No further off than a group, where one can be taken and one left.
-        assert abs(count - wanted) <= largest
-        assert_balanced_over_strata(cell, found, share / 100)
-
-
 @given(pool=pools(), number=st.integers(0, 9), seed=st.integers(0, 2**40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_shadows_are_halves_and_complements(pool, number, seed):
     found = twin_members(pool, TwinMembership(kind="shadow", number=number), seed=seed)
     other = twin_members(pool, TwinMembership(kind="shadow", number=number ^ 1), seed=seed)
     assert not found & other
     assert found | other == {one.example_id for one in pool}
-    assert_groups_stay_whole(pool, found, "member", "nonmember")
     for cell in by_cell(pool):
+        assert not {row.group for row in cell if row.example_id in found} & {
+            row.group for row in cell if row.example_id in other
+        }
         inside = sum(one.example_id in found for one in cell)
         largest = max(Counter(one.group for one in cell).values())
         assert abs(2 * inside - len(cell)) <= largest
 
 
 @given(pool=pools(), seed=st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_another_dataset_and_another_order_change_nobodys_part(pool, seed):
     alone = [one for one in pool if one.dataset == "toy"]
     for membership in (
@@ -101,29 +81,6 @@ def test_rows_of_two_small_strata_are_not_always_in_different_halves():
     assert all(70 < count < 140 for count in apart.values())
 
 
-def test_over_many_pairs_each_group_is_in_either_half_alike():
-    pool = [plain_row(f"{number}") for number in range(21)]
-    counts = Counter(
-        name
-        for number in range(0, 800, 2)
-        for name in twin_members(pool, TwinMembership(kind="shadow", number=number), seed=5)
-    )
-    # 400 fair coins: 200 ± 10, so that 4.5 deviations are passed by chance once in 7,000 runs.
-    assert all(abs(counts[one.example_id] - 200) < 45 for one in pool)
-
-
-def test_sides_say_whom_the_model_sees_and_all_else_stays():
-    pool = [plain_row(f"{s}-{n}", side=s) for s in ("member", "nonmember") for n in range(4)]
-    assert {
-        one.side for one in with_twin_membership(pool, TwinMembership(kind="clean"), seed=0)
-    } == {"nonmember"}
-    half = with_twin_membership(pool, TwinMembership(kind="shadow", number=0), seed=0)
-    assert Counter(one.side for one in half) == {"member": 4, "nonmember": 4}
-    assert [one.example_id for one in half] == [one.example_id for one in pool]
-    again = with_twin_membership(pool, TwinMembership(kind="retrained", share=0.5), seed=0)
-    assert Counter(one.side for one in again) == {"member": 2, "nonmember": 6}
-
-
 def test_a_single_group_cannot_be_divided():
     rows = [plain_row(f"m{number}", "one", dataset="lonely") for number in range(3)]
     rows += [plain_row(f"n{number}", dataset="lonely", side="nonmember") for number in range(3)]
@@ -134,40 +91,8 @@ def test_a_single_group_cannot_be_divided():
     assert twin_members(rows, TwinMembership(kind="clean"), seed=0) == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"shadows": 3}, "3 is odd.*give 2 or 4"),
-        ({"retrained": 1}, "less than 1"),
-    ],
-)
-def test_what_cannot_be_is_refused(values, said):
-    with pytest.raises(ValidationError, match=said):
-        Twins(**values)
-
-
-def by_cell(pool, side=None):
+def by_cell(pool):
     found = {}
     for one in pool:
-        if side in (None, one.side):
-            found.setdefault((one.dataset, one.side, one.split), []).append(one)
+        found.setdefault((one.dataset, one.side, one.split), []).append(one)
     return found.values()
-
-
-def assert_groups_stay_whole(pool, found, *sides):
-    for side in sides:
-        for cell in by_cell(pool, side):
-            inside = {one.group for one in cell if one.example_id in found}
-            outside = {one.group for one in cell if one.example_id not in found}
-            assert not inside & outside
-
-
-def assert_balanced_over_strata(cell, found, share):
-    """Where groups are single rows, each stratum gives its share up to less than a row."""
-    sizes = Counter(one.group for one in cell)
-    forgotten = Counter(one.stratum for one in cell if one.example_id not in found)
-    total = sum(forgotten.values())
-    if max(sizes.values()) > 1 or total in (1, len(cell) - 1):
-        return
-    for stratum, size in Counter(one.stratum for one in cell).items():
-        assert abs(forgotten[stratum] - share * size) < 1

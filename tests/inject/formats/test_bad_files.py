@@ -21,10 +21,6 @@ def at(position: int, form: str, *values: int):
     return change
 
 
-def cut(data: bytearray) -> None:
-    del data[-3:]
-
-
 def modes(data: bytearray) -> None:
     data += bytes(3)
 
@@ -35,19 +31,13 @@ def header_only(data: bytearray) -> None:
 
 BAD_INDEX = {
     "wrong magic": (at(0, "<2s", b"XX"), "not an index of Megatron-LM"),
-    "another version": (at(9, "<Q", 2), "version 2"),
-    "floats": (at(17, "<B", 7), "code 7 of the element type"),
-    "truncated": (cut, "truncated"),
     "truncated header": (header_only, "truncated within its header"),
     "multimodal": (modes, "multimodal"),
-    "no sequence": (at(18, "<Q", 0), "0 sequences"),
     "more sequences than there are": (at(18, "<Q", 2**60), "truncated or damaged"),
-    "another length": (at(LENGTHS, "<i", 3), "sequence 1 is said to begin at byte 4"),
     "last length": (at(LENGTHS + 8, "<i", 4), "do not belong together"),
     "negative length": (at(LENGTHS + 4, "<i", -1), "sequence 2 is said to begin"),
     "pointers not cumulative": (at(OFFSETS + 8, "<q", 6), "sequence 1 is said to begin at byte 6"),
     "documents descend": (at(DOCUMENTS + 8, "<q", -1), "document indices are damaged"),
-    "last document": (at(DOCUMENTS + 16, "<q", 4), "document indices are damaged"),
 }
 
 
@@ -63,7 +53,7 @@ def test_a_bad_index_is_refused(tmp_path, name):
     assert "data." in str(caught.value.where)
 
 
-@pytest.mark.parametrize("size", [0, 5, 11, 13, 14])
+@pytest.mark.parametrize("size", [0, 13])
 def test_a_bin_of_another_size_is_refused(tmp_path, size):
     write_megatron(tmp_path / "data", [[[1, 2], [3, 4, 5]], [[6]]])
     data = (tmp_path / "data.bin").read_bytes()
@@ -92,13 +82,10 @@ def npy(array: np.ndarray, path) -> bytes:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (lambda path: b"", "the file is empty"),
         (lambda path: b"abcde", "no multiple of the 2 of a uint16"),
         (lambda path: npy(np.zeros((2, 2), "<u2"), path), r"array of shape \(2, 2\)"),
         (lambda path: npy(np.zeros(2, "<f4"), path), "type float32"),
-        (lambda path: npy(np.zeros(0, "<u2"), path), r"array of shape \(0,\)"),
         (lambda path: npy(np.zeros(9, "<u2"), path)[:-1], "cannot be read as an NPY"),
-        (lambda path: b"\x93NUMPY\x09\x00abc", "cannot be read as an NPY"),
         (lambda path: b"\x93NUMPY\x01\x00\x05\x00abc", "cannot be read as an NPY"),
     ],
 )

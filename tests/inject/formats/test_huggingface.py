@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from inject.corpus.corpus import Corpus
 from inject.errors import InputError
@@ -39,7 +38,7 @@ def ended(rows) -> list[list[int]]:
 
 
 @given(rows=some_rows.filter(any), kind=st.sampled_from(["list", "large", "u2"]), data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_each_row_is_a_document_with_an_end(tmp_path_factory, tiny_tokenizer, rows, kind, data):
     folder = tmp_path_factory.mktemp("rows")
     types = {"list": pa.list_(pa.int64()), "large": pa.large_list(pa.int32())}
@@ -64,7 +63,7 @@ def test_each_row_is_a_document_with_an_end(tmp_path_factory, tiny_tokenizer, ro
 
 
 @given(rows=some_rows.filter(any))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_rows_can_be_pieces_of_one_stream(tmp_path_factory, tiny_tokenizer, rows):
     folder = tmp_path_factory.mktemp("rows")
     pq.write_table(
@@ -102,17 +101,6 @@ def test_a_saved_data_set(tmp_path, saved, tiny_tokenizer):
         list(source(saved / "splits").batches())
     with pytest.raises(InputError, match="there is no split 'tain'"):
         list(source(saved / "splits", split="tain").batches())
-
-
-def test_the_identity_is_the_content(tmp_path, saved):
-    import datasets
-
-    again = datasets.Dataset.from_dict({"input_ids": [[1, 2], [3, END], [4]]})
-    again.save_to_disk(str(tmp_path / "again"), num_shards=2)
-    identity = source(saved / "one").identity()
-    assert source(tmp_path / "again").identity() == identity
-    assert source(tmp_path / "again", rows="stream").identity() != identity
-    assert source(saved / "selected").identity() != identity
 
 
 def test_arrow_files_of_both_kinds(tmp_path, tiny_tokenizer):
@@ -158,54 +146,25 @@ def test_the_hub_is_streamed_at_one_commit(tmp_path, tiny_tokenizer, monkeypatch
     ("table", "said"),
     [
         ({"input_id": [[1]]}, "no column 'input_ids'. Did you mean 'input_id'"),
-        ({"input_ids": [1]}, "holds int64, not lists of integers"),
-        ({"input_ids": ["1"]}, "holds string, not lists of integers"),
         ({"input_ids": [[1.0]]}, "not lists of integers"),
         ({"input_ids": [[1], [2, None]]}, "row 1: a token id is null"),
         ({"input_ids": [[1], [], [2, 387]]}, "row 2: token id 387 at position 1"),
-        ({"input_ids": [[1, -1]]}, "row 0: token id -1 at position 1"),
-        ({"input_ids": "none"}, "there are no tokens in it"),
     ],
 )
 def test_bad_rows_are_refused(tmp_path, tiny_tokenizer, table, said):
-    if table == {"input_ids": "none"}:
-        # Made here, as the first array of a process imports pandas.
-        table = {"input_ids": pa.array([[], None], pa.list_(pa.int32()))}
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     with pytest.raises(InputError) as caught:
         imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
     assert said in str(caught.value)
 
 
-def test_damaged_and_missing_files_are_named(tmp_path, tiny_tokenizer, saved):
-    pq.write_table(pa.table({"input_ids": [[1]]}), tmp_path / "a.parquet")
-    data = (tmp_path / "a.parquet").read_bytes()
-    (tmp_path / "a.parquet").write_bytes(data[:-9])
-    with pytest.raises(InputError, match=r"a\.parquet: cannot be read"):
-        imported(tmp_path, source(tmp_path / "a.parquet"), tiny_tokenizer)
-    for file in (saved / "one").glob("*.arrow"):
-        file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(InputError, match=r"one/data-\d+-of-\d+\.arrow: cannot be read"):
-        imported(tmp_path, source(saved / "one"), tiny_tokenizer)
-    (saved / "one" / "state.json").write_text("[")
-    with pytest.raises(InputError, match=r"state\.json: cannot be read"):
-        source(saved / "one").identity()
-    with pytest.raises(InputError, match=r"no \.parquet or \.arrow file here"):
-        source(tmp_path / "none").identity()
-    with pytest.raises(InputError, match="fewer than the 99"):
-        imported(tmp_path, source(saved / "selected"), tiny_tokenizer, 99)
-
-
-@pytest.mark.parametrize("damage", ["truncated", "no column", "no ids", "a null"])
-@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("suffix", "damage"), [("parquet", "truncated"), ("arrow", "truncated"), ("parquet", "a null")]
+)
 def test_of_several_files_the_bad_one_is_named(tmp_path, tiny_tokenizer, suffix, damage):
     tables = {name: pa.table({"input_ids": [[1, 2], [3]]}) for name in ("a", "b", "c")}
-    if damage != "truncated":
-        tables["b"] = {
-            "no column": pa.table({"ids": [[1]]}),
-            "no ids": pa.table({"input_ids": ["x"]}),
-            "a null": pa.table({"input_ids": [[1, None]]}),
-        }[damage]
+    if damage == "a null":
+        tables["b"] = pa.table({"input_ids": [[1, None]]})
     for name, table in tables.items():
         path = tmp_path / "rows" / f"{name}.{suffix}"
         path.parent.mkdir(exist_ok=True)
@@ -219,9 +178,3 @@ def test_of_several_files_the_bad_one_is_named(tmp_path, tiny_tokenizer, suffix,
     with pytest.raises(InputError) as caught:
         imported(tmp_path, source(tmp_path / "rows"), tiny_tokenizer)
     assert f"b.{suffix}" in str(caught.value)
-
-
-def test_a_place_and_one_only():
-    for more in ({}, {"path": "a", "id": "b"}):
-        with pytest.raises(ValidationError, match="exactly one of path and id"):
-            DatasetsImport(kind="datasets", **more)

@@ -1,7 +1,6 @@
 """Code that a model takes from another repository is pinned, or refused by name."""
 
 import json
-import shutil
 
 import pytest
 
@@ -9,7 +8,7 @@ from inject.errors import InputError, Unreachable
 from inject.hub.resolver import UNRESOLVED, without_network
 from inject.hub.snapshot import foreign_code, trusted_code
 from tests.inject.hub.fake_hub import MAIN, NEXT, forget_commits
-from train.models.pretrained import load_causal_model, model_identity
+from train.models.pretrained import model_identity
 
 
 def config(folder, **auto_map):
@@ -65,28 +64,3 @@ def test_code_that_cannot_be_looked_up_is_not_run(tmp_path, hub):
         identity = model_identity(str(tmp_path), trust_remote_code=True)
     assert identity["code"]["commit"] == UNRESOLVED
     assert list(notes) == ["code of other/code"]
-
-
-def test_the_loader_is_told_the_commit(tmp_path, hub, monkeypatch, tiny_model_path):
-    import transformers.dynamic_module_utils as dynamic
-    from transformers import AutoConfig
-
-    folder = shutil.copytree(tiny_model_path, tmp_path / "model")
-    config(folder, AutoConfig="other/code--config.Config")
-    hub.add("other/code", {"config.py": b""})
-    asked = []
-
-    def fetched(repository, module, *, revision=None, **_):
-        asked.append((repository, module, revision))
-        raise OSError("as far as this test goes")
-
-    monkeypatch.setattr(dynamic, "get_cached_module_file", fetched)
-    with pytest.raises(InputError, match="as far as this test goes"):
-        load_causal_model(str(folder), trust_remote_code=True)
-    assert asked
-    assert set(asked) == {("other/code", "config.py", MAIN)}
-    # Without the commit, the loader would take the newest code.
-    asked.clear()
-    with pytest.raises(OSError, match="as far"):
-        AutoConfig.from_pretrained(folder, trust_remote_code=not asked)
-    assert asked == [("other/code", "config.py", None)]

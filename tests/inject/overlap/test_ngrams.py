@@ -1,35 +1,16 @@
 """The n-gram rules against Python sets of tuples."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from inject.corpus.background.document import Document
 from inject.overlap.index import OverlapIndex
 from inject.overlap.settings import OverlapSettings
-from tests.inject.overlap.oracles import make_example, words_of
-
-WORDS = st.lists(st.sampled_from(["a", "b", "c", "D,", "e.", "f", "g", "h"]), max_size=40)
+from tests.inject.overlap.oracles import make_example
 
 
 def rules(**given_rules) -> OverlapSettings:
     return OverlapSettings(**{"near_duplicate": None, **given_rules})
-
-
-@given(texts=st.lists(WORDS, min_size=1, max_size=4), document=WORDS, size=st.integers(3, 10))
-@settings(max_examples=100, deadline=None)
-def test_the_shared_text_is_in_both(texts, document, size):
-    plain = list(dict.fromkeys(" ".join(words) for words in texts))
-    examples = {one.example_id: one for one in map(make_example, plain)}
-    text = " ".join(document)
-    for one in OverlapIndex(list(examples.values()), rules(ngram=size)).overlaps(
-        Document(text, "f:1")
-    ):
-        shared = " ".join(words_of(one.text))
-        assert len(words_of(one.text)) == one.words
-        assert f" {shared} " in f" {' '.join(words_of(text))} "
-        assert f" {shared} " in f" {' '.join(words_of(examples[one.example_id].text))} "
 
 
 TEXT = "Passage: the old harbour of the town was built by three brothers in a single winter."
@@ -91,9 +72,6 @@ def test_examples_too_short_to_be_looked_for_are_named():
     [
         ({"ngram": None, "share": 0.5}, "share is a share of n-grams"),
         ({"ngram": 2}, "greater than or equal to 3"),
-        ({"share": 0}, "greater than 0"),
-        ({"near_duplicate": 0.1}, "greater than 0.2"),
-        ({"ngrams": 8}, "Extra inputs"),
     ],
 )
 def test_rules_that_make_no_sense(wrong, said):

@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.document import Document
@@ -56,54 +55,35 @@ def planted() -> tuple[list, list[tuple[str, Document, str | None]]]:
     return examples, [*documents, *clean]
 
 
-def figures(settings: OverlapSettings) -> Counter:
-    """How many documents of each kind were found, and how many false alarms there were."""
+def audited(settings: OverlapSettings) -> tuple[OverlapFilter, Counter]:
+    """The audit of all documents, and how many of each kind were found or flagged."""
     examples, documents = planted()
     audit = OverlapFilter(examples, settings)
     counts: Counter = Counter()
     for kind, document, example in documents:
         audit(document)
         found = {one.example_id for one in audit.found if one.place == document.place}
-        counts[kind, "there"] += 1
         counts[kind, "found"] += example in found
         counts[kind, "clean but flagged"] += example is None and bool(found)
-    return counts
+    return audit, counts
 
 
-def test_the_planted_set_is_found_and_the_clean_one_left_alone():
-    counts = figures(OverlapSettings())
-    for kind in KINDS:
-        assert counts[kind, "there"] == counts[kind, "found"] == 25
-    assert counts["clean", "there"] == 100
+def test_the_planted_set_is_found_and_recorded_and_the_clean_one_left_alone(tmp_path):
+    audit, counts = audited(OverlapSettings(drop=False))
+    assert [counts[kind, "found"] for kind in KINDS] == [25] * 4
     assert counts["clean", "clean but flagged"] == 0
-
-
-def test_the_operating_curve_holds():
-    """Four in five copies of 50 words are found with one word in five replaced."""
-    found, flagged, clean = curve(OverlapSettings(), lengths=(50,), shares=(0.1, 0.2), clean=1_000)
-    assert found[50, 0.1] == ROWS
-    assert found[50, 0.2] >= 0.8 * ROWS
-    assert flagged <= 0.01 * clean == 10
-
-
-def test_what_was_found_survives_its_files(tmp_path):
-    examples, documents = planted()
-    audit = OverlapFilter(examples, OverlapSettings(drop=False))
-    assert all(audit(document) for _, document, _ in documents)
     write_overlaps(tmp_path, audit.found, audit.facts())
     found, facts = read_overlaps(tmp_path)
     assert (found, facts) == (audit.found, audit.facts())
     assert (facts.offending, facts.dropped, facts.documents) == (100, 0, 200)
-    assert read_overlaps(tmp_path / "nothing") is None
 
 
-def test_a_shared_passage_across_the_sides_is_reported():
-    passage = "the long wall of the garden was painted green by the teacher and her two brothers"
-    member = replace(make_example(f"{passage} in spring"), side="member")
-    other = replace(make_example(f"Then {passage}"), side="nonmember")
-    clean = replace(make_example("nothing of this kind was ever heard of in this old town here"))
-    [found] = overlaps_between_sides([member, other, clean], OverlapSettings())
-    assert found == {"member": member.example_id, "nonmember": other.example_id, "words": 16}
+def test_the_operating_curve_holds():
+    """Four in five copies of 50 words are found with one word in five replaced."""
+    found, flagged, clean = curve(OverlapSettings(), lengths=(50,), shares=(0.1, 0.2), clean=300)
+    assert found[50, 0.1] == ROWS
+    assert found[50, 0.2] >= 0.8 * ROWS
+    assert flagged <= 0.01 * clean == 3
 
 
 def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
@@ -125,34 +105,6 @@ def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
     )
 
 
-@pytest.mark.data
-def test_the_known_overlaps_of_the_real_data_are_found(data_folder):
-    """Those that the data's README names, by file and dataset; texts stay where they are."""
-    from inject.reading.rows import read_rows
-
-    wanted = {
-        ("redpajama_sample/c4-rp/sample_c4-rp2.jsonl.gz", "boolq"): 2,
-        ("wiki_en_pile.jsonl.gz", "boolq"): 1,
-    }
-    [third] = (data_folder / "background").rglob("*cc2*")
-    wanted[str(third.relative_to(data_folder / "background")), "imdb"] = 1
-    pools = {
-        "boolq": data_folder / "bench/boolq/dev.jsonl.gz",
-        "imdb": data_folder / "bench/imdb/aclImdb_sample5000.jsonl.gz",
-    }
-    for (file, dataset), count in wanted.items():
-        contaminant = Contaminant(
-            dataset=dataset, path=str(pools[dataset]), members=100, nonmembers=100
-        )
-        examples = load_examples(contaminant, seed=0).examples
-        audit = OverlapFilter(examples, OverlapSettings(near_duplicate=None))
-        for row in read_rows(str(data_folder / "background" / file), what="background"):
-            audit(Document(row.values["text"], row.place))
-        passages = {one.fields.get("passage", one.example_id) for one in examples
-                    if one.example_id in {found.example_id for found in audit.found}}  # fmt: skip
-        assert len(passages) >= count, (file, dataset)
-
-
 def main() -> None:
     """Print the table of docs/validity.md."""
     for settings in (
@@ -162,7 +114,7 @@ def main() -> None:
         OverlapSettings(ngram=7, near_duplicate=None),
         OverlapSettings(ngram=None),
     ):
-        counts = figures(settings)
+        _, counts = audited(settings)
         found = [f"{counts[kind, 'found']}/25" for kind in KINDS]
         print(" | ".join([settings.label(), *found, str(counts["clean", "clean but flagged"])]))
 

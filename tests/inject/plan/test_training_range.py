@@ -14,7 +14,7 @@ from inject.plan.training_range import HashedRange, RankedRange, rank_margin
 from inject.stream.order import window_order
 from tests.inject.streams import chisquare
 
-N = 300_000
+N = 100_000
 
 
 def ranks(seed: int) -> np.ndarray:
@@ -36,8 +36,7 @@ def draw(found, seed, count=40_000):
     return found.draw(seed, keys, zero, zero)
 
 
-@pytest.mark.parametrize("between", [(0.0, 0.2), (0.4, 0.7), (0.8, 1.0)])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("seed", "between"), [(0, (0.0, 0.2)), (1, (0.4, 0.7)), (2, (0.8, 1.0))])
 def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, between, seed):
     found = stretch(monkeypatch, between, seed)
     assert isinstance(found, HashedRange)
@@ -60,7 +59,7 @@ def test_unlisted_windows_lie_in_the_stretch_and_are_drawn_evenly(monkeypatch, b
 
 def test_the_margin_covers_every_rank():
     """The inequality that `HashedRange` rests on, on orders that can be computed."""
-    for seed in range(20):
+    for seed in range(8):
         order = window_order(seed, 0, 20_000)
         hashes = keyed.words(seed, keyed.Stream.WINDOW_ORDER, order.astype(np.uint64), 0)
         apart = np.abs(np.arange(20_000) / 20_000 - hashes / 2.0**64)
@@ -95,9 +94,9 @@ def test_a_narrow_stretch_costs_no_more_than_a_wide_one(monkeypatch):
     for name in ("window_hashes", "neighbours_hashes"):
         monkeypatch.setattr(training_range, name, counting(name))
     monkeypatch.setattr(training_range, "EXACT", 1000)
-    windows = 1 << 23
+    windows = 1 << 20
     work = {}
-    for share in (0.5, 0.05, 0.005):
+    for share in (0.5, 0.05, 0.02):
         found = training_range.training_range((0.25, 0.25 + share), seed=0, n_windows=windows)
         hashed.clear()
         assert found.contains(draw(found, 0, count=20_000)).all()
@@ -120,10 +119,8 @@ def test_a_stretch_that_is_shorter_than_what_is_known_of_the_order(monkeypatch):
 
 CHILD = """
 import resource
-resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 from inject.plan.make_plan import PlanSettings, make_plan
-from inject.stream.order import window_order
-from tests.inject.streams import chisquare
 from inject.corpus.separators import NO_SEPARATORS
 from inject.plan.settings import Copies, Placement
 from scripts.bench.injection.planning import CONTEXT, TOKENS, VOCABULARY, Described, spiked
@@ -132,7 +129,7 @@ plan = make_plan(
     examples, texts,
     PlanSettings(
         copies=Copies(fixed=3), placement=Placement(policy="window", between=(0.9, 1)),
-        budget=TOKENS, context=CONTEXT, seed=0,
+        budget=TOKENS // 10, context=CONTEXT, seed=0,
     ),
     source=Described(), separators=NO_SEPARATORS, vocabulary=VOCABULARY,
 )
@@ -141,7 +138,7 @@ print(len(plan.copies))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
-def test_a_late_stretch_of_ten_to_the_twelve_tokens_is_planned_in_bounded_memory():
+def test_a_late_stretch_of_fifty_million_windows_is_planned_in_bounded_memory():
     done = subprocess.run(
         [sys.executable, "-c", CHILD],
         cwd=Path(__file__).parents[3],

@@ -22,8 +22,16 @@ from tests.inject.streams import (
 
 
 @given(plans())
-@settings(max_examples=80, deadline=None)
-def test_every_planned_copy_is_intact_and_nothing_else_is_there(made):
+@settings(max_examples=60, deadline=None)
+def test_a_plan_keeps_its_promises(made):
+    every_planned_copy_is_intact_and_nothing_else_is_there(made)
+    separators_stand_around_each_copy(made)
+    documents_start_where_brute_force_says(made)
+    if made[-1].facts.policy == "window":
+        the_policy_window_leaves_all_other_windows_as_they_were(made)
+
+
+def every_planned_copy_is_intact_and_nothing_else_is_there(made):
     source, examples, tokens, plan = made
     stream = composed(source, plan)
     starts = plan.view(source).text_starts().tolist()
@@ -37,9 +45,7 @@ def test_every_planned_copy_is_intact_and_nothing_else_is_there(made):
     assert len(stream) == plan.facts.budget == plan.facts.background + sum(payload)
 
 
-@given(plans())
-@settings(max_examples=80, deadline=None)
-def test_separators_stand_around_each_copy(made):
+def separators_stand_around_each_copy(made):
     source, _, tokens, plan = made
     stream = composed(source, plan).tolist()
     lead, trail = {
@@ -56,7 +62,7 @@ def test_separators_stand_around_each_copy(made):
 
 
 @given(plans(), st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_contained_copies_lie_in_one_window_of_their_stretch_of_training(made, data):
     source, examples, tokens, plan = made
     placement = data.draw(placements().filter(lambda item: item.contained))
@@ -75,12 +81,8 @@ def test_contained_copies_lie_in_one_window_of_their_stretch_of_training(made, d
         assert start // 64 in allowed
 
 
-@given(plans())
-@settings(max_examples=80, deadline=None)
-def test_the_policy_window_leaves_all_other_windows_as_they_were(made):
+def the_policy_window_leaves_all_other_windows_as_they_were(made):
     source, _, _, plan = made
-    if plan.facts.policy != "window":
-        return
     view, context = plan.view(source), plan.facts.context
     clean = clean_view(source, tokens=plan.facts.budget, context=context)
     touched = {anchor // context for anchor in plan.copies["anchor"].to_pylist()}
@@ -100,9 +102,7 @@ def test_the_policy_window_leaves_all_other_windows_as_they_were(made):
         assert kept == original[: len(kept)]
 
 
-@given(plans())
-@settings(max_examples=100, deadline=None)
-def test_documents_start_where_brute_force_says(made):
+def documents_start_where_brute_force_says(made):
     source, _, _, plan = made
     view, context = plan.view(source), plan.facts.context
     stream = composed(source, plan)
@@ -126,29 +126,17 @@ def test_documents_start_where_brute_force_says(made):
     assert view.document_starts().tolist() == sorted(expected)
 
 
-def test_copies_that_share_no_window_stand_where_they_were_drawn():
-    placement = Placement(policy="window")
-    source = random_source(60_000, seed=2)
-    examples, tokens = spiked_examples(50, 0)
-    plan = plan_for(examples, tokens, placement, source=source)
-    rows = plan.copies.to_pylist()
-    windows = [row["anchor"] // 64 for row in rows]
-    for row, window in zip(rows, windows, strict=True):
-        if windows.count(window) == 1:
-            assert row["anchor"] == row["drawn"]
-
-
 def test_positions_and_training_times_are_uniform():
-    """10^5 copies: windows, offsets in them, and the time at which they are trained on."""
-    examples, tokens = spiked_examples(1000, 0)
+    """30,000 copies: windows, offsets in them, and the time at which they are trained on."""
+    examples, tokens = spiked_examples(300, 0)
     tokens = {name: ids[:2] for name, ids in tokens.items()}
-    source = random_source(6_400_000, seed=1, vocabulary=90)
+    source = random_source(1_920_000, seed=1, vocabulary=90)
     for placement in (Placement(policy="window"), Placement(straddle="forbid")):
         plan = plan_for(examples, tokens, placement, source=source, copies=Copies(fixed=100))
         starts = plan.view(source).payload_starts()
-        rank = np.empty(100_000, dtype=np.int64)
-        rank[window_order(0, 0, 100_000)] = np.arange(100_000)
-        for values, limit in ((starts, 6_400_000), (rank[starts // 64], 100_000)):
+        rank = np.empty(30_000, dtype=np.int64)
+        rank[window_order(0, 0, 30_000)] = np.arange(30_000)
+        for values, limit in ((starts, 1_920_000), (rank[starts // 64], 30_000)):
             counts, _ = np.histogram(values, bins=50, range=(0, limit))
             assert chisquare(counts).pvalue > 1e-4
         # Alone in its window, a copy of two tokens has 63 places.
@@ -195,13 +183,6 @@ def test_an_example_longer_than_a_window():
         )  # fmt: skip
 
 
-def test_a_stretch_without_a_window():
-    source = random_source(640, seed=4)
-    examples, tokens = spiked_examples(1, 0)
-    with pytest.raises(InputError, match=r"\[0.01, 0.05\] of 10 windows holds no window"):
-        plan_for(examples, tokens, Placement(between=(0.01, 0.05)), source=source)
-
-
 def test_no_place_between_documents():
     source = random_source(6400, seed=4, documents=0)
     examples, tokens = spiked_examples(1, 0)
@@ -215,9 +196,6 @@ def test_no_place_between_documents():
 @pytest.mark.parametrize(
     ("given_settings", "said"),
     [
-        ({"between": (0.5, 0.5)}, "is empty"),
-        ({"between": (0, 1.5)}, "less than or equal to 1"),
-        ({"policy": "window", "straddle": "allow"}, "inside one window"),
         ({"between": (0, 0.5), "straddle": "allow"}, "different times"),
         ({"policy": "document", "separator": "none"}, "must end with an end token"),
     ],
@@ -248,6 +226,8 @@ def test_what_stays_when_a_dataset_joins_is_what_the_documentation_says(policy, 
             if row["dataset"] == "toy" and row["redraws"] == 0
         }
 
+    if policy == "document":
+        assert set(alone.copies["anchor"].to_pylist()) <= set(source.doc_starts.tolist())
     before, after = rows(alone), rows(joined)
     shared = before.keys() & after.keys()
     assert len(shared) > 100

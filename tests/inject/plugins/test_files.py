@@ -95,24 +95,6 @@ def test_the_folder_does_not_count_and_two_folders_do_not_mix(tmp_path):
     assert one.value is not three.value
 
 
-def test_classes_of_a_plugin_know_their_module(tmp_path):
-    write(
-        tmp_path,
-        my="""
-            from __future__ import annotations
-            from dataclasses import dataclass
-
-            @dataclass
-            class Pair:
-                first: int
-                second: int = 2
-
-            def score(): return Pair(1)
-        """,
-    )
-    assert load(tmp_path / "my.py:score").value().second == 2
-
-
 def test_our_own_code_that_it_imports_is_named(tmp_path):
     write(
         tmp_path,
@@ -138,9 +120,6 @@ def test_our_own_code_that_it_imports_is_named(tmp_path):
         (None, "my.py:score", r"my\.py: there is no such file.*current folder"),
         ("x = 1", "my.py", r"my\.py: the name of the detector is missing.*offers no detector"),
         ("def score(): pass", "my.py:scor", r"no 'scor'\. Did you mean 'score'.*offers: score"),
-        ("score = 3", "my.py:score", r"my\.py:score: is an object of type int, not a detector"),
-        ("def score(:", "my.py:score", r"my\.py: line 1: "),
-        ("x\0", "my.py:score", r"my\.py: .*null bytes"),
         (
             "import json\n\nnumber = json.loads('{')\n",
             "my.py:score",
@@ -150,8 +129,6 @@ def test_our_own_code_that_it_imports_is_named(tmp_path):
         ("import no_such_module", "my.py:score", "my.py:1 .*No module named 'no_such_module'"),
         ("raise SystemExit(0)", "my.py:score", "tries to end the program at my.py:1"),
         ("def score():\n    import helper\n", "my.py:score", "line 2: imports helper inside"),
-        ("import helper", "my.py:score", r"cannot be imported at helper\.py:2 .*ZeroDivisionError"),
-        ("import broken", "my.py:score", r"broken\.py: line 1: "),
     ],
 )
 def test_bad_files_say_what_is_wrong(tmp_path, monkeypatch, source, asked, message):
@@ -166,5 +143,5 @@ def test_bad_files_say_what_is_wrong(tmp_path, monkeypatch, source, asked, messa
     with pytest.raises(InputError, match=message):
         load(asked)
     left = {name for name in set(sys.modules) - before if name.startswith("spikein_plugin_")}
-    executed = "offers" in message or "object of type" in message
+    executed = "offers" in message
     assert len(left) == (1 if executed else 0)

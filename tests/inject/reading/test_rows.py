@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.reading.rows import files_identity, read_rows, source_files, unread_note
+from inject.reading.rows import read_rows, source_files, unread_note
 
 ROWS = [{"text": "one"}, {"text": "zwei — ☃"}, {"text": "three\nlines\r\nhere"}]
 LINES = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS)
@@ -46,11 +46,9 @@ def table(delimiter: str = ",") -> str:
     ("name", "text"),
     [
         ("a.jsonl", LINES),
-        ("a.ndjson", LINES),
         ("a.JSONL", LINES),
         ("a.json", LINES),
         ("a.json", json.dumps(ROWS, indent=2)),
-        ("a.json", json.dumps(ROWS)),
         ("a.csv", table()),
         ("a.tsv", table("\t")),
     ],
@@ -65,12 +63,6 @@ def test_text_formats_give_the_same_rows(tmp_path, name, text, mark):
         # Several members, or frames, are one file.
         path.write_bytes(packed(data[:40]) + packed(data[40:]))
         assert read(path) == ROWS
-
-
-def test_txt_is_one_row_with_its_line_ends(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\n\nthree")
-    [row] = read_rows(str(tmp_path / "a.txt"), what="test")
-    assert row.values == {"text": "one\r\ntwo\n\nthree"}
 
 
 def test_parquet_rows_with_dates_as_iso_text(tmp_path):
@@ -97,6 +89,7 @@ def test_places_count_blank_lines_and_csv_rows(tmp_path):
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.dictionaries(cells, cells, max_size=3), min_size=1, max_size=5))
 def test_json_lines_and_arrays_round_trip(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("rows")
@@ -107,6 +100,7 @@ def test_json_lines_and_arrays_round_trip(tmp_path_factory, rows):
     assert read(folder / "b.json") == rows
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=5))
 def test_csv_round_trips_with_newlines_and_quotes_in_fields(tmp_path_factory, rows):
     folder = tmp_path_factory.mktemp("rows")
@@ -127,42 +121,25 @@ def test_folder_and_glob_are_sorted_and_skip_hidden_and_unknown(tmp_path):
     assert [row["text"] for row in read(tmp_path / ".x.jsonl")] == [".x.jsonl"]
 
 
-def test_name_with_glob_signs_and_home_and_relative(tmp_path, monkeypatch):
-    (tmp_path / "a[1].jsonl").write_text('{"text": "x"}\n')
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    assert read(tmp_path / "a[1].jsonl") == read("~/a[1].jsonl") == read("a[1].jsonl")
-
-
 @pytest.mark.parametrize(
     ("name", "data", "parts"),
     [
         ("a.jsonl", b"", ["a.jsonl", "no rows"]),
-        ("a.csv", b"text\n", ["a.csv", "no rows"]),
-        ("a.json", b"[]", ["a.json", "no rows"]),
         ("a.jsonl", b'{"a": 1}\n{"a": \n', ["a.jsonl:2", "broken JSON", "'{\"a\":'"]),
-        ("a.jsonl", b'{"a": 1}\n' + b"x" * 500, ["a.jsonl:2", "x" * 60 + "…"]),
-        ("a.jsonl", b"[" * 100_000, ["a.jsonl:1", "broken JSON"]),
         ("a.jsonl", b'{"a": 1}\n[1, 2]\n', ["a.jsonl:2", "list, not an object"]),
         ("a.jsonl", b'[{"a": 1}, {"a": 2}]', ["a.jsonl:1", "one JSON array ends in `.json`"]),
         ("a.csv", b"text;label\nx, y;1\n", ["a.csv:1", "separated by ';'", "commas in .csv"]),
-        ("a.tsv", b"text;label\nx;1\n", ["a.tsv:1", "separated by ';'"]),
         ("a.jsonl", b'{"a": "\\ud800"}\n', ["a.jsonl:1", "surrogate"]),
         ("a.jsonl", b'{"a": 1}\n{"a": "caf\xe9"}\n', ["a.jsonl:2", "UTF-8", "0xe9 at byte 11"]),
         ("a.json", b'[{"a": 1},\n{"a": 2}\n{"a": 3}]', ["a.json:3", "',' or ']'"]),
-        ("a.json", b'[{"a": 1},\n{"a" 2}]', ["a.json:2", "broken JSON", "column 6"]),
-        ("a.json", b'[{"a": 1}\n', ["a.json:2", "broken JSON"]),
         ("a.json", b'[{"a": 1}]\n{"a": 2}', ["a.json:2", "after the end"]),
-        ("a.json", b'[{"a": 1},\n"x"]', ["a.json:2", "str, not an object"]),
         ("a.csv", b'text\nx\n"open\nnever closed\n', ["a.csv:3", "row 2"]),
         ("a.csv", b"a,b\n1,2\n1,2,3\n", ["a.csv:3", "row 2 has 3 fields, the header has 2"]),
         ("a.csv", b"a,a\n1,2\n", ["a.csv:1", "'a' stands twice"]),
-        ("a.csv", b"a\n\xff\n", ["a.csv:2", "UTF-8"]),
         ("a.txt", b"fine\n\xc3", ["a.txt:2", "UTF-8"]),
         ("a.parquet", b"nothing", ["a.parquet", "Parquet"]),
         ("a.docx", b"x", ["a.docx", "'.docx'", ".jsonl", ".parquet"]),
         ("a.jsonl.gz", b"not zipped", ["a.jsonl.gz", "gzip"]),
-        ("a.jsonl.zst", b"not packed", ["a.jsonl.zst", "truncated or damaged"]),
     ],
 )
 def test_broken_files_are_named_with_their_line(tmp_path, name, data, parts):
@@ -171,8 +148,7 @@ def test_broken_files_are_named_with_their_line(tmp_path, name, data, parts):
     assert all(part in message for part in parts), message
 
 
-@pytest.mark.parametrize("kept", [3, 40, -4])
-@pytest.mark.parametrize("packing", PACKED)
+@pytest.mark.parametrize(("packing", "kept"), [(".gz", 40), (".zst", -4)])
 def test_truncated_files(tmp_path, packing, kept):
     # Incompressible, so that whole lines come before the cut.
     lines = "".join(json.dumps({"text": os.urandom(40).hex()}) + "\n" for _ in range(50))
@@ -181,23 +157,6 @@ def test_truncated_files(tmp_path, packing, kept):
     message = error(path)
     assert "truncated or damaged" in message
     assert path.name in message
-
-
-def test_parquet_with_invalid_utf8(tmp_path):
-    array = pa.StringArray.from_buffers(
-        3,
-        pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0])),
-        pa.py_buffer(b"a\xffb"),
-    )
-    pq.write_table(pa.table({"text": array}), tmp_path / "a.parquet")
-    assert "cannot be read after row 0 (UnicodeDecodeError" in error(tmp_path / "a.parquet")
-
-
-def test_a_link_to_nothing_says_so_and_not_that_it_was_misspelt(tmp_path):
-    (tmp_path / "rows.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
-    said = error(tmp_path / "rows.jsonl")
-    assert f"is a link to {tmp_path / 'elsewhere.jsonl'}, which is gone" in said
-    assert "Did you mean" not in said
 
 
 def test_files_beside_those_that_are_read_are_named(tmp_path):
@@ -209,11 +168,6 @@ def test_files_beside_those_that_are_read_are_named(tmp_path):
         assert note.startswith("here: 2 of the files have an unknown format and are not read: ")
         assert f"{tmp_path}/c.warc, {tmp_path}/sub/d.md." in note
     assert unread_note(str(tmp_path / "a.jsonl"), where="here") is None
-    assert unread_note(str(tmp_path / "c.warc"), where="here") is None
-    assert unread_note(str(tmp_path / "*.none"), where="here") is None
-    for number in range(30):
-        (tmp_path / f"{number}.x").touch()
-    assert " and 12 more. Known are .jsonl" in unread_note(str(tmp_path), where="here")
 
 
 def test_missing_file_says_what_is_there(tmp_path):
@@ -225,30 +179,13 @@ def test_missing_file_says_what_is_there(tmp_path):
     assert "no file of a known format" in error(tmp_path / "empty")
 
 
-def test_identity_is_of_content_not_of_place(tmp_path):
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.jsonl").write_text(LINES)
-    one = files_identity(str(tmp_path / "one"))
-    assert one == files_identity(str(tmp_path / "two"))
-    state = (tmp_path / "two" / "a.jsonl").stat()
-    (tmp_path / "two" / "a.jsonl").write_text(LINES.replace("one", "eno"))
-    os.utime(tmp_path / "two" / "a.jsonl", ns=(state.st_atime_ns, state.st_mtime_ns + 1))
-    assert files_identity(str(tmp_path / "two")) != one
-
-
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "rows", "field"),
     [
-        ("bench/truthfulqa/TruthfulQA.csv", 817, "Question"),
-        ("bench/boolq/dev.jsonl.gz", 3270, "question"),
         ("background/news_wikinews", 295, "text"),
         ("background/redpajama_sample/**/*.jsonl.gz", 4242, "text"),
-        ("background/gutenberg_books.jsonl.gz", 8, "text"),
-        ("background/wikitext2", 2, "text"),
         ("detect/decop/arXivTection.csv.gz", 1549, None),
-        ("detect/tofu/forget10.json.gz", 3600, "question"),
     ],
 )
 def test_real_files(data_folder, name, rows, field):
@@ -256,10 +193,3 @@ def test_real_files(data_folder, name, rows, field):
     assert len(found) == rows
     assert all(isinstance(row[field], str) for row in found) if field else True
     assert source_files(str(data_folder / name)) == sorted(source_files(str(data_folder / name)))
-
-
-@pytest.mark.data
-def test_byte_order_mark_of_arxivtection_is_no_part_of_a_name(data_folder):
-    row = read(data_folder / "detect/decop/arXivTection.csv.gz")[0]
-    assert "Example_A" in row
-    assert not any("\ufeff" in key for key in row)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from inject.variants.choice import choose_renditions
-from inject.variants.rendition import Rendition, read_renditions, write_renditions
+from inject.variants.rendition import Rendition
 from inject.variants.settings import Variants
 from tests.inject.streams import spiked_examples
 
@@ -48,24 +48,15 @@ WEIGHTED = (
 )
 
 
-@given(st.integers(1, 60), st.integers(0, 2**32), st.sampled_from(["examples", "copies"]))
-@settings(max_examples=60, deadline=None)
-def test_every_copy_carries_a_variant_of_its_own_example(count, seed, assign_by):
-    members, _ = spiked_examples(count, 0)
-    for name, _, rendition in chosen_for(
-        members, variants(*WEIGHTED, assign_by=assign_by), seed=seed
-    ):
-        assert rendition.example_id == name
-
-
 @given(st.integers(1, 80), st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_assigned_by_examples_evenly_in_each_dataset_whatever_the_split(count, seed):
     members, _ = spiked_examples(count, 0)
     others, _ = spiked_examples(17, 0, dataset="other")
     found = chosen_for([*members, *others], variants(*WEIGHTED), seed=seed)
     kinds = {}
     for name, _, rendition in found:
+        assert rendition.example_id == name
         assert kinds.setdefault(name, rendition.kind) == rendition.kind
     for group in (members, others):
         counts = Counter(kinds[one.example_id] for one in group)
@@ -77,10 +68,10 @@ def test_assigned_by_examples_evenly_in_each_dataset_whatever_the_split(count, s
     }
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("count", [1, 3])
 def test_each_example_of_a_small_dataset_has_each_variant_with_its_weight_as_chance(count):
     members, _ = spiked_examples(count, 0)
-    runs = 1_000
+    runs = 500
     counts = Counter()
     for seed in range(runs):
         for name, _, one in chosen_for(members, variants(*WEIGHTED), copies=1, seed=seed):
@@ -106,11 +97,11 @@ def test_other_datasets_change_nothing(assign_by):
 def test_assigned_by_copies_by_weight_and_each_on_its_own():
     from scipy.stats import chisquare
 
-    members, _ = spiked_examples(2_000, 0)
+    members, _ = spiked_examples(400, 0)
     rule = variants(*WEIGHTED, assign_by="copies")
     found = chosen_for(members, rule, copies=5)
     counts = Counter(one.kind for _, _, one in found)
-    assert chisquare([counts[0], counts[1], counts[2]], [5_000, 2_500, 2_500]).pvalue > 1e-4
+    assert chisquare([counts[0], counts[1], counts[2]], [1_000, 500, 500]).pvalue > 1e-4
     fewer = {(name, copy): one.variant for name, copy, one in chosen_for(members, rule, copies=2)}
     assert all(
         fewer[name, copy] == one.variant for name, copy, one in found if (name, copy) in fewer
@@ -132,28 +123,12 @@ def test_copies_take_turns_among_versions():
     assert set(versions[:, 0].tolist()) == {0, 1, 2}
 
 
-def test_renditions_survive_their_file(tmp_path):
-    members, _ = spiked_examples(5, 0)
-    given_renditions = renditions(members, variants(*WEIGHTED))
-    write_renditions(tmp_path, given_renditions)
-    again = read_renditions(tmp_path)
-    for one, other in zip(given_renditions, again, strict=True):
-        assert one[:3] == other[:3]
-        assert np.array_equal(one.tokens, other.tokens)
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ([], "at least 1"),
-        ([{"kind": "wohle"}], "does not match any of the expected tags"),
-        ([{"kind": "replaced"}], "Field required"),
         ([{"kind": "replaced", "share": 1.0}], "less than 1"),
-        ([{"kind": "truncated", "share": 0}], "greater than 0"),
         ([{"kind": "whole"}, {"kind": "whole", "weight": 2}], "given twice"),
         ([{"kind": "paraphrase", "by": "model"}], "needs the model"),
-        ([{"kind": "paraphrase", "model": "x"}], "belong to by: model"),
-        ([{"kind": "paraphrase", "by": "model", "model": "x", "prompt": "hm"}], "pattern"),
         (
             [{"kind": "paraphrase", "by": "model", "model": "x", "api_key_variable": "K"}],
             "give base_url",

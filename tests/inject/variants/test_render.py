@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TRIES, Question, ServerTextGenerator
-from inject.variants.render import render_variants, replaced, truncated
-from inject.variants.settings import ParaphraseVariant, Variants
+from inject.variants.render import render_variants, replaced
+from inject.variants.settings import Variants
 from tests.stub_server import stub_server
 
 PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"
@@ -63,13 +63,6 @@ def test_texts_of_variants(tiny_tokenizer, kind, text):
     assert (found.example_id, found.variant, found.kind) == ("e1", expected, 0)
 
 
-def test_an_answer_in_the_middle_is_cut_out(tiny_tokenizer):
-    text = "Answer: yes. Question: is it?"
-    one = example(text=text, spans={"answer": Span(8, 11)})
-    [found] = rendered(tiny_tokenizer, {"kind": "no_answer"}, one=one)
-    assert tiny_tokenizer.decode(found.tokens) == "Answer: . Question: is it?"
-
-
 def test_versions_have_labels_of_their_own(tiny_tokenizer):
     found = rendered(
         tiny_tokenizer,
@@ -89,7 +82,7 @@ def test_versions_have_labels_of_their_own(tiny_tokenizer):
     version=st.integers(0, 5),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_exactly_the_share_is_replaced_each_by_another_ordinary_token(tokens, share, version, seed):
     given_tokens = np.array(tokens)
     allowed = np.array([1, 2, 5, 7, 8, 13])
@@ -113,19 +106,11 @@ def test_replacements_are_uniform_over_what_is_allowed():
     assert chisquare(np.histogram(places, bins=20, range=(0, 20_000))[0]).pvalue > 1e-4
 
 
-@given(st.integers(1, 200), st.floats(0.01, 0.99))
-def test_truncation_keeps_the_beginning(count, share):
-    tokens = np.arange(count)
-    assert truncated(tokens, share).tolist() == list(range(round(share * count)))
-
-
 @pytest.mark.parametrize(
     ("kind", "changes", "said"),
     [
-        ({"kind": "question"}, {"spans": {}}, r"contaminants\.toy: .* row row-7 has no such part"),
         ({"kind": "no_answer"}, {"spans": {}}, r"`no_answer` needs to know where the answer"),
         ({"kind": "paraphrase", "versions": 3}, {}, "needs 3 paraphrases .* row-7 brings 2"),
-        ({"kind": "truncated", "share": 0.01}, {}, "leaves . tokens of row row-7"),
     ],
 )
 def test_what_an_example_has_not(tiny_tokenizer, kind, changes, said):
@@ -158,12 +143,10 @@ def test_a_model_is_asked_again_until_it_says_something_else(tiny_tokenizer):
     assert len({seed for _, seed in model.asked}) == 3
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"), [("", "nothing"), (f" {TEXT}\n", "the text unchanged")]
-)
-def test_a_model_that_never_does_is_an_error(tiny_tokenizer, answer, said):
-    model = Script(*[answer] * TRIES)
-    with pytest.raises(InputError, match=f"model m returned {said} for row row-7, {TRIES} times"):
+def test_a_model_that_never_does_is_an_error(tiny_tokenizer):
+    model = Script(*[f" {TEXT}\n"] * TRIES)
+    said = f"model m returned the text unchanged for row row-7, {TRIES} times"
+    with pytest.raises(InputError, match=said):
         rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
 
 
@@ -179,25 +162,6 @@ def test_only_what_is_unusable_is_asked_again_and_progress_counts_all(tiny_token
     assert [tiny_tokenizer.decode(one.tokens) for one in found] == ["One.", "Two words.", "Three."]
     assert [question.seed for question in model.asked] == [0, TRIES, 2 * TRIES, 5, 6]
     assert seen == [(3, 3), (3, 3), (3, 3)]
-
-
-def by_server(url: str, **more) -> ParaphraseVariant:
-    return ParaphraseVariant(kind="paraphrase", by="model", model="m", base_url=url, **more)
-
-
-def test_a_server_is_asked_with_everything_that_is_set(monkeypatch, tmp_path):
-    monkeypatch.setenv("MY_KEY", "secret-key")
-    variant = {"api_key_variable": "MY_KEY", "temperature": 0.3, "max_tokens": 77}
-    with stub_server() as stub:
-        for _ in range(2):  # the second time from the file of replies
-            writer = ServerTextGenerator(by_server(stub.url, **variant), tmp_path)
-            assert writer.write([Question("Please.", 5)]) == ["said Please. 5"]
-            writer.close()
-    [sent] = stub.received
-    expected = {"model": "m", "temperature": 0.3, "max_tokens": 77, "seed": 5}
-    assert expected.items() <= sent.items()
-    assert sent["messages"] == [{"role": "user", "content": "Please."}]
-    assert (sent["path"], sent["key"]) == ("/v1/chat/completions", "Bearer secret-key")
 
 
 def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(tiny_tokenizer):

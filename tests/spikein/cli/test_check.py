@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from inject.errors import InputError
 from spikein.cli.main import app
-from spikein.executors.failures import StepsFailed
+from spikein.executors.protocol import StepsFailed
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, write_tiny
 
@@ -43,15 +43,6 @@ def test_a_file_that_extends_another_is_checked_as_a_whole(tmp_path):
     assert "override train.lr=0: train.lr: is the number 0" in output
 
 
-def test_a_name_that_could_be_taken_for_a_local_file_is_noted(tmp_path):
-    write_tiny(tmp_path)
-    Path("llama-1m.yaml").write_text("hidden: 3\n")
-    code, output = check("tiny.yaml", "model.shape=llama-1m", "corpus.tokens=60_000")
-    assert code == 0
-    assert "Note: 'llama-1m' means the model shape that comes with spikein" in output
-    assert "llama-1m.yaml is another file; give its path to use it." in output
-
-
 def test_files_that_nobody_reads_are_named(tmp_path):
     write_tiny(tmp_path)
     Path("background").mkdir()
@@ -66,109 +57,77 @@ def test_files_that_nobody_reads_are_named(tmp_path):
     assert "unknown format" not in check(*options)[1]
 
 
-def test_a_block_that_the_model_lacks_is_refused_before_anything_runs(tmp_path):
-    write_tiny(tmp_path)
-    code, output = check("tiny.yaml", "unlearning={forget: {share: 0.5}, methods: [rmu]}")
-    assert code == 2
-    assert "unlearning.methods: rmu.layer: block 7 is asked for, and the model has 1" in output
-    assert "Allowed: 0 to 0" in output
-    assert not Path("store").exists()
-
-
-def both_refuse(tmp_path: Path, said: str, *overrides: str) -> None:
-    """Check that `check` and `run` refuse the tiny experiment in the same words."""
+def refused(said: str, *overrides: str) -> None:
+    """Check that the tiny experiment is refused in such words."""
     code, output = check("tiny.yaml", *overrides)
     assert code == 2, output
     assert said in output
-    with pytest.raises((InputError, StepsFailed)) as caught:
-        run(tmp_path, *overrides)
-    assert said in " ".join(str(caught.value).split())
 
 
 def documents(*texts: str) -> bytes:
     return "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
 
 
-@pytest.mark.parametrize(
-    ("content", "name", "said"),
-    [
-        (b"", "texts.jsonl", "texts.jsonl: background: the file holds no rows"),
-        (documents("caf\u00e9 ").decode().encode("utf-16"), "texts.jsonl", "texts.jsonl"),
-        (gzip.compress(documents("a river " * 40_000))[:-30], "texts.jsonl.gz", "texts.jsonl.gz"),
-    ],
-    ids=["empty", "utf-16", "truncated"],
-)
-def test_a_background_that_cannot_be_read_is_refused_as_a_run_refuses_it(
-    tmp_path, content, name, said
-):
+def test_a_background_that_cannot_be_read_is_refused_as_a_run_refuses_it(tmp_path):
     write_tiny(tmp_path)
-    Path("texts.jsonl").unlink()
-    Path(name).write_bytes(content)
-    source = f"corpus.sources=[{{kind: files, path: {tmp_path / name}}}]"
-    both_refuse(tmp_path, said, source)
+    utf_16 = documents("caf\u00e9 ").decode().encode("utf-16")
+    for content, name, said in (
+        (b"", "empty.jsonl", "empty.jsonl: background: the file holds no rows"),
+        (utf_16, "utf-16.jsonl", "utf-16.jsonl"),
+        (gzip.compress(documents("a river " * 40_000))[:-30], "cut.jsonl.gz", "cut.jsonl.gz"),
+    ):
+        Path(name).write_bytes(content)
+        source = f"corpus.sources=[{{kind: files, path: {tmp_path / name}}}]"
+        refused(said, source)
+        with pytest.raises((InputError, StepsFailed)) as caught:
+            run(tmp_path, source)
+        assert said in " ".join(str(caught.value).split())
 
 
-def test_a_background_made_of_the_examples_is_refused(tmp_path):
-    write_tiny(tmp_path)
-    rows = [{"id": str(at), "text": text} for at, text in enumerate(make_texts(60, words=50))]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    Path("texts.jsonl").write_bytes(documents(*(row["text"] for row in rows)))
-    dataset = f"{{dataset: rows, name: own, path: {tmp_path}/rows.jsonl, template: '{{text}}'"
-    both_refuse(
-        tmp_path,
-        "the background holds 0 tokens in 0 documents, fewer than the 44,000 asked for",
-        f"contaminants=[{dataset}, members: 24, nonmembers: 24}}]",
-    )
-
-
-def test_a_background_that_is_far_too_small_is_refused_and_a_large_one_is_not(tmp_path):
+def test_a_background_that_is_too_small_is_refused_and_a_large_one_is_not(tmp_path):
     write_tiny(tmp_path)
     code, output = check("tiny.yaml", "corpus.tokens=9_000_000")
     assert code == 2
     assert "the background holds at most" in output
     assert "in 900 documents, fewer than the 9,004,000 asked for" in output
     assert check("tiny.yaml")[0] == 0
+    # Made of the examples, it holds nothing once they are dropped; a run finds out.
+    rows = [{"id": str(at), "text": text} for at, text in enumerate(make_texts(60, words=50))]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("texts.jsonl").write_bytes(documents(*(row["text"] for row in rows)))
+    dataset = f"{{dataset: rows, name: own, path: {tmp_path}/rows.jsonl, template: '{{text}}'"
+    refused(
+        "the background holds 0 tokens in 0 documents, fewer than the 44,000 asked for",
+        f"contaminants=[{dataset}, members: 24, nonmembers: 24}}]",
+    )
 
 
-def test_a_device_that_is_not_there_is_refused(tmp_path):
+def test_what_this_machine_lacks_is_refused(tmp_path, monkeypatch):
     write_tiny(tmp_path)
-    both_refuse(tmp_path, "'cuda:63' is no device that can be used here", "detect.device=cuda:63")
+    refused("'cuda:63' is no device that can be used here", "detect.device=cuda:63")
     # On a cluster another machine scores.
     code, _ = check("tiny.yaml", "detect.device=cuda:63", "executor={kind: slurm}")
     assert code == 0
-
-
-def test_a_tracker_that_is_not_installed_is_refused(tmp_path, monkeypatch):
-    write_tiny(tmp_path)
     found = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "trackio" else found(name)
     )
-    both_refuse(tmp_path, "the tracker trackio is not installed", "execution.trackers=[trackio]")
+    refused("the tracker trackio is not installed", "execution.trackers=[trackio]")
 
 
-@pytest.fixture
-def model(tmp_path, tiny_model_path) -> Path:
-    return Path(shutil.copytree(tiny_model_path, tmp_path / "model"))
-
-
-PRETRAINED = ("base=null", "train.context=64", "detect.detectors=[loss, blind]")
-
-
-def test_a_tokenizer_larger_than_its_model_is_refused(tmp_path, model, tiny_tokenizer):
+def test_a_model_and_a_tokenizer_that_do_not_fit_are_refused(
+    tmp_path, tiny_model_path, tiny_tokenizer
+):
     write_tiny(tmp_path)
+    model = Path(shutil.copytree(tiny_model_path, tmp_path / "model"))
+    pretrained = ("base=null", "train.context=64", "detect.detectors=[loss, blind]")
     larger = copy.deepcopy(tiny_tokenizer)
     larger.add_tokens([f"zqx{at}" for at in range(200)])
     larger.save_pretrained(tmp_path / "larger")
     said = "its tokenizer makes ids up to 586, and the model's embedding has 512 rows"
-    options = (f"model={{pretrained: {model}, tokenizer: {tmp_path}/larger}}", *PRETRAINED)
-    both_refuse(tmp_path, said, *options)
-
-
-def test_a_model_without_a_tokenizer_is_refused(tmp_path, model):
-    write_tiny(tmp_path)
+    named = f"model={{pretrained: {model}, tokenizer: {tmp_path}/larger}}"
+    refused(said, named, *pretrained)
     for file in model.glob("tokenizer*"):
         file.unlink()
-    both_refuse(tmp_path, "holds no tokenizer", f"model={{pretrained: {model}}}", *PRETRAINED)
-    code, output = check("tiny.yaml", f"detect.reference={model}")
-    assert (code, "its tokenizer cannot be loaded" in output) == (2, True)
+    refused("holds no tokenizer", f"model={{pretrained: {model}}}", *pretrained)
+    refused("its tokenizer cannot be loaded", f"detect.reference={model}")

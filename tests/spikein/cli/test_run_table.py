@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from spikein.cli.commands.status import _fitting
 from spikein.cli.main import app
-from spikein.cli.run_table import _fitting, summary
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors import StepsFailed, run_graph
 from spikein.executors.live_status import RunStatus, StepStatus, read_statuses
@@ -104,45 +104,31 @@ def test_a_store_without_runs_is_said_by_watch(tmp_path, monkeypatch):
     assert "knows no run" in result.output
 
 
-def one(number: int, **values) -> StepStatus:
+def step(number: int, **values) -> StepStatus:
     given = {"digest": f"d{number}", "name": f"thing {number}", "kind": "thing", "state": "done"}
     return StepStatus(**{**given, **values})
 
 
-def a_run(*steps: StepStatus) -> RunStatus:
-    return RunStatus(
+def test_on_a_small_terminal_what_failed_and_what_runs_comes_first():
+    running = {"state": "running", "began": time.time() - 75, "attempt": 2, "where": "[bold]h"}
+    steps = (
+        *(step(number) for number in range(40)),
+        step(40, **running, done=1500, total=3000, unit="tokens"),
+        step(41, state="failed", problem="it broke\nmore", lines=("the last words",)),
+    )
+    run = RunStatus(
         name="tiny", key="k", executor="local", host="here", process=7, began=0.0,
         updated=0.0, state="running", steps=steps,
     )  # fmt: skip
-
-
-def printed(run: RunStatus, height: int) -> list[str]:
     stream = io.StringIO()
-    Console(file=stream, width=120, color_system=None).print(_fitting(run, height))
-    return stream.getvalue().splitlines()
-
-
-def test_on_a_small_terminal_what_failed_and_what_runs_comes_first():
-    run = a_run(
-        *(one(number) for number in range(40)),
-        one(40, state="running", began=time.time() - 75, done=1500, total=3000, unit="tokens"),
-        one(41, state="failed", problem="it broke\nmore", lines=("the last words",)),
-    )
-    lines = printed(run, 20)
-    assert len(lines) <= 20
-    text = "\n".join(lines)
+    Console(file=stream, width=120, color_system=None).print(_fitting(run, 20))
+    text = stream.getvalue()
+    assert len(text.splitlines()) <= 20
     assert text.index("thing 41") < text.index("thing 40") < text.index("thing 0")
+    assert "[bold]h" in text
+    assert "running, attempt 2" in text
     assert "1,500 of 3,000 tokens" in text
     assert "1 min 15 s" in text or "1 min 16 s" in text
     assert "the last words" in text
     assert "more steps" in text
     assert "40 of 42 steps done, 1 running, 1 failed" in text
-
-
-def test_text_of_a_step_is_no_markup_and_an_attempt_is_counted():
-    run = a_run(one(1, name="thing [red]x[/red]", state="running", attempt=2, where="[bold]h"))
-    text = "\n".join(printed(run, 30))
-    assert "thing [red]x[/red]" in text
-    assert "[bold]h" in text
-    assert "running, attempt 2" in text
-    assert "1 running" in summary(run)

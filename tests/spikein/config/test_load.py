@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputErrors
-from spikein.config.load import check_document, read_experiment, resolved_yaml
+from spikein.config.load import check_document, resolved_yaml
 from spikein.config.schema import Experiment, plain_values
 from spikein.config.yaml_document import parse_document
-from tests.spikein.samples import SAMPLE, line_of, read, write_sample
+from tests.spikein.samples import SAMPLE, line_of, read
 
 
 def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
@@ -18,13 +18,7 @@ def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_a_file_becomes_an_experiment(tmp_path):
-    experiment = read_experiment(write_sample(tmp_path), ["data=there", "train.lr=2e-3"]).experiment
-    assert experiment.name == "small"
-    assert experiment.train.lr == 2e-3
-    assert experiment.corpus.sources[0].path == "there/*.jsonl"
-    assert experiment.copies.poisson == 2
-    assert experiment.seeds == (0, 1)
+TWIN = "{dataset: fictional, members: 5, nonmembers: 5}"
 
 
 def test_every_problem_is_reported_at_once_with_its_line():
@@ -51,14 +45,10 @@ def test_problems_of_file_and_command_line_come_together():
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("corpus.tokens=0", "more than 0"),
-        ("corpus.tokens=5.5", "a whole number"),
         ("corpus.tokens='5'", "is the text '5'. Allowed: a whole number"),
         ("corpus.tokens=true", "is true. Allowed: a whole number"),
         ("corpus=3", "is the number 3. Allowed: a mapping"),
-        ("copies.poisson=-2", "more than 0"),
         ("copies.poisson=0", "more than 0"),
-        ("copies={}", "give exactly one of fixed, poisson, levels"),
         ("copies={fixed: 1, poisson: 2}", "give exactly one of fixed, poisson, levels"),
         ("copies={fixd: 1}", "Did you mean 'fixed'"),
         ("train.lr=0", "more than 0"),
@@ -69,26 +59,18 @@ def test_problems_of_file_and_command_line_come_together():
         ("corpus.sources.0={path: x}", "kind is missing. Allowed: docstrings, files, hub"),
         ("corpus.sources.0.pth=x", "Did you mean 'path'"),
         ("corpus.sources=[]", "give exactly one of sources and imported"),
-        ("contaminants.0.dataset=fictonal", "Did you mean 'fictional'"),
-        ("contaminants.0.members=0", "more than 0"),
         ("detect.detectors=3", "Allowed: all or a list"),
         ("detect.bos=maybe", "Allowed: auto, always, never"),
-        ("model.tokenizer={train: 512, trane: 5}", "Did you mean 'train'"),
         ("model.tokenizer=5", "a mapping or text"),
         ("seeds=[1, 1]", "twice"),
+        (f"contaminants=[{TWIN}, {TWIN}]", "'fictional' is already the name of contaminants.0"),
         ("seeds=[-1]", "0 or more"),
-        ("seeds=[]", "at least 1"),
         ("seeds=3", "Allowed: a list"),
         ("name=../up", "cannot name a folder"),
-        ("name=a.", "cannot name a folder"),
-        ("name=.hidden", "cannot name a folder"),
         ("variables.data=[1]", "is a list of 1. Allowed: text or"),
         ("base=null", "a shape has only new weights"),
         ("corpus.tokens=60", "do not fill one window"),
-        ("corpus.tokens=1000", "do not fill one batch"),
         ("base.tokens=500", "do not fill one batch"),
-        ("base.batch_tokens=100", "multiple of context"),
-        ("sweep=[1]", "mapping of dotted keys"),
     ],
 )
 def test_each_bad_input_has_one_clear_problem(override, said):
@@ -102,13 +84,8 @@ def test_each_bad_input_has_one_clear_problem(override, said):
 
 def test_missing_parts_are_all_named():
     found = problems(text="name: x\n")
-    assert {text.split(": ")[1] for text in found} == {
-        "model",
-        "corpus",
-        "contaminants",
-        "copies",
-        "train",
-    }
+    missing = {"model", "corpus", "contaminants", "copies", "train"}
+    assert {text.split(": ")[1] for text in found} == missing
     assert all(text.endswith("is missing") for text in found)
 
 
@@ -123,24 +100,9 @@ def test_a_pretrained_model_is_its_own_base():
     assert "keeps the tokenizer" in said
 
 
-def test_two_contaminants_need_two_names():
-    twice = "contaminants=[{dataset: fictional, members: 5, nonmembers: 5}, \
-        {dataset: fictional, members: 5, nonmembers: 5}]"
-    (said,) = problems(twice)
-    assert "'fictional' is already the name of contaminants.0" in said
-
-
 def test_optional_parts_can_be_removed_by_null():
     text = SAMPLE + "sweep: {train.lr: [1e-3, 1e-4]}\nanalysis: {replicates: 100}\n"
     assert read("sweep=null", "analysis=null", text=text) == read()
-
-
-def test_resolved_yaml_fills_defaults_and_is_a_file_for_any_reader():
-    text = resolved_yaml(read())
-    values = yaml.safe_load(text)
-    assert values["train"]["schedule"] == read().train.schedule
-    assert values["corpus"]["sources"][0]["path"] == "files/*.jsonl"
-    assert values["copies"] == {"poisson": 2.0}
 
 
 @given(
@@ -151,7 +113,7 @@ def test_resolved_yaml_fills_defaults_and_is_a_file_for_any_reader():
     seeds=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=3, unique=True),
     option=st.sampled_from(["true", "no", "1e3", "null", "${x}", "$${", "2020-01-01", "- a", "#"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_resolved_yaml_reads_back_the_same(template, rate, clip, near, seeds, option):
     plain = plain_values(read())
     plain["copies"] = {"poisson": rate}
@@ -164,6 +126,10 @@ def test_resolved_yaml_reads_back_the_same(template, rate, clip, near, seeds, op
     again = check_document(parse_document(resolved_yaml(experiment), name="again")).experiment
     assert again == experiment
     assert resolved_yaml(again) == resolved_yaml(experiment)
+    # Any other reader of YAML takes it for the same, with every default filled in.
+    values = yaml.safe_load(resolved_yaml(experiment))
+    assert values["train"]["schedule"] == experiment.train.schedule
+    assert values["copies"] == {"poisson": rate}
 
 
 def test_settings_modules_do_not_import_torch():
@@ -178,11 +144,3 @@ def test_settings_modules_do_not_import_torch():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert out.strip() == "[]"
-
-
-def test_lists_of_a_source_are_taken_as_strictly_as_the_rest_of_the_file():
-    source = "corpus.sources=[{kind: docstrings, packages: [filelock], minimum: %s}]"
-    (found,) = read(source % "40").corpus.sources
-    assert found.packages == ("filelock",)
-    (said,) = problems(source % "'40'")
-    assert "corpus.sources.0.minimum: is the text '40'. Allowed: a whole number" in said

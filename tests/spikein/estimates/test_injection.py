@@ -11,7 +11,7 @@ from spikein.estimates.step_times import START_SECONDS
 from tests.spikein.tiny import write_tiny
 
 
-@pytest.mark.parametrize("rate", [0.3, 2, 7.5])
+@pytest.mark.parametrize("rate", [0.3, 7.5])
 def test_poisson_counts_are_those_of_the_distribution(rate):
     copies, spread, counts = expected_counts(Copies(poisson=rate), 200)
     assert copies == pytest.approx(200 * rate)
@@ -41,18 +41,14 @@ def test_arms_that_differ_in_training_alone_appear_once(tmp_path):
     assert not any(row.measured for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ("corpus.tokens=4001", "have room for"),
-        ("placement.policy=window", "must lie inside one window of 64"),
-        ("placement.between=[0,0.05]", "have room for"),
-    ],
-)
-def test_what_will_be_refused_is_foretold(tmp_path, change, said):
+def test_what_will_be_refused_is_foretold(tmp_path):
     path = write_tiny(tmp_path)
-    [row] = plan(path, change)
-    assert said in row.problem
+    for change, said in {
+        "placement.policy=window": "must lie inside one window of 64",
+        "placement.between=[0,0.05]": "have room for",
+    }.items():
+        [row] = plan(path, change)
+        assert said in row.problem
 
 
 def test_a_corpus_of_any_length_is_planned_for_without_reading_it(tmp_path, tiny_tokenizer):

@@ -52,12 +52,9 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
     for what in (f"model {LLAMA}", f"tokenizer {LLAMA}", "background together", "dataset google"):
         assert what in result.stdout
     assert not (tmp_path / "store").exists()
-
-
-def test_hardware_is_chosen_on_the_command_line(no_network, tmp_path: Path) -> None:
-    command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path)]
-    result = CliRunner().invoke(app, [*command, "--gpu", "a100", "--gpus", "1", "--mfu", "0.5"])
-    assert result.exit_code == 0, result.output
+    hardware = ["--gpu", "a100", "--gpus", "1", "--mfu", "0.5"]
+    command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path), *hardware]
+    result = CliRunner().invoke(app, command)
     assert "Assumed: 1 GPUs A100 (80.0 GB), 50% of their peak" in result.stdout
     assert "fits no stage of ZeRO" in result.stdout
 
@@ -76,9 +73,6 @@ def test_a_run_needs_what_a_plan_leaves_open(no_network) -> None:
         assert len(notes) == 1
         with pytest.raises(Unreachable):
             ask()
-
-
-def test_what_is_wrong_is_told_without_a_network_too(no_network) -> None:
     with without_network() as notes, pytest.raises(InputError, match="no such model folder"):
         model_identity("./nowhere/at/all")
     assert notes == {}
@@ -121,9 +115,6 @@ def test_a_model_of_unknown_size_is_said_to_be_one(no_network, tmp_path: Path) -
     assert (one.steps, one.tokens) == (412, 26_998_784)
     assert "the sizes of nobody/unheard-of are not known here" in one.note
     assert all(row.flops is None for row in planned.rows)
-    result = CliRunner().invoke(app, ["plan", str(tmp_path / "small.yaml")])
-    assert result.exit_code == 0
-    assert "not known here" in result.stdout
 
 
 def test_hardware_that_cannot_be_is_refused() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from inject.step import Step
-from spikein.config.executor_settings import LocalSettings, RaySettings, SlurmSettings
-from spikein.executors import Executor, InProcess
+from spikein.config.executor_settings import LocalSettings
+from spikein.executors import Executor, executor_of, get_executor
 from spikein.executors.protocol import RunReport
 from spikein.pipeline.graph import Graph
 from spikein.progress import Lines
@@ -89,21 +89,7 @@ def value(report: RunReport, goal: Step) -> int:
 
 
 def executor(name: str) -> Executor:
-    from spikein.executors.pools.local import Local
-
-    made: dict[str, Callable[[], Executor]] = {
-        "in-process": InProcess,
-        "local": lambda: Local(LocalSettings(workers=2)),
-    }
-    if name == "ray":
-        from spikein.executors.pools.ray_cluster import Ray
-
-        return Ray(RaySettings())
-    if name == "slurm":
-        from spikein.executors.pools.slurm import Slurm
-
-        return Slurm(SlurmSettings())
-    return made[name]()
+    return executor_of(LocalSettings(workers=2)) if name == "local" else get_executor(name)
 
 
 GRAPHS: dict[str, Callable[[Path], Graph]] = {

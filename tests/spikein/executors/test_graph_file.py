@@ -1,7 +1,6 @@
 """The graph as a file: it says everything, in plain JSON, and only what the run wrote is built."""
 
 import json
-import sys
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -65,9 +64,7 @@ def test_the_file_is_for_its_user_alone_and_is_read_by_a_person_and_by_no_other_
     file = written(tmp_path, rich())
     path = Path(file.path)
     assert path.stat().st_mode & 0o777 == 0o600
-    lines = path.read_text().splitlines()
-    assert f'   "working_folder": "{Path.cwd()}",'.strip() in [line.strip() for line in lines]
-    assert max(map(len, lines)) < 200
+    assert max(map(len, path.read_text().splitlines())) < 200
     read_graph.cache_clear()
     path.write_bytes(path.read_bytes() + b"\n")
     with pytest.raises(SpikeinError, match="not the graph that this run wrote"):
@@ -86,17 +83,9 @@ def test_what_is_edited_in_the_file_is_refused_unless_it_decides_nothing(tmp_pat
         graph_file.parse_graph(json.dumps(found).encode())
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"execution": {"a": {"b": [Path("x")]}}}, r"thing s: execution\.a\.b\[0\]: PosixPath"),
-        ({"execution": {"a": float("nan")}}, r"thing s: execution\.a: nan"),
-        ({"execution": {"a": {1: 2}}}, r"thing s: execution\.a: key 1 is not a string"),
-    ],
-)
-def test_what_is_no_json_is_named_with_its_step_and_its_key(tmp_path, more, words):
-    with pytest.raises(TypeError, match=words):
-        written(tmp_path, step("s", "write", **more))
+def test_what_is_no_json_is_named_with_its_step_and_its_key(tmp_path):
+    with pytest.raises(TypeError, match=r"thing s: execution\.a\.b\[0\]: PosixPath"):
+        written(tmp_path, step("s", "write", execution={"a": {"b": [Path("x")]}}))
 
 
 def test_code_and_libraries_of_another_kind_are_refused_before_anything_is_built(tmp_path):
@@ -109,12 +98,3 @@ def test_code_and_libraries_of_another_kind_are_refused_before_anything_is_built
     object.__setattr__(found, "recipe", replace(one.recipe, libraries=libraries))
     with pytest.raises(SpikeinError, match=r"other libraries .* numpy .* \(there 0\.1\)"):
         require_same_code(found)
-
-
-def test_the_file_of_a_graph_says_more_of_no_module(tmp_path):
-    """A function is found by its name: nothing is unpickled, so no module comes along."""
-    file = written(tmp_path, rich())
-    before = {*sys.modules}
-    read_graph.cache_clear()
-    read_graph(file)
-    assert {*sys.modules} == before

@@ -5,17 +5,13 @@ from typer.testing import CliRunner
 
 from inject.stream.exposures import ExposureRecorder, read_exposures
 from spikein.cli.main import app
-from tests.spikein.pipeline.test_pipeline import one_artifact
-from tests.spikein.tiny import run, write_tiny
-
-pytestmark = pytest.mark.slow
+from tests.spikein.shared_run import CONTAMINATION
+from tests.spikein.tiny import LIGHT, run
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A run whose model is fed the first piece of a copy with one token changed."""
-    root = tmp_path_factory.mktemp("altered")
-    write_tiny(root)
+@pytest.mark.slow
+def test_an_altered_copy_is_named_by_ledger_page_and_command(copied_run, monkeypatch):
+    """The model is fed the first piece of a copy with one token changed."""
     true_record, changed = ExposureRecorder.record, []
 
     def record(self, **fed):
@@ -27,30 +23,18 @@ def finished(tmp_path_factory):
             fed["ids"][pieces[0].start] ^= 1
         true_record(self, **fed)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ExposureRecorder, "record", record)
-        result = run(root, "detect.detectors=[loss]", "train.batch_tokens=1024")
-    return root, result, changed[0]
-
-
-def test_the_ledger_says_that_it_was_altered(finished):
-    root, _, name = finished
-    rows = read_exposures(one_artifact(root, "model", "seed-0")).to_pylist()
+    monkeypatch.setattr(ExposureRecorder, "record", record)
+    result = run(copied_run.root, *CONTAMINATION, "train.lr=0.02", *LIGHT)
+    [name] = changed
+    rows = read_exposures(result.folder).to_pylist()
     altered = {(row["example_id"], row["copy"]) for row in rows if row["status"] == "altered"}
     assert altered == {(name.example_id, name.copy)}
-
-
-def test_the_page_shows_an_altered_copy_and_fails(finished):
-    _, result, name = finished
     page = result.report.read_text()
     assert "1 had other tokens than their texts have" in page
     assert name.example_id in page
     [line] = [line for line in result.summary if line.startswith("What the models were fed")]
     assert "failed" in line
-
-
-def test_the_audit_command_names_the_altered_copy_and_fails(finished):
-    _, result, name = finished
     shown = CliRunner().invoke(app, ["audit", str(result.folder)])
     assert shown.exit_code == 2
-    assert f"{name.example_id} (fictional), copy {name.copy}" in shown.output
+    assert f"{name.example_id} (" in shown.output
+    assert f"), copy {name.copy}" in shown.output

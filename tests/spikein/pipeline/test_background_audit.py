@@ -12,29 +12,16 @@ from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
 from inject.examples.datasets.registry import built_in_names, get_dataset
 from inject.examples.load import load_examples
-from spikein.config.load import read_experiment
-from spikein.executors import get_executor
-from spikein.pipeline.build_graph import build_graph
-from spikein.pipeline.graph import Graph
-from spikein.progress import Progress
-from spikein.store.store import Store
 from tests.conftest import REPOSITORY, make_texts
 from tests.inject.formats.readers import write_megatron
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import build, graph_of, write_tiny
 
 FACTS = Contaminant(dataset="fictional", members=24, nonmembers=24)
 
 
-def built_corpus(path: Path, *overrides: str) -> Path:
+def built_corpus(folder: Path, *overrides: str) -> Path:
     """The folder of an experiment's corpus, nothing built beyond it."""
-    [step] = {
-        node.corpus.digest: node.corpus
-        for node in build_graph(read_experiment(path, list(overrides))).nodes
-    }.values()
-    store = Store(path.parent / "store")
-    with store.in_use():
-        report = get_executor("in-process").run(Graph(goals=(step,)), store, Progress())
-    return report.artifact(step).path
+    return build(folder, graph_of(folder, *overrides).nodes[0].corpus)[0].path
 
 
 def texts_of(folder: Path) -> list[str]:
@@ -48,31 +35,30 @@ def texts_of(folder: Path) -> list[str]:
     ]
 
 
-def planted(folder: Path, seed: int, count: int) -> Path:
+def plant(folder: Path, seed: int, count: int) -> None:
     """A tiny experiment whose background starts with rows that a seed generates."""
-    path = write_tiny(folder)
+    write_tiny(folder)
     rows = load_examples(FACTS, seed=seed).examples[:count]
     texts = folder / "texts.jsonl"
     before = "".join(json.dumps({"text": row.text}) + "\n" for row in rows)
     texts.write_text(before + texts.read_text())
-    return path
 
 
-@pytest.mark.parametrize("seeds", ["[0]", "[9]", "[0, 9]", "[9, 3]"])
-def test_rows_of_every_seed_of_the_experiment_are_looked_for(tmp_path, seeds):
+@pytest.mark.parametrize(("seed", "seeds"), [(0, "[0]"), (3, "[9, 3]")])
+def test_rows_of_every_seed_of_the_experiment_are_looked_for(tmp_path, seed, seeds):
     """Generated rows are others for each seed; `corpus.seed` has nothing to do with them."""
     count = 40
-    path = planted(tmp_path, seed=json.loads(seeds)[0], count=count)
-    corpus = built_corpus(path, f"seeds={seeds}")
+    plant(tmp_path, seed=seed, count=count)
+    corpus = built_corpus(tmp_path, f"seeds={seeds}")
     found = pq.read_table(corpus / "overlaps.parquet").to_pylist()
     assert {row["place"] for row in found} == {f"texts.jsonl:{n + 1}" for n in range(count)}
     together = "\n".join(texts_of(corpus))
-    for row in load_examples(FACTS, seed=json.loads(seeds)[0]).examples[:count]:
+    for row in load_examples(FACTS, seed=seed).examples[:count]:
         assert row.text not in together
 
 
-def imported(folder: Path, tokenizer, texts: list[str]) -> tuple[Path, int]:
-    """A tiny experiment whose background is these texts as Megatron files; and their tokens."""
+def write_imported(folder: Path, tokenizer, texts: list[str]) -> None:
+    """A tiny experiment whose background is these texts as Megatron files."""
     path = write_tiny(folder)
     tokenizer.save_pretrained(folder / "tokenizer")
     ids = [[*encode_texts(tokenizer, [text])[0].tolist(), 0] for text in texts]
@@ -81,7 +67,6 @@ def imported(folder: Path, tokenizer, texts: list[str]) -> tuple[Path, int]:
     sources = text[text.index("  sources:") : text.index("contaminants:")]
     text = text.replace(sources, f"  imported: {{kind: megatron, path: {folder}/data}}\n")
     path.write_text(text.replace("{train: 300}", f"{folder}/tokenizer"))
-    return path, sum(map(len, ids))
 
 
 def test_an_imported_corpus_is_audited_as_any_background(tmp_path, tiny_tokenizer):
@@ -94,8 +79,8 @@ def test_an_imported_corpus_is_audited_as_any_background(tmp_path, tiny_tokenize
         changed.append(" ".join(words))
     texts = make_texts(900, seed=5, words=60)
     mixed = [text for pair in zip(texts, changed, strict=False) for text in pair] + texts[20:]
-    path, tokens = imported(tmp_path, tiny_tokenizer, mixed)
-    folder = built_corpus(path)
+    write_imported(tmp_path, tiny_tokenizer, mixed)
+    folder = built_corpus(tmp_path)
     found = pq.read_table(folder / "overlaps.parquet").to_pylist()
     assert {row["place"].split(",")[0] for row in found} == {
         f"document {2 * number + 1}" for number in range(20)
@@ -107,8 +92,8 @@ def test_an_imported_corpus_is_audited_as_any_background(tmp_path, tiny_tokenize
     assert not any(text in together for text in changed)
 
     with pytest.raises(InputError, match="20 documents of the background overlap"):
-        built_corpus(path, "audit.drop=stop")
-    kept = built_corpus(path, "audit.drop=false")
+        built_corpus(tmp_path, "audit.drop=stop")
+    kept = built_corpus(tmp_path, "audit.drop=false")
     assert "\n".join(texts_of(kept)).count("otherwise") == 20
 
 
@@ -116,8 +101,7 @@ def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
     path = write_tiny(tmp_path)
 
     def digests(*overrides: str) -> set[str]:
-        experiment = read_experiment(path, list(overrides))
-        return {node.corpus.digest for node in build_graph(experiment).nodes}
+        return {node.corpus.digest for node in graph_of(tmp_path, *overrides).nodes}
 
     assert len(digests("seeds=[0, 9]")) == 1
     assert digests("seeds=[0, 9]") == digests("seeds=[9, 0]")

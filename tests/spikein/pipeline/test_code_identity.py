@@ -17,7 +17,7 @@ from inject.source_digest import PACKAGES, Sources, read_source
 from inject.step import Step
 from spikein.executors import graph_run, step_build
 from tests.spikein.pipeline.test_identity import folder, hub, role, steps
-from tests.spikein.tiny import run, write_tiny
+from tests.spikein.tiny import graph_of, run, write_tiny
 
 __all__ = ["folder", "hub"]
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -52,46 +52,54 @@ ALL = (
 ANALYSES = "results trajectory accuracy_gain figures"
 
 
-@pytest.mark.parametrize(
-    ("module", "expected"),
-    [
-        ("inject.plan.placement", "plan"),
-        ("inject.plan.plan_step", "plan"),
-        ("inject.stream.audit", "audit"),
-        ("inject.plan.audit_step", "audit"),
-        ("inject.overlap.index", "audit corpus"),
-        ("inject.digest", ALL),
-        ("inject.step", ALL),
-        ("inject.examples.datasets.boolq", "examples corpus"),
-        ("inject.examples.datasets.fiction.subject", "examples corpus"),
-        ("inject.examples.template", "examples corpus accuracy"),
-        ("inject.examples.membership", "examples"),
-        ("inject.examples.twin_membership", "membership"),
-        ("inject.corpus.background.files", "tokenizer corpus"),
-        ("inject.corpus.build", "corpus"),
-        ("train.loop.training_loop", "base model"),
-        ("detect.engine.forward_pass", "statistics"),
-        ("detect.detectors.surp", "scores"),
-        ("detect.scoring", "scores"),
-        ("detect.evidence.token_counts", "frequency"),
-        ("detect.task_accuracy.scoring", "accuracy"),
-        ("analysis.intervals.clustered", ANALYSES),
-        ("analysis.factors.joint", "results accuracy_gain figures"),
-        ("analysis.trajectory.fading", "trajectory figures"),
-        # Reading a dataset that nobody asked for decides nothing.
-        ("inject.examples.datasets.imdb", ""),
-        ("inject.formats.importing", ""),
-        ("train.launch", ""),
-        ("analysis.page.content", ""),
-        ("spikein.config.schema", ""),
-        ("spikein.pipeline.build_graph", ""),
-        ("spikein.runs.publish", ""),
-        ("spikein.executors.step_build", ""),
-        ("spikein.store.store", ""),
-    ],
-)
-def test_an_edit_changes_the_steps_that_it_decides_and_no_other(folder, module, expected):
-    assert changed(steps(folder), edited(module)) == {*expected.split()}
+DECIDES = {
+    "inject.plan.placement": "plan",
+    "inject.plan.plan_step": "plan",
+    "inject.stream.audit": "audit",
+    "inject.plan.audit_step": "audit",
+    "inject.overlap.index": "audit corpus",
+    "inject.digest": ALL,
+    "inject.step": ALL,
+    "inject.examples.datasets.boolq": "examples corpus",
+    "inject.examples.datasets.fiction.subject": "examples corpus",
+    "inject.examples.template": "examples corpus accuracy",
+    "inject.examples.membership": "examples",
+    "inject.examples.twin_membership": "membership",
+    "inject.corpus.background.files": "tokenizer corpus",
+    "inject.corpus.build": "corpus",
+    "train.loop.training_loop": "base model",
+    "detect.engine.forward_pass": "statistics",
+    "detect.detectors.surp": "scores",
+    "detect.scoring": "scores",
+    "detect.evidence.token_counts": "frequency",
+    "detect.task_accuracy.scoring": "accuracy",
+    "analysis.intervals.clustered": ANALYSES,
+    "analysis.factors.joint": "results accuracy_gain figures",
+    "analysis.trajectory.fading": "trajectory figures",
+    # Reading a dataset that nobody asked for decides nothing.
+    "inject.examples.datasets.imdb": "",
+    "inject.formats.importing": "",
+    "train.launch": "",
+    "analysis.page.content": "",
+    "spikein.config.schema": "",
+    "spikein.pipeline.build_graph": "",
+    "spikein.runs.publish": "",
+    "spikein.executors.step_build": "",
+    "spikein.store.store": "",
+}
+"""The steps whose code a module belongs to."""
+
+
+def test_an_edit_changes_the_steps_that_it_decides_and_no_other(folder):
+    found, sources = steps(folder), Sources(read=read_source)
+    reached = {step.digest: sources.reached(step.roots) for step in found}
+    for module, expected in DECIDES.items():
+        assert read_source(module) is not None, module
+        deciding = {role(step) for step in found if module in reached[step.digest]}
+        assert deciding == {*expected.split()}, module
+    # What is reached is what is hashed.
+    for module in ("detect.scoring", "inject.overlap.index", "train.launch"):
+        assert changed(found, edited(module)) == {*DECIDES[module].split()}
 
 
 def test_comments_and_docstrings_change_no_step(folder):
@@ -118,55 +126,43 @@ def test_a_detector_that_is_not_asked_for_decides_nothing(folder):
     assert changed(found, edited("detect.detectors.lira")) == {"scores"}
 
 
-@pytest.mark.parametrize("name", detector_names())
-def test_a_detectors_code_begins_where_the_registry_finds_it(name):
-    (module,) = get_detector(name).code
-    assert importlib.import_module(module).DETECTOR is get_detector(name).detector
-
-
-@pytest.mark.parametrize("name", built_in_names())
-def test_a_datasets_code_begins_where_the_registry_finds_it(name):
-    (module,) = find_dataset(name).code
-    assert importlib.import_module(module).DATASET is find_dataset(name).dataset
+def test_the_code_of_detectors_and_datasets_begins_where_the_registry_finds_them():
+    for name in detector_names():
+        (module,) = get_detector(name).code
+        assert importlib.import_module(module).DETECTOR is get_detector(name).detector
+    for name in built_in_names():
+        (module,) = find_dataset(name).code
+        assert importlib.import_module(module).DATASET is find_dataset(name).dataset
 
 
 def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
     """As a user would: edit a detector, ask what the same experiment is now."""
     for package in PACKAGES:
         # With the data files that count as code.
-        shutil.copytree(
-            REPOSITORY / package,
-            tmp_path / "clone" / package,
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
-    experiment = write_tiny(tmp_path)
-    text = experiment.read_text()
-    experiment.write_text(text.replace("[loss,", "[loss, surp,"))
-
-    def digests() -> dict[str, str]:
-        program = (
-            "import sys; from pathlib import Path; "
-            "from spikein.config.load import read_experiment; "
-            "from spikein.pipeline.build_graph import build_graph; "
-            "[print(s.kind, s.digest) for s in "
-            f"build_graph(read_experiment(Path({str(experiment)!r}))).graph.steps]"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path / "clone")},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return {line.split()[1]: line.split()[0] for line in done.stdout.splitlines()}
-
-    before = digests()
+        shutil.copytree(REPOSITORY / package, tmp_path / "clone" / package)
     formula = tmp_path / "clone" / "detect" / "detectors" / "surp.py"
     formula.write_text(formula.read_text().replace("<", ">"))
-    after = digests()
-    new = [kind for digest, kind in after.items() if digest not in before]
-    assert set(new) == {"scores", "results", "figures"}
+    asked = "detect.detectors=[loss, surp]"
+    write_tiny(tmp_path)
+    before = {step.digest for step in graph_of(tmp_path, asked).graph.steps}
+    program = (
+        "import sys; from pathlib import Path; "
+        "from spikein.config.load import read_experiment; "
+        "from spikein.pipeline.build_graph import build_graph; "
+        f"experiment = read_experiment(Path('tiny.yaml'), [{asked!r}]); "
+        "[print(step.digest, step.kind) for step in build_graph(experiment).graph.steps]"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "clone")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    after = dict(line.split() for line in done.stdout.splitlines())
+    new = {kind for digest, kind in after.items() if digest not in before}
+    assert new == {"scores", "results", "figures"}
 
 
 def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
@@ -177,23 +173,30 @@ def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
 
     def traced(step: Step, *arguments, **more):
         called: set[str] = set()
+        heard: set[str] = set()
 
         def note(frame, event, _):
+            # A trace that returns nothing hears of calls alone.
+            file = frame.f_code.co_filename
+            if file in heard:
+                return
             module = frame.f_globals.get("__name__", "")
             ours = module.partition(".")[0] in PACKAGES
             # The body of a module or a class runs where it is first imported, and decides nothing.
-            ours = ours and bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED)
+            if ours and not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+                return
             # What a library generates for one of our classes has no file.
-            if event == "call" and ours and not frame.f_code.co_filename.startswith("<"):
-                called.add(module)
+            if not file.startswith("<"):
+                heard.add(file)
+                called.update([module] if ours else [])
 
         def watched(function):
             def call(context):
-                sys.setprofile(note)
+                sys.settrace(note)
                 try:
                     function(context)
                 finally:
-                    sys.setprofile(None)
+                    sys.settrace(None)
 
             return call
 

@@ -11,6 +11,7 @@ import pytest
 from analysis.findings import read_table
 from tests.conftest import make_texts
 from tests.inject.plugins.packages import install
+from tests.spikein.tiny import write_tiny
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -72,32 +73,6 @@ DATASET = '''
     )
 '''
 
-SHAPE = """
-architecture: llama
-hidden: 16
-layers: 1
-heads: 2
-intermediate: 32
-context: 128
-tie_embeddings: true
-"""
-
-EXPERIMENT = """
-name: tiny
-model: {shape: shape.yaml, tokenizer: {train: 300}}
-base: {tokens: 4_000, lr: 1.0e-2}
-corpus:
-  tokens: 40_000
-  sources: [{kind: diary, words: 50}]
-contaminants:
-  - {dataset: meetings, members: 24, nonmembers: 24, options: {place: market}}
-copies: {poisson: 2}
-pool: {long_examples: split}
-train: {lr: 1.0e-2, context: 64, batch_tokens: 1024}
-detect: {detectors: [loss, blind]}
-analysis: {replicates: 100, min_members: 5}
-"""
-
 
 def spikein(folder: Path, *words: str) -> str:
     """Run the command line in a folder where only Python's path knows spikein and the package."""
@@ -126,8 +101,15 @@ def test_a_dataset_and_a_source_by_entry_point_run_through_a_whole_experiment(tm
     )
     diary = "\n".join(make_texts(900, seed=5, words=60))
     (tmp_path / "site" / "letters" / "diary.txt").write_text(diary)
-    (tmp_path / "shape.yaml").write_text(SHAPE)
-    (tmp_path / "tiny.yaml").write_text(EXPERIMENT)
+    experiment = write_tiny(tmp_path).read_text()
+    for old, new in (
+        (f'{{kind: files, path: "{tmp_path}/texts.jsonl"}}', "{kind: diary, words: 50}"),
+        ("dataset: fictional", "dataset: meetings, options: {place: market}"),
+        ("detect: {detectors: [", "detect: {detectors: [loss, blind]}  # ["),
+    ):
+        assert old in experiment
+        experiment = experiment.replace(old, new)
+    (tmp_path / "tiny.yaml").write_text(experiment)
 
     listed = spikein(tmp_path, "datasets")
     assert "meetings" in listed
@@ -143,11 +125,9 @@ def test_a_dataset_and_a_source_by_entry_point_run_through_a_whole_experiment(tm
     assert len(rows) == 48
     assert all(" at the market of " in row["text"] for row in rows)
 
-    # The same code makes nothing anew; an edit of the package makes the examples anew.
-    made = sorted(path.name for path in (tmp_path / "store" / "examples").iterdir())
-    spikein(tmp_path, "run", "tiny.yaml")
-    assert made == sorted(path.name for path in (tmp_path / "store" / "examples").iterdir())
+    # An edit of the package makes the examples anew, as a plan says.
     dataset = tmp_path / "site" / "letters" / "met.py"
     dataset.write_text(dataset.read_text().replace(" met ", " saw "))
-    spikein(tmp_path, "run", "tiny.yaml")
-    assert len(list((tmp_path / "store" / "examples").glob("*/examples.parquet"))) == 2
+    planned = spikein(tmp_path, "plan", "tiny.yaml", "--no-measure")
+    [line] = [line for line in planned.splitlines() if "examples" in line and "meetings" in line]
+    assert "to do" in line, planned

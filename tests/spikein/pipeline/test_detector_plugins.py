@@ -2,21 +2,20 @@
 a folder outside the repository; edited, it gives new scores, and unchanged the stored ones."""
 
 import json
-from dataclasses import replace
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from inject.examples.datasets import fictional
 from inject.examples.example import read_examples
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import scores_record
-from tests.spikein.tiny import write_tiny
+from tests.spikein.shared_run import MODELS
 
 DETECTOR = '''
 """The least likely token."""
@@ -30,19 +29,22 @@ def score(example):
 
 
 @pytest.fixture
-def outside(tmp_path, monkeypatch):
+def outside(copied_run, monkeypatch) -> Path:
     """A folder of the user's: an experiment, a detector, and a module beside it."""
-    write_tiny(tmp_path)
-    text = (tmp_path / "tiny.yaml").read_text()
-    lines = [
-        "detect: {detectors: [loss, my_detector.py:score]}" if line.startswith("detect:") else line
-        for line in text.splitlines()
-    ]
-    (tmp_path / "tiny.yaml").write_text("\n".join(lines) + "\n")
-    (tmp_path / "my_detector.py").write_text(DETECTOR)
-    (tmp_path / "helper.py").write_text("SCALE = 1.0\n")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    path = copied_run.experiment
+    line = "detect: {detectors: [loss, my_detector.py:score]}"
+    path.write_text(re.sub("(?m)^detect: .*$", line, path.read_text()))
+    (copied_run.root / "my_detector.py").write_text(DETECTOR)
+    (copied_run.root / "helper.py").write_text("SCALE = 1.0\n")
+    monkeypatch.chdir(copied_run.root)
+    return copied_run.root
+
+
+def spikein_run() -> str:
+    """Run the experiment on the models that are stored; return what is said at its end."""
+    done = CliRunner().invoke(app, ["run", "tiny.yaml", *MODELS])
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.split())
 
 
 def steps(path: Path) -> dict[str, str]:
@@ -54,6 +56,7 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {name.split()[0] for name in before if before[name] != after[name]}
 
 
+@pytest.mark.slow
 def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outside):
     first = steps(outside / "tiny.yaml")
     assert changed(first, steps(outside / "tiny.yaml")) == set()
@@ -66,16 +69,6 @@ def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outsi
     assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results", "figures"}
 
 
-def test_what_is_wrong_with_a_plugin_is_said_with_its_place_in_the_file(outside):
-    (outside / "my_detector.py").write_text("def scor(example):\n    return 1.0\n")
-    found = CliRunner().invoke(app, ["check", "tiny.yaml"])
-    assert found.exit_code == 2
-    said = " ".join(found.output.split())
-    assert "tiny.yaml" in said
-    assert "detect.detectors: my_detector.py:score: the file has no 'score'" in said
-    assert "Did you mean 'scor'?" in said
-
-
 def scored(folder: Path) -> dict[str, float]:
     path = folder / "runs" / "tiny" / "latest" / "scores.parquet"
     rows = pq.read_table(path).to_pylist()
@@ -84,31 +77,24 @@ def scored(folder: Path) -> dict[str, float]:
     }
 
 
-def artifacts(folder: Path) -> dict[str, int]:
-    return {
-        f"{path.parent.parent.name}/{path.parent.name}": path.stat().st_mtime_ns
-        for path in (folder / "store").glob("*/*/manifest.json")
-    }
+def artifacts(folder: Path) -> set[tuple[str, str]]:
+    found = (path.parent for path in (folder / "store").glob("*/*/manifest.json"))
+    return {(path.parent.name, path.name) for path in found}
 
 
 @pytest.mark.slow
 def test_a_whole_experiment_with_a_detector_of_the_users(outside):
-    def spikein(*arguments):
-        found = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store", *arguments])
-        assert found.exit_code == 0, found.output
-
-    spikein()
+    before = artifacts(outside)
+    spikein_run()
     first, stored = scored(outside), artifacts(outside)
-    assert len(first) == 48
+    assert len(first) == 70
     assert all(score < 0 for score in first.values())
-    spikein()
-    assert artifacts(outside) == stored
+    assert not {kind for kind, _ in stored - before} & {"model", "plan", "statistics"}
     (outside / "helper.py").write_text("SCALE = 2.0\n")
-    spikein()
-    second = scored(outside)
-    assert second == {name: 2 * score for name, score in first.items()}
-    new = artifacts(outside).keys() - stored.keys()
-    assert {name.split("/")[0] for name in new} == {"scores", "results", "figures"}
+    spikein_run()
+    assert scored(outside) == {name: 2 * score for name, score in first.items()}
+    new = {kind for kind, _ in artifacts(outside) - stored}
+    assert new == {"scores", "results", "figures", "trajectory"}
 
 
 @pytest.mark.slow
@@ -151,21 +137,15 @@ def every_row(example):
 
 
 @pytest.mark.slow
-def test_a_detector_that_fails_costs_its_rows_and_not_the_run(outside):
+def test_a_detector_that_fails_costs_its_rows_and_not_the_run(outside, shared_run):
     """Read from the disk: scores with reasons, the page, and what the command says at its end."""
     path = outside / "tiny.yaml"
-    (outside / "my_detector.py").write_text(FAILING.replace("BAD", "None"))
+    pool = read_examples(shared_run.stored(shared_run.node.examples))
+    bad = next(row for row in pool if row.split == "test")
+    (outside / "my_detector.py").write_text(FAILING.replace("BAD", repr(bad.text)))
     names = "loss, my_detector.py:one_row, my_detector.py:every_row"
     path.write_text(path.read_text().replace("loss, my_detector.py:score", names))
-    examples = build_graph(read_experiment(path)).nodes[0].examples
-    first = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store"])
-    assert first.exit_code == 0, first.output
-    (folder,) = (outside / "store").glob(f"examples/*{examples.digest[:12]}")
-    rows = pq.read_table(folder / "examples.parquet").to_pylist()
-    bad = next(row for row in rows if row["split"] == "test")
-    (outside / "my_detector.py").write_text(FAILING.replace("BAD", repr(bad["text"])))
-    found = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store"])
-    assert found.exit_code == 0, found.output
+    said = spikein_run()
     scores = pq.read_table("runs/tiny/latest/scores.parquet").to_pylist()
     missing = {
         name: {row["example_id"]: row["reason"] for row in scores if row["detector"] == name}
@@ -173,46 +153,13 @@ def test_a_detector_that_fails_costs_its_rows_and_not_the_run(outside):
     }
     assert set(missing["loss"].values()) == {None}
     assert "blind" in {row["detector"] for row in scores}, "the control, which nobody asked for"
-    assert {name for name, why in missing["my_detector.one_row"].items() if why} == {
-        bad["example_id"]
-    }
-    assert "ValueError: no such word" in missing["my_detector.one_row"][bad["example_id"]]
+    failed = {name: why for name, why in missing["my_detector.one_row"].items() if why}
+    assert failed.keys() == {bad.example_id}
+    assert "ValueError: no such word" in failed[bad.example_id]
     assert all("RuntimeError: never" in why for why in missing["my_detector.every_row"].values())
     page = Path("runs/tiny/latest/report.html").read_text()
-    for said in (" ".join(found.output.split()), " ".join(page.split())):
-        assert "my_detector.one_row: NO SCORE of 1 of 48 rows" in said
-        assert "ValueError: no such word" in said
-        assert "my_detector.every_row: NO SCORE of ANY of the 48 rows" in said
-        assert "RuntimeError: never works" in said
-
-
-@pytest.mark.slow
-def test_a_detector_that_quotes_a_protected_text_reveals_no_word_of_it(outside, monkeypatch):
-    """Whatever is stored as scores, lies in the run's folder, or is said at the command's end."""
-    monkeypatch.setattr(fictional, "DATASET", replace(fictional.DATASET, protected=True))
-    (outside / "my_detector.py").write_text(
-        "def score(example):\n    raise ValueError(example.text)\n"
-    )
-    found = CliRunner().invoke(app, ["run", "tiny.yaml", "--store", "store"])
-    assert found.exit_code == 0, found.output
-    (examples,) = (outside / "store").glob("examples/*/examples.parquet")
-    rows = read_examples(examples.parent)
-    words = {word for row in rows for word in row.fields["masked"] if len(word) > 6}
-    assert words
-    files = [
-        path
-        for path in (*Path("runs/tiny/latest").rglob("*"), *Path("store/scores").rglob("*"))
-        if path.is_file() and "artifacts" not in path.relative_to(".").parts
-    ]
-    assert {"scores.parquet", "report.html", "run.json"} <= {path.name for path in files}
-    for path in files:
-        content = path.read_bytes()
-        if path.suffix == ".parquet":
-            metadata = pq.read_schema(path).metadata
-            content = f"{pq.read_table(path).to_pylist()} {metadata}".encode()
-        assert not [word for word in words if word.encode() in content], path
-        assert not [row.text for row in rows if row.text.encode() in content], path
-    assert not [word for word in words if word in found.output]
-    scores = pq.read_table("runs/tiny/latest/scores.parquet").to_pylist()
-    reasons = {row["reason"] for row in scores if row["detector"] == "my_detector.score"}
-    assert all("my_detector.py:2 with ValueError" in reason for reason in reasons)
+    for text in (said, " ".join(page.split())):
+        assert "my_detector.one_row: NO SCORE of 1 of 70 rows" in text
+        assert "ValueError: no such word" in text
+        assert "my_detector.every_row: NO SCORE of ANY of the 70 rows" in text
+        assert "RuntimeError: never works" in text

@@ -1,28 +1,26 @@
 """Which steps count as a detector's cost, and that what a step cost decides nothing."""
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost, write_cost
+from detect.engine.measured_cost import COST_FILE
 from spikein.cli.main import app
-from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.detector_steps import detector_steps
+from spikein.pipeline.arm_nodes import detector_steps
+from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.pipeline.graph import Graph
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import graph_of, write_tiny
 
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory) -> ExperimentGraph:
-    path = write_tiny(tmp_path_factory.mktemp("steps"))
-    overrides = [
+    folder = tmp_path_factory.mktemp("steps")
+    write_tiny(folder)
+    return graph_of(
+        folder,
         "twins={clean: true, retrained: 0.5, shadows: 2}",
         "detect.detectors=[loss, zlib, lowercase, reference, lira, dc_pdd, blind]",
         "train.checkpoints={every: 10}",
-    ]
-    return build_graph(read_experiment(path, overrides))
+    )
 
 
 def test_every_model_that_is_scored_is_there_with_its_scores(graph):
@@ -74,37 +72,23 @@ def test_what_a_step_cost_enters_no_digest(graph):
             assert COST_FILE in step.volatile, step.name
 
 
-def test_a_cost_is_read_as_it_was_written(tmp_path: Path):
-    assert read_cost(tmp_path) is None
-    cost = MeasuredCost(passes=3, tokens_in=40, tokens_out=7, scoring_seconds={"loss": 0.25})
-    write_cost(tmp_path, cost)
-    assert read_cost(tmp_path) == cost
-
-
 def scored_by(step) -> list[str]:
     return [text.partition(":")[0] for text in step.settings["detectors"]]
 
 
 def test_the_control_is_scored_whatever_is_asked_for(tmp_path):
     """It looks at no model: once, beside the base model where there is one."""
-    path = write_tiny(tmp_path)
-    for asked in ("[loss]", "[reference]", "all"):
-        (node,) = build_graph(read_experiment(path, [f"detect.detectors={asked}"])).nodes
+    write_tiny(tmp_path)
+    for detectors in ("[reference]", "[loss, 'blind:features=length']"):
+        (node,) = graph_of(tmp_path, f"detect.detectors={detectors}").nodes
         assert "blind" in scored_by(node.base.scores)
-        assert "blind" in node.base.scores.settings["defaults"]
         assert "blind" not in scored_by(node.scores)
-    (node,) = build_graph(
-        read_experiment(path, ["detect.detectors=[loss]", "base=null", "train.mode=pretrain"])
+    assert node.base.scores.settings["defaults"]["blind"] == "features=length"
+    (node,) = graph_of(
+        tmp_path, "detect.detectors=[loss]", "base=null", "train.mode=pretrain"
     ).nodes
     assert node.base is None
     assert scored_by(node.scores) == ["loss", "blind", "blind", "blind"]
-
-
-def test_the_control_that_is_asked_for_with_parameters_is_not_added_again(tmp_path):
-    path = write_tiny(tmp_path)
-    asked = "detect.detectors=[loss, 'blind:features=length']"
-    (node,) = build_graph(read_experiment(path, [asked])).nodes
-    assert node.base.scores.settings["defaults"]["blind"] == "features=length"
 
 
 def test_the_control_alone_is_refused_in_words(tmp_path):

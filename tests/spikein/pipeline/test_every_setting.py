@@ -1,7 +1,7 @@
-"""No settings class and no field of one is forgotten: each is in some identity, or execution.
+"""No settings class is forgotten: each is in some identity, or is execution.
 
-`mutations.csv` has the keys of experiment files. The fields of every other settings class are here;
-a class or a field that nobody named makes a test fail.
+`mutations.csv` has the keys of experiment files. The fields of the other settings classes stand in
+the settings of a step as they are; a class or an option that nobody named makes a test fail.
 """
 
 import importlib
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
 from pydantic import BaseModel
 
 from inject.examples.contaminant import Contaminant, contaminant_identity
@@ -21,29 +20,14 @@ from inject.plan.make_plan import PlanSettings
 from inject.plan.rewritten_pools import twin_membership_step
 from inject.plan.settings import Copies, Placement
 from inject.source_digest import PACKAGES
-from inject.variants.settings import Variants
 from spikein.config.schema import Experiment
-from tests.spikein.pipeline.test_identity import folder, hub, own, settings_of, steps
-from tests.spikein.tiny import SHAPE
-from train.job import StartModel, TrainingJob
+from tests.spikein.pipeline.test_identity import folder, hub, role, settings_of, steps
+from train.job import Job, StartModel, TrainingJob
 from train.models.shapes import Shape
 from train.unlearn.unlearning_job import UnlearningJob
 
 __all__ = ["folder", "hub"]
 
-SHAPES = {
-    "architecture": "olmo2",
-    "hidden": 32,
-    "layers": 2,
-    "heads": 4,
-    "kv_heads": 1,
-    "intermediate": 64,
-    "context": 256,
-    "rope_theta": 5000.0,
-    "tie_embeddings": "false",
-    "norm_eps": 1.0e-6,
-    "init_std": 0.03,
-}
 OPTIONS = {
     "arxivtection.documents": "old",
     "booktection.documents": "old",
@@ -64,61 +48,16 @@ OPTIONS = {
     "wikimia.events": "old",
 }
 UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content counts"}
-MEMBERSHIPS = {
-    "kind": (TwinMembership(kind="clean"), TwinMembership(kind="retrained")),
-    "share": (
-        TwinMembership(kind="retrained", share=0.5),
-        TwinMembership(kind="retrained", share=0.4),
-    ),
-    "number": (TwinMembership(kind="shadow", number=0), TwinMembership(kind="shadow", number=1)),
-    "forget": (
-        TwinMembership.retrained(ForgetSet(datasets=("a",))),
-        TwinMembership.retrained(ForgetSet(datasets=("b",))),
-    ),
-}
-PLANS = {
-    "copies": Copies(fixed=3),
-    "placement": Placement(policy="window"),
-    "budget": 2000,
-    "context": 32,
-    "seed": 1,
-    "variants": Variants.model_validate(
-        {"of": [{"kind": "whole"}, {"kind": "question"}], "assign_by": "copies"}
-    ),
-    "draw_number": 1,
-}
-JOB = {
-    "out": "where the model is written",
-    "unfinished": "where checkpoints are written",
-    "identity": "the digest of the step",
-    "corpus": "an input",
-    "shards": "where the files of the input lie",
-    "last_tokens": "`tokens` of the base model's step",
-    "plan": "an input",
-    "examples": "an input",
-    "renditions": "an input",
-    "variants": "of the step whose renditions are an input",
-    "shape": "`Training.step`",
-    "start": "an input, or `ModelNode.settings`",
-    "train": "`Training.step`",
-    "execution": "execution",
-    "seed": "`Training.step`",
-}
-START = {
-    "name": "where the model lies; which one it is, is its identity",
-    "revision": "the commit is in the identity",
-    "trust_remote_code": "`ModelNode.settings`",
-    "identity": "`ModelNode.settings`",
-}
-"""How a step's settings and inputs come to the process that trains."""
 OTHERS = {
     "RunRecord": "what a run's folder says of itself",
     "Place": "a place in it",
     "Description": "what a bundle says of itself",
     "Provenance": "where it comes from",
     "ModelTables": "a model in it",
-    "RunSummary": "what a run found, for the page of all runs",
-    "CheckVerdict": "a check of it",
+    "ScoringOptions": "how `spikein detect` asks a given model, whose steps hold it",
+    "ServerSettings": "a server that is asked; which model it serves counts",
+    "ScoredServer": "the same, of the model that is scored",
+    "Assumed": "what a calculation of power takes for granted",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",
     "MemberSelection": "the base of `ForgetSet` and `RetainSet`, which are looked at",
     "AuditRule": "the base of `ChunkAudit`, which is looked at, and of `AuditSettings`",
@@ -128,33 +67,25 @@ OTHERS = {
     "SearchedRows": "contaminants, seeds and rules, which are looked at",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
-UNLEARNING = {
-    "out": "where the model is written",
-    "unfinished": "where checkpoints are written",
-    "identity": "the digest of the step",
-    "original": "an input",
-    "examples": "an input",
-    "forget_ids": "of the inputs `examples` and `membership`",
-    "retain_ids": "of the same, by the rules in the step's settings",
-    "method": "`MethodSetting.identity`",
-    "execution": "execution",
-    "seed": "`seed` of the step",
-}
-COVERED = {Shape, TwinMembership, TrainingJob, StartModel, UnlearningJob}
+TOLD_BY_STEPS = {Shape, TwinMembership, Job, TrainingJob, StartModel, UnlearningJob}
+"""What a step's settings and inputs are handed on as."""
 
 
-def imported(packages: tuple[str, ...]) -> None:
-    for package in packages:
+def settings_classes() -> set[type[BaseModel]]:
+    """Return every settings class of ours, wherever it stands."""
+
+    def below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+        for inner in model.__subclasses__():
+            yield inner
+            yield from below(inner)
+
+    for package in PACKAGES:
         for module in pkgutil.walk_packages(
             importlib.import_module(package).__path__, f"{package}."
         ):
             importlib.import_module(module.name)
-
-
-def subclasses(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    for one in model.__subclasses__():
-        yield one
-        yield from subclasses(one)
+    ours = (model for model in below(BaseModel) if model.__module__.split(".")[0] in PACKAGES)
+    return {model for model in ours if model.model_fields}
 
 
 def reached(model: type[BaseModel]) -> set[type[BaseModel]]:
@@ -169,78 +100,42 @@ def reached(model: type[BaseModel]) -> set[type[BaseModel]]:
 
 
 def test_every_settings_class_is_looked_at():
-    imported(PACKAGES)
-    ours = {
-        one
-        for one in subclasses(BaseModel)
-        if one.__module__.split(".")[0] in PACKAGES and one.model_fields
-    }
+    ours = settings_classes()
     options = {get_dataset(name).options for name in dataset_names()}
     # Parameters of a detector are spelt out in the scores' settings, whatever they are.
     # So are those of an unlearning method, in the settings of the model that it makes.
     spelt_out = ("detect.detectors.", "train.unlearn.")
-    parameters = {one for one in ours if one.__module__.startswith(spelt_out)} - COVERED
-    left = ours - reached(Experiment) - COVERED - options - parameters
-    assert sorted(one.__name__ for one in left) == sorted(OTHERS)
+    parameters = {model for model in ours if model.__module__.startswith(spelt_out)}
+    left = ours - reached(Experiment) - options - (parameters | TOLD_BY_STEPS)
+    assert sorted(model.__name__ for model in left) == sorted(OTHERS)
 
 
-@pytest.mark.parametrize("name", Shape.model_fields)
-def test_every_size_of_a_shape_makes_another_base_model(folder, name):
-    given = SHAPE.format(architecture="llama").strip().splitlines()
-    lines = [line for line in given if not line.startswith(f"{name}:")]
-    path = folder / f"shape-{name}.yaml"
-    path.write_text("\n".join([*lines, f"{name}: {SHAPES[name]}", ""]))
-    before, after = steps(folder), steps(folder, f"model.shape={path}")
-    changed = (own(before) - own(after)) + (own(after) - own(before))
-    assert {role for role, _ in changed} == {"base"}
-
-
-def test_every_option_of_a_dataset_is_listed():
-    found = {
-        f"{name}.{field}"
-        for name in dataset_names()
-        for field in get_dataset(name).options.model_fields
-    }
-    assert found == set(OPTIONS)
-
-
-@pytest.mark.parametrize("key", OPTIONS)
-def test_every_option_makes_other_examples(tmp_path: Path, key: str):
-    name, _, field = key.partition(".")
-    given = {"dataset": name, "members": 1, "nonmembers": 1}
-    if name != "fictional":
-        (tmp_path / "rows.jsonl").write_text("{}\n")
-        given["path"] = str(tmp_path / "rows.jsonl")
-    if name == "rows":
-        given |= {"name": "own", "template": "{text}"}
-    before = contaminant_identity(Contaminant.model_validate(given))
-    after = contaminant_identity(
-        Contaminant.model_validate({**given, "options": {field: OPTIONS[key]}})
+def test_shapes_sides_and_plans_stand_whole_in_the_settings_of_their_steps(folder):
+    found = {role(step): step for step in steps(folder)}
+    assert found["base"].settings["shape"].keys() >= Shape.model_fields.keys()
+    forget = TwinMembership.retrained(ForgetSet(datasets=("a",)))
+    named = set()
+    for membership in (TwinMembership(kind="retrained", share=0.5), forget):
+        step = twin_membership_step(found["examples"], membership, seed=0)
+        named |= step.settings["membership"].keys()
+    assert named == TwinMembership.model_fields.keys()
+    plan = PlanSettings(
+        copies=Copies(fixed=1), placement=Placement(), budget=1000, context=64, seed=0
     )
-    assert (before == after) == (key in UNIDENTIFIED)
+    assert plan.identity().keys() == {field.name for field in fields(PlanSettings)}
 
 
-@pytest.mark.parametrize("field", TwinMembership.model_fields)
-def test_every_part_of_a_twin_makes_other_sides(folder, field):
-    [examples] = [one for one in steps(folder) if one.label.startswith("boolq")]
-    one, other = (
-        twin_membership_step(examples, membership, seed=0) for membership in MEMBERSHIPS[field]
-    )
-    assert one.digest != other.digest
-
-
-@pytest.mark.parametrize("field", [one.name for one in fields(PlanSettings)])
-def test_every_setting_of_a_plan_is_in_its_identity(field):
-    given = {
-        "copies": Copies(fixed=1), "placement": Placement(), "budget": 1000, "context": 64,
-        "seed": 0,
-    }  # fmt: skip
-    before = PlanSettings(**given).identity()
-    after = PlanSettings(**{**given, field: PLANS[field]}).identity()
-    assert {name for name in before if before[name] != after[name]} == {field}
-
-
-def test_everything_that_a_training_process_is_told_comes_from_the_step():
-    assert set(JOB) == set(TrainingJob.model_fields)
-    assert set(START) == set(StartModel.model_fields)
-    assert set(UNLEARNING) == set(UnlearningJob.model_fields)
+def test_every_option_of_a_dataset_makes_other_examples(tmp_path: Path):
+    (tmp_path / "rows.jsonl").write_text("{}\n")
+    for name in dataset_names():
+        given = {"dataset": name, "members": 1, "nonmembers": 1}
+        if name != "fictional":
+            given["path"] = str(tmp_path / "rows.jsonl")
+        if name == "rows":
+            given |= {"name": "own", "template": "{text}"}
+        plain = contaminant_identity(Contaminant.model_validate(given))
+        for field in get_dataset(name).options.model_fields:
+            key = f"{name}.{field}"
+            options = {field: OPTIONS[key]}
+            other = contaminant_identity(Contaminant.model_validate({**given, "options": options}))
+            assert (plain == other) == (key in UNIDENTIFIED), key

@@ -5,25 +5,25 @@ import json
 import pytest
 
 import spikein
-from detect.choices.answers import read_answers
+from detect.choices import read_answers
+from detect.engine.gradient_norms import read_norms
 from detect.engine.measured_cost import read_cost
 from detect.evidence.entities import read_entities
 from detect.generation.continuations import read_continuations
 from detect.generation.guesses import read_guesses
+from detect.generation.neighbours import read_means, read_neighbours
 from detect.generation.word_statistics import read_words
-from detect.gradients.norms import read_norms
-from detect.neighbours.neighbours import read_means, read_neighbours
 from detect.scores.table import read_scores
+from detect.token_statistics import read_statistics
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import build_graph
-from spikein.scoring.detect_file import DetectFileRequest, detect_file
+from spikein.scoring.detect_file import detect_file
+from spikein.scoring.options import ScoringOptions
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import scores_record
 from tests.detect.masked_models import tiny_masked_parts
 from tests.detect.taggers import write_tagger
-from tests.spikein.tiny import run, write_tiny
+from tests.spikein.tiny import build, graph_of, stored, write_tiny
 
 ROWS = (
     "contaminants.0={dataset: fictional, members: 6, nonmembers: 6, held_out: 4, "
@@ -47,25 +47,38 @@ def folder(tmp_path_factory, tiny_model_path):
     model.save_pretrained(folder / "bert")
     tokenizer.save_pretrained(folder / "bert")
     tagger = write_tagger(folder / "tagger", A="the", B="in", C="of", D="was", E="a", F="is")
-    run(
+    (node,) = graph_of(
         folder,
         ROWS,
         DETECTORS,
         f"detect.neighbours={{model: {folder / 'bert'}, count: 4}}",
         f"detect.tagger={tagger}",
         f"detect.knowledge_filter={tiny_model_path}",
-        "analysis.min_members=2",
-    )
+        "corpus.tokens=20_000",
+    ).nodes
+    build(folder, node.scores, node.base.scores)
     return folder
-
-
-def stored(folder, kind):
-    return sorted(path for path in (folder / "store" / kind).glob("*-????????????"))
 
 
 def pool(folder):
     [examples] = stored(folder, "examples")
     return read_examples(examples)
+
+
+@pytest.mark.slow
+def test_detectors_read_every_column_of_the_token_table(shared_run):
+    scored = {}
+    for row in read_scores(shared_run.stored(shared_run.node.scores)).to_pylist():
+        key = row["detector"], row["setting"]
+        scored.setdefault(key, []).append(row["reason"] is None)
+    assert {name for name, _ in scored} >= {"loss", "wbc", "ez_mia", "gap_k", "acmia", "tag_tab"}
+    assert ("acmia", "beta=2.0:form=contrast") in scored
+    for key, found in scored.items():
+        assert sum(found) > 0.9 * len(found), key
+    statistics = read_statistics(shared_run.artifacts("statistics")[0])
+    for one in statistics.values():
+        assert list(one.tempered) == [2.0]
+        assert (one.offsets >= 0).all()
 
 
 @pytest.mark.slow
@@ -114,24 +127,16 @@ def test_one_set_of_neighbours_entities_and_words_serves_every_model(folder):
 
 
 @pytest.mark.slow
-def test_gradients_cost_what_the_statistics_do(folder):
+def test_gradients_are_taken_and_models_write_once_for_all_detectors(folder):
     for path in stored(folder, "gradients"):
         assert all(row.whole for row in read_norms(path).values())
-        cost = read_cost(path)
-        assert cost.passes == 12
-        views = [one for one in stored(folder, "statistics") if one.name.startswith("text-")]
-        assert cost.tokens_in in {read_cost(one).tokens_in for one in views}
-
-
-@pytest.mark.slow
-def test_models_write_once_for_all_detectors(folder):
+        assert read_cost(path).passes == 12
     # Greedy and sampled, of the base model and of the arm's.
     assert len(stored(folder, "continuations")) == 4
     for path in stored(folder, "continuations"):
         rows = read_continuations(path)
         assert set(rows) == {row.example_id for row in pool(folder)}
         assert all(row.texts for row in rows.values())
-        assert sum(row.tokens_in for row in rows.values()) > 0
 
 
 @pytest.mark.slow
@@ -161,7 +166,7 @@ def test_the_base_model_chooses_words_and_every_model_is_asked(folder):
 def test_models_write_for_those_who_ask(tmp_path, overrides, kind):
     """What is dear is left out of `all` with a note, until models may write."""
     write_tiny(tmp_path)
-    graph = build_graph(read_experiment(tmp_path / "tiny.yaml", overrides=overrides))
+    graph = graph_of(tmp_path, *overrides)
     kinds = {step.kind for step in graph.graph.steps}
     assert {"continuations", "choices"} & kinds == {*(kind or "").split()}
     said = " ".join(graph.notes)
@@ -177,7 +182,10 @@ def test_models_write_for_those_who_ask(tmp_path, overrides, kind):
         (["detect.detectors=[info_probe]", "detect.reference=null"], r"detect\.word_reference"),
         (["detect.detectors=[neighbour]"], r"detect\.neighbours\.model"),
         (["detect.detectors=[lira]"], r"twins\.shadows"),
-        (["detect.detectors=[acmia:beta=3]"], r"detect\.inverse_temperatures"),
+        (
+            ["detect.detectors=[acmia:beta=3]"],
+            r"acmia needs inverse temperature 3\.0.*detect\.inverse_temperatures",
+        ),
         (
             [
                 "contaminants=[{dataset: rows, path: ROWS, members: 9, nonmembers: 9}]",
@@ -195,7 +203,7 @@ def test_a_named_detector_that_lacks_something_says_which_key_gives_it(
     rows.write_text("".join(f'{{"text": "a row of {n} words"}}\n' for n in range(40)))
     given = [one.replace("ROWS", str(rows)) for one in overrides]
     with pytest.raises(InputError, match=message):
-        build_graph(read_experiment(tmp_path / "tiny.yaml", overrides=given))
+        graph_of(tmp_path, *given)
 
 
 @pytest.fixture
@@ -206,16 +214,10 @@ def detected(tmp_path, tiny_model_path):
     (tmp_path / "words.jsonl").write_text(json.dumps({"text": "the river was in and"}) + "\n")
 
     def run(detectors, **more):
-        return detect_file(
-            DetectFileRequest(
-                model=str(tiny_model_path),
-                examples=str(tmp_path / "rows.jsonl"),
-                out=tmp_path / "scores.parquet",
-                frequency=str(tmp_path / "words.jsonl"),
-                detectors=detectors,
-                **more,
-            )
-        )
+        words = str(tmp_path / "words.jsonl")
+        options = ScoringOptions(detectors=detectors, frequency=words, **more)
+        examples, out = str(tmp_path / "rows.jsonl"), tmp_path / "scores.parquet"
+        return detect_file(examples, str(tiny_model_path), out, options)
 
     return run
 
@@ -241,7 +243,9 @@ def test_a_model_writes_for_a_file_of_rows(detected, tiny_model_path):
     assert set(scores) == {"prefix", "samia"}
     assert all(0 <= score <= 1 for score in scores.values())
     quiet = detected("all")
-    assert any("prefix needs continuations" in one and "--generate" in one for one in quiet.notes)
+    assert any(
+        "prefix needs continuations" in one and "generate=true" in one for one in quiet.notes
+    )
     assert "prefix" not in set(quiet.scores["detector"].to_pylist())
     options = spikein.ScoringOptions(generate=True)
     found = spikein.score_texts(tiny_model_path, make_texts(6), detectors="all", options=options)
@@ -256,7 +260,7 @@ def test_a_model_is_asked_for_masked_words_of_a_file(detected, tiny_model_path):
     assert any("masked parts were put back" in note for note in found.notes)
     assert len(detected("info_probe", reference=path).scores) == 6
     assert len(detected("info_probe:select=person").scores) == 6
-    with pytest.raises(InputError, match="--word-reference or --reference PATH"):
+    with pytest.raises(InputError, match="word_reference=PATH or reference=PATH"):
         detected("info_probe")
-    with pytest.raises(InputError, match="--knowledge-filter PATH"):
+    with pytest.raises(InputError, match="knowledge_filter=PATH"):
         detected("info_probe:filtered=true", reference=path)

@@ -1,19 +1,12 @@
 """The number formats that `auto` stands for are part of what a step is."""
 
-import math
-
 import pytest
 
-from inject.errors import InputError
 from spikein.config.load import read_experiment
-from spikein.executors import get_executor
 from spikein.pipeline.build_graph import build_graph
-from spikein.pipeline.graph import Graph
-from spikein.progress import Progress
-from spikein.store.store import Store
 from tests.spikein.pipeline.mutations import PRETRAINED
 from tests.spikein.pipeline.test_identity import folder, hub, own, role, steps
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import LIGHT, build, write_tiny
 from train.device import Device
 from train.loop.log import read_log
 
@@ -73,46 +66,17 @@ def test_a_pretrained_model_is_scored_in_its_own_format_on_a_gpu_alone(folder):
     assert differing(folder, *on_cpu, other=OLD_GPU) == set()
 
 
-def test_a_step_says_which_number_format_its_model_has(folder):
-    def formats(device):
-        found = steps(folder, *PRETRAINED, device=device)
-        return {
-            "model" in step.inputs: step.settings["dtype"]
-            for step in found
-            if step.kind in ("statistics", "accuracy")
-        }
-
-    # What is trained here has float32 weights; of the pretrained one, the file decides.
-    assert formats(CPU) == {True: "float32", False: "float32"}
-    assert formats(OLD_GPU) == {True: "float32", False: "checkpoint"}
-    for step in steps(folder, device=GPU):
-        assert step.settings.get("dtype") != "auto"
-        if role(step) in ("base", "model"):
-            assert step.settings["train"]["precision"] != "auto"
-
-
 @pytest.mark.slow
 def test_a_step_computes_in_the_format_that_it_was_named_by_wherever_it_runs(tmp_path):
     """Named for a GPU with bfloat16 and run on this machine, which has none."""
-    path = write_tiny(tmp_path)
-    fast = ("train.mode=pretrain", "base=null", "corpus.tokens=30000", "detect.detectors=[loss]")
-    losses = {}
-    for device in (CPU, GPU):
-        [node] = build_graph(read_experiment(path, fast), device=device).nodes
-        report = get_executor("in-process").run(
-            Graph(goals=(node.trained,)), Store(tmp_path / "store"), Progress()
-        )
-        artifact = report.artifact(node.trained)
-        expected = "bfloat16" if device is GPU else "float32"
-        assert artifact.manifest.identity["settings"]["train"]["precision"] == expected
-        losses[expected] = [row.loss for row in read_log(artifact.path)]
-    assert losses["float32"] != losses["bfloat16"]
-    pairs = zip(losses["float32"], losses["bfloat16"], strict=True)
-    assert all(math.isclose(one, other, rel_tol=0.02) for one, other in pairs)
-
-
-def test_an_unknown_device_is_refused_when_it_is_used(tiny_model_path):
-    from detect.engine.target import load_target
-
-    with pytest.raises(InputError, match="no device"):
-        load_target(str(tiny_model_path), device="tpu:9")
+    experiment = read_experiment(
+        write_tiny(tmp_path), ("train.mode=pretrain", "base=null", "corpus.tokens=20000", *LIGHT)
+    )
+    losses = []
+    for device, precision in ((CPU, "float32"), (GPU, "bfloat16")):
+        [node] = build_graph(experiment, device=device).nodes
+        [artifact] = build(tmp_path, node.trained)
+        assert artifact.manifest.identity["settings"]["train"]["precision"] == precision
+        losses.append([row.loss for row in read_log(artifact.path)])
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)

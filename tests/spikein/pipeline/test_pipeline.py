@@ -16,40 +16,17 @@ from inject.stream.audit_report import read_audit
 from inject.stream.exposures import read_exposures
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.report import render_report
-from spikein.api.run import run as run_experiment
-from spikein.store.store import Store
 from tests.inject.streams import naive_find
 from tests.pages import Page
-from tests.spikein.tiny import write_tiny
+from tests.spikein.shared_run import OVERRIDES
+from tests.spikein.tiny import LIGHT, run, stored, write_tiny
 
 pytestmark = pytest.mark.slow
 
 
-def run(path: Path, root: Path, *overrides: str):
-    return run_experiment(
-        path,
-        overrides=overrides,
-        store=root / "store",
-        runs=root / "runs",
-        progress=False,
-    )
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    root = tmp_path_factory.mktemp("pipeline")
-    path = write_tiny(root)
-    return path, root, run(path, root)
-
-
-def one_artifact(root: Path, kind: str, label: str = "*") -> Path:
-    (found,) = (root / "store" / kind).glob(f"{label}-????????????")
-    return found
-
-
-def test_the_run_folder_holds_what_the_documents_say(finished):
-    _, root, result = finished
-    names = {path.name for path in result.folder.iterdir() if not path.name.startswith(".")}
+def test_the_run_folder_holds_what_the_documents_say(shared_run):
+    folder = shared_run.folder
+    names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     assert names == {
         "report.html",
         "findings.parquet",
@@ -65,31 +42,30 @@ def test_the_run_folder_holds_what_the_documents_say(finished):
         "summary.json",
         "artifacts",
     }
-    assert read_table(result.folder, "metrics").column_names == [
+    assert read_table(folder, "metrics").column_names == [
         "model", "dataset", "detector", "setting", "selection", "copies", "variant", "metric",
         "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "passage_copies",
         "seed_low", "seed_high", "interval", "base_value", "base_weight", "chance_error",
     ]  # fmt: skip
-    models = set(read_table(result.folder, "metrics")["model"].to_pylist())
-    assert models == {"contaminated", "base"}
-    records = pq.read_table(result.folder / "models.parquet").to_pylist()
-    assert [row["role"] for row in records] == ["contaminated", "base"]
-    assert all((root / "store" / row[made]).is_dir() for row in records
-               for made in ("artifact", "scores"))  # fmt: skip
-    page = result.report.read_text()
+    models = set(read_table(folder, "metrics")["model"].to_pylist())
+    assert models == {"contaminated", "base", "twin", "retrained"}
+    records = pq.read_table(folder / "models.parquet").to_pylist()
+    assert [row["role"] for row in records[:2]] == ["contaminated", "base"]
+    assert all((shared_run.root / "store" / row[made]).is_dir() for row in records
+               for made in ("artifact", "scores") if row[made])  # fmt: skip
+    page = (folder / "report.html").read_text()
     assert "Audit of the training streams" in page
     assert not re.search(r"(src|href)=\"https?:", page)
 
 
-def test_the_ledger_agrees_with_brute_force_over_the_artifacts(finished):
+def test_the_ledger_agrees_with_brute_force_over_the_artifacts(shared_run):
     """From the stored corpus and plan alone: every window again, every text searched in it."""
-    _, root, _ = finished
-    corpus = Corpus.open(one_artifact(root, "corpus"))
-    plan = read_plan(one_artifact(root, "plan"))
-    model = one_artifact(root, "model", "seed-0")
-    pool = read_examples(one_artifact(root, "examples"))
-    tokenizer = load_tokenizer(str(model))
-    ids = encode_texts(tokenizer, [row.text for row in pool])
+    node = shared_run.node
+    corpus = Corpus.open(shared_run.stored(node.corpus))
+    plan = read_plan(shared_run.stored(node.plan))
+    model = shared_run.stored(node.trained)
+    pool = read_examples(shared_run.stored(node.examples))
+    ids = encode_texts(load_tokenizer(str(model)), [row.text for row in pool])
     view = plan.view(corpus)
     found = sorted(
         (row.example_id, window, start)
@@ -109,70 +85,59 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(finished):
     realised = plan.realised()
     for row, text in zip(pool, ids, strict=True):
         assert len(naive_find(stream, text)) == realised[row.example_id]
-    assert read_audit(one_artifact(root, "audit")).passed
+    assert read_audit(shared_run.artifacts("audit")[0]).passed
 
 
-def test_a_second_run_builds_nothing_and_says_the_same(finished):
-    path, root, first = finished
-    before = (first.folder / "findings.parquet").read_bytes()
-    again = run(path, root)
+def links(page: Path) -> set[str]:
+    tags = Page(page.read_text(encoding="utf-8")).tags
+    return {a["href"] for tag, a in tags if tag == "a" and not a["href"].startswith("#")}
+
+
+def test_a_second_run_builds_nothing_wherever_it_computes_and_says_the_same(copied_run, tmp_path):
+    first = (copied_run.folder / "findings.parquet").read_bytes()
+    again = copied_run.run("detect.batch_tokens=512", "detect.device=cpu")
     assert again.built == 0
-    assert again.stored == first.built + first.stored
-    assert (again.folder / "findings.parquet").read_bytes() == before
-    assert again.summary == first.summary
-    planned = plan_experiment(path, store=root / "store")
+    assert (again.folder / "findings.parquet").read_bytes() == first
+    planned = plan_experiment(
+        copied_run.experiment, overrides=OVERRIDES, store=copied_run.root / "store"
+    )
     assert all(row.stored for row in planned.rows)
 
-
-def test_the_page_can_be_rendered_from_the_resolved_file(finished):
-    _, root, result = finished
-    before = result.report.read_text()
-    page = render_report(result.folder, store_root=root / "store")
-    assert page == result.report
-    assert len(page.read_text()) > len(before) / 2
-
-
-def test_links_of_the_page_lead_to_files_of_its_folder_and_a_page_elsewhere_has_none(
-    finished, tmp_path
-):
-    _, root, result = finished
-
-    def links(page: Path) -> set[str]:
-        found = Page(page.read_text(encoding="utf-8")).tags
-        return {a["href"] for tag, a in found if tag == "a" and not a["href"].startswith("#")}
-
-    figures = {path.name for path in (result.folder / "figures").iterdir()}
-    assert {name.rpartition(".")[2] for name in figures} == {"svg", "png", "csv"}
+    # Links of the page lead to files of its folder, and a page elsewhere has none.
+    figures = {path.name for path in (again.folder / "figures").iterdir()}
     stems = {name.rpartition(".")[0] for name in figures}
     assert figures == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png", "csv")}
     wanted = {"methods.md", "references.bib", *(f"figures/{name}" for name in figures)}
-    assert links(result.report) == wanted
-    alone = render_report(result.folder, store_root=root / "store", out=tmp_path / "alone.html")
+    assert links(again.report) == wanted
+    store = copied_run.root / "store"
+    alone = render_report(again.folder, store_root=store, out=tmp_path / "alone.html")
     assert links(alone) == set()
-    text = (result.folder / "methods.md").read_text(encoding="utf-8")
+    text = (again.folder / "methods.md").read_text(encoding="utf-8")
     assert "24 members and 24 non-members" in text
     assert "loss (Yeom et al. 2018)" in text
-    assert "yeom2018privacy" in (result.folder / "references.bib").read_text(encoding="utf-8")
+    assert "yeom2018privacy" in (again.folder / "references.bib").read_text(encoding="utf-8")
 
 
-def test_an_execution_setting_changes_no_identity(finished):
-    path, root, _ = finished
-    assert run(path, root, "detect.batch_tokens=512", "detect.device=cpu").built == 0
-
-
-def test_another_dose_reuses_corpus_base_and_pool(finished):
-    path, root, first = finished
-    again = run(path, root, "copies={fixed: 1}", "name=other")
-    assert 0 < again.built < first.built
+def test_another_dose_reuses_corpus_base_and_pool(shared_run):
+    planned = plan_experiment(
+        shared_run.experiment,
+        overrides=[*OVERRIDES, "copies={fixed: 1}"],
+        store=shared_run.root / "store",
+    )
+    stored = {(row.kind, row.label): row.stored for row in planned.rows}
     for kind in ("corpus", "tokenizer", "examples", "frequency"):
-        one_artifact(root, kind)
+        assert all(there for (other, _), there in stored.items() if other == kind)
+    # The base model and the clean twin saw no copy.
+    kept = {label for (kind, label), there in stored.items() if kind == "model" and there}
+    assert kept == {"base-4k", "twin-seed0"}
+    assert [there for (kind, _), there in stored.items() if kind == "plan"].count(False) == 4
 
 
 def test_seeds_and_a_sweep_and_the_document_policy(tmp_path):
-    path = write_tiny(tmp_path, architecture="olmo2")
+    write_tiny(tmp_path, architecture="olmo2")
     result = run(
-        path, tmp_path, "seeds=[0, 1]", "placement.policy=document",
-        "sweep={train.lr: [1.0e-3, 1.0e-2]}",
+        tmp_path, "seeds=[0, 1]", "placement.policy=document", "corpus.tokens=20_000",
+        "sweep={train.lr: [1.0e-3, 1.0e-2]}", *LIGHT,
     )  # fmt: skip
     metrics = read_table(result.folder, "metrics").to_pylist()
     arms = {row["train.lr"] for row in metrics if row["model"] == "contaminated"}
@@ -184,8 +149,11 @@ def test_seeds_and_a_sweep_and_the_document_policy(tmp_path):
 
 
 def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):
-    path = write_tiny(tmp_path)
-    result = run(path, tmp_path, f"model={{pretrained: {tiny_model_path}}}", "base=null")
+    write_tiny(tmp_path)
+    result = run(
+        tmp_path, f"model={{pretrained: {tiny_model_path}}}", "base=null",
+        "corpus.tokens=20_000", *LIGHT,
+    )  # fmt: skip
     metrics = read_table(result.folder, "metrics").to_pylist()
     assert {row["model"] for row in metrics} == {"contaminated", "base"}
     values = [row["value"] for row in metrics if row["metric"] == "auc" and row["copies"] == "all"]
@@ -193,37 +161,50 @@ def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):
 
 
 def test_pretraining_from_new_weights_without_a_base(tmp_path):
-    path = write_tiny(tmp_path)
-    result = run(path, tmp_path, "train.mode=pretrain", "base=null", "detect.detectors=all")
+    write_tiny(tmp_path)
+    result = run(
+        tmp_path, "train.mode=pretrain", "base=null", "detect.detectors=all",
+        "corpus.tokens=20_000", "train.checkpoints={fractions: [0.5]}",
+    )  # fmt: skip
     metrics = read_table(result.folder, "metrics").to_pylist()
     assert {row["model"] for row in metrics} == {"contaminated"}
     assert "reference" not in {row["detector"] for row in metrics}
     (left,) = Page(result.report.read_text()).titled("Detectors that are not in this run")
     lacking = {row[0].text: row[1].text for row in left.rows[1:]}
     assert lacking["reference"] == "reference model"
+    assert 0 not in read_table(result.folder, "trajectory")["step"].to_pylist()
 
 
-def test_a_protected_text_is_in_nothing_made_to_be_shared(tmp_path, monkeypatch):
+def test_a_protected_text_is_in_nothing_made_to_be_shared(tmp_path, monkeypatch, capsys):
+    """Not even where a user's detector quotes it: in scores, the run's folder, or what is said."""
     from dataclasses import replace
 
     from inject.examples.datasets import fictional
 
     monkeypatch.setattr(fictional, "DATASET", replace(fictional.DATASET, protected=True))
-    path = write_tiny(tmp_path)
-    result = run(path, tmp_path)
-    store = Store(tmp_path / "store")
-    secret = read_examples(one_artifact(tmp_path, "examples"))
+    write_tiny(tmp_path)
+    quoting = tmp_path / "quoting.py"
+    quoting.write_text("def score(example):\n    raise ValueError(example.text)\n")
+    result = run(tmp_path, f"detect.detectors=[loss, '{quoting}:score']", "corpus.tokens=20_000")
+    (examples,) = stored(tmp_path, "examples")
+    secret = read_examples(examples)
     words = {word for row in secret for word in row.fields["masked"] if len(word) > 6}
     assert words
-    for file in result.folder.rglob("*"):
-        if file.is_file() and "artifacts" not in file.relative_to(result.folder).parts:
-            content = file.read_bytes()
-            if file.suffix == ".parquet":
-                content = str(pq.read_table(file).to_pylist()).encode()
-            assert not [word for word in words if word.encode() in content], file.name
-    examples = one_artifact(tmp_path, "examples").name.rpartition("-")[2]
-    found = store.find(examples)
-    assert found is not None
-    assert found.manifest.protected
+    files = [
+        path
+        for path in (*result.folder.rglob("*"), *(tmp_path / "store" / "scores").rglob("*"))
+        if path.is_file() and "artifacts" not in path.relative_to(tmp_path).parts
+    ]
+    assert {"scores.parquet", "report.html", "run.json"} <= {path.name for path in files}
+    for file in files:
+        content = file.read_bytes()
+        if file.suffix == ".parquet":
+            content = f"{pq.read_table(file).to_pylist()} {pq.read_schema(file).metadata}".encode()
+        assert not [word for word in words if word.encode() in content], file.name
+    said = " ".join([*result.summary, *capsys.readouterr()])
+    assert not [word for word in words if word in said]
+    scores = pq.read_table(result.folder / "scores.parquet").to_pylist()
+    reasons = {row["reason"] for row in scores if row["detector"] == "quoting.score"}
+    assert all("quoting.py:2 with ValueError" in reason for reason in reasons)
     shown = render_report(result.folder, store_root=tmp_path / "store", show_protected=True)
     assert any(word in shown.read_text() for word in words)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +16,12 @@ from inject.examples.contaminant import Contaminant
 from inject.examples.example import members, read_examples
 from inject.examples.load import load_examples
 from inject.formats.export import ExportSettings, export_view
-from inject.formats.megatron import MegatronImport
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
-from spikein.api.plan import plan as plan_experiment
+from inject.stream.view import clean_view
 from spikein.cli.main import app
 from tests.inject.streams import naive_find
-from tests.spikein.pipeline.test_pipeline import one_artifact, run
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import LIGHT, build, graph_of, run, stored, write_tiny
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +35,7 @@ variants:
 placement: {policy: window, between: [0.5, 1], separator: end}
 """
 PLANTED = 3
-TOKENS = 120_000
+TOKENS = 80_000
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +55,13 @@ def finished(tmp_path_factory):
     planted = [f"Before it.\n{row.text}\nAfter it." for row in rows.examples[:PLANTED]]
     lines = [json.dumps({"text": text}) for text in planted] + lines
     texts.write_text("\n".join(lines) + "\n")
-    return path, root, run(path, root)
+    return path, root, run(root, *LIGHT)
 
 
 def ground(root: Path):
-    corpus = Corpus.open(one_artifact(root, "corpus"))
-    plan = read_plan(one_artifact(root, "plan"))
-    pool = read_examples(one_artifact(root, "examples"))
+    corpus = Corpus.open(stored(root, "corpus")[0])
+    plan = read_plan(stored(root, "plan")[0])
+    pool = read_examples(stored(root, "examples")[0])
     return corpus, plan, pool, load_tokenizer(str(corpus.path / "tokenizer"))
 
 
@@ -72,7 +69,7 @@ def test_late_copies_of_every_variant_were_seen_late_and_whole(finished):
     _, root, _ = finished
     corpus, plan, pool, tokenizer = ground(root)
     view = plan.view(corpus)
-    model = one_artifact(root, "model", "seed-0")
+    model = stored(root, "model", "seed-0")[0]
     exposures = read_exposures(model).to_pylist()
     assert {row["status"] for row in exposures} == {"whole"}
     assert len(exposures) == plan.copies.num_rows > 20
@@ -117,7 +114,7 @@ def test_metrics_are_told_by_variant(finished):
     ]  # fmt: skip
     by_variant = {row["variant"]: row for row in rows}
     assert set(by_variant) == {"all", "whole", "lower_case", "replaced=0.3", "paraphrase"}
-    exposures = read_exposures(one_artifact(root, "model", "seed-0"))
+    exposures = read_exposures(stored(root, "model", "seed-0")[0])
     kinds = {
         row["example_id"]: re.sub(r"-[0-9]+$", "", row["variant"]) for row in exposures.to_pylist()
     }
@@ -165,56 +162,16 @@ def test_the_command_tells_what_the_audits_found(finished):
     assert shown.exit_code == 0, shown.output
     assert "passed" in shown.output
     assert "3 were left out" in shown.output
-    again = CliRunner().invoke(app, ["audit", str(result.folder), "--ngram", "13"])
-    assert again.exit_code == 0, again.output
-    assert "find nothing" in again.output
     # Generated sentences share runs of three words sooner or later: the rule is really applied.
-    loose = CliRunner().invoke(app, ["audit", str(result.folder), "--ngram", "3"])
+    loose = CliRunner().invoke(app, ["audit", str(result.folder), "ngram=3"])
     assert loose.exit_code == 2
     assert "Something was found" in loose.output
-    wrong = CliRunner().invoke(app, ["audit", str(result.folder), "--share", "0.5"])
-    assert wrong.exit_code == 2
-    assert "give ngram" in wrong.output
 
 
-def test_the_plan_command_foretells_the_injection(finished):
-    path, root, _ = finished
-    [estimate] = plan_experiment(path, store=root / "store").injection
-    assert (estimate.members, estimate.copies) == (24, 48)
-    assert estimate.spread == pytest.approx(48**0.5)
-    assert sum(estimate.counts) == pytest.approx(24)
-    assert estimate.measured
-    _, plan, _, _ = ground(root)
-    # The realised payload lies within the spread of the expected one, variants set aside.
-    payload = sum(plan.copies["payload_length"].to_pylist())
-    assert 0.4 < payload / estimate.tokens < 2
-    shown = CliRunner().invoke(app, ["plan", str(path), "--store", str(root / "store")])
-    assert shown.exit_code == 0, shown.output
-    assert "48 ± 7" in shown.output
-
-
-def test_a_corpus_changed_at_equal_length_is_built_again_before_anything_trains_on_it(
-    finished, tmp_path
-):
-    path, root, _ = finished
-    shutil.copytree(root / "store", tmp_path / "store", symlinks=True)
-    [corpus] = (tmp_path / "store" / "corpus").glob("*-????????????")
-    shard = corpus / "tokens-00000.bin"
-    whole = shard.read_bytes()
-    data = bytearray(whole)
-    data[100] ^= 1
-    shard.chmod(0o644)
-    shard.write_bytes(data)
-    run(path, tmp_path, "train.lr=2.0e-2")
-    assert shard.read_bytes() == whole
-
-
-def test_an_imported_corpus_is_trained_on_where_it_lies(finished, tmp_path):
+def test_an_imported_corpus_is_planned_on_where_it_lies(finished, tmp_path):
     """The clean corpus of the first run, exported and imported again: the same stream."""
     path, root, _ = finished
     corpus, plan, pool, tokenizer = ground(root)
-    from inject.stream.view import clean_view
-
     view = clean_view(corpus, tokens=corpus.n_tokens, context=512)
     export_view(view, tmp_path / "out", ExportSettings(format="megatron"), tokenizer=tokenizer)
     [prefix] = [file.with_suffix("") for file in (tmp_path / "out").glob("*.bin")]
@@ -223,15 +180,11 @@ def test_an_imported_corpus_is_trained_on_where_it_lies(finished, tmp_path):
     sources = text[text.index("  sources:") : text.index("contaminants:")]
     text = text.replace(sources, f"  imported: {{kind: megatron, path: {prefix}}}\n")
     text = text.replace("{train: 300}", str(tmp_path / "tokenizer"))
-    (tmp_path / "imported.yaml").write_text(text)
-    run(tmp_path / "imported.yaml", tmp_path)
-    imported = Corpus.open(one_artifact(tmp_path, "corpus"))
-    assert (
-        MegatronImport(kind="megatron", path=str(prefix)).label()
-        in (tmp_path / "runs" / "tiny" / "latest" / "report.html").read_text()
-    )
+    (tmp_path / "tiny.yaml").write_text(text)
+    (node,) = graph_of(tmp_path, *LIGHT).nodes
+    made = [artifact.path for artifact in build(tmp_path, node.corpus, node.plan)]
+    imported = Corpus.open(made[0])
     assert np.array_equal(imported.read(0, TOKENS), corpus.read(0, TOKENS))
     assert list(imported.files) == [prefix.with_suffix(".bin")]
     assert not list(imported.path.glob("*.bin"))
-    again = read_plan(one_artifact(tmp_path, "plan"))
-    assert again.copies["drawn"].equals(plan.copies["drawn"])
+    assert read_plan(made[1]).copies["drawn"].equals(plan.copies["drawn"])

@@ -10,7 +10,9 @@ import pytest
 from analysis.findings import read_table
 from inject.errors import SpikeinError
 from tests.conftest import WORDS
-from tests.spikein.tiny import run, write_tiny
+from tests.spikein.tiny import LIGHT, build, graph_of, run, write_tiny
+
+UNAUDITED = ("audit.drop=false", "audit.ngram=null", "audit.near_duplicate=null")
 
 
 def sentences(count: int, words: int, *, seed: int) -> list[str]:
@@ -49,8 +51,7 @@ def test_rows_that_share_passages_and_small_strata_are_told_on_the_page(tmp_path
         for number, text in enumerate(sentences(10, 20, seed=2))
     ]
     with_rows(tmp_path, {"exam": rows}, sides="members: 40, nonmembers: 30")
-    done = run(tmp_path, "copies={levels: [1, 4]}", "audit.drop=false", "audit.ngram=null",
-               "audit.near_duplicate=null")  # fmt: skip
+    done = run(tmp_path, "copies={levels: [1, 4]}", *UNAUDITED, *LIGHT)
     folder = done.folder
     facts = json.loads(next(tmp_path.glob("store/examples/*/examples.json")).read_text())["exam"]
     assert facts["strata"] == 13
@@ -78,7 +79,6 @@ def test_rows_that_share_passages_and_small_strata_are_told_on_the_page(tmp_path
             assert row["passage_copies"] == pytest.approx(np.mean(inside))
 
 
-@pytest.mark.slow
 def test_rows_inside_other_rows_stop_the_run_with_their_own_names(tmp_path):
     short = sentences(30, 14, seed=3)
     longer = sentences(30, 22, seed=4)
@@ -88,9 +88,11 @@ def test_rows_inside_other_rows_stop_the_run_with_their_own_names(tmp_path):
         for n, (text, more) in enumerate(zip(short, longer, strict=True))
     ]
     with_rows(tmp_path, {"exam": rows}, sides="members: 30, nonmembers: 30")
+    (node,) = graph_of(
+        tmp_path, "copies={fixed: 1}", "train.mode=pretrain", "base=null", *UNAUDITED, *LIGHT
+    ).nodes
     with pytest.raises(SpikeinError) as failed:
-        run(tmp_path, "copies={fixed: 1}", "audit.drop=false", "audit.ngram=null",
-            "audit.near_duplicate=null")  # fmt: skip
+        build(tmp_path, node.trained)
     message = str(failed.value)
     # Each withheld row that stands in a member's text, with the row that it stands in.
     assert "exam short-" in message
@@ -98,20 +100,18 @@ def test_rows_inside_other_rows_stop_the_run_with_their_own_names(tmp_path):
     assert f"its text stands inside exam long-{number}" in message
 
 
-@pytest.mark.slow
 def test_one_word_twins_in_two_datasets_are_never_on_opposite_sides(tmp_path):
     texts = sentences(60, 30, seed=5)
     first = [{"id": f"a{n}", "text": text} for n, text in enumerate(texts)]
     second = [{"id": f"b{n}", "text": f"{text} again"} for n, text in enumerate(texts)]
     with_rows(tmp_path, {"one": first, "two": second}, sides="members: 12, nonmembers: 12")
-    done = run(tmp_path, "audit.drop=false", "audit.ngram=null", "audit.near_duplicate=null")
+    [pool] = build(tmp_path, graph_of(tmp_path).nodes[0].examples)
     sides: dict[str, set[str]] = {}
-    for row in pq.read_table(done.folder / "examples.parquet").to_pylist():
+    for row in pq.read_table(pool.path / "examples.parquet").to_pylist():
         sides.setdefault(row["source_id"][1:], set()).add(row["side"])
     assert sum(len(found) for found in sides.values()) == 48
-    dropped = pq.read_table(next(tmp_path.glob("store/examples/*/row_losses.parquet"))).to_pylist()
+    dropped = pq.read_table(pool.path / "row_losses.parquet").to_pylist()
     assert len(dropped) == 60
     assert {(one["dataset"], one["like"].split()[0]) for one in dropped} == {
         ("one", "two"), ("two", "one")
     }  # fmt: skip
-    assert "near-duplicates of rows of other datasets" in (done.folder / "report.html").read_text()

@@ -94,29 +94,18 @@ def test_every_kind_of_step_is_in_one_of_the_graphs(folder):
     assert kinds == made_kinds() - OF_GIVEN_MODELS
 
 
-def test_settings_and_execution_survive_json(made):
-    for step in (one for one in made if one.function):
-        settings, execution = step.given()
-        assert json.loads(json.dumps([settings, execution])) == [settings, execution], step.name
-
-
-def test_each_function_is_found_by_its_name_and_takes_a_context(made):
-    for name in {one.function for one in made if one.function}:
-        function = find_function(name)
-        assert f"{function.__module__}:{function.__qualname__}" == name
-        inspect.signature(function).bind("context")
-        assert name.partition(".")[0] in PACKAGES
-
-
-def test_each_facet_is_found_by_its_name_and_those_that_are_read_exist(made):
+def test_functions_and_facets_are_found_by_their_names(made):
+    called = {step.function: "context" for step in made if step.function}
     for step in made:
-        for name in step.facets.values():
-            function = find_function(name)
-            assert f"{function.__module__}:{function.__qualname__}" == name
-            inspect.signature(function).bind("folder")
+        called |= dict.fromkeys(step.facets.values(), "folder")
         for name, reading in step.reads.items():
             if name in step.inputs and reading.facet is not None:
                 assert reading.facet in step.inputs[name].facets, (step.name, name)
+    for name, argument in called.items():
+        function = find_function(name)
+        assert f"{function.__module__}:{function.__qualname__}" == name
+        inspect.signature(function).bind(argument)
+        assert name.partition(".")[0] in PACKAGES
 
 
 def test_a_worker_reads_every_step_back_as_it_was_named(made, tmp_path):
@@ -124,6 +113,8 @@ def test_a_worker_reads_every_step_back_as_it_was_named(made, tmp_path):
     found = read_graph(file).steps
     assert [*found] == [one.digest for one in Graph(goals=tuple(made)).steps]
     for step in made:
+        settings_and_execution = step.given()
+        assert json.loads(json.dumps(settings_and_execution)) == [*settings_and_execution]
         read = found[step.digest]
         require_same_code(read)
         assert json.dumps(read.given()) == json.dumps(step.given()), step.name

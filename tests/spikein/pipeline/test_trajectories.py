@@ -1,8 +1,5 @@
 """Models kept along the way, scored and compared, from an experiment file to its page."""
 
-import itertools
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,115 +9,79 @@ from detect.scores.table import read_scores
 from inject.examples.example import read_examples
 from inject.stream.exposures import exposure_until, read_exposures
 from spikein.config.load import read_experiment
-from tests.spikein.tiny import run, write_tiny
+from tests.spikein.tiny import build, graph_of, write_tiny
 from train.models.pretrained import load_causal_model
 
-pytestmark = pytest.mark.slow
-
-ALONG = "train.checkpoints={powers_of_two: 4, every: 13, fractions: [0.5]}"
-STEPS = (1, 2, 4, 13, 20, 26, 39)
+STEPS = (13, 20)
 TOTAL = 40
 """40,000 tokens in windows of 64, 16 a step."""
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("along")
-    write_tiny(folder)
-    run(folder, ALONG, "name=along")
-    return folder
+@pytest.mark.slow
+def test_the_models_are_there_whole(shared_run):
+    model = shared_run.stored(shared_run.node.trained)
+    kept = [model / f"step-{step}" for step in STEPS]
+    assert sorted(model.glob("step-*")) == kept
+    first, second = (load_causal_model(str(path)).state_dict() for path in kept)
+    assert any((first[name] != second[name]).any() for name in first)
+    assert all((path / "tokenizer.json").is_file() for path in kept)
+    assert not list((shared_run.root / "store" / ".unfinished").glob("model-*"))
 
 
-def trained(lab: Path) -> Path:
-    [path] = [path.parent for path in (lab / "store" / "model").glob("*/step-1")]
-    return path
-
-
-def test_the_models_are_there_whole(lab: Path) -> None:
-    model = trained(lab)
-    assert {path.name for path in model.glob("step-*")} == {f"step-{step}" for step in STEPS}
-    weights = [load_causal_model(str(model / f"step-{step}")).state_dict() for step in STEPS]
-    for earlier, later in itertools.pairwise(weights):
-        assert any((earlier[name] != later[name]).any() for name in earlier)
-    for step in STEPS:
-        assert (model / f"step-{step}" / "tokenizer.json").is_file()
-    assert not list((lab / "store" / ".unfinished").glob("model-*"))
-
-
-def test_scores_under_a_checkpoint_are_those_of_its_weights(lab: Path) -> None:
+@pytest.mark.slow
+def test_scores_under_a_checkpoint_are_those_of_its_weights(shared_run):
     from detect.engine.forward_pass import token_statistics
     from detect.engine.target import load_target
 
-    [examples] = (lab / "store" / "examples").glob("*-????????????")
-    [scores] = (lab / "store" / "scores").glob("*-step-13-*")
+    [scores] = (shared_run.root / "store" / "scores").glob("*-step-13-*")
     rows = read_scores(scores).to_pylist()
     loss = [row["score"] for row in rows if row["detector"] == "loss"]
-    target = load_target(str(trained(lab) / "step-13"))
-    texts = [row.text for row in read_examples(examples)]
+    target = load_target(str(shared_run.stored(shared_run.node.trained) / "step-13"))
+    texts = [row.text for row in read_examples(shared_run.stored(shared_run.node.examples))]
     statistics = token_statistics(target, texts, ScoringPolicy())
     expected = [float(np.mean(one.log_probability)) for one in statistics]
     np.testing.assert_allclose(loss, expected, atol=1e-4)
     assert "blind" not in {row["detector"] for row in rows}
 
 
-def test_the_tables_hold_what_was_seen_by_each_step(lab: Path) -> None:
-    folder = lab / "runs" / "along" / "latest"
-    progress = read_table(folder, "trajectory").to_pylist()
-    assert {row["step"] for row in progress} <= {0, *STEPS, TOTAL}
-    exposures = read_exposures(trained(lab))
-    [examples] = (lab / "store" / "examples").glob("*-????????????")
-    split = {row.example_id: row for row in read_examples(examples)}
-    members = [name for name, row in split.items() if row.side == "member"]
-    tested = [name for name in members if split[name].split == "test"]
-    for step in (20, 26, TOTAL):
+@pytest.mark.slow
+def test_tables_and_page_hold_what_was_seen_by_each_step(shared_run):
+    folder, node = shared_run.folder, shared_run.node
+    progress = [
+        row for row in read_table(folder, "trajectory").to_pylist()
+        if row["dataset"] == "all" and (row["detector"], row["selection"]) == ("loss", "default")
+    ]  # fmt: skip
+    assert {row["step"] for row in progress} == {0, *STEPS, TOTAL}
+    exposures = read_exposures(shared_run.stored(node.trained))
+    pool = read_examples(shared_run.stored(node.examples))
+    tested = {row.example_id for row in pool if (row.side, row.split) == ("member", "test")}
+    for step in (*STEPS, TOTAL):
         seen = exposure_until(exposures, step)
-        [row] = [
-            row for row in progress
-            if row["step"] == step and row["copies"] == "all" and row["dataset"] == "all"
-            and (row["detector"], row["selection"]) == ("loss", "default")
-        ]  # fmt: skip
+        [row] = [row for row in progress if (row["step"], row["copies"]) == (step, "all")]
         assert row["n_members"] == sum(seen[name].copies > 0 for name in tested if name in seen)
         assert row["tokens"] == min(step * 1024, 40_000 // 64 * 64)
-    [start] = [
-        row for row in progress
-        if row["step"] == 0 and row["copies"] == "0" and row["dataset"] == "all"
-        and (row["detector"], row["selection"]) == ("loss", "default")
-    ]  # fmt: skip
+    [start] = [row for row in progress if (row["step"], row["copies"]) == (0, "0")]
     assert start["n_members"] == len(tested)
     assert {row["metric"] for row in read_table(folder, "fading").to_pylist()} >= {"auc"}
-
-
-def test_the_page_shows_it(lab: Path) -> None:
-    folder = lab / "runs" / "along" / "latest"
     page = (folder / "report.html").read_text()
     assert "How does detection change during training?" in page
-    assert 'id="trajectory"' in page
     assert (folder / "figures" / "trajectory.png").is_file()
 
 
-def test_a_second_run_makes_nothing_again(lab: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in (lab / "store").glob("*/*/manifest.json")}
-    run(lab, ALONG, "name=again")
-    after = {path: path.stat().st_mtime_ns for path in (lab / "store").glob("*/*/manifest.json")}
-    assert before == after
-
-
-def test_models_with_adapters_and_new_weights_are_kept_too(lab: Path) -> None:
-    kept = "train.checkpoints={fractions: [0.5]}"
-    run(lab, kept, "train.mode=lora", "train.lr=0.02", "name=adapted")
-    [model] = [path.parent for path in (lab / "store" / "model").glob("*/adapter")]
-    [half] = model.glob("step-*")
+@pytest.mark.slow
+def test_models_with_adapters_are_kept_too(tmp_path):
+    write_tiny(tmp_path)
+    graph = graph_of(
+        tmp_path, "train.checkpoints={fractions: [0.5]}", "train.mode=lora", "corpus.tokens=20_000"
+    )
+    [model] = build(tmp_path, graph.nodes[0].trained)
+    [half] = model.path.glob("step-*")
     assert (half / "adapter" / "adapter_model.safetensors").is_file()
     merged = load_causal_model(str(half)).state_dict()
     assert not any("lora" in name for name in merged)
-    result = run(
-        lab, kept, "train.mode=pretrain", "base=null", "detect.detectors=[loss]", "name=new"
-    )
-    steps = read_table(result.folder, "trajectory")["step"].to_pylist()
-    assert 0 not in steps
 
 
-def test_a_step_beyond_the_end_is_told_before_anything_runs(lab: Path) -> None:
+def test_a_step_beyond_the_end_is_told_before_anything_runs(tmp_path):
     with pytest.raises(Exception, match="step 50 was asked for, and the run has 40") as found:
-        read_experiment(lab / "tiny.yaml", ["train.checkpoints={steps: [50]}"])
+        read_experiment(write_tiny(tmp_path), ["train.checkpoints={steps: [50]}"])
     assert "train.checkpoints.steps" in str(found.value)

@@ -1,13 +1,12 @@
 """A hub that fails, then answers: nothing is stored under a commit that nobody knew."""
 
-import datasets
 import pytest
 
 from inject.corpus.background.registry import sources_identity
 from inject.corpus.tokenizer_step import tokenizer_step
 from inject.errors import SpikeinError, Unreachable
 from inject.hub.resolver import UNRESOLVED, without_network
-from spikein.executors.in_process import InProcess
+from spikein.executors import InProcess
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
@@ -28,7 +27,7 @@ def hub(monkeypatch, tmp_path):
         loaded.append(revision)
         return rows
 
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
     hub.loaded = loaded
     yield hub
     forget_commits()

@@ -63,14 +63,15 @@ class Run:
         for arm, copies in (("copies fixed=1, seed 0", 1), ("copies fixed=3, seed 0", 3)):
             inputs = {"corpus": self.corpus.digest, "examples": examples.digest}
             plan = self._obtain("plan", arm, self._plan(copies), inputs)
+            audit = self._obtain("audit", arm, lambda out: (out / "audit.json").touch())
             model = self._obtain(
                 "model",
                 arm,
                 lambda out: (out / "model").touch(),
-                {**inputs, "plan": plan.digest},
+                {**inputs, "plan": plan.digest, "audit": audit.digest},
             )
             self.plans[arm] = plan
-            linked += [plan, model]
+            linked += [plan, audit, model]
         linked.append(self._obtain("model", "base", lambda out: (out / "model").touch()))
 
         def fill(folder: Path) -> None:
@@ -105,7 +106,7 @@ class Run:
                 ),
                 source=corpus,
                 separators=separators_for(PLACEMENT.separation, self._tokenizer),
-                vocabulary=corpus.vocabulary,
+                vocabulary=corpus.facts.vocabulary,
             )
             write_plan(out, plan)
 
@@ -166,32 +167,15 @@ def test_windows_and_texts_say_what_is_lost(run, tmp_path):
 
 
 def test_several_arms_and_none_chosen_lists_them(run, tmp_path):
-    result = invoke("export", "first", "--format", "olmo", "--out", tmp_path / "out")
+    call = ("export", "first", "--format", "olmo", "--out", tmp_path / "out")
+    result = invoke(*call)
     assert result.exit_code == 2
     assert "choose one by --arm" in result.stderr
     assert all(arm in result.stderr for arm in run.plans)
-    wrong = invoke(
-        *("export", "first", "--format", "olmo", "--out", tmp_path / "out"),
-        *("--arm", "copies fixed=2, seed 0"),
-    )
+    wrong = invoke(*call, "--arm", "copies fixed=2, seed 0")
     assert wrong.exit_code == 2
     assert "Did you mean 'copies fixed=" in wrong.stderr
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    "name", ["copies=fixed=1,seed=0", "seed 0, copies fixed=1", "copies fixed=1"]
-)
-def test_an_arm_goes_by_its_older_name_any_order_and_without_its_seed(run, tmp_path, name):
-    found = invoke("export", "first", "--format", "olmo", "--arm", name, "--out", tmp_path / "a")
-    assert found.exit_code == 0, found.output
-    same = invoke(
-        *("export", "first", "--format", "olmo", "--arm", "copies fixed=1, seed 0"),
-        *("--out", tmp_path / "b"),
-    )
-    assert same.exit_code == 0, same.output
-    for file in sorted((tmp_path / "a").glob("*.npy")):
-        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
 
 
 def test_protected_texts_need_a_word(tmp_path, monkeypatch, tiny_model_path):
@@ -219,11 +203,3 @@ def test_a_full_disk_is_told_in_words(run, tmp_path, monkeypatch):
     assert result.exit_code == 2
     assert "the disk is full" in result.stderr
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
-
-
-def test_what_is_there_is_not_overwritten(run, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine").touch()
-    result = invoke("export", "first", "--format", "olmo", "--clean", "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert "exists already" in result.stderr

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from spikein.scoring.detect_file import DetectFileRequest, detect_file
+from spikein.scoring.detect_file import detect_file
+from spikein.scoring.options import ScoringOptions
 
 
 @pytest.fixture
@@ -23,13 +24,10 @@ def write(tmp_path):
 def detect(tmp_path, tiny_model_path, write):
     """Score rows, or a file of them, with the tiny model and `loss` where nothing else is said."""
 
-    def run(rows, detectors="loss", **more):
-        given = {
-            "model": str(tiny_model_path),
-            "examples": rows if isinstance(rows, str) else write(rows),
-            "out": tmp_path / "scores.parquet",
-            "detectors": detectors,
-        }
-        return detect_file(DetectFileRequest(**{**given, **more}))
+    def run(rows, detectors="loss", *, model=tiny_model_path, out=None, benchmark=None, **options):
+        examples = rows if isinstance(rows, str) else write(rows)
+        chosen = ScoringOptions(detectors=detectors, **options)
+        path = out or tmp_path / "scores.parquet"
+        return detect_file(examples, str(model), path, chosen, benchmark=benchmark)
 
     return run

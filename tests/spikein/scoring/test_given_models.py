@@ -44,29 +44,22 @@ def assert_scored(result):
 @pytest.mark.parametrize(
     "name",
     [
-        "BertForMaskedLM",
         "BertLMHeadModel",
         "BertModel",
-        "RobertaForMaskedLM",
         "ElectraForPreTraining",
         "T5ForConditionalGeneration",
-        "BartForConditionalGeneration",
         "LlamaForSequenceClassification",
     ],
 )
 def test_a_model_that_is_not_causal_is_refused_before_its_weights_are_read(
     name, tmp_path, detect, tiny_tokenizer
 ):
-    from detect.engine.target import load_target
-
     tied = {"tie_word_embeddings": True, "pad_token_id": 0}
     folder = make(name, tiny_tokenizer, tmp_path / "model", **tied)
     # Not a weight is read: there is none that could be.
     (tmp_path / "model" / "model.safetensors").write_bytes(b"")
     with pytest.raises(InputError, match=r"not a causal language model|a causal language model's"):
         detect(ROWS, model=folder)
-    with pytest.raises(InputError, match=r"causal language model"):
-        load_target(folder)
 
 
 def test_an_encoder_is_refused_as_reference_too(detect, tmp_path, tiny_tokenizer):
@@ -77,17 +70,10 @@ def test_an_encoder_is_refused_as_reference_too(detect, tmp_path, tiny_tokenizer
 
 @pytest.mark.parametrize(
     ("name", "config"),
-    [
-        ("GPT2LMHeadModel", {}),
-        ("GPTNeoXForCausalLM", {}),
-        ("Olmo2ForCausalLM", {}),
-        ("LlamaForCausalLM", {"tie_word_embeddings": True}),
-        ("BertLMHeadModel", {"is_decoder": True}),
-    ],
+    [("GPT2LMHeadModel", {}), ("BertLMHeadModel", {"is_decoder": True})],
 )
 def test_causal_models_are_scored(name, config, tmp_path, detect, tiny_tokenizer):
-    folder = make(name, tiny_tokenizer, tmp_path / "model", **config)
-    assert_scored(detect(ROWS, model=folder))
+    assert_scored(detect(ROWS, model=make(name, tiny_tokenizer, tmp_path / "model", **config)))
 
 
 def test_a_causal_model_under_a_name_of_its_own_is_scored(detect, tmp_path, tiny_tokenizer):
@@ -130,7 +116,9 @@ def test_a_model_that_looks_ahead_is_refused_whatever_its_configuration_says():
         def __init__(self, ahead: bool) -> None:
             super().__init__()
             self.ahead = ahead
-            self.embedding = torch.nn.Embedding(40, 8)
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                self.embedding = torch.nn.Embedding(40, 8)
 
         def get_input_embeddings(self):
             return self.embedding
@@ -145,15 +133,14 @@ def test_a_model_that_looks_ahead_is_refused_whatever_its_configuration_says():
         check_looks_back(Toy(ahead=True), "toy")
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_weights_that_are_not_finite_are_named(value, detect, tmp_path, tiny_model_path):
+def test_weights_that_are_not_finite_are_named(detect, tmp_path, tiny_model_path):
     from safetensors.torch import load_file, save_file
 
     folder = tmp_path / "model"
     shutil.copytree(tiny_model_path, folder)
     weights = load_file(folder / "model.safetensors")
-    weights["model.layers.1.mlp.up_proj.weight"][3, 5] = value
-    weights["model.norm.weight"][0] = value
+    weights["model.layers.1.mlp.up_proj.weight"][3, 5] = math.nan
+    weights["model.norm.weight"][0] = -math.inf
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(
         InputError, match=r"NaN or infinity: model\.layers\.1\.mlp\.up_proj\.weight and 1"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from detect.choices.question import ORDERS, TOO_FEW, choice_question
+from detect.choices import ORDERS, TOO_FEW, choice_question
 from inject.errors import InputError
 from tests.conftest import make_texts
 
@@ -20,11 +20,6 @@ def test_shots_and_populations_come_from_the_file(detect, write):
     assert {row["detector"] for row in scores} == {"recall", "con_recall", "codec", "camia"}
     assert [row for row in scores if row["reason"]] == []
     assert any(note.startswith("recall: at most ") for note in result.notes), "12 do not fit"
-
-
-def test_shots_that_overlap_scored_rows_are_refused_before_a_model_is_loaded(detect, write):
-    with pytest.raises(InputError, match="scored as well"):
-        detect(SCORED, held_out=write(SCORED[:1], "held.jsonl"), model="no model")
 
 
 def test_known_members_are_asked_for_where_the_file_has_none(detect, write):

@@ -27,18 +27,8 @@ def rows(tmp_path):
 
 def run(rows, tmp_path, url, *more):
     asked = ["--examples", rows, "--model", "m", "--server", url, "--out", str(tmp_path / "s.csv")]
-    cache = ["--cache", str(tmp_path / "cache")]
+    cache = [f"server.cache={tmp_path}", "--store", str(tmp_path / "store")]
     return CliRunner().invoke(app, ["detect", *asked, *cache, *more], catch_exceptions=False)
-
-
-def test_a_detector_that_reads_probabilities_is_refused_by_name_with_the_reason(rows, tmp_path):
-    with stub_server() as stub:
-        found = run(rows, tmp_path, stub.url, "--detectors", "min_k")
-    assert found.exit_code == 2
-    assert "min_k reads token log-probabilities, and a server shows what its model writes" in (
-        found.output
-    )
-    assert stub.received == []
 
 
 def test_with_all_such_detectors_are_left_out_with_a_note(rows, tmp_path):
@@ -91,7 +81,7 @@ def test_detectors_by_text_find_what_a_served_model_remembers(tmp_path):
     table = {}
     with stub_server(remembers) as stub:
         for number in (0, 1):
-            found = run(rows, tmp_path, stub.url, "--json", "--concurrency", "16")
+            found = run(rows, tmp_path, stub.url, "--json", "server.concurrency=16")
             assert found.exit_code == 0, found.output
             table[number] = json.loads(found.stdout)
             del table[number]["notes"]  # what it cost this time
@@ -131,103 +121,63 @@ def test_a_server_that_is_gone_is_named_and_what_came_is_kept(rows, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        ("--device", "cpu"), ("--dtype", "float32"), ("--batch-tokens", "64"), ("--revision", "x"),
-        ("--trust-remote-code",), ("--long", "error"), ("--bos", "never"),
-        ("--score-first", "start_token"),
-    ],
-)  # fmt: skip
-def test_options_of_a_local_model_are_not_ignored_but_refused(rows, tmp_path, option):
-    found = run(rows, tmp_path, "http://127.0.0.1:9/v1", *option)
-    assert found.exit_code == 2
-    assert f"{option[0]} is of use for a model on this machine alone" in found.output
+def test_options_without_influence_are_refused(rows, tmp_path):
+    refused = run(rows, tmp_path, "http://127.0.0.1:9/v1", "device=cpu", "long=error")
+    assert refused.exit_code == 2
+    assert "long, device is of use for a model on this machine alone" in refused.output
+    words = ["detect", "--model", "m", "--examples", rows, "server.api=chat"]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "server.base_url: is missing" in refused.output
 
 
-@pytest.mark.parametrize(
-    "option",
-    [("--api", "chat"), ("--concurrency", "2"), ("--api-key-variable", "K"),
-     ("--send-protected", "gpqa")],
-)  # fmt: skip
-def test_options_of_a_server_need_one(rows, option):
-    found = CliRunner().invoke(app, ["detect", "--model", "m", "--examples", rows, *option])
-    assert found.exit_code == 2
-    assert f"{option[0]} is of use for a server (--server URL) alone" in found.output
-
-
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("localhost:8000", "is not the address of a server"),
-        ("http://me:pass-word@localhost/v1", "a user name or password in a URL"),
-    ],
-)
-def test_addresses_that_cannot_be_used(rows, tmp_path, url, message):
-    found = run(rows, tmp_path, url)
-    assert found.exit_code == 2
-    assert message in found.output
-    assert "pass-word" not in found.output
-
-
-def test_a_key_that_is_not_there(rows, tmp_path, monkeypatch):
+def test_addresses_and_keys_that_cannot_be_used(rows, tmp_path, monkeypatch):
+    refused = run(rows, tmp_path, "http://me:pass-word@localhost/v1")
+    assert refused.exit_code == 2
+    assert "a user name or password in a URL" in refused.output
+    assert "pass-word" not in refused.output
     monkeypatch.delenv("MY_KEY", raising=False)
-    found = run(rows, tmp_path, "http://127.0.0.1:9/v1", "--api-key-variable", "MY_KEY")
-    assert found.exit_code == 2
-    assert "MY_KEY is not set" in found.output
+    refused = run(rows, tmp_path, "http://127.0.0.1:9/v1", "server.api_key_variable=MY_KEY")
+    assert refused.exit_code == 2
+    assert "MY_KEY is not set" in refused.output
 
 
-def test_protected_texts_are_sent_only_where_their_dataset_is_named(tmp_path):
-    rows = write(
-        tmp_path / "rows.jsonl",
-        [{"text": f"text {row}", "label": row % 2, "protected": True, "dataset": "gpqa"}
-         for row in range(12)],
-    )  # fmt: skip
-    with stub_server() as stub:
-        found = run(rows, tmp_path, stub.url)
-        assert found.exit_code == 2
-        assert "texts of protected data (gpqa) would be sent to a server" in found.output
-        assert "--send-protected gpqa" in found.output
-        assert run(rows, tmp_path, stub.url, "--send-protected", "other").exit_code == 2
-        assert stub.received == []
-        assert run(rows, tmp_path, stub.url, "--send-protected", "gpqa").exit_code == 0
-
-
-def test_protected_held_out_rows_that_would_be_asked_about_are_not_sent_either(tmp_path):
-    """Held-out rows with paraphrases calibrate `de_cop`, for which a server would read them."""
-    rows = write(tmp_path / "rows.jsonl", [{"text": f"text {row}"} for row in range(4)])
-    held_out = {"text": "held out", "protected": True, "dataset": "gpqa"}
+def test_protected_texts_are_sent_only_where_their_dataset_is_named(rows, tmp_path):
+    """Held-out rows with paraphrases, too, which `de_cop` would ask about."""
+    secret = {"protected": True, "dataset": "gpqa"}
+    hidden = [{"text": f"text {row}", "label": row % 2, **secret} for row in range(12)]
+    protected = write(tmp_path / "protected.jsonl", hidden)
+    held_out = {"text": "held out", **secret}
     plain = write(tmp_path / "plain.jsonl", [held_out])
     asked = write(tmp_path / "asked.jsonl", [{**held_out, "paraphrases": ["a", "b", "c"]}])
     with stub_server() as stub:
-        found = run(rows, tmp_path, stub.url, "--held-out", asked)
-        assert found.exit_code == 2
-        assert "texts of protected data (gpqa) would be sent to a server" in found.output
+        for arguments in (
+            (protected,),
+            (protected, "server.send_protected=[other]"),
+            (rows, f"held_out={asked}"),
+        ):
+            refused = run(arguments[0], tmp_path, stub.url, *arguments[1:])
+            assert refused.exit_code == 2
+            assert "texts of protected data (gpqa) would be sent to a server" in refused.output
+            assert "server.send_protected=[gpqa]" in refused.output
         assert stub.received == []
-        assert run(rows, tmp_path, stub.url, "--held-out", plain).exit_code == 0
-        sent = str(stub.received)
-        assert "held out" not in sent
+        assert run(rows, tmp_path, stub.url, f"held_out={plain}").exit_code == 0
+        assert "held out" not in str(stub.received)
+        asked_before = len(stub.received)
+        sent = run(protected, tmp_path, stub.url, "server.send_protected=[gpqa]")
+        assert sent.exit_code == 0
+        assert len(stub.received) > asked_before
 
 
-def test_texts_in_memory_are_scored_by_a_server_of_the_same_model(tmp_path):
+def test_texts_in_memory_are_scored_by_a_server(tmp_path):
     import spikein
-    from inject.server.address import Server
 
     options = spikein.ScoringOptions(
-        server=Server(base_url="http://127.0.0.1:9/v1", model="m"), cache=tmp_path
+        server={"base_url": "http://127.0.0.1:9/v1", "cache": str(tmp_path)},
+        store=str(tmp_path / "store"),
     )
     texts, labels = [f"text {row}" for row in range(12)], [0, 1] * 6
-    with pytest.raises(InputError, match="asked for the model 'm', and 'n' is scored"):
-        spikein.score_texts("n", texts, labels=labels, options=options)
     with pytest.raises(InputError, match="loss reads token log-probabilities"):
         spikein.score_texts("m", texts, detectors="loss", labels=labels, options=options)
-    found = spikein.score_texts("m", texts, detectors="blind", labels=labels, options=options)
-    assert len(found.scores) == 12
-    local = spikein.ScoringOptions(send_protected=("gpqa",))
-    with pytest.raises(InputError, match="sent to a server only"):
-        spikein.score_texts("m", texts, options=local)
-
-
-def test_help_has_an_example():
-    found = CliRunner().invoke(app, ["detect", "--help"])
-    assert "--server http://localhost:8000/v1" in " ".join(found.output.split())
+    scored = spikein.score_texts("m", texts, detectors="blind", labels=labels, options=options)
+    assert len(scored.scores) == 12

@@ -5,7 +5,11 @@ and the damage can be taken back.
 """
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+
+from spikein.store.manifest import content_digest, file_records, read_manifest
 
 DAMAGES = ("flipped", "truncated", "missing", "linked")
 
@@ -53,3 +57,23 @@ def flip(path: Path) -> None:
     content[len(content) // 2] ^= 0x55
     path.write_bytes(content)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def forge(folder: Path, name: str, facets: Mapping[str, str] | None = None) -> None:
+    """Flip a byte of an artifact's file, and let its manifest say what is there now."""
+    flip(folder / name)
+    seal(folder, facets)
+
+
+def seal(folder: Path, facets: Mapping[str, str] | None = None) -> None:
+    """Let an artifact's manifest say what its files hold now."""
+    manifest, files = read_manifest(folder), file_records(folder)
+    content = content_digest(files, manifest.volatile)
+    forged = replace(
+        manifest,
+        files=files,
+        content=content,
+        facets=manifest.facets if facets is None else facets,
+    )
+    own(folder / "manifest.json")
+    (folder / "manifest.json").write_text(forged.to_json())

@@ -9,7 +9,7 @@ from inject.examples.example import read_examples, write_examples
 from inject.step import Reading, Step, StepContext, find_function
 from spikein.api.plan import plan as plan_experiment
 from spikein.api.run import run as run_experiment
-from spikein.executors.in_process import InProcess
+from spikein.executors import InProcess
 from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Progress
 from spikein.store.artifact import open_artifact
@@ -17,6 +17,8 @@ from spikein.store.store import Store
 from tests.spikein import step_functions
 from tests.spikein.store.damage import flip
 from tests.spikein.tiny import write_tiny
+
+OTHER = {"tune": "test", "test": "tune"}
 
 
 class Built(Progress):
@@ -145,22 +147,15 @@ def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
 
 
 @pytest.mark.slow
-def test_an_audit_setting_that_drops_nothing_new_trains_no_model(lab):
-    log = experiment(lab, "audit.ngram=40", "audit.near_duplicate=null", "name=audited")
-    assert log.count("corpus") == 1
-    assert log.count("model") == log.count("statistics") == log.count("plan") == 0
-
-
-@pytest.mark.slow
-def test_a_background_file_of_another_name_trains_no_model(lab):
+def test_a_file_of_another_name_and_an_audit_that_drops_nothing_new_train_no_model(lab):
     (lab / "texts.jsonl").rename(lab / "other.jsonl")
+    sources = f'corpus.sources=[{{kind: files, path: "{lab}/other.jsonl"}}]'
     try:
-        log = experiment(
-            lab, f'corpus.sources=[{{kind: files, path: "{lab}/other.jsonl"}}]', "name=renamed"
-        )
+        log = experiment(lab, sources, "audit.ngram=40", "audit.near_duplicate=null", "name=other")
     finally:
         (lab / "other.jsonl").rename(lab / "texts.jsonl")
-    assert log.count("model") == log.count("statistics") == 0
+    assert log.count("corpus") == 1
+    assert log.count("model") == log.count("statistics") == log.count("plan") == 0
 
 
 @pytest.mark.slow
@@ -198,20 +193,14 @@ def test_no_step_that_declares_not_to_read_the_split_reads_it(lab, tmp_path):
         for name, given in step.inputs.items():
             found = store.find(given.digest, kind=given.kind)
             assert found is not None
+            inputs[name] = found.path
             if name in split:
-                folder = tmp_path / f"{number}-{name}"
+                inputs[name] = folder = tmp_path / f"{number}-{name}"
                 folder.mkdir()
                 rows = read_examples(found.path)
-                other = {"tune": "test", "test": "tune"}
-                write_examples(
-                    folder,
-                    [replace(row, split=other[row.split]) for row in rows],
-                )
+                write_examples(folder, [replace(row, split=OTHER[row.split]) for row in rows])
                 for facet, function in given.facets.items():
                     assert find_function(function)(folder) == found.manifest.facets[facet]
-                inputs[name] = folder
-            else:
-                inputs[name] = found.path
         out = tmp_path / f"out-{number}"
         out.mkdir()
         settings, execution = step.given()
@@ -247,7 +236,7 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
         "text": replace(first, text=first.text + "."),
         "side": replace(first, side="nonmember" if first.side == "member" else "member"),
         "group": replace(first, group="other"),
-        "split": replace(first, split="tune" if first.split == "test" else "test"),
+        "split": replace(first, split=OTHER[first.split]),
     }
     log = {}
     for name, row in changed.items():

@@ -1,7 +1,5 @@
 """Damage and garbage: named, removed, and nothing else."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,52 +14,24 @@ from spikein.store.manifest import StoreError
 from spikein.store.store import ArtifactRules, Store
 from tests.conftest import make_texts
 from tests.spikein.samples import recipe, visible, write
+from tests.spikein.store.damage import damage, flip
 
 LOG = ArtifactRules(volatile=("log.txt",))
 
 
-def damage_size(path: Path) -> None:
-    (path / "deep/a.txt").chmod(0o644)
-    (path / "deep/a.txt").write_text("longer")
-
-
-def damage_missing(path: Path) -> None:
-    (path / "deep").chmod(0o755)
-    (path / "deep/a.txt").unlink()
-
-
-def damage_manifest(path: Path) -> None:
-    (path / "manifest.json").chmod(0o644)
-    (path / "manifest.json").write_text("{")
-
-
-def damage_identity(path: Path) -> None:
-    manifest = path / "manifest.json"
-    manifest.chmod(0o644)
-    manifest.write_text(manifest.read_text().replace('"a": 1', '"a": 2'))
-
-
-@pytest.mark.parametrize(
-    ("damage", "named"),
-    [
-        (damage_size, "deep/a.txt"),
-        (damage_missing, "deep/a.txt"),
-        (damage_manifest, "manifest.json"),
-        (damage_identity, "manifest.json"),
-    ],
-)
-def test_damage_is_named_and_can_be_repaired(tmp_path, damage, named):
-    store = Store(tmp_path)
+@pytest.mark.parametrize(("file", "how"), [("deep/a.txt", "missing"), ("manifest.json", "flipped")])
+def test_damage_is_named_and_can_be_repaired(tmp_path, file, how):
+    store = Store(tmp_path / "store")
     good = store.obtain(recipe(a=2), write("x"), label="good").artifact
-    damage(store.obtain(recipe(a=1), write("x"), label="l").artifact.path)
-    with pytest.raises(StoreError) as caught:
+    bad = store.obtain(recipe(a=1), write("x"), label="l").artifact
+    damage(bad / file, how, tmp_path / "aside")
+    with pytest.raises(StoreError, match="spikein run") as caught:
         store.find(recipe(a=1).digest)
-    assert named in str(caught.value)
-    assert "spikein run" in str(caught.value)
+    assert file in str(caught.value)
     [found] = collect_damaged(store, dry_run=True).removed
-    assert found.path.name.startswith("l-")
-    assert named in found.reason
-    assert [one.path.name[:2] for one in collect_damaged(store).removed] == ["l-"]
+    assert found.path == bad.path
+    assert file in found.reason
+    assert [one.path for one in collect_damaged(store).removed] == [bad.path]
     assert store.obtain(recipe(a=1), write("x"), label="l").built
     assert store.find(good.digest) is not None
 
@@ -83,24 +53,10 @@ def test_what_was_made_of_content_that_is_gone_is_damaged(tmp_path):
     assert "was made of content that its input in no longer has" in gone.reason
 
 
-def test_a_linked_artifact_goes_and_its_target_stays_as_it_was(tmp_path):
-    store = Store(tmp_path / "store")
-    path = store.obtain(recipe(a=1), write("x"), label="l").artifact.path
-    elsewhere = tmp_path / "elsewhere"
-    path.rename(elsewhere)
-    path.symlink_to(elsewhere)
-    before = elsewhere.stat().st_mode
-    assert [one.path for one in collect_damaged(store).removed] == [path]
-    assert not path.is_symlink()
-    assert elsewhere.stat().st_mode == before
-    assert (elsewhere / "deep/a.txt").read_text() == "x"
-
-
 def test_a_changed_byte_is_found_by_verify(tmp_path):
     store = Store(tmp_path)
     artifact = store.obtain(recipe(a=1), write("x"), label="l").artifact
-    (artifact / "deep/a.txt").chmod(0o644)
-    (artifact / "deep/a.txt").write_text("y")
+    flip(artifact / "deep/a.txt")
     assert store.find(artifact.digest) is not None
     with pytest.raises(StoreError, match="changed since it was built"):
         store.verify(artifact)
@@ -131,31 +87,6 @@ def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
     assert not collect(store, keep=[top.digest]).removed
 
 
-def test_collect_waits_for_a_store_in_use_but_not_for_a_dead_user(tmp_path):
-    store = Store(tmp_path)
-    store.obtain(recipe(a=1), write("1"), label="l")
-    code = (
-        "import sys, time, pathlib; from spikein.store.store import Store\n"
-        "with Store(pathlib.Path(sys.argv[1])).in_use():\n"
-        "    print('in', flush=True); time.sleep(60)"
-    )
-    user = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[3],
-    )
-    try:
-        assert user.stdout is not None
-        user.stdout.readline()
-        with pytest.raises(StoreError, match="1 other process uses the store"):
-            collect(store, keep=[])
-    finally:
-        user.kill()
-        user.wait()
-    assert len(collect(store, keep=[]).removed) == 1
-
-
 @pytest.mark.parametrize("remove", ["damaged", "unneeded"])
 def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_path, remove):
     store, target = Store(tmp_path / "store"), tmp_path / "mine"
@@ -179,24 +110,20 @@ def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_pat
 def test_a_corpus_of_other_tokens_than_it_says_is_removed(tmp_path, tiny_tokenizer):
     """Its files are intact by the store's digests; what they were made of was damaged before."""
     documents = [Document(text, f"t:{index}", 0) for index, text in enumerate(make_texts(40))]
+    good, bad = (
+        Recipe(kind="corpus", function="made:build", settings={"a": number}) for number in range(2)
+    )
 
     def build(out: Path) -> None:
         build_corpus(out, documents=iter(documents), tokenizer=tiny_tokenizer, tokens=300)
 
     def build_damaged(out: Path) -> None:
         build(out)
-        tokens = next(out.glob("tokens-*.bin"))
-        content = bytearray(tokens.read_bytes())
-        content[40] ^= 1
-        tokens.unlink()
-        tokens.write_bytes(bytes(content))
+        flip(out / "tokens-00000.bin")
 
     store = Store(tmp_path)
-    recipes = [
-        Recipe(kind="corpus", function="made:build", settings={"a": number}) for number in range(2)
-    ]
-    store.obtain(recipes[0], build, label="good")
-    made = store.obtain(recipes[1], build_damaged, label="bad").artifact
+    store.obtain(good, build, label="good")
+    made = store.obtain(bad, build_damaged, label="bad").artifact
     store.verify(made)
     with pytest.raises(InputError, match="not those that were written"):
         Corpus.open(made.path).verify()

@@ -15,7 +15,7 @@ from spikein.store.garbage import collect
 from spikein.store.lock_marks import own_mark
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
-from tests.spikein.samples import recipe, write
+from tests.spikein.samples import leftovers, recipe, write
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -58,7 +58,7 @@ def marks(root: Path) -> list[Path]:
     return sorted((root / ".leases").glob("use-*.lock"))
 
 
-def test_lease_files_name_host_process_and_start(tmp_path):
+def test_marks_name_host_process_and_start_and_go_with_the_dead(tmp_path):
     process = builder(tmp_path)
     try:
         (mark,) = marks(tmp_path)
@@ -69,12 +69,19 @@ def test_lease_files_name_host_process_and_start(tmp_path):
             assert said["started"] <= said["since"] <= own_mark().since
         with pytest.raises(StoreError) as caught:
             collect(Store(tmp_path), keep=[])
+        assert "1 other process uses the store" in str(caught.value)
         assert f"process {process.pid} on {socket.gethostname()}" in str(caught.value)
     finally:
         kill(process)
+    # A mark of the dead goes by itself.
+    assert marks(tmp_path) == [mark]
+    with Store(tmp_path).in_use():
+        (own,) = marks(tmp_path)
+        assert json.loads(own.read_text())["process"] == os.getpid()
+    assert not marks(tmp_path)
 
 
-def test_who_waits_is_told_for_whom(tmp_path):
+def test_who_waits_is_told_for_whom_and_takes_over_from_the_killed(tmp_path):
     process = builder(tmp_path)
     told: list[str] = []
 
@@ -86,15 +93,7 @@ def test_who_waits_is_told_for_whom(tmp_path):
     (said,) = told
     assert f"another run is building thing/l-{recipe(a=1).digest[:12]} (process" in said
     assert f"process {process.pid} on {socket.gethostname()}, started 20" in said
-
-
-def test_marks_of_dead_runs_go_by_themselves(tmp_path):
-    kill(builder(tmp_path))
-    assert len(marks(tmp_path)) == 1
-    with Store(tmp_path).in_use():
-        (mark,) = marks(tmp_path)
-        assert json.loads(mark.read_text())["process"] == os.getpid()
-    assert not marks(tmp_path)
+    assert not leftovers(tmp_path)
 
 
 def test_a_mark_of_another_host_is_named_and_never_taken_for_dead(tmp_path):

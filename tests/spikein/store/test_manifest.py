@@ -13,55 +13,17 @@ from spikein.store.manifest import StoreError, read_manifest
 from spikein.store.store import Store, safe_label
 from tests.spikein.samples import recipe, write
 
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
 
-
-def reordered(value):
-    if isinstance(value, dict):
-        return {key: reordered(value[key]) for key in reversed(list(value))}
-    return [reordered(item) for item in value] if isinstance(value, list) else value
-
-
-@given(st.dictionaries(st.text(max_size=4), json_values, max_size=4))
-def test_key_order_does_not_enter_the_identity(settings):
-    assert recipe(x=settings).digest == recipe(x=reordered(settings)).digest
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (recipe(a=1), recipe(a=2)),
-        (recipe(a=1), recipe(a=1.0)),
-        (recipe(a=1), recipe(a=True)),
-        (recipe(a="1"), recipe(a=1)),
-        (recipe(a=None), recipe()),
-        (recipe(), Recipe(kind="other", function="made:build", settings={})),
-        (recipe(), Recipe(kind="thing", function="made:other", settings={})),
-        (recipe(), Recipe(kind="thing", function="made:build", settings={}, inputs={"a": "0"})),
-        (
-            recipe(),
-            Recipe(kind="thing", function="made:build", settings={}, libraries={"torch": "2"}),
-        ),
-    ],
-)
-def test_everything_that_bears_on_the_content_enters(one, other):
-    assert one.digest != other.digest
-
-
-@pytest.mark.parametrize("value", [Path("a"), {1: 2}, float("nan"), object(), b"a", {1, 2}])
-def test_what_has_no_canonical_form_raises(value):
-    with pytest.raises(TypeError):
-        _ = recipe(a=value).digest
+def test_everything_that_bears_on_the_content_enters():
+    whole = {"kind": "thing", "function": "made:build", "settings": {}}
+    for other in (
+        {"settings": {"a": None}},
+        {"kind": "other"},
+        {"function": "made:other"},
+        {"inputs": {"a": "0"}},
+        {"libraries": {"torch": "2"}},
+    ):
+        assert Recipe(**{**whole, **other}).digest != recipe().digest
 
 
 def test_library_versions_say_nothing_of_the_device():
@@ -77,19 +39,10 @@ def test_labels_stay_in_their_folder(text):
     assert len(label) <= 80
 
 
-DAMAGES = [
-    ("inputs", 5),
-    ("inputs", {}),
-    ("inputs", {"a": None}),
-    ("inputs", {"a": []}),
-    ("kind", "other"),
-    ("label", []),
-    ("created", None),
-    ("seconds", "1"),
-    ("protected", "no"),
-    ("identity", math.inf),
-    ("identity", {"kind": math.inf}),
-]
+DAMAGES = {
+    "inputs": 5, "kind": "other", "label": [], "created": None, "protected": "no",
+    "identity": math.inf,
+}  # fmt: skip
 
 
 def with_input(root: Path) -> Path:
@@ -110,16 +63,23 @@ def test_a_manifest_of_another_version_is_not_called_damaged(tmp_path):
         read_manifest(path.parent)
 
 
-@pytest.mark.parametrize(("key", "value"), DAMAGES)
-def test_a_damaged_manifest_is_found(tmp_path, key, value):
+def test_a_damaged_manifest_is_found(tmp_path):
     path = with_input(tmp_path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-    with pytest.raises(StoreError, match="manifest"):
-        read_manifest(path.parent)
+    whole = json.loads(path.read_text())
+    nested = "[" * 100_000
+    for text in (*(json.dumps({**whole, key: value}) for key, value in DAMAGES.items()), nested):
+        path.write_text(text)
+        with pytest.raises(StoreError, match="manifest"):
+            read_manifest(path.parent)
 
 
-def test_a_manifest_of_a_thousand_levels_is_damage_and_no_traceback(tmp_path):
+def test_every_flipped_byte_of_a_manifest_is_noticed(tmp_path):
     path = with_input(tmp_path)
-    path.write_text("[" * 100_000)
-    with pytest.raises(StoreError, match="cannot be read"):
-        read_manifest(path.parent)
+    content = path.read_bytes()
+    for place in range(0, len(content), 7):
+        if not content[place : place + 1].isspace():
+            changed = bytearray(content)
+            changed[place] ^= 0x01
+            path.write_bytes(changed)
+            with pytest.raises(StoreError, match=r"manifest\.json"):
+                read_manifest(path.parent)

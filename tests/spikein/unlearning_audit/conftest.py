@@ -86,11 +86,16 @@ def control(judged, store: Path) -> Path:
 @pytest.fixture(scope="session")
 def audit(rows: Path, control: Path, store: Path) -> Callable[..., Audited]:
     @cache
-    def run(*models: Path, holdout: bool = True, options: tuple[str, ...] = ()) -> Audited:
+    def run(
+        *models: Path,
+        texts: Path = rows,
+        holdout: bool = True,
+        options: tuple[str, ...] = ("all_chunks=true",),
+    ) -> Audited:
         out = store.with_name(f"audit-{len(list(store.parent.iterdir()))}")
-        command = [*models, "--texts", rows, "--out", out, "--store", store]
+        command = [*models, "--texts", texts, "--out", out, "--store", store]
         command += ["--holdout", control] if holdout else []
-        result = invoke(*command, *OPTIONS, "all_chunks=true", *options)
+        result = invoke(*command, *OPTIONS, *options)
         assert result.exit_code == 0, result.output
         return Audited(out, result.output)
 

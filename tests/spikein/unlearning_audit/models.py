@@ -1,6 +1,5 @@
 """Tiny saved LLaMAs of one shape: an original, its unlearned and retrained kin, and their texts."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -58,10 +57,9 @@ def make_judged(folder: Path, tokenizer: Any) -> Judged:
     for name, model in models.items():
         model.save_pretrained(folder / name)
         tokenizer.save_pretrained(folder / name)
-    shutil.copytree(folder / "original", folder / "copy")
     original.save_pretrained(folder / "shards", max_shard_size="100KB")
     tokenizer.save_pretrained(folder / "shards")
-    kinds = [*list(models)[2:], "copy", "shards"]
+    kinds = [*list(models)[2:], "shards"]
     unlearned = {name: folder / name for name in kinds}
     return Judged(folder / "original", folder / "retrained", unlearned, texts, control)
 

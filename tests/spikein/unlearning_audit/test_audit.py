@@ -1,19 +1,13 @@
 """`spikein audit-unlearning` on tiny saved models: what it writes is true, and made once."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-import pytest
 
-from tests.spikein.unlearning_audit.conftest import OPTIONS, Audited, invoke, write_rows
+from tests.spikein.unlearning_audit.conftest import OPTIONS, Audited, invoke
 
 
 def test_ratios_are_those_of_the_papers_rule(judged, audit):
@@ -39,32 +33,6 @@ def test_ratios_are_those_of_the_papers_rule(judged, audit):
         assert f"{row['prompt']}{row['truth']}" == text[row["start"] : row["stop"]]
 
 
-@pytest.mark.parametrize("retrained", [True, False])
-def test_what_is_remembered_is_found_by_what_the_models_write(judged, audit, retrained: bool):
-    models = [judged.original, judged.unlearned["untouched"]]
-    options = ("false_alarms=0.2",)
-    found = audit(*models, *([judged.retrained] if retrained else []), options=options)
-    own, level = {row["chunk"] for row in found.chunks}, 0.0
-    for chunk, run in found.longest("retrained" if retrained else "unlearned").items():
-        level = max(level, run) if (chunk in own) == retrained else level
-    assert found.record["level"] == level
-    for model, column in (("original", "remembered_original"), ("unlearned", "remembered")):
-        known = [found.longest(model)[chunk] > level for chunk in sorted(own)]
-        assert [row[column] for row in found.chunks] == known
-        assert np.isclose(found.value(f"remembered_{model}"), np.mean(known))
-    missed = [not row["suspicious"] for row, here in zip(found.chunks, known, strict=True) if here]
-    assert np.isclose(found.value("missed"), np.mean(missed))
-    ratios = [row["retrained_ratio"] for row in found.chunks]
-    if not retrained:
-        ratios = [row["ratio"] for row in found.held_out]
-        assert "weaker" in found.record["control"]
-        assert {row["remembered"] for row in found.held_out} == {None}
-    alarms = [1 / 1.15 < ratio < 1.15 for ratio in ratios]
-    assert np.isclose(found.value("false_alarms"), np.mean(alarms))
-    edge = found.value("calibrated_edge")
-    assert np.mean([1 / 1.15 < ratio < edge for ratio in ratios]) <= 0.2
-
-
 def test_the_same_audit_again_is_the_same_and_asks_no_model(judged, rows, store, tmp_path, audit):
     first = audit(judged.original, judged.unlearned["untouched"], holdout=False)
     command = [judged.original, judged.unlearned["untouched"], "--texts", rows, "--store", store]
@@ -80,41 +48,12 @@ def test_the_same_audit_again_is_the_same_and_asks_no_model(judged, rows, store,
     assert "nothing is replaced" in refused.output
 
 
-@pytest.mark.slow
-def test_an_audit_that_was_killed_goes_on_where_it_stopped(judged, rows, tmp_path, audit):
-    models = [judged.original, judged.unlearned["over-forgotten"], judged.retrained]
-    command = [sys.executable, "-m", "spikein.cli.main", "audit-unlearning", *map(str, models)]
-    command += ["--texts", str(rows), *OPTIONS, "all_chunks=true", "--out", str(tmp_path / "out")]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    killed = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-    written = tmp_path / "spikein" / "store" / "audit_continuations"
-    try:
-        while not any(written.glob("[!.]*")) and killed.poll() is None:
-            time.sleep(0.02)
-    finally:
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
-    assert not (tmp_path / "out").exists()
-    made = {
-        path: path.stat().st_ino for path in (tmp_path / "spikein" / "store").glob("[!.]*/[!.]*")
-    }
-    assert made
-    subprocess.run(command, env=environment, check=True, capture_output=True)
-    assert all(path.stat().st_ino == inode for path, inode in made.items())
-    whole = audit(*models, holdout=False)
-    for name in ("chunks.parquet", "continuations.parquet", "findings.parquet"):
-        found, same = (pq.read_table(out / name) for out in (tmp_path / "out", whole.folder))
-        assert repr(found.to_pylist()) == repr(same.to_pylist())
-
-
-def test_a_book_is_cut_and_suspicious_chunks_are_continued(judged, store, tmp_path):
+def test_a_book_is_cut_and_suspicious_chunks_are_continued(judged, audit, tmp_path):
     book = tmp_path / "book.txt"
     book.write_text("\n\n".join(judged.texts), encoding="utf-8")
-    command = [judged.original, judged.unlearned["untouched"], "--texts", book, "--store", store]
-    command += [*OPTIONS, "chunk_words=60", "others=0", "band=1.2", "--out", tmp_path / "audit"]
-    result = invoke(*command)
-    assert result.exit_code == 0, result.output
-    found = Audited(tmp_path / "audit", result.output)
+    models = (judged.original, judged.unlearned["untouched"])
+    options = ("chunk_words=60", "others=0", "band=1.2")
+    found = audit(*models, texts=book, holdout=False, options=options)
     assert [row["text_id"] for row in found.chunks] == ["book"] * 16
     text = book.read_text()
     assert [text[row["start"] : row["stop"]] for row in found.chunks] == judged.texts
@@ -124,18 +63,16 @@ def test_a_book_is_cut_and_suspicious_chunks_are_continued(judged, store, tmp_pa
     assert "there is neither a retrained model nor a held-out text" in found.output
 
 
-def test_questions_kept_by_the_ratio_stand_against_the_rest(judged, rows, store, tmp_path):
+def test_questions_kept_by_the_ratio_stand_against_the_rest(judged, audit, tmp_path):
     asked = tmp_path / "questions.jsonl"
     lines = [
         json.dumps({"question": " ".join(text.split()[:20]), "answer": " ".join(text.split()[20:])})
         for text in [*judged.texts, *judged.control]
     ]
     asked.write_text("\n".join(lines))
-    command = [judged.original, judged.unlearned["untouched"], "--texts", rows, "--store", store]
-    result = invoke(*command, f"questions={asked}", *OPTIONS, "--out", tmp_path / "audit")
-    assert result.exit_code == 0, result.output
-    found = Audited(tmp_path / "audit", result.output)
-    chunks = pq.read_table(tmp_path / "audit" / "chunks.parquet").to_pylist()
+    models = (judged.original, judged.unlearned["untouched"])
+    found = audit(*models, holdout=False, options=(f"questions={asked}",))
+    chunks = pq.read_table(found.folder / "chunks.parquet").to_pylist()
     kept = {row["chunk"]: row["suspicious"] for row in chunks if row["part"] == "question"}
     assert len(kept) == 32
     recall: dict[int, list[float]] = {chunk: [] for chunk in kept}
@@ -148,15 +85,13 @@ def test_questions_kept_by_the_ratio_stand_against_the_rest(judged, rows, store,
         assert np.isclose(found.value(name), np.mean(own)) if own else np.isnan(found.value(name))
 
 
-def test_rows_that_are_left_out_are_counted_and_said(judged, store, tmp_path):
+def test_rows_that_are_left_out_are_counted_and_said(judged, audit, tmp_path):
     first, *others = [{"id": at, "text": text} for at, text in enumerate(judged.texts)]
     path = tmp_path / "texts.jsonl"
     given = [first, {"text": None}, {"text": " "}, *others, first, others[0], {"text": ""}]
     path.write_text("\n".join(map(json.dumps, given)))
-    command = [judged.original, judged.unlearned["forgot"], "--texts", path, "--store", store]
-    result = invoke(*command, "--out", tmp_path / "audit", "samples=0", "prompt_words=30")
-    assert result.exit_code == 0, result.output
-    found = Audited(tmp_path / "audit", result.output)
+    models = (judged.original, judged.unlearned["forgot"])
+    found = audit(*models, texts=path, holdout=False, options=("samples=0",))
     assert [row["text_id"] for row in found.chunks] == [str(at) for at in range(16)]
     assert not any(row["continued"] for row in found.chunks)
     for said in (
@@ -168,45 +103,38 @@ def test_rows_that_are_left_out_are_counted_and_said(judged, store, tmp_path):
         assert said in found.output
 
 
-def test_all_models_may_write_as_much_on_all_chunks(judged, rows, tmp_path, monkeypatch):
+def test_one_model_with_a_smaller_context_shortens_what_all_of_them_write(
+    judged, rows, tmp_path, monkeypatch
+):
     from transformers import AutoTokenizer
 
-    from detect.generation import sampled_continuations
+    from detect.targets import local
 
     asked: list[tuple[int, int]] = []
-    sample = sampled_continuations.sample_continuations
+    sample = local.sample_continuations
 
     def counted(target, prompts, **how):
         asked.append((len(prompts), how["max_tokens"]))
         return sample(target, prompts, **how)
 
-    monkeypatch.setattr(sampled_continuations, "sample_continuations", counted)
-    pairs = zip(judged.control[::2], judged.control[1::2], strict=True)
-    texts = [f"{first} {second}" for first, second in pairs]
-    others = write_rows(tmp_path / "unseen.jsonl", texts)
-    command = [judged.original, judged.unlearned["forgot"], "--texts", rows, "--holdout", others]
-    command += ["--store", tmp_path / "store", "prompt_words=30", "samples=1", "all_chunks=true"]
-    assert invoke(*command, "--out", tmp_path / "audit").exit_code == 0
+    monkeypatch.setattr(local, "sample_continuations", counted)
     tokenizer = AutoTokenizer.from_pretrained(judged.original)
 
-    def tokens(words: list[str], before: str = "") -> int:
-        return len(tokenizer(before + " ".join(words))["input_ids"])
+    def most_tokens(texts: list[str]) -> int:
+        return max(len(tokenizer(text)["input_ids"]) for text in texts)
 
-    longest = max(tokens(text.split()[30:], " ") for text in texts)
-    assert sorted(asked) == [(16, longest), (16 + len(texts), longest)]
-    # One model with a smaller context shortens what all of them write.
-    asked.clear()
     narrow = tmp_path / "narrow"
     shutil.copytree(judged.retrained, narrow)
     config = json.loads((narrow / "config.json").read_text())
-    context = max(len(tokenizer(text)["input_ids"]) for text in [*judged.texts, *texts])
-    room = context - max(tokens(text.split()[:30]) for text in [*judged.texts, *texts])
+    context = most_tokens(judged.texts)
+    room = context - most_tokens([" ".join(text.split()[:30]) for text in judged.texts])
     config["max_position_embeddings"] = context
     (narrow / "config.json").write_text(json.dumps(config))
-    command.insert(2, narrow)
-    result = invoke(*command, f"max_tokens={room + 5}", "--out", tmp_path / "second")
+    command = [judged.original, judged.unlearned["forgot"], narrow, "--texts", rows]
+    command += ["--store", tmp_path / "store", "prompt_words=30", "samples=1", "all_chunks=true"]
+    result = invoke(*command, f"max_tokens={room + 5}", "--out", tmp_path / "audit")
     assert result.exit_code == 0, result.output
-    assert [length for _, length in asked] == [room] * 3
+    assert asked == [(16, room)] * 3
 
 
 def test_the_page_shows_texts_where_it_may(judged, store, tmp_path):

@@ -58,9 +58,8 @@ def test_a_judge_that_fails_is_asked_again_for_what_it_has_not_said(audit_with, 
     assert found.value("judged_alike_unlearned") == 1.0
 
 
-@pytest.mark.parametrize("mark", [{"protected": True}, {"BIG Canary": "a1b2"}])
-def test_a_protected_text_is_not_sent_to_the_judge(audit_with, judged, tmp_path, mark):
-    hidden = write_rows(tmp_path / "hidden.jsonl", judged.texts[:1], **mark)
+def test_a_protected_text_is_not_sent_to_the_judge(audit_with, judged, tmp_path):
+    hidden = write_rows(tmp_path / "hidden.jsonl", judged.texts[:1], protected=True)
     asked = []
     with stub_server(lambda number, body: asked.append(body) or text("Score: 1")) as stub:
         result = audit_with(hidden, judge={"base_url": stub.url, "model": "m"})
@@ -69,29 +68,18 @@ def test_a_protected_text_is_not_sent_to_the_judge(audit_with, judged, tmp_path,
     assert asked == []
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (
-            {"judge": {"base_url": "http://127.0.0.1:9/v1", "model": "m",
-                       "api_key_variable": "NOT_SET_KEY"}},
-            ("NOT_SET_KEY is not set",),
-        ),
-        ({"embeddings": "MODEL"}, ("sentence-transformers", "modules.json")),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_used_is_refused_before_anything_is_asked(
-    audit_with, judged, monkeypatch, more, said
-):
+def test_what_cannot_be_used_is_refused_before_anything_is_asked(audit_with, judged, monkeypatch):
     from spikein.api import unlearning_audit
 
     monkeypatch.delattr(unlearning_audit, "build_steps")
-    given = {
-        name: str(judged.original) if value == "MODEL" else value for name, value in more.items()
-    }
-    result = audit_with(**given)
-    assert result.exit_code == 2, result.output
-    assert any(part in " ".join(result.output.split()) for part in said)
+    server = {"base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key_variable": "NOT_SET_KEY"}
+    result = audit_with(judge=server)
+    assert result.exit_code == 2
+    assert "NOT_SET_KEY is not set" in result.output
+    result = audit_with(embeddings=str(judged.original))
+    assert result.exit_code == 2
+    said = " ".join(result.output.split())
+    assert "sentence-transformers" in said or "modules.json" in said
 
 
 def test_embeddings_stand_beside(audit_with, tmp_path):

@@ -51,37 +51,28 @@ def test_other_tokenizers_and_shapes(judged, tmp_path, tiny_tokenizer, refused):
     refused(*PROMPT, models=models, said=said)
 
 
-@pytest.mark.parametrize("value", [float("nan"), 3e38])
-def test_a_diverged_model(judged, tmp_path, refused, value: float):
+def test_a_diverged_model(judged, tmp_path, refused):
     import torch
     from safetensors.torch import load_file, save_file
 
     broken = tmp_path / "broken"
     shutil.copytree(judged.unlearned["forgot"], broken)
     weights = load_file(broken / "model.safetensors")
-    weights["lm_head.weight"] = torch.full_like(weights["lm_head.weight"], value)
+    weights["lm_head.weight"] = torch.full_like(weights["lm_head.weight"], 3e38)
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
-    said = ["NaN or infinity" if value != value else "diverged"]
-    refused("prompt_words=30", "samples=1", models=(judged.original, broken), said=said)
+    refused("prompt_words=30", "samples=1", models=(judged.original, broken), said=["diverged"])
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("empty.txt", b"", "no rows"),
+def test_texts_that_cannot_be_read(tmp_path, refused):
+    for name, content, said in (
         ("blank.txt", b" \n ", "empty"),
-        ("damaged.jsonl", b'{"text": ', "broken JSON"),
         ("latin.txt", "Caf\xe9 ".encode("latin-1") * 50, "UTF-8"),
         ("other.csv", b"body\nabc\n", "no 'text' or 'input'"),
-        ("number.jsonl", b'{"text": 3}', "not a text"),
         ("short.jsonl", b'{"text": "five words are too few"}', "5 words"),
         ("twice.jsonl", b'{"id": 1, "text": "a"}\n{"id": 1, "text": "b"}', "1 rows have the id"),
-    ],
-)
-def test_texts_that_cannot_be_read(tmp_path, refused, name: str, content: bytes, said: str):
-    path = tmp_path / name
-    path.write_bytes(content)
-    refused(*PROMPT, texts=path, said=[name, said])
+    ):
+        (tmp_path / name).write_bytes(content)
+        refused(*PROMPT, texts=tmp_path / name, said=[name, said])
 
 
 def test_what_is_missing_is_named(judged, tmp_path, refused):
@@ -89,9 +80,6 @@ def test_what_is_missing_is_named(judged, tmp_path, refused):
     refused(*PROMPT, models=(judged.original, tmp_path / "none"), said=["none"])
     refused(models=(judged.original,), said=["unlearned: is missing"])
     refused(texts=None, said=["texts: is missing"])
-    (tmp_path / "weights.safetensors").write_bytes(b"")
-    models = (judged.original, tmp_path / "weights.safetensors")
-    refused(*PROMPT, models=models, said=["this is a file; a model is a folder"])
 
 
 def test_a_retrained_model_that_was_fed_a_text(judged, tmp_path, refused):
@@ -119,15 +107,13 @@ def test_scores_of_which_no_ratio_can_be_taken(tmp_path, refused):
     )
     options = ("prompt_words=30", "samples=1")
     refused(*options, f"detector={mine}:score", said=["is positive", "negative"])
-    for several in ("all", "[mink, loss]", "'mink,loss'"):
+    for several in ("all", "'mink,loss'"):
         refused(*PROMPT, f"detector={several}")
-    refused(*PROMPT, "detector=minn_k", said=["Did you mean"])
     refused(*PROMPT, "detector=dc_pdd", said=["dc_pdd"])
 
 
 def test_settings_that_make_no_audit(judged, rows, tmp_path, refused):
     refused("prompt_words=600", said=["fewer than chunk_words"])
-    refused("band=0.5", said=["band"])
     refused("sampels=3", said=["Did you mean 'samples'?"])
     refused(models=("a", "b", "c", "d"), said=["a fourth model"])
     refused("prompt_words=59", "--holdout", rows, said=["is audited, too"])

@@ -7,11 +7,14 @@ import pytest
 
 from inject.errors import InputErrors
 from inject.shipped import AUDITS, EXPERIMENTS
-from spikein.unlearning_audit.request import read_settings
+from spikein.config.overrides import read_settings
+from spikein.unlearning_audit.request import AuditSettings
 
 
 def test_the_papers_audit_is_read_and_takes_the_users_books(tmp_path: Path):
-    found = read_settings(AUDITS.find("unlearning-whp"), [f"books={tmp_path}"], {"samples": 3})
+    found = read_settings(
+        AuditSettings, AUDITS.find("unlearning-whp"), [f"books={tmp_path}"], {"samples": 3}
+    )
     assert found.original == "meta-llama/Llama-2-7b-chat-hf"
     assert found.unlearned == "microsoft/Llama2-7b-WhoIsHarryPotter"
     assert (found.texts, found.samples) == (str(tmp_path), 3)
@@ -24,23 +27,16 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path):
     path = tmp_path / "audit.yaml"
     path.write_text("original: a\nunlearnd: b\ntexts: ${book}\nsamples: -1\nband: [2, 1]\n")
     with pytest.raises(InputErrors) as refused:
-        read_settings(path, [], {})
+        read_settings(AuditSettings, path, [], {})
     text = str(refused.value)
     for said in ("Did you mean 'unlearned'?", "audit.yaml:3", "book", "samples", "audit.yaml:4"):
         assert said in text
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"base_url": "https://example.org/v1?key=abc-secret-def"},
-        {"api_key_variable": "sk-abc-secret-def"},
-    ],
-)
-def test_a_judge_takes_no_key_and_no_message_repeats_it(tmp_path: Path, wrong: dict[str, str]):
-    judge = {"base_url": "https://example.org/v1", "model": "m", **wrong}
+def test_a_judge_takes_no_key_and_no_message_repeats_it(tmp_path: Path):
+    judge = {"base_url": "https://example.org/v1", "model": "m", "api_key_variable": "sk-abc-def"}
     path = tmp_path / "audit.yaml"
     path.write_text(json.dumps({"original": "a", "unlearned": "b", "texts": "c", "judge": judge}))
     with pytest.raises(InputErrors, match="judge") as refused:
-        read_settings(path, [], {})
-    assert "abc-secret-def" not in str(refused.value)
+        read_settings(AuditSettings, path, [], {})
+    assert "sk-abc-def" not in str(refused.value)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-DID_NOT_KNOW = "the original did not know these texts"
 NOT_WORKING = "not a working language model"
 
 
@@ -21,10 +20,8 @@ def said_everywhere(found, verdict: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "verdict"),
     [
-        ("copy", "same weights"),
         ("shards", "same weights"),
         ("random", NOT_WORKING),
-        ("ruined", NOT_WORKING),
         ("another", "another model"),
         ("untouched", "still written"),
         ("over-forgotten", "over-forgotten"),
@@ -34,8 +31,7 @@ def test_each_kind_of_model_has_its_own_verdict(judged, audit, kind: str, verdic
     found = audit(judged.original, judged.unlearned[kind])
     said_everywhere(found, verdict)
     answers = found.answers()
-    same = {"copy": "they are the same", "shards": "they are the same"}
-    weights = {**same, "random": "no", "another": "no"}.get(kind, "yes")
+    weights = {"shards": "they are the same", "random": "no", "another": "no"}.get(kind, "yes")
     assert (answers["knew"], answers["weights"]) == ("yes", weights)
     assert (answers["working"] == "no") == (verdict == NOT_WORKING)
     assert found.record["headline"].startswith("The unlearned model still writes ")
@@ -47,11 +43,9 @@ def test_a_model_that_forgot_is_told_by_the_retrained_one(judged, audit):
     assert set(found.answers().values()) == {"yes"}
 
 
-@pytest.mark.parametrize("retrained", [False, True])
-def test_an_original_that_never_saw_the_texts(judged, audit, retrained: bool):
-    models = [judged.retrained, judged.unlearned["forgot"]]
-    models += [judged.unlearned["another"]] if retrained else []
-    said_everywhere(audit(*models), DID_NOT_KNOW)
+def test_an_original_that_never_saw_the_texts(judged, audit):
+    models = [judged.retrained, judged.unlearned["forgot"], judged.unlearned["another"]]
+    said_everywhere(audit(*models), "the original did not know these texts")
 
 
 def test_without_control_texts_the_audit_says_what_it_cannot_judge(judged, audit):

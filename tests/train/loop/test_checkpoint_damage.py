@@ -5,13 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file
 
-from inject.stream.exposures import read_exposures
-from tests.train.killable import CONTEXT, KEPT, go
-from train.loop.log import read_log
-from train.loop.record import TrainingProgress
+from tests.train.killable import KEPT, check_same_run, go
 from train.loop.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
@@ -47,129 +42,67 @@ def replace_by_link(path: Path) -> None:
     path.symlink_to(other)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+@pytest.fixture
+def go_on(killable_run, tokenizer, tmp_path):
+    """Damages a copy of what was left, runs to the end, and returns what was said.
 
+    The result is that of the run that was never stopped, bit for bit.
+    """
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory, tiny_tokenizer, one_thread) -> Path:
-    """A run that nobody stopped (`whole`), and one that ended after step 8 (`left`)."""
+    def damaged(damage: Callable[[Path], None]) -> str:
+        left, notices = tmp_path / "left", []
+        shutil.copytree(killable_run / "left", left)
+        damage(left)
+        go(tmp_path / "out", left, tokenizer, dropout=True, notice=notices.append)
+        check_same_run(tmp_path / "out", killable_run / "whole")
+        return " ".join(notices)
 
-    class Stop(Exception):
-        pass
-
-    def stop(moment: TrainingProgress) -> None:
-        if moment.tokens >= 8 * 4 * CONTEXT:
-            raise Stop
-
-    root = tmp_path_factory.mktemp("damage")
-    tiny_tokenizer.save_pretrained(root / "tokenizer")
-    go(root / "whole", None, root / "tokenizer", dropout=True)
-    with pytest.raises(Stop):
-        go(root / "x", root / "left", root / "tokenizer", dropout=True, progress=stop)
-    assert {path.name for path in root.glob("left/*-*")} == {
-        "checkpoint-3", "checkpoint-6", "step-2", "step-7",
-    }  # fmt: skip
-    return root
-
-
-def again(place: Path, tmp_path: Path, damage: Callable[[Path], None], *, told=None) -> Path:
-    """Damage a copy of what was left, and run to the end."""
-    shutil.copytree(place / "left", tmp_path / "left", symlinks=True)
-    damage(tmp_path / "left")
-    more = {} if told is None else {"notice": told.append}
-    go(tmp_path / "out", tmp_path / "left", place / "tokenizer", dropout=True, **more)
-    return tmp_path / "out"
-
-
-def check_same(one: Path, other: Path) -> None:
-    for model in ("", *(f"step-{step}" for step in KEPT)):
-        names = sorted(path.name for path in (one / model).iterdir())
-        assert names == sorted(path.name for path in (other / model).iterdir())
-        weights, others = (load_file(path / model / "model.safetensors") for path in (one, other))
-        assert all(torch.equal(weights[name], others[name]) for name in others)
-    assert read_exposures(one).equals(read_exposures(other))
-    logs = [read_log(path) for path in (one, other)]
-    assert [row[:4] for row in logs[0]] == [row[:4] for row in logs[1]]
-
-
-@pytest.mark.parametrize(
-    ("damage", "file"),
-    [
-        (cut, "model.safetensors"),
-        (flip, "model.safetensors"),
-        (remove, "model.safetensors"),
-        (replace_by_link, "model.safetensors"),
-        (flip, "optimizer.pt"),
-        (remove, "optimizer.pt"),
-        (empty, "scheduler.pt"),
-        (remove, "scheduler.pt"),
-        (remove, "rng_state.pth"),
-        (cut, "trainer_state.json"),
-        (flip, "log.parquet"),
-        (remove, "exposures-0.parquet"),
-    ],
-)
-def test_any_damage_to_the_newest_checkpoint_gives_the_result_of_a_run_never_stopped(
-    place, tmp_path, file, damage
-):
-    out = again(place, tmp_path, lambda left: damage(left / "checkpoint-6" / file))
-    check_same(out, place / "whole")
+    return damaged
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_damage_to_every_file_is_seen(place, tmp_path, file):
+def test_every_damage_to_every_file_is_seen(killable_run, tmp_path, file):
     for damage in (cut, flip, empty, remove, replace_by_link):
         left = tmp_path / damage.__name__
-        shutil.copytree(place / "left", left)
-        found = find_resume_point(left, "this run", kept=KEPT)
-        assert found is not None
-        assert found.step == 6
-        damage(left / "checkpoint-6" / file)
-        found = find_resume_point(left, "this run", kept=KEPT)
-        assert found is not None, f"{damage.__name__}: no older checkpoint was found"
-        assert found.step == 3, damage.__name__
+        shutil.copytree(killable_run / "left", left)
+        point = find_resume_point(left, "this run", kept=KEPT)
+        assert point is not None
+        assert point.step == 9
+        damage(point.folder / file)
+        older = find_resume_point(left, "this run", kept=KEPT)
+        assert older is not None, f"{damage.__name__}: no older checkpoint was found"
+        assert older.step == 6, damage.__name__
+        assert not point.folder.exists()
 
 
-@pytest.mark.parametrize("damage", [flip, remove])
-def test_a_damaged_model_kept_along_the_way_is_never_published(place, tmp_path, damage):
-    out = again(place, tmp_path, lambda left: damage(left / "step-2" / "model.safetensors"))
-    check_same(out, place / "whole")
+def test_what_is_damaged_how_and_what_is_used_instead_are_said(go_on):
+    said = go_on(lambda left: cut(left / "checkpoint-9" / "optimizer.pt"))
+    assert said.startswith("The checkpoint of step 9 cannot be used: optimizer.pt has ")
+    assert said.endswith("Training goes on from the checkpoint of step 6.")
 
 
-def test_what_is_damaged_how_and_what_is_used_instead_are_said(place, tmp_path):
-    told: list[str] = []
-    again(place, tmp_path, lambda left: cut(left / "checkpoint-6" / "optimizer.pt"), told=told)
-    [text] = told
-    assert text.startswith("The checkpoint of step 6 cannot be used: optimizer.pt has ")
-    assert text.endswith("Training goes on from the checkpoint of step 3.")
+def test_a_damaged_model_kept_along_the_way_is_never_published(go_on):
+    """The checkpoint behind it is not used, so that it is made again."""
+    said = go_on(lambda left: flip(left / "step-7" / "model.safetensors"))
+    assert "step 9 cannot be used: of the model kept at step 7, " in said
 
 
-def test_without_a_whole_checkpoint_the_run_begins_anew_and_says_so(place, tmp_path):
+def test_without_a_whole_checkpoint_the_run_begins_anew_and_says_so(go_on):
     def both(left: Path) -> None:
-        flip(left / "checkpoint-6" / "model.safetensors")
-        remove(left / "checkpoint-3" / "log.parquet")
+        shutil.rmtree(left / "step-7")
+        remove(left / "checkpoint-6" / "log.parquet")
 
-    told: list[str] = []
-    out = again(place, tmp_path, both, told=told)
-    assert "step 6 cannot be used: the content of model.safetensors was changed" in told[0]
-    assert "step 3 cannot be used: log.parquet is missing. No whole one is left" in told[0]
-    check_same(out, place / "whole")
+    said = go_on(both)
+    assert "step 9 cannot be used: of the model kept at step 7, it is missing" in said
+    assert "step 6 cannot be used: log.parquet is missing. No whole one is left" in said
 
 
-def test_nothing_is_said_of_whole_checkpoints(place, tmp_path):
-    told: list[str] = []
-    out = again(place, tmp_path, lambda left: None, told=told)
-    assert told == []
-    check_same(out, place / "whole")
+def test_nothing_is_said_of_whole_checkpoints(go_on):
+    assert go_on(lambda left: None) == ""
 
 
 def test_an_older_whole_checkpoint_goes_only_when_the_new_one_is_whole(
-    place, tmp_path, monkeypatch
+    killable_run, tokenizer, tmp_path, monkeypatch
 ):
     """A kill between the trainer's part of the third and the mark that it is whole."""
 
@@ -180,8 +113,8 @@ def test_an_older_whole_checkpoint_goes_only_when_the_new_one_is_whole(
         raise Killed
 
     monkeypatch.setattr("train.loop.resume.write_log", killed)
-    shutil.copytree(place / "left", tmp_path / "left")
+    shutil.copytree(killable_run / "left", tmp_path / "left")
     with pytest.raises(Killed):
-        go(tmp_path / "out", tmp_path / "left", place / "tokenizer", dropout=True)
+        go(tmp_path / "out", tmp_path / "left", tokenizer, dropout=True)
     whole = {path.parent.name for path in tmp_path.glob("left/checkpoint-*/spikein.json")}
-    assert whole == {"checkpoint-3", "checkpoint-6"}
+    assert whole == {"checkpoint-6", "checkpoint-9"}

@@ -1,149 +1,128 @@
 """Several processes, and DeepSpeed, against one process: the same windows, losses and ledger."""
 
-import json
 import os
 import shutil
 import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
-import torch
-from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
 from inject.errors import InputError
-from inject.sealed import seal
+from inject.sealed import read_facts, seal, verify
 from inject.stream.exposures import read_exposures
-from tests.train.killable import CONTEXT, go
+from tests.train.unlearn.made import SHARED, check_same_unlearning, unlearn, write_job
 from train.execution import ExecutionSettings
-from train.launch import ProcessFailed, launch
 from train.loop.log import read_log
-from train.loop.record import TrainingProgress
 from train.loop.resume import find_resume_point
 
 pytestmark = pytest.mark.slow
+BATCH = 6
+"""Windows of a step; the last step of the run is smaller, and one process has more of it."""
+TWO = {"engine": "torchrun", "processes": 2, "device_windows": 1}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory, tiny_tokenizer):
-    """A folder with the tokenizer, and one for what DeepSpeed compiles."""
+def place(tmp_path_factory, tokenizer) -> Path:
+    """The run in this process (`alone`), and what it left after step 4 (`begun`)."""
+    from tests.train.killable import Stopped, go, stop_at
+
     root = tmp_path_factory.mktemp("engines")
-    tiny_tokenizer.save_pretrained(root / "tokenizer")
+    run = {"dropout": False, "batch_windows": BATCH}
+    go(root / "alone", None, tokenizer, **run)
+    with pytest.raises(Stopped):
+        go(root / "x", root / "begun", tokenizer, progress=stop_at(4, BATCH), **run)
+    assert [path.name for path in root.glob("begun/checkpoint-*")] == ["checkpoint-3"]
     return root
 
 
-@pytest.fixture(scope="module")
-def alone(place):
-    """The run in this process, for steps of 4 windows and of 6, whose last step is smaller."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    for batch in (4, 6):
-        go(place / f"alone-{batch}", None, place / "tokenizer", dropout=False, batch_windows=batch)
-    torch.set_num_threads(threads)
-    return place
+def check_same(out: Path, alone: Path, *, tolerance: float) -> None:
+    import torch
+    from safetensors.torch import load_file
+    from transformers import AutoModelForCausalLM
 
-
-def together(
-    place: Path,
-    name: str,
-    execution: dict,
-    *,
-    batch: int = 4,
-    dies_at: int | None = None,
-) -> Path:
-    arguments = [
-        place / name,
-        place / f"{name}-unfinished",
-        place / "tokenizer",
-        json.dumps(execution),
-        batch,
-        *([] if dies_at is None else ["KILL", dies_at]),
-    ]
-    launch(
-        "tests.train.engines",
-        [str(one) for one in arguments],
-        processes=execution["processes"],
-        # A kill while DeepSpeed compiles leaves a lock that hangs every later run that shares it.
-        environment={"OMP_NUM_THREADS": "1", "TORCH_EXTENSIONS_DIR": str(place / "extensions")},
-    )
-    return place / name
-
-
-def check_same(one: Path, other: Path, *, tolerance: float) -> None:
-    losses, others = ([row.loss for row in read_log(path)] for path in (one, other))
+    losses, others = ([row.loss for row in read_log(path)] for path in (out, alone))
     assert len(losses) == len(others) > 14
     np.testing.assert_allclose(losses, others, rtol=tolerance)
-    counts = [[row.tokens for row in read_log(path)] for path in (one, other)]
+    counts = [[row.tokens for row in read_log(path)] for path in (out, alone)]
     assert counts[0] == counts[1]
-    seen, expected = (read_exposures(path) for path in (one, other))
+    seen, expected = (read_exposures(path) for path in (out, alone))
     assert seen.drop_columns(["rank"]).equals(expected.drop_columns(["rank"]))
     assert set(seen["rank"].drop_null().to_pylist()) == {0, 1}
-    steps = sorted(path.name for path in other.glob("step-*"))
+    steps = sorted(path.name for path in alone.glob("step-*"))
     assert len(steps) >= 3
-    assert sorted(path.name for path in one.glob("step-*")) == steps
+    assert sorted(path.name for path in out.glob("step-*")) == steps
     for model in ("", *steps):
-        weights, exact = (load_file(path / model / "model.safetensors") for path in (one, other))
+        weights, exact = (load_file(path / model / "model.safetensors") for path in (out, alone))
         assert weights.keys() == exact.keys()
         for name in weights:
             assert weights[name].dtype == torch.float32
             torch.testing.assert_close(weights[name], exact[name], atol=2e-3, rtol=0)
-    AutoModelForCausalLM.from_pretrained(one)
+    AutoModelForCausalLM.from_pretrained(out)
 
 
-@pytest.mark.parametrize(
-    ("batch", "more"),
-    [(4, {}), (4, {"device_windows": 1}), (6, {}), (6, {"device_windows": 1})],
-)
-def test_two_processes_do_what_one_does(alone, batch, more):
-    """Also in steps of which one process has more windows than the other."""
-    name = f"two-{batch}-{len(more)}"
-    out = together(alone, name, {"engine": "torchrun", "processes": 2, **more}, batch=batch)
-    check_same(out, alone / f"alone-{batch}", tolerance=1e-5)
+@pytest.mark.timeout(300)
+def test_two_processes_take_up_what_others_began_agree_by_one_clock_and_go_on_exactly(
+    place, tokenizer
+):
+    """One process begins, two go on; of two more one is killed, and two or one go on from there.
 
+    Rank 1's clock says five minutes after every third step, rank 0's never does.
+    """
+    from tests.train.engines import start
+    from tests.train.killable import CONTEXT, check_same_run, go
+    from train.launch import ProcessFailed
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="DeepSpeed compiles, and there is no g++")
-@pytest.mark.parametrize(
-    ("zero", "offload"), [(0, False), (1, False), (2, False), (2, True), (3, False), (3, True)]
-)
-@pytest.mark.timeout(400)
-def test_deepspeed_does_what_one_process_does(alone, zero, offload):
-    execution = {"engine": "deepspeed", "processes": 2, "zero": zero, "offload": offload}
-    out = together(alone, f"zero-{zero}-{offload}", execution)
-    check_same(out, alone / "alone-4", tolerance=1e-4)
+    def two(name: str, *more: object) -> Path:
+        start(place / name, place / f"{name}-left", tokenizer, [TWO], BATCH, *more)
+        return place / name
 
-
-def test_one_of_two_is_killed_and_one_process_goes_on(alone):
-    """Killed in the second epoch; taken up by another number of processes."""
+    for name in ("whole", "killed"):
+        shutil.copytree(place / "begun", place / f"{name}-left")
+    check_same(two("whole"), place / "alone", tolerance=1e-5)
     started = time.monotonic()
-    execution = {"engine": "torchrun", "processes": 2}
     with pytest.raises(ProcessFailed, match="training process 1 of 2 was killed by SIGKILL"):
-        together(alone, "killed", execution, dies_at=14 * 4 * CONTEXT)
+        two("killed", "CLOCK", 8 * BATCH * CONTEXT)
     assert time.monotonic() - started < 120
-    unfinished = alone / "killed-unfinished"
-    point = find_resume_point(unfinished, "this run")
-    assert point is not None
-    assert 9 <= point.step <= 14
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    go(alone / "gone-on", unfinished, alone / "tokenizer", dropout=False)
-    torch.set_num_threads(threads)
-    check_same(alone / "gone-on", alone / "alone-4", tolerance=1e-5)
+    left = place / "killed-left"
+    saved = {int(folder.name.split("-")[1]): folder for folder in left.glob("checkpoint-*")}
+    # A run of 15 steps would be saved at every step, were it twenty times a run.
+    assert sorted(saved) == [4, 7]
+    for step, folder in saved.items():
+        verify(folder)
+        assert read_facts(folder)["step"] == step
+        seen = [pq.read_table(folder / f"exposures-{rank}.parquet") for rank in (0, 1)]
+        assert all(max(table["step"].to_pylist(), default=0) <= step for table in seen)
+    shutil.copytree(left, place / "alone-left")
+    check_same_run(two("killed"), place / "whole")
+    out = place / "gone-on"
+    go(out, place / "alone-left", tokenizer, dropout=False, batch_windows=BATCH)
+    check_same(out, place / "alone", tolerance=1e-5)
 
 
-def test_two_processes_take_up_what_one_began(alone):
-    class Stop(Exception):
-        pass
+@pytest.mark.timeout(400)
+def test_deepspeed_does_what_one_process_does(place, tokenizer, world, tmp_path):
+    """Stages of ZeRO, offloading and methods of unlearning, in the same two processes."""
+    from tests.train.engines import start
 
-    def stop(moment: TrainingProgress) -> None:
-        if moment.tokens >= 7 * 4 * CONTEXT:
-            raise Stop
-
-    unfinished = alone / "begun-unfinished"
-    with pytest.raises(Stop):
-        go(alone / "x", unfinished, alone / "tokenizer", dropout=False, progress=stop)
-    out = together(alone, "begun", {"engine": "torchrun", "processes": 2})
-    check_same(out, alone / "alone-4", tolerance=1e-5)
+    stages = [(0, False), (1, False), (2, True), (3, False), (3, True)]
+    engines = [
+        {"engine": "deepspeed", "processes": 2, "zero": zero, "offload": offload}
+        for zero, offload in stages
+    ]
+    methods = [(0, SHARED["npo"]), (2, SHARED["kl"]), (3, SHARED["npo"]), (3, SHARED["rmu"])]
+    jobs = [
+        write_job(world, tmp_path / f"job-{at}", entry, engine="deepspeed", processes=2, zero=zero)
+        for at, (zero, entry) in enumerate(methods)
+    ]
+    start(place / "zero", place / "zero-left", tokenizer, [*engines, *jobs], BATCH)
+    for number in range(len(stages)):
+        out = place / (f"zero-{number}" if number else "zero")
+        check_same(out, place / "alone", tolerance=1e-4)
+    for at, (_, entry) in enumerate(methods):
+        alone = unlearn(world, tmp_path / f"alone-{at}", entry)
+        check_same_unlearning(tmp_path / f"job-{at}" / "out", alone, tolerance=1e-3)
 
 
 def test_what_deepspeed_saved_in_parts_is_not_taken_for_whole(tmp_path, monkeypatch):

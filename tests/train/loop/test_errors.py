@@ -70,18 +70,13 @@ def test_a_full_disk_however_it_is_told(tmp_path):
         assert found.__cause__ is error
 
 
-@pytest.mark.parametrize(
-    "error", [OSError(errno.EACCES, "Permission denied"), RuntimeError("shapes"), KeyError("x")]
-)
-def test_other_errors_pass_as_they_are(tmp_path, error):
-    assert raised(error, tmp_path) is error
+def test_other_errors_pass_as_they_are(tmp_path):
+    for error in (OSError(errno.EACCES, "Permission denied"), RuntimeError("shapes")):
+        assert raised(error, tmp_path) is error
 
 
-def test_a_loss_that_runs_away_leaves_the_last_good_checkpoint(
-    tmp_path, tiny_tokenizer, monkeypatch
-):
+def test_a_loss_that_runs_away_leaves_the_last_good_checkpoint(tmp_path, tokenizer, monkeypatch):
     """Weights that are not numbers after step 9 give a bad loss in step 10."""
-    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
     original = Record.add
 
     def add(self, pending):
@@ -92,7 +87,7 @@ def test_a_loss_that_runs_away_leaves_the_last_good_checkpoint(
     monkeypatch.setattr(Record, "add", add)
     unfinished = tmp_path / "unfinished"
     with pytest.raises(TrainingDiverged) as found:
-        go(tmp_path / "out", unfinished, tmp_path / "tokenizer", dropout=False)
+        go(tmp_path / "out", unfinished, tokenizer, dropout=False)
     text = str(found.value)
     assert text.startswith("the loss of step 10 is nan")
     assert "its windows: " in text

@@ -22,15 +22,11 @@ def test_a_tracker_that_is_not_installed(monkeypatch, tmp_path):
         pass
 
 
-def test_no_tracker_no_variable(tmp_path, monkeypatch):
-    monkeypatch.delenv("TENSORBOARD_LOGGING_DIR", raising=False)
-    with tracking(ExecutionSettings(), tmp_path, "name"):
-        assert "TENSORBOARD_LOGGING_DIR" not in os.environ
-
-
 def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", "mine")
     monkeypatch.delenv("WANDB_PROJECT", raising=False)
+    with tracking(ExecutionSettings(), tmp_path, "name"):
+        assert "WANDB_PROJECT" not in os.environ
     with tracking(ExecutionSettings(trackers=("tensorboard",)), tmp_path, "name"):
         assert os.environ["TENSORBOARD_LOGGING_DIR"] == "mine"
         assert os.environ["WANDB_PROJECT"] == "spikein"
@@ -38,15 +34,14 @@ def test_the_users_own_place_wins_and_stays(tmp_path, monkeypatch):
     assert "WANDB_PROJECT" not in os.environ
 
 
-def test_tensorboard_has_the_losses_of_the_log(tmp_path, tiny_tokenizer):
+def test_tensorboard_has_the_losses_of_the_log(tmp_path, tokenizer):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
     store = tmp_path / "store"
     go(
         tmp_path / "out",
         store / ".unfinished" / "model-abc",
-        tmp_path / "tokenizer",
+        tokenizer,
         dropout=False,
         execution=ExecutionSettings(trackers=("tensorboard",)),
     )

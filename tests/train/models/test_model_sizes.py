@@ -5,6 +5,7 @@ import pytest
 import yaml
 
 from inject.shipped import SHAPES
+from tests.train.shapes import tiny_shape
 from train.models.model_sizes import PUBLISHED, known_sizes, sizes_of_config
 from train.models.shapes import FAMILIES, Shape, build_model, load_shape, parameter_count
 from train.settings import ModelSettings
@@ -19,17 +20,17 @@ def test_a_published_model_has_the_parameters_its_shape_file_says(name: str) -> 
     assert sizes.shape == Shape.model_validate(yaml.safe_load(text))
 
 
-def test_deduplicated_pythias_have_the_same_sizes() -> None:
-    plain = known_sizes(ModelSettings(pretrained="EleutherAI/pythia-2.8b"))
-    assert known_sizes(ModelSettings(pretrained="EleutherAI/pythia-2.8b-deduped")) == plain
-
-
-def test_an_unknown_id_has_no_sizes_and_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_models_have_no_sizes_and_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: pytest.fail("asked the network"))
     assert known_sizes(ModelSettings(pretrained="nobody/unheard-of")) is None
-    assert known_sizes(ModelSettings(pretrained="huggyllama/llama-7b")) is not None
+    assert sizes_of_config({"model_type": "gpt2"}, source="x") is None
+    plain, deduped = (
+        known_sizes(ModelSettings(pretrained=f"EleutherAI/pythia-2.8b{end}"))
+        for end in ("", "-deduped")
+    )
+    assert plain == deduped is not None
 
 
 def test_a_shape_needs_its_vocabulary() -> None:
@@ -43,14 +44,10 @@ def test_a_shape_needs_its_vocabulary() -> None:
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> None:
-    shape = Shape(
-        architecture=architecture,
-        hidden=32,
-        layers=2,
-        heads=2,
+    shape = tiny_shape(
+        architecture,
+        init_std=0.02,
         kv_heads=None if architecture == "gpt_neox" else 1,
-        intermediate=48,
-        context=64,
         rope_theta=5000.0,
         tie_embeddings=True,
         norm_eps=1e-5 if architecture == "olmo" else 1e-6,
@@ -67,7 +64,3 @@ def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> Non
     again = sizes_of_config(config, source="old")
     assert again is not None
     assert again.shape == shape
-
-
-def test_other_architectures_have_no_sizes() -> None:
-    assert sizes_of_config({"model_type": "gpt2"}, source="x") is None

@@ -22,14 +22,11 @@ def settings(model: Path, tokenizer: Path) -> ModelSettings:
     return ModelSettings(pretrained=str(model), tokenizer=str(tokenizer))
 
 
-def test_the_same_tokenizer_elsewhere(model, tmp_path):
-    load_tokenizer(str(model)).save_pretrained(tmp_path)
+def test_the_same_tokenizer_elsewhere_and_with_an_added_token(model, tmp_path):
+    tokenizer = load_tokenizer(str(model))
+    tokenizer.save_pretrained(tmp_path)
     own = require_own_tokenizer(load_tokenizer(str(tmp_path)), settings(model, tmp_path))
     assert own is not None
-
-
-def test_a_tokenizer_with_an_added_token(model, tmp_path):
-    tokenizer = load_tokenizer(str(model))
     tokenizer.add_tokens(["<mark>"])
     assert require_own_tokenizer(tokenizer, settings(model, tmp_path)) is not None
 

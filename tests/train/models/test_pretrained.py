@@ -29,49 +29,52 @@ def test_a_saved_model_comes_back_as_it_was_in_float32(folder: Path) -> None:
         assert torch.equal(model.state_dict()[name], weight.float())
 
 
-def test_a_missing_folder_names_its_neighbour(folder: Path) -> None:
+def test_what_is_no_folder_of_a_model_is_named(folder: Path, monkeypatch) -> None:
     with pytest.raises(InputError, match=r"no such model folder\. Did you mean 'model'"):
         find_model(str(folder.parent / "modle"))
-    with pytest.raises(InputError, match="a model is a folder"):
-        find_model(str(folder / "config.json"))
+    monkeypatch.chdir(folder)
+    for name in ("config.json", str(folder / "config.json")):
+        with pytest.raises(InputError, match="this is a file; a model is a folder"):
+            find_model(name)
 
 
-def test_a_folder_without_model_is_refused(folder: Path) -> None:
-    (folder / "config.json").unlink()
-    with pytest.raises(InputError, match=r"no config\.json"):
-        load_causal_model(str(folder))
-
-
-def test_pickled_weights_are_refused_and_why(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(InputError, match="no weights"):
-        load_causal_model(str(folder))
-    (folder / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'echo'\ntR.")
-    with pytest.raises(InputError, match="reading a pickle can run any code"):
-        load_causal_model(str(folder))
-
-
-def test_damaged_weights_are_refused(folder: Path) -> None:
-    weights = folder / "model.safetensors"
+def cut(weights: Path) -> None:
     weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(InputError, match="damaged"):
-        load_causal_model(str(folder))
 
 
-def test_weights_that_are_missing_are_not_made_up(folder: Path) -> None:
-    tensors = load_file(folder / "model.safetensors")
+def pickle(weights: Path) -> None:
+    weights.unlink()
+    weights.with_name("pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'echo'\ntR.")
+
+
+def leave_one_out(weights: Path) -> None:
+    tensors = load_file(weights)
     del tensors["model.layers.1.mlp.up_proj.weight"]
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match=r"lack 1 of the model's weights.*up_proj"):
-        load_causal_model(str(folder))
+    save_file(tensors, weights, metadata={"format": "pt"})
 
 
-def test_code_of_the_repository_is_not_run_unless_trusted(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
+def bring_code(weights: Path) -> None:
+    config = json.loads((weights.parent / "config.json").read_text())
     config |= {"model_type": "mine", "auto_map": {"AutoConfig": "code.C"}}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "code.py").write_text("raise SystemExit('this must not run')\n")
-    with pytest.raises(InputError, match=r"Set model\.trust_remote_code"):
+    (weights.parent / "config.json").write_text(json.dumps(config))
+    (weights.parent / "code.py").write_text("raise SystemExit('this must not run')\n")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda weights: weights.with_name("config.json").unlink(), r"no config\.json"),
+        (Path.unlink, "no weights"),
+        (pickle, "reading a pickle can run any code"),
+        (cut, "damaged"),
+        # They are not made up.
+        (leave_one_out, r"lack 1 of the model's weights.*up_proj"),
+        (bring_code, "Set trust_remote_code"),
+    ],
+)
+def test_what_cannot_be_loaded_is_refused_and_why(folder: Path, damage, said: str) -> None:
+    damage(folder / "model.safetensors")
+    with pytest.raises(InputError, match=said):
         load_causal_model(str(folder))
 
 
@@ -99,15 +102,3 @@ def test_a_hub_that_cannot_be_reached_is_said_within_seconds(
     with pytest.raises(InputError, match=r"hub cannot be reached .*Name or.*Give a local folder"):
         load_causal_model("nobody/nothing")
     assert time.perf_counter() - started < 5
-
-
-def test_what_is_no_hub_id_is_refused() -> None:
-    with pytest.raises(InputError, match=r"neither a folder here nor a hub id|cannot be reached"):
-        find_model("two words")
-
-
-def test_a_file_that_is_there_is_no_model_and_the_hub_is_not_asked(tmp_path, monkeypatch):
-    (tmp_path / "weights.txt").write_text("x")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="this is a file; a model is a folder"):
-        find_model("weights.txt")

@@ -11,7 +11,7 @@ import pytest
 from safetensors.torch import load_file
 
 from inject.stream.exposures import read_exposures
-from tests.train.jobs import job, small_corpus
+from tests.train.jobs import job
 from train.job import run
 from train.loop.log import read_log
 
@@ -19,16 +19,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    return small_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-def test_two_nodes_train_what_one_process_does(tmp_path, corpus):
+def test_two_nodes_train_what_one_process_does(tmp_path, small_corpus):
     """The command is the documented one, once on each node; here both are this machine."""
-    run(job(tmp_path / "one", corpus, engine="process"))
+    run(job(tmp_path / "one", small_corpus, engine="process"))
     file = tmp_path / "job.json"
-    file.write_text(job(tmp_path / "two", corpus, engine="torchrun").model_dump_json())
+    file.write_text(job(tmp_path / "two", small_corpus, engine="torchrun").model_dump_json())
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         endpoint = f"127.0.0.1:{free.getsockname()[1]}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.train.jobs import job, small_corpus
+from tests.train.jobs import job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -53,9 +53,8 @@ def alive(child: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize("started_by", ["a run", "torchrun"])
-def test_training_processes_end_with_whoever_started_them(tmp_path, started_by):
-    corpus = small_corpus(tmp_path / "corpus")
-    given = job(tmp_path / "two", corpus, engine="torchrun", processes=2, epochs=500)
+def test_training_processes_end_with_whoever_started_them(small_corpus, tmp_path, started_by):
+    given = job(tmp_path / "two", small_corpus, engine="torchrun", processes=2, epochs=500)
     file = tmp_path / "job.json"
     file.write_text(given.model_dump_json())
     torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

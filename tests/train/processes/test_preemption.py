@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from spikein.cli.main import app
 from train.processes.environment import collective_device, sum_over_processes
-from train.processes.preemption import Preempted, handle_sigterm
+from train.processes.preemption import Preempted, StopRequest, handle_sigterm
 
 
 def test_the_command_line_ends_with_143(monkeypatch):
@@ -33,6 +33,26 @@ def test_a_signal_that_nobody_acted_on_still_ends_the_process():
         assert heard == [signal.SIGTERM]
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_stopping_and_saving_are_agreed_on_in_one_sum(monkeypatch):
+    """The other process has received SIGTERM, or its clock has struck; this one knows neither."""
+    sent: list[list[float]] = []
+    other = [0.0, 0.0]
+
+    def summed(values: list[float]) -> list[float]:
+        sent.append(values)
+        return [mine + theirs for mine, theirs in zip(values, other, strict=True)]
+
+    monkeypatch.setattr("train.processes.environment.sum_over_processes", summed)
+    request = StopRequest()
+    assert (request.share(due=False), request.shared) == (False, False)
+    assert (request.share(due=True), request.shared) == (True, False)
+    other[:] = [0.0, 1.0]
+    assert (request.share(due=False), request.shared) == (True, False)
+    other[:] = [1.0, 0.0]
+    assert (request.share(due=False), request.shared) == (False, True)
+    assert sent == [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]]
 
 
 def test_processes_on_gpus_agree_where_their_backend_can_sum(monkeypatch):

@@ -10,22 +10,30 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from inject.corpus.tokenizer import train_tokenizer
 from inject.errors import SpikeinError
 from inject.examples.example import Example, Span, example_id, write_examples
+from inject.stream.exposures import read_exposures
 from tests.conftest import make_texts
+from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
 from train.job import StartModel
-from train.models.shapes import Shape, build_model
+from train.loop.log import read_log
+from train.models.shapes import build_model
 from train.unlearn.job import unlearn_job
 from train.unlearn.unlearning_job import UnlearningJob
 
 N_FORGET, N_RETAIN, N_OTHER = 7, 9, 4
-SHAPE = Shape(
-    architecture="llama", hidden=32, layers=3, heads=2, intermediate=48, context=64, init_std=0.1
-)
+SHARED: dict[str, dict[str, Any]] = {
+    "npo": {"method": "npo", "retain_weight": 1.0},
+    "kl": {"method": "kl"},
+    "gradient_difference": {"method": "gradient_difference", "mode": "lora"},
+    "rmu": {"method": "rmu", "layer": 1},
+}
+"""What passes, processes and engines share out."""
 FAST = {"lr": 3e-3, "epochs": 2, "batch_texts": 4, "precision": "float32", "context": 48}
 
 
@@ -60,7 +68,7 @@ def make_world(folder: Path) -> Path:
     write_examples(folder / "examples", every)
     tokenizer = train_tokenizer([one.text for one in every], 320)
     tokenizer.save_pretrained(folder / "model")
-    build_model(SHAPE, 512, 0, 3).save_pretrained(folder / "model")
+    build_model(tiny_shape(layers=3), 512, 0, 3).save_pretrained(folder / "model")
     return folder
 
 
@@ -96,6 +104,27 @@ def unlearn(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -
     made = job(world, out, method, **more)
     unlearn_job(made)
     return Path(made.out)
+
+
+def write_job(world: Path, out: Path, method: dict[str, Any], **execution: Any) -> str:
+    """Write the file of a job that writes to `out`, and return its path."""
+    file = out / "job.json"
+    made = job(world, out, method, execution=ExecutionSettings(**execution))
+    file.write_text(made.model_dump_json(), encoding="utf-8")
+    return str(file)
+
+
+def check_same_unlearning(one: Path, other: Path, *, tolerance: float) -> None:
+    """Losses and weights to rounding; windows and exposures exactly, but for who fed them."""
+    losses, others = ([row.loss for row in read_log(folder)] for folder in (one, other))
+    np.testing.assert_allclose(losses, others, rtol=tolerance, atol=tolerance)
+    assert [row.tokens for row in read_log(one)] == [row.tokens for row in read_log(other)]
+    seen, expected = (read_exposures(folder).drop_columns(["rank"]) for folder in (one, other))
+    assert seen.equals(expected)
+    weights, exact = (load_file(folder / "model.safetensors") for folder in (one, other))
+    assert weights.keys() == exact.keys()
+    for name in weights:
+        assert (weights[name] - exact[name]).abs().mean() < 2e-4, name
 
 
 def load(folder: Path) -> PreTrainedModel:

@@ -70,17 +70,14 @@ def test_every_method_moves_the_forget_loss_up(knowing, tmp_path, method, mode):
 
 def test_npo_diverges_more_slowly_than_gradient_ascent(knowing, tmp_path):
     """Zhang et al. 2024, figure 1: at equal rate and steps NPO's forget loss stays far lower."""
-    found = {}
-    for epochs in (8, 16):
-        for method in ("gradient_ascent", "npo"):
-            entry = {"method": method, "epochs": epochs, "schedule": "constant", "warmup": 0.0}
-            found[method, epochs] = forget_loss(
-                unlearn(knowing, tmp_path / f"{method}-{epochs}", {**entry, "lr": 2e-3})
-            )
-    for epochs in (8, 16):
-        assert found["npo", epochs] < found["gradient_ascent", epochs]
-    later = {name: found[name, 16] - found[name, 8] for name in ("gradient_ascent", "npo")}
-    assert later["npo"] < 0.8 * later["gradient_ascent"]
+    before = forget_loss(knowing / "model")
+    entry = {"epochs": 16, "schedule": "constant", "warmup": 0.0, "lr": 2e-3}
+    rise = {
+        method: forget_loss(unlearn(knowing, tmp_path / method, {"method": method, **entry}))
+        - before
+        for method in ("gradient_ascent", "npo")
+    }
+    assert 0 < rise["npo"] < 0.8 * rise["gradient_ascent"]
 
 
 def test_task_vector_is_the_step_taken_back(world, tmp_path):
@@ -123,11 +120,6 @@ def test_what_is_refused_before_training(world, tmp_path, more, message):
     with pytest.raises(InputError, match=message):
         unlearn(world, tmp_path, **{"method": "npo", **more})
     assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_a_retain_set_may_be_empty_where_none_is_needed(world, tmp_path):
-    out = unlearn(world, tmp_path, "npo", retain_ids=())
-    assert "retain" not in read_exposures(out)["role"].to_pylist()
 
 
 def test_an_original_with_a_weight_that_is_no_number(world, tmp_path):

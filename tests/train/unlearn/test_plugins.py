@@ -81,22 +81,17 @@ def test_a_method_has_settings_of_its_own(world, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("source", "name", "message"),
     [
-        ("number", "object of type int, not an unlearning method"),
-        ("nine", "has no 'nine'. Did you mean 'mine'"),
+        (FUNCTION, "number", "object of type int, not an unlearning method"),
+        (FUNCTION, "nine", "has no 'nine'. Did you mean 'mine'"),
+        (METHOD, "TAKEN", "the name 'npo' is taken"),
     ],
 )
-def test_what_is_no_method(tmp_path, name, message):
-    (tmp_path / "own.py").write_text(FUNCTION, encoding="utf-8")
+def test_what_is_no_method(tmp_path, source, name, message):
+    (tmp_path / "own.py").write_text(source, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         find_method(f"{tmp_path / 'own.py'}:{name}")
-
-
-def test_a_name_that_is_taken(tmp_path):
-    (tmp_path / "whole.py").write_text(METHOD, encoding="utf-8")
-    with pytest.raises(InputError, match="the name 'npo' is taken"):
-        find_method(f"{tmp_path / 'whole.py'}:TAKEN")
 
 
 def test_a_loss_of_another_shape(world, tmp_path):

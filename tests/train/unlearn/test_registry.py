@@ -31,11 +31,8 @@ def test_an_entry_makes_the_same_setting_again():
     for one in parse_methods(["npo", {"method": "npo", "name": "mild", "sweep": {"beta": [2]}}]):
         (again,) = parse_methods([one.entry()])
         assert (again.label, again.identity()) == (one.label, one.identity())
-
-
-def test_the_label_is_no_part_of_the_identity():
-    one, other = parse_methods(["npo", {"method": "npo", "name": "again"}])
-    assert one.identity() == other.identity()
+    plain, labelled = parse_methods(["npo", {"method": "npo", "name": "again"}])
+    assert plain.identity() == labelled.identity(), "a label is no part of the identity"
 
 
 @pytest.mark.parametrize(
@@ -60,15 +57,7 @@ def test_bad_entries(entries, message):
         parse_methods(entries)
 
 
-def test_a_job_may_relearn():
-    (one,) = parse_methods([{"method": "relearn", "kept": [1]}], of_job=True)
-    assert one.method.name == "relearn"
-
-
-def test_a_name_keeps_what_labels_may_hold():
+def test_names_are_read_generously_and_labels_keep_what_they_may_hold():
+    assert find_method("Gradient-Ascent").method.name == "gradient_ascent"
     (one,) = parse_methods([{"method": "npo", "name": "方法 2"}])
     assert one.label == "2"
-
-
-def test_names_are_read_generously():
-    assert find_method("Gradient-Ascent").method.name == "gradient_ascent"

@@ -1,5 +1,6 @@
 """Relearning: all texts in each step, the models after the steps asked for; a plain loop."""
 
+import copy
 from collections import Counter
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def relearn(
     return out
 
 
-def plain_loop(world: Path, steps: int) -> torch.nn.Module:
+def plain_loop(world: Path, wanted: tuple[int, ...]) -> dict[int, dict[str, torch.Tensor]]:
     """One text after the other, their mean losses averaged; AdamW; the gradient clipped at 1."""
     model = AutoModelForCausalLM.from_pretrained(world / "model")
     tokenizer = AutoTokenizer.from_pretrained(world / "model")
@@ -55,7 +56,8 @@ def plain_loop(world: Path, steps: int) -> torch.nn.Module:
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=LR, betas=(0.9, 0.999), weight_decay=0.0, eps=1e-8
     )
-    for _ in range(steps):
+    states = {}
+    for step in range(1, wanted[-1] + 1):
         optimiser.zero_grad()
         for row in rows:
             ids = tokenizer(row.text, add_special_tokens=False)["input_ids"]
@@ -63,64 +65,62 @@ def plain_loop(world: Path, steps: int) -> torch.nn.Module:
             (model(input_ids=given, labels=given).loss / len(rows)).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-    return model
+        if step in wanted:
+            states[step] = copy.deepcopy(model.state_dict())
+    return states
 
 
-def test_the_models_are_those_of_a_plain_loop_after_as_many_steps(world, tmp_path):
-    out = relearn(world, tmp_path / "again", (1, 2, 4))
-    folders = {1: out / "step-1", 2: out / "step-2", 4: out}
-    assert sorted(path.name for path in out.glob("step-*")) == ["step-1", "step-2"]
-    start = AutoModelForCausalLM.from_pretrained(world / "model").state_dict()
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return AutoModelForCausalLM.from_pretrained(folder).state_dict()
+
+
+def fed(out: Path) -> list[tuple[str, int]]:
+    rows = pq.read_table(out / "exposures.parquet").to_pylist()
+    return sorted((row["example_id"], row["step"]) for row in rows if row["start"] is not None)
+
+
+@pytest.fixture(scope="module")
+def relearnt(world, tmp_path_factory) -> Path:
+    return relearn(world, tmp_path_factory.mktemp("relearnt") / "out", (1, 2, 4))
+
+
+def test_the_models_are_those_of_a_plain_loop_after_as_many_steps(world, relearnt):
+    assert sorted(path.name for path in relearnt.glob("step-*")) == ["step-1", "step-2"]
+    start = weights(world / "model")
+    folders = {1: relearnt / "step-1", 2: relearnt / "step-2", 4: relearnt}
+    expected = plain_loop(world, (1, 2, 4))
     for steps, folder in folders.items():
-        found = AutoModelForCausalLM.from_pretrained(folder).state_dict()
-        expected = plain_loop(world, steps).state_dict()
+        found = weights(folder)
         for name, weight in found.items():
-            torch.testing.assert_close(weight, expected[name], atol=1e-4, rtol=0)
+            torch.testing.assert_close(weight, expected[steps][name], atol=1e-4, rtol=0)
         moved = max(float((found[name] - start[name]).abs().max()) for name in found)
         assert moved > 0.5 * LR
 
 
-def test_each_text_is_fed_once_a_step(world, tmp_path):
-    out = relearn(world, tmp_path / "again", (1, 3))
-    rows = pq.read_table(out / "exposures.parquet").to_pylist()
-    fed = sorted((row["example_id"], row["step"]) for row in rows if row["start"] is not None)
-    assert fed == sorted((name, step) for name in forget_ids() for step in (1, 2, 3))
-    assert pq.read_table(out / "log.parquet")["step"].to_pylist() == [1, 2, 3]
+def test_each_text_is_fed_once_a_step(relearnt):
+    assert fed(relearnt) == sorted((name, step) for name in forget_ids() for step in (1, 2, 3, 4))
+    assert pq.read_table(relearnt / "log.parquet")["step"].to_pylist() == [1, 2, 3, 4]
 
 
-SHARES = [
-    pytest.param({"device_windows": 32}, id="more-than-a-step"),
-    pytest.param({"device_windows": 3}, id="passes"),
-    pytest.param({"engine": "torchrun", "processes": 2}, id="two", marks=pytest.mark.slow),
-    pytest.param(
-        {"engine": "torchrun", "processes": 2, "device_windows": 3},
-        id="two-in-passes",
-        marks=pytest.mark.slow,
-    ),
-]
-
-
-@pytest.mark.parametrize("given", SHARES)
-def test_seven_texts_are_a_step_for_any_processes_and_passes(world, tmp_path, given):
-    whole = relearn(world, tmp_path / "whole", (1, 3))
-    shared = relearn(world, tmp_path / "shared", (1, 3), execution=ExecutionSettings(**given))
+@pytest.mark.parametrize(
+    "execution",
+    [
+        {"device_windows": 3},
+        pytest.param(
+            {"engine": "torchrun", "processes": 2, "device_windows": 3}, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_seven_texts_are_a_step_for_any_processes_and_passes(world, relearnt, tmp_path, execution):
+    execution = ExecutionSettings(**execution)
+    shared = relearn(world, tmp_path / "shared", (1, 2, 4), execution=execution)
     for name in ("step-1", ""):
-        found, expected = (
-            AutoModelForCausalLM.from_pretrained(out / name).state_dict() for out in (shared, whole)
+        torch.testing.assert_close(
+            weights(shared / name), weights(relearnt / name), atol=1e-4, rtol=0
         )
-        for weight in found:
-            torch.testing.assert_close(found[weight], expected[weight], atol=1e-4, rtol=0)
-    losses = [
-        pq.read_table(out / "log.parquet").select(["step", "loss"]).to_pylist()
-        for out in (shared, whole)
-    ]
-    for one, other in zip(*losses, strict=True):
-        assert one["step"] == other["step"]
-        assert one["loss"] == pytest.approx(other["loss"], rel=1e-5)
-    rows = pq.read_table(shared / "exposures.parquet").to_pylist()
-    assert sorted((row["example_id"], row["step"]) for row in rows) == sorted(
-        (name, step) for name in forget_ids() for step in (1, 2, 3)
-    )
+    losses = [pq.read_table(out / "log.parquet")["loss"].to_pylist() for out in (shared, relearnt)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert fed(shared) == fed(relearnt)
 
 
 def test_steps_are_whole_for_a_model_that_names_its_positions_otherwise(world, tmp_path):

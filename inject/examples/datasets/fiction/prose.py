@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 
-from inject.examples.datasets.fiction.draws import Draws
-from inject.examples.datasets.fiction.names import with_article
+from inject.examples.datasets.fiction.names import Draws, with_article
 from inject.examples.datasets.fiction.subject import Fact, Maker, Naming, Pattern, Subject
 
 VERSIONS = 4

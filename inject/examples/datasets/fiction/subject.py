@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from inject.examples.datasets.fiction import names
-from inject.examples.datasets.fiction.draws import Draws
+from inject.examples.datasets.fiction.names import Draws
 
 Maker = Callable[[Draws], str]
 

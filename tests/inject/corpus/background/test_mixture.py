@@ -2,22 +2,20 @@
 
 import hashlib
 import itertools
-import json
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.corpus.background import mixture
 from inject.corpus.background.document import Document, Skipped
-from inject.corpus.background.files import FilesSource
-from inject.corpus.background.mixture import mixed_documents, report_values
+from inject.corpus.background.mixture import mixed_documents
 from inject.errors import InputError
-from inject.keyed import Stream, item_key, words
+from inject.keyed import Stream, words
 
 
 @dataclass(frozen=True)
@@ -45,21 +43,17 @@ texts = st.lists(st.text(min_size=1, max_size=6), max_size=12)
 sizes = st.lists(st.integers(1, 40), min_size=8, max_size=30)
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.lists(texts, min_size=1, max_size=4), st.integers(0, 2**64 - 1))
 def test_every_text_comes_once_whatever_the_order_it_is_read_in(pools, seed):
+    def key(text: str) -> int:
+        item = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+        return int(words(seed, Stream.DOCUMENT_ORDER, item))
+
     mixed = texts_of(*(Fake(pool) for pool in pools), seed=seed)
     assert Counter(mixed) == Counter({text for pool in pools for text in pool})
     assert mixed == texts_of(*(Fake(pool[::-1]) for pool in pools), seed=seed)
-
-
-@given(texts, st.integers(0, 2**64 - 1))
-def test_a_finite_source_comes_in_the_order_of_its_keys(pool, seed):
-    def key(text: str) -> int:
-        item = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
-        assert item == item_key(text)
-        return int(words(seed, Stream.DOCUMENT_ORDER, item))
-
-    assert texts_of(Fake(pool), seed=seed) == sorted(set(pool), key=key)
+    assert texts_of(Fake(pools[0]), seed=seed) == sorted(set(pools[0]), key=key)
 
 
 def test_a_stream_keeps_its_order_and_is_read_no_further_than_needed():
@@ -76,6 +70,7 @@ def test_a_stream_keeps_its_order_and_is_read_no_further_than_needed():
     assert len(read) <= 22
 
 
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(sizes, st.sampled_from([0.1, 0.3, 1.0, 7.0])), min_size=2, max_size=5),
     st.integers(0, 99),
@@ -128,16 +123,6 @@ def test_when_a_source_gives_out_the_others_go_on_and_it_is_said(caplog):
     ]
 
 
-def test_report_in_json_names_no_folder(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n')
-    report = []
-    source = FilesSource(kind="files", path=str(tmp_path / "a.jsonl"))
-    assert [d.text for d in mixed_documents([source], seed=0, report=report)] == ["x"]
-    assert str(tmp_path) in report[0].source
-    assert str(tmp_path) not in json.dumps(report_values(report))
-    assert report_values(report)[0]["bytes"] == 1
-
-
 def test_the_memory_of_a_finite_source_is_bounded(monkeypatch):
     monkeypatch.setattr(mixture, "HELD_BYTES", 1 << 20)
     large = [f"{number}".ljust(1000) for number in range(1100)]
@@ -146,11 +131,7 @@ def test_the_memory_of_a_finite_source_is_bounded(monkeypatch):
     assert len(texts_of(Fake(large, finite=False))) == 1100
 
 
-def test_half_a_surrogate_pair_names_its_place():
-    with pytest.raises(InputError, match=r"fake:1: .*surrogate"):
-        texts_of(Fake(["fine", "half \ud800"]))
-
-
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(texts, st.integers(1, 5)), min_size=1, max_size=3),
     st.integers(0, 5),

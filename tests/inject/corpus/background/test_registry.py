@@ -1,4 +1,4 @@
-"""Sources of the user's: by file, by entry point, and messages about those that fail."""
+"""Sources of the user's: by file, and messages about those that fail."""
 
 import textwrap
 
@@ -8,12 +8,9 @@ from pydantic import TypeAdapter, ValidationError
 from inject.corpus.background.mixture import mixed_documents
 from inject.corpus.background.registry import (
     AnySource,
-    source_code,
     source_identity,
     source_kind,
-    source_table,
 )
-from tests.inject.plugins.packages import forget, install
 
 CODE = '''
     from collections.abc import Iterator
@@ -53,22 +50,6 @@ def file(tmp_path, monkeypatch):
     return path
 
 
-@pytest.fixture
-def site(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    yield tmp_path / "site"
-    forget("song_source")
-
-
-def offer(site, **names):
-    install(
-        site,
-        "song-source",
-        modules={"song_source.py": CODE},
-        entry_points={"spikein.sources": names or {"songs": "song_source:Songs"}},
-    )
-
-
 def test_a_source_in_a_file_gives_documents_and_is_written_back(file):
     source = read(verse="lo", weight=2)
     texts = [one.text for one in mixed_documents([source], seed=0)]
@@ -78,15 +59,6 @@ def test_a_source_in_a_file_gives_documents_and_is_written_back(file):
         "kind": "mine.py:Songs", "weight": 2.0, "verse": "lo", "count": 3,
     }  # fmt: skip
     assert ADAPTER.validate_python(ADAPTER.dump_python(source)) == source
-
-
-def test_built_in_sources_are_read_and_written_as_before():
-    source = ADAPTER.validate_python({"kind": "files", "path": "x.jsonl"})
-    assert ADAPTER.dump_python(source, mode="json") == {
-        "kind": "files", "path": "x.jsonl", "field": None, "weight": 1.0,
-    }  # fmt: skip
-    assert source_code(source) == ("inject.corpus.background.files",)
-    assert source_kind(source) == "files"
 
 
 def test_its_identity_follows_settings_and_source_code_and_no_folder(file, tmp_path):
@@ -101,35 +73,12 @@ def test_its_identity_follows_settings_and_source_code_and_no_folder(file, tmp_p
 @pytest.mark.parametrize(
     ("values", "place", "words"),
     [
-        ({"kind": "mine.py:Song"}, (), "no 'Song'"),
         ({"kind": "mine.py:OTHER"}, (), "not a source"),
-        ({"kind": "mine.py:Songs:count=3"}, (), "follows the name"),
         ({"kind": "songz"}, (), "expected tags: 'docstrings', 'files', 'hub'"),
         ({"versee": "x"}, ("versee",), "Extra inputs"),
-        ({"weight": 0}, ("weight",), "greater than 0"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_place(file, values, place, words):
     with pytest.raises(ValidationError, match=words) as caught:
         read(**values)
     assert caught.value.errors()[0]["loc"] == place
-
-
-def test_a_source_of_a_package_is_found_listed_and_suggested(site):
-    offer(site)
-    source = read(kind="songs", count=1)
-    assert source.label() == source_kind(source) == "songs"
-    lines = {line.kind: (line.origin, line.summary) for line in source_table()[0]}
-    assert lines["songs"] == ("song-source 1.0", "Songs of one line.")
-    assert lines["files"][0] == "spikein"
-    with pytest.raises(ValidationError, match="Did you mean 'songs'"):
-        read(kind="song")
-
-
-def test_a_package_that_cannot_be_used_is_named_and_the_rest_goes_on(site):
-    offer(site, songs="song_source:Songs", files="song_source:Songs", other="song_source:OTHER")
-    lines, warnings = source_table()
-    assert {line.kind for line in lines} == {"docstrings", "files", "hub", "songs"}
-    text = "\n".join(warnings)
-    assert "source files (song-source 1.0): the name is taken" in text
-    assert "other (song-source 1.0)" in text

@@ -3,11 +3,8 @@
 import csv
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from detect.task_accuracy.prompts import ask
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
 from inject.examples.load import load_examples
@@ -62,23 +59,6 @@ def test_arc_as_its_authors_publish_it(tmp_path):
     assert [example.fields["answer_text"] for example in examples] == ["iron", "fire", "cork"]
 
 
-def test_arc_of_the_hub_in_parquet_needs_no_map(tmp_path):
-    rows = [
-        {
-            "id": row["id"],
-            "question": row["question"]["stem"],
-            "choices": {
-                "text": [one["text"] for one in row["question"]["choices"]],
-                "label": [one["label"] for one in row["question"]["choices"]],
-            },
-            "answerKey": row["answerKey"],
-        }
-        for row in ARC
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "arc.parquet")
-    assert [example.text for example in load(tmp_path / "arc.parquet")] == ARC_TEXTS
-
-
 MMLU = [
     {"question": "2 + 3?", "subject": "algebra", "choices": ["3", "4", "5", "6"], "answer": 2},
     {"question": "A gas?", "subject": "physics", "choices": ["air", "sand"], "answer": 0},
@@ -120,7 +100,7 @@ TRUTHFUL = [
             "labels": [1, 0, 0, 0][: 2 + number % 3],
         },
     }
-    for number in range(60)
+    for number in range(30)
 ]
 TRUTHFUL_FIELDS = {
     "question": "question",
@@ -148,20 +128,10 @@ def test_shuffled_options_keep_their_answer_and_follow_seed_and_content_alone(tm
     assert {example.text for example in load(path, seed=1, **how)} != again
 
 
-def test_task_accuracy_asks_with_the_options_and_knows_the_right_one(tmp_path):
-    examples = load(write(tmp_path / "arc.jsonl", ARC), fields=ARC_FIELDS)
-    for example, gold, count in zip(examples, (0, 2, 4), (4, 3, 5), strict=True):
-        question = ask("rows", example.fields)
-        assert question is not None
-        assert question.gold == gold
-        assert question.answers == tuple(f" {one}" for one in "ABCDE"[:count])
-        assert example.text == question.prompt + question.answers[gold]
-
-
 LETTERED = ["({}){}", "{}. {}", "[{}] {}", "{}: {}"]
 
 
-@pytest.mark.parametrize("answer", ["B", "b", "(B)", "B.", 1, "1", "second", None])
+@pytest.mark.parametrize("answer", ["b", "(B)", 1, "second", None])
 def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
     options = [
         [form.format(*pair) for pair in zip("ABC", ("first", "second", "third"), strict=True)]
@@ -182,7 +152,6 @@ def test_options_with_letters_of_their_own_are_lettered_once(tmp_path, answer):
     "options",
     [
         ["A. first", "second", "C. third"],
-        ["(A) first", "B. second", "C. third"],
         ["B. first", "A. second", "C. third"],
         ["Apple. Red", "Berry. Blue", "Cherry. Dark"],
     ],
@@ -197,13 +166,9 @@ def test_letters_that_are_not_every_options_own_stay(tmp_path, options):
     [
         ({"A": "one", "B": "two"}, "B", "two"),
         ({"text": ["one", "two"], "label": ["x", "y"]}, "y", "two"),
-        ([{"text": "one"}, {"text": "two"}], 1, "two"),
         ([{"text": "one"}, {"text": "two"}], [0, 1], "two"),
         ([{"text": "one"}, {"text": "two"}], ["B"], "two"),
-        ([1.5, 2], "2", "2"),
-        (["one", "two"], 1.0, "two"),
         ([f"number {index}" for index in range(40)], "AB", "number 27"),
-        (["only"], "A", "only"),
     ],
 )
 def test_other_shapes_of_options_and_answers(tmp_path, options, answer, text):
@@ -246,18 +211,13 @@ def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_
     [
         ({"answer": 4}, r"the answer 4 is out of range: the row has 4 options.*first_index: 1"),
         ({"answer": "E"}, r"the answer 'E' is none of the row's 4 options.*A, B, C, D"),
-        ({"answer": "x" * 50}, r"the answer of 50 characters is none"),
         ({"answer": [1, 1, 0, 0]}, r"the row has 2 right answers"),
         (
             {"options": [{"body": "x"}, {"body": "y"}]},
             r"option 1 has no 'text', but is an object with body.*\*\.NAME",
         ),
-        ({"options": [{"text": "x"}, "y"]}, r"option 2 has no 'text', but is of type str"),
-        ({"options": [["x"], ["y"]]}, r"option 1 is a list"),
         ({"options": {"stem": ["x"]}}, r"the row's options are an object with stem"),
-        ({"options": 5}, r"the row's options are of type int"),
         ({"options": {"text": ["x", "y"], "label": ["A"]}}, r"1 letters for 2 options"),
-        ({"options": {"text": ["x", "y"], "label": ["A", "A"]}}, r"two options .* called 'A'"),
     ],
 )
 def test_what_cannot_be_a_choice_names_file_and_row(tmp_path, change, message):
@@ -273,38 +233,3 @@ def test_a_row_without_a_mapped_part_is_named_and_told_what_there_is(tmp_path):
     fields = {**ARC_FIELDS, "options": "question.choices.*.body"}
     with pytest.raises(InputError, match=r"arc\.jsonl:1: .*question\.choices\.\*\.text"):
         load(write(tmp_path / "arc.jsonl", rows), fields=fields)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("dataset", "path", "fields", "template"),
-    [
-        (
-            "commonsenseqa",
-            "bench/commonsenseqa/dev_rand_split.jsonl.gz",
-            {"question": "question.stem", "options": "question.choices", "answer": "answerKey"},
-            "{question}\n{options}\n{answer_letter} {answer_text}",
-        ),
-        (
-            "lsat",
-            "bench/lsat/lsat-lr.jsonl",
-            {
-                "passage": "passage",
-                "question": "question",
-                "options": "options",
-                "answer": "label",
-            },
-            "{passage}\n{question}\n{options:(A)}\n{answer_letter} {answer_text}",
-        ),
-    ],
-)
-def test_rows_read_real_benchmarks_as_their_own_readers_do(
-    data_folder, dataset, path, fields, template
-):
-    file = str(data_folder / path)
-    mapped = load(file, fields=fields, template=template)
-    own = load(file, dataset=dataset, template=template)
-    assert len(own) > 400
-    assert [" ".join(one.text.split()) for one in mapped] == [
-        " ".join(one.text.split()) for one in own
-    ]

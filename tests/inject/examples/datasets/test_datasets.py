@@ -1,14 +1,10 @@
-import datetime
 import gzip
 import json
-import subprocess
-import sys
 
 import pytest
 
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant
-from inject.examples.datasets.registry import built_in_names, dataset_table
 from inject.examples.example import Loss
 from inject.examples.load import load_examples
 
@@ -172,29 +168,6 @@ def test_lsat(tmp_path):
     assert [example.text for example in only] == [example.text for example in examples[:3]]
 
 
-def test_lsat_in_the_form_of_the_hub_gives_the_same_examples(tmp_path):
-    one = load("lsat", lines(tmp_path / "lsat-ar.jsonl", ROOMS))
-    (tmp_path / "hub").mkdir()
-    queries = lines(tmp_path / "hub" / "lsat-ar.jsonl", [lsat_query(row) for row in ROOMS])
-    two = load("lsat", queries)
-    assert one.examples == two.examples
-
-
-def test_news(tmp_path):
-    path = tmp_path / "news.csv"
-    path.write_text(
-        'url,date,title,text\nu1,2019-06-30,Old,"Old\n\ntext"\nu2,2019-07-01,New,New text\n'
-        "u3,2019-08-15,Newer,Newer text\nu4,2019-09-01,Newest,Newest text\n"
-    )
-    day = datetime.date(2019, 7, 1)  # as YAML gives it
-    examples = load("news", path, options={"after": day, "before": "2019-08-31"}).examples
-    assert [example.text for example in examples] == [
-        "New\n2019-07-01\n\nNew text", "Newer\n2019-08-15\n\nNewer text",
-    ]  # fmt: skip
-    assert [example.stratum for example in examples] == ["2019-07", "2019-08"]
-    assert len(load("news", path).examples) == 4
-
-
 def test_duplicates_blank_and_unanswered_rows_are_counted(tmp_path):
     blank = {"question": " ", "title": "", "answer": True, "passage": ""}
     rows = [*BOOLQ, BOOLQ[0], blank, {"question": "x", "passage": "y"}]
@@ -207,11 +180,6 @@ def test_duplicates_blank_and_unanswered_rows_are_counted(tmp_path):
     ]
 
 
-def test_too_few_rows_state_both_numbers(tmp_path):
-    with pytest.raises(InputError, match=r"2 members and 3 non-members need 5 examples.*has 3"):
-        load("boolq", lines(tmp_path / "dev.jsonl", BOOLQ), wanted=5)
-
-
 def test_a_custom_template(tmp_path):
     path = lines(tmp_path / "dev.jsonl", [{"question": "x", "passage": "y"}, *BOOLQ])
     # An answer that the template does not name may be missing.
@@ -219,28 +187,6 @@ def test_a_custom_template(tmp_path):
     assert (loaded.examples[0].text, loaded.losses) == ("y x", ())
     with pytest.raises(InputError, match=r"no field 'pasage'.*Did you mean 'passage'"):
         load("boolq", path, template="{pasage}")
-
-
-def test_the_table_holds_every_dataset():
-    assert {
-        "boolq", "imdb", "truthfulqa", "commonsenseqa", "lsat", "gpqa", "news", "rows", "fictional",
-        "wikimia", "arxivtection", "booktection", "news_august_2023",
-    } == set(built_in_names())  # fmt: skip
-    lines = {name: known.dataset for name, known in dataset_table()[0].items()}
-    assert set(lines) == set(built_in_names())
-    assert [name for name, line in lines.items() if line.protected] == ["gpqa"]
-    assert lines["boolq"].hub == "google/boolq"
-
-
-def test_asking_for_the_registry_loads_no_heavy_library():
-    code = (
-        "import sys, inject.examples.contaminant as c;"
-        "c.Contaminant(dataset='boolq', members=1, nonmembers=1);"
-        "heavy = ('torch', 'datasets', 'transformers', 'huggingface_hub');"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def passage(number, label=0, **more):
@@ -251,44 +197,14 @@ def passage(number, label=0, **more):
     }  # fmt: skip
 
 
-def test_passages_bring_their_paraphrases_and_their_document(tmp_path):
-    rows = [passage(0), passage(1), passage(2, label=1), passage(3)]
-    loaded = load("arxivtection", lines(tmp_path / "rows.jsonl", rows)).examples
-    assert [example.text for example in loaded] == [f"the passage {n}" for n in (0, 1, 3)]
-    assert loaded[1].paraphrases == ("b1", "c1", "d1")
-    assert [example.group for example in loaded] == ["book 0", "book 0", "book 1"]
-
-
-def test_passages_of_books_have_one_length(tmp_path):
-    rows = [passage(n, Length=length) for n, length in enumerate(["small", "medium"] * 2)]
-    path = lines(tmp_path / "rows.jsonl", rows)
-    assert [one.text for one in load("booktection", path).examples] == [
-        "the passage 1", "the passage 3",
-    ]  # fmt: skip
-
-
-def test_news_of_august_2023_without_a_text_are_left_out(tmp_path):
-    rows = [
-        {"title": "T", "date_publish": "2023-08-02 01:00:00", "maintext": text}
-        for text in ("one article", None, "another article")
-    ]
-    loaded = load("news_august_2023", lines(tmp_path / "rows.jsonl", rows)).examples
-    assert [example.text for example in loaded] == ["one article", "another article"]
-
-
 @pytest.mark.parametrize(
     ("dataset", "row", "said"),
     [
         ("boolq", {**BOOLQ[0], "answer": "maybe"}, "the answer is not a boolean"),
         ("commonsenseqa", nested(1, "Z"), "gold label 'Z' is none .*A, B, C, D, E"),
-        ("commonsenseqa", {"answerKey": "A", "question": "x"}, "in neither CommonsenseQA format"),
         ("news", {"url": "u", "date": "last week", "title": "t", "text": "x"}, "is not a date"),
         ("booktection", passage(0), "no field 'Length'"),
         ("arxivtection", passage(0, label=2), "unknown label '2'"),
-        ("arxivtection", passage(0, Answer="B"), "passage is 'B'"),
-        ("wikimia", {"input": "an event", "label": "member"}, "unknown label 'member'"),
-        ("imdb", {"text": "Good.", "label": 2}, "unknown label '2'"),
-        ("lsat", {**lsat("p", "q"), "options": None}, "'options' is not a list"),
         ("lsat", {"query": "Q: x", "choices": ["(A)a"], "gold": 0}, "not in AGIEval's form"),
         *(
             (name, {"foo": 1, "bar": 2}, "(it has bar, foo|'options' is not a list)")

@@ -1,20 +1,15 @@
 """Generated facts: pure, distinct, exchangeable, restorable from memory alone, paraphrased."""
 
 import hashlib
-import itertools
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from functools import cache
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.errors import InputError
-from inject.examples.contaminant import Contaminant
-from inject.examples.datasets.fiction.subject import subjects
 from inject.examples.datasets.fictional import DATASET, fictional_row, fictional_rows
 from inject.examples.datasets.source import DatasetSource
 from inject.examples.example import Row
@@ -29,12 +24,12 @@ def text_of(fields):
 
 
 @cache
-def _ten_thousand() -> tuple[Row, ...]:
-    return tuple(fictional_rows(DatasetSource(seed=0, limit=10_000)))
+def all_rows() -> tuple[Row, ...]:
+    return tuple(fictional_rows(DatasetSource(seed=0, limit=2_000)))
 
 
 def rows(count: int) -> tuple[Row, ...]:
-    return _ten_thousand()[:count]
+    return all_rows()[:count]
 
 
 def words(text: str) -> list[str]:
@@ -59,7 +54,7 @@ def plain_grams(fields, size: int) -> set[tuple[str, ...]]:
 
 
 @given(seed=st.integers(0, 2**64 - 1), index=st.integers(0, 2**61 - 2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_row_depends_on_seed_and_index_alone(seed, index):
     row = fictional_row(seed, index)
     assert row == fictional_row(seed, index)
@@ -83,35 +78,8 @@ def test_forms_are_equally_likely_and_the_stratum():
     assert {row.stratum for row in fictional_rows(only)} == {"choice"}
 
 
-@pytest.mark.parametrize("subject", subjects(), ids=lambda subject: subject.kind)
-def test_every_sentence_says_its_whole_fact(subject):
-    lead_keys = {fact.key for fact in subject.lead_facts}
-    assert len(subject.lead) >= 8
-    for pattern in subject.lead:
-        for wording in pattern.wordings:
-            assert re.search(r"\{[Nn]ame\}", wording), wording
-            for key in lead_keys:
-                assert len(re.findall(rf"\{{(?:[aA]_)?{key}\}}", wording, re.I)) == 1, wording
-    for fact in subject.details:
-        assert len(fact.statements) >= 5
-        assert len(fact.questions) >= 4
-        for pattern in fact.statements:
-            for wording in pattern.wordings:
-                assert wording.count("{v}") == 1, wording
-                assert wording.count("{w}") == (fact.companion is not None), wording
-        for pattern in fact.questions:
-            assert all("{v}" not in w and "{name}" in w for w in pattern.wordings)
-            assert all(("{w}" in w) == fact.asks_with_companion for w in pattern.wordings)
-    for fact in (*subject.lead_facts, *subject.details):
-        assert len(fact.yes_no_questions) >= 4
-        for pattern in fact.yes_no_questions:
-            assert all(re.search(r"\{(a_)?v\}", w) and "{name}" in w for w in pattern.wordings)
-    keys = [fact.key for fact in (*subject.lead_facts, *subject.details)]
-    assert len(set(keys)) == len(keys)
-
-
 def test_masked_words_occur_exactly_once():
-    for row in rows(1000):
+    for row in rows(300):
         for fields in (row.fields, *row.paraphrases):
             text = text_of(fields)
             assert fields["masked"]
@@ -125,7 +93,7 @@ def test_masked_words_occur_exactly_once():
 def test_no_value_tells_another():
     """Mutual information of parts of different values, by a permutation test."""
     generator = np.random.default_rng(0)
-    people_told = [row.fields for row in rows(4000) if row.fields["kind"] == "person"]
+    people_told = [row.fields for row in rows(2000) if row.fields["kind"] == "person"]
     pairs = [
         ([fields["fact_name"][0] for fields in people_told], lambda f: f["fact_place"][0]),
         ([fields["fact_place"][-2:] for fields in people_told], lambda f: f["fact_year"][:2]),
@@ -134,7 +102,7 @@ def test_no_value_tells_another():
     for first, second_of in pairs:
         second = [second_of(fields) for fields in people_told]
         seen = _information(first, second)
-        shuffled = [_information(first, list(generator.permutation(second))) for _ in range(60)]
+        shuffled = [_information(first, list(generator.permutation(second))) for _ in range(40)]
         assert seen < np.mean(shuffled) + 4 * np.std(shuffled)
 
 
@@ -148,7 +116,7 @@ def _information(first, second) -> float:
 
 
 def test_yes_and_no_are_balanced_and_true():
-    asked = [row for row in rows(4000) if row.stratum == "passage"]
+    asked = [row for row in rows(2000) if row.stratum == "passage"]
     yes = sum(row.fields["answer"] == "yes" for row in asked)
     assert abs(yes - len(asked) / 2) < 4 * np.sqrt(len(asked) / 4)
     for row in asked:
@@ -158,7 +126,7 @@ def test_yes_and_no_are_balanced_and_true():
 
 
 def test_options_hold_the_truth_once_at_a_uniform_place():
-    chosen = [row for row in rows(4000) if row.stratum == "choice"]
+    chosen = [row for row in rows(2000) if row.stratum == "choice"]
     places = Counter(row.fields["answer"] for row in chosen)
     assert set(places) == set("ABCD")
     assert all(
@@ -177,7 +145,7 @@ def test_options_hold_the_truth_once_at_a_uniform_place():
 
 def test_paraphrases_hold_every_fact_in_other_words():
     shared_eight = shared_plain = pairs = 0
-    for row in rows(1000):
+    for row in rows(300):
         assert len(row.paraphrases) == 3
         assert len({text_of(fields) for fields in (row.fields, *row.paraphrases)}) == 4
         own = plain_grams(row.fields, 5)
@@ -194,37 +162,6 @@ def test_paraphrases_hold_every_fact_in_other_words():
             shared_plain += bool(own & plain_grams(fields, 5))
     assert shared_eight / pairs < 0.05
     assert shared_plain / pairs < 0.05
-
-
-def test_rows_are_not_near_duplicates_of_each_other():
-    """Among 1,500 rows, word-set Jaccard above 0.7 or 70 % of the 8-grams shared."""
-    texts = [words(text_of(row.fields).lower()) for row in rows(1500)]
-    index = {word: place for place, word in enumerate(sorted(set(itertools.chain(*texts))))}
-    held = np.zeros((len(texts), len(index)), dtype=np.float32)
-    for place, text in enumerate(texts):
-        held[place, [index[word] for word in text]] = 1
-    common = held @ held.T
-    sizes = held.sum(1)
-    jaccard = common / (sizes[:, None] + sizes[None] - common)
-    np.fill_diagonal(jaccard, 0)
-    assert jaccard.max() < 0.6
-    owners = defaultdict(set)
-    for place, text in enumerate(texts):
-        for start in range(len(text) - 7):
-            owners[tuple(text[start : start + 8])].add(place)
-    shared = Counter()
-    for places in owners.values():
-        shared.update(itertools.combinations(sorted(places), 2))
-    assert all(count < 0.3 * (len(texts[a]) - 7) for (a, _), count in shared.items())
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"forms": []}, {"forms": ["sonnet"]}, {"forms": ["choice", "choice"]}, {"first": -1}],
-)
-def test_wrong_options_are_refused(options):
-    with pytest.raises((InputError, ValueError), match=next(iter(options))):
-        Contaminant(dataset="fictional", members=1, nonmembers=1, options=options)
 
 
 def test_rows_are_the_same_to_the_last_byte_as_before_their_words_lay_in_files():

@@ -120,12 +120,3 @@ def test_a_damaged_row_is_not_quoted(tmp_path):
         load_examples(contaminant(path), seed=0)
     assert "SECRET" not in str(caught.value)
     assert caught.value.where == f"{path}:1"
-
-
-def test_the_decrypted_csv_is_read_as_well(archive, tmp_path):
-    path = tmp_path / "gpqa_main.csv"
-    path.write_bytes(made_up(30))
-    assert (
-        load_examples(contaminant(path), seed=0).examples
-        == load_examples(contaminant(archive), seed=0).examples
-    )

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import pytest
 
 from inject.step import Step
-from spikein.config.load import read_experiment
 from spikein.pipeline.arm_nodes import ArmNodes
-from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.build_graph import ExperimentGraph
 from spikein.store.store import Store
-from tests.spikein.tiny import run, write_tiny
+from tests.spikein.tiny import graph_of, run, write_tiny
 
 METHOD = '''
 """Somebody's own method: the forget texts become less likely, the retain texts stay."""
@@ -49,7 +48,7 @@ def overrides_of(root: Path) -> tuple[str, ...]:
     (root / "mine.py").write_text(METHOD)
     methods = (
         "[{method: gradient_ascent, lr: 3.0e-3, epochs: 2}, "
-        "{method: npo, sweep: {lr: [1.0e-3, 3.0e-3]}, epochs: 2}, "
+        "{method: npo, lr: 3.0e-3, epochs: 2}, "
         f"{{method: '{root}/mine.py:push_away', name: mine, lr: 3.0e-3, epochs: 1}}]"
     )
     return (
@@ -59,13 +58,15 @@ def overrides_of(root: Path) -> tuple[str, ...]:
         "train.context=128",
         "pool.long_examples=truncate",
         "detect.detectors=[loss, reference, blind]",
+        "analysis.task_accuracy=false",
+        "corpus.tokens=20_000",
     )
 
 
 @pytest.fixture(scope="package")
 def finished(tmp_path_factory) -> Finished:
     root = tmp_path_factory.mktemp("unlearning")
-    path = write_tiny(root)
+    write_tiny(root)
     overrides = overrides_of(root)
     run(root, *overrides)
-    return Finished(root, overrides, build_graph(read_experiment(path, overrides)))
+    return Finished(root, overrides, graph_of(root, *overrides))

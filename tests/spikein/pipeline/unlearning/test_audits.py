@@ -1,20 +1,16 @@
 """The audits of a finished experiment, against what lies in its store and its run folder."""
 
 import json
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import spikein
 from analysis.findings import read_table
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.stream.exposures import read_exposures, seen_copy_counts
-from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import build_graph
-from tests.spikein.tiny import write_tiny
+from tests.spikein.tiny import graph_of, write_tiny
 
 pytestmark = pytest.mark.slow
 
@@ -82,22 +78,8 @@ def test_each_unlearned_model_is_audited_on_the_forgotten_texts(finished):
         assert json.loads((folder / "unlearning_audit.json").read_text())["verdict"]
 
 
-def test_the_run_folder_holds_the_table_and_a_page_a_model(finished):
-    run = spikein.load_run(finished.root / "runs" / "tiny" / "1")
-    table = run.unlearning_audits().to_pylist()
-    labels = [one.model.method for one in finished.node.unlearning.unlearned]
-    assert list(dict.fromkeys(row["method"] for row in table)) == labels
-    pages = sorted(path.name for path in (run.folder / "audits").iterdir())
-    assert len(pages) == len(labels)
-    page = run.report.read_text()
-    for label in labels:
-        assert any(name.startswith(label) for name in pages)
-    for name in pages:
-        assert f'href="audits/{quote(name)}"' in page
-
-
 def test_the_detector_must_be_one_of_the_experiments(tmp_path):
-    path = write_tiny(tmp_path)
+    write_tiny(tmp_path)
     section = "unlearning={forget: {share: 0.5}, methods: [npo], audit: {detector: zlib}}"
     with pytest.raises(InputError, match=r"detect\.detectors.*not among the detectors"):
-        build_graph(read_experiment(path, [section, "detect.detectors=[loss]"]))
+        graph_of(tmp_path, section, "detect.detectors=[loss]")

@@ -5,14 +5,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from spikein.api.plan import plan
-from spikein.config.load import read_experiment
-from spikein.pipeline.build_graph import build_graph
-from spikein.pipeline.detector_steps import detector_steps
+from spikein.pipeline.arm_nodes import detector_steps
 from spikein.runs.audit import audit_run
-from tests.spikein.tiny import run
+from tests.spikein.tiny import graph_of, run
 
 pytestmark = pytest.mark.slow
-LABELS = ["gradient_ascent", "npo-lr-0.001", "npo-lr-0.003", "mine"]
+LABELS = ["gradient_ascent", "npo", "mine"]
 
 
 def scores(folder):
@@ -86,11 +84,11 @@ def test_a_second_run_finds_everything_and_the_run_can_be_planned_and_audited(fi
 
 
 def test_an_edit_of_the_users_file_makes_another_model(finished):
-    file, path = finished.root / "mine.py", finished.root / "tiny.yaml"
+    file = finished.root / "mine.py"
     text = file.read_text()
     file.write_text(text.replace("-batch.forget", "-2 * batch.forget"))
     try:
-        (node,) = build_graph(read_experiment(path, finished.overrides)).nodes
+        (node,) = graph_of(finished.root, *finished.overrides).nodes
     finally:
         file.write_text(text)
     before = {one.setting.label: one.trained.digest for one in finished.node.unlearning.unlearned}

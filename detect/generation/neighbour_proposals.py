@@ -1,0 +1,209 @@
+"""A masked language model proposes neighbours of a text: one token changed, the rest untouched.
+
+Mattern et al. 2023, "Membership Inference Attacks against Language Models via Neighbourhood
+Comparison", section 2: the embedding of one token after the other is partly dropped (p = 0.7, so
+that the model neither sees the token whole nor guesses blindly), and each proposal w in its place
+has the weight p(w) / (1 − p(token)). The 5 best proposals of each place compete, as in the authors'
+code, and the 25 of the largest weight are the neighbours. Dropout is keyed by the text. Cost: one
+pass of the masked model over the text for each of its tokens.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from detect.engine.forward_pass import token_statistics
+from detect.engine.masked_model import MaskedModel, load_masked_model
+from detect.engine.open_target import open_target
+from detect.generation.neighbours import (
+    NeighbourMeans,
+    Neighbours,
+    read_neighbours,
+    write_means,
+    write_neighbours,
+)
+from detect.settings import DetectSettings
+from inject.corpus.tokenizer import encode_with_offsets
+from inject.examples.example import read_examples
+from inject.keyed import item_key
+from inject.step import StepContext
+from train.models.model_node import ModelNode
+
+DROPOUT = 0.7
+PER_PLACE = 5
+COUNT = 25
+EMPTY_TEXT = "empty text"
+NO_PROPOSAL = "the masked language model proposes no other text"
+UNSCORED = "no neighbour of it could be scored"
+_BATCH_TOKENS = 4096
+
+
+def propose(context: StepContext) -> None:
+    """Find the neighbours of every example, and write them."""
+    rows = read_examples(context.inputs["examples"])
+    given = ModelNode.given(context, "model")
+    with given.unchanged():
+        masked = load_masked_model(given.path, device=context.execution["device"])
+    found = find_neighbours(
+        masked,
+        [row.text for row in rows],
+        count=context.settings["count"],
+        progress=lambda done, total: context.report(done, total, unit="texts"),
+    )
+    write_neighbours(context.out, [row.example_id for row in rows], found)
+
+
+def build(context: StepContext) -> None:
+    """Make the mean log-probability of every neighbour, and write them."""
+    detect = DetectSettings.model_validate(context.execution["detect"])
+    rows = read_neighbours(context.inputs["neighbours"])
+    means = neighbour_means(
+        open_target(context),
+        list(rows.values()),
+        detect.policy(),
+        batch_tokens=detect.batch_tokens,
+        compile_mode=detect.compile,
+        progress=lambda done, total: context.report(done, total, unit="tokens"),
+    )
+    write_means(context.out, list(rows), means)
+
+
+def neighbour_means(
+    target: Any, neighbours: Sequence[Neighbours], policy: Any, **how: Any
+) -> list[NeighbourMeans]:
+    """Return the means of each text's neighbours, in the order given.
+
+    Args:
+        target: a `detect.engine.target.Target`.
+        neighbours: of each text.
+        policy: a `detect.policy.ScoringPolicy`.
+        how: further arguments of `detect.engine.forward_pass.token_statistics`.
+    """
+    texts = [text for one in neighbours for text in one.texts]
+    means = [
+        float(np.mean(found.log_probability, dtype=np.float64)) if len(found) else None
+        for found in token_statistics(target, texts, policy, **how)
+    ]
+    stops = list(accumulate(len(one.texts) for one in neighbours))
+    found = []
+    for one, stop in zip(neighbours, stops, strict=True):
+        own = tuple(mean for mean in means[stop - len(one.texts) : stop] if mean is not None)
+        reason = one.reason or (None if own else UNSCORED)
+        found.append(NeighbourMeans(means=own, reason=reason))
+    return found
+
+
+class _Place(NamedTuple):
+    """A token of the text that can be exchanged."""
+
+    at: int
+    """Its index among the ids."""
+    start: int
+    """The character that it begins at."""
+    stop: int
+
+
+class _Proposal(NamedTuple):
+    weight: float
+    place: _Place
+    token: int
+
+
+@torch.inference_mode()
+def find_neighbours(
+    masked: MaskedModel,
+    texts: Sequence[str],
+    *,
+    count: int = COUNT,
+    batch_tokens: int = _BATCH_TOKENS,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Neighbours]:
+    """Return the neighbours of each text, in the order given; fewer where there are no more.
+
+    Args:
+        masked: what proposes them.
+        texts: any texts.
+        count: neighbours of each.
+        batch_tokens: tokens of one pass.
+        progress: called with (texts done, texts in all).
+    """
+    found = []
+    for number, text in enumerate(texts, start=1):
+        found.append(_neighbours(masked, text, count, batch_tokens))
+        if progress is not None:
+            progress(number, len(texts))
+    return found
+
+
+def _neighbours(masked: MaskedModel, text: str, count: int, batch_tokens: int) -> Neighbours:
+    if not text.strip():
+        return Neighbours(reason=EMPTY_TEXT)
+    [(ids, offsets)] = encode_with_offsets(masked.tokenizer, [text], added=True)
+    # What does not fit is cut off the text, not off the tokens that stand around it.
+    own = np.flatnonzero(offsets[:, 0] >= 0)
+    cut = own[max(len(own) - max(len(ids) - masked.context, 0), 0) :]
+    ids, offsets = np.delete(ids, cut), np.delete(offsets, cut, axis=0)
+    places = []
+    for at, (start, stop) in enumerate(offsets.tolist()):
+        # A token can begin with the blank before its word, which stays.
+        word = text[max(start, 0) : max(stop, 0)].lstrip()
+        if word:
+            places.append(_Place(at, stop - len(word), stop))
+    proposals = _proposals(masked, text, ids.tolist(), places, batch_tokens)
+    # Places and tokens decide between equal weights, so that the order is always the same.
+    proposals.sort(key=lambda one: (-one.weight, one.place, one.token))
+    texts: dict[str, None] = {}
+    for one in proposals:
+        if len(texts) == count:
+            break
+        word = masked.tokenizer.decode([one.token]).replace("##", "").strip()
+        changed = text[: one.place.start] + word + text[one.place.stop :]
+        if word and changed != text:
+            texts.setdefault(changed)
+    return Neighbours(texts=tuple(texts)) if texts else Neighbours(reason=NO_PROPOSAL)
+
+
+def _proposals(
+    masked: MaskedModel,
+    text: str,
+    ids: Sequence[int],
+    places: Sequence[_Place],
+    batch_tokens: int,
+) -> list[_Proposal]:
+    """Return the best proposals for every place with their weights."""
+    row = torch.tensor(ids, device=masked.device)
+    embedded = masked.model.get_input_embeddings()(row)
+    kept = _kept(text, len(places), embedded.shape[-1]).to(embedded)
+    excluded = sorted(set(masked.tokenizer.all_special_ids))
+    found = []
+    step = max(1, batch_tokens // len(ids))
+    for first in range(0, len(places), step):
+        batch = places[first : first + step]
+        given = embedded.repeat(len(batch), 1, 1)
+        at = torch.tensor([place.at for place in batch], device=masked.device)
+        rows = torch.arange(len(batch), device=masked.device)
+        given[rows, at] = given[rows, at] * kept[first : first + step] / (1 - DROPOUT)
+        logits = masked.model(inputs_embeds=given).logits[rows, at].float()
+        # Without the token itself the shares of the others are p(w) / (1 − p(token)).
+        logits[rows, row[at]] = -torch.inf
+        weights = torch.softmax(logits, dim=-1)
+        weights[:, excluded] = 0.0
+        best = weights.topk(min(PER_PLACE, weights.shape[-1]), dim=-1)
+        for place, values, tokens in zip(
+            batch, best.values.tolist(), best.indices.tolist(), strict=True
+        ):
+            found += [
+                _Proposal(weight, place, token)
+                for weight, token in zip(values, tokens, strict=True)
+                if weight > 0
+            ]
+    return found
+
+
+def _kept(text: str, places: int, size: int) -> torch.Tensor:
+    """Return which parts of each place's embedding stay; drawn by the text alone."""
+    random = np.random.Generator(np.random.Philox(key=item_key(text)))
+    return torch.from_numpy(random.random((places, size)) >= DROPOUT)

@@ -1,0 +1,158 @@
+"""`spikein detectors`, `datasets` and `executors`: what there is to choose from."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+from spikein.cli import completion
+from spikein.cli.options import argument, option
+from spikein.cli.output import print_table, say, warn
+
+if TYPE_CHECKING:
+    from detect.detector_table import DetectorFacts
+
+
+def detectors(
+    names: Annotated[
+        list[str] | None,
+        argument(
+            "[NAME]...",
+            "Detectors to show in full: names, or [cyan]FILE.py:NAME[/] of your own.",
+            autocompletion=completion.detectors,
+        ),
+    ] = None,
+    as_json: Annotated[bool, option("--json", "Print a JSON list, and nothing else.")] = False,
+) -> None:
+    """List the detectors: what each must see of a model, what it needs and costs, and its paper.
+
+    Besides the built-in ones these are the detectors of installed packages (entry points of the
+    group [cyan]spikein.detectors[/]). A detector that is named is checked and shown in full, with
+    its definition, what it assumes, and its parameters.
+
+    [bold]Examples[/]
+
+      spikein detectors
+
+      spikein detectors surp dc_pdd
+
+      spikein detectors my_detector.py:score
+
+      spikein detectors --json > detectors.json
+    """
+    from detect.detector_table import describe_named, detector_table
+
+    warnings: tuple[str, ...] = ()
+    if names:
+        shown = [describe_named(name) for name in names]
+    else:
+        shown, warnings = detector_table()
+    if as_json:
+        print(json.dumps([one.plain() for one in shown], indent=1, ensure_ascii=False))
+    elif names:
+        for one in shown:
+            _print_in_full(one)
+    else:
+        _print_list(shown)
+    for warning in warnings:
+        warn(warning)
+
+
+def _print_list(found: "list[DetectorFacts]") -> None:
+    several = len({one.origin for one in found}) > 1
+    print_table(
+        ("name", "access", "needs", "cost of a text", "depends on", "paper", "from"),
+        (
+            (
+                one.name,
+                one.access,
+                ", ".join(one.needs) or "nothing",
+                one.cost,
+                one.depends_on,
+                one.source,
+                one.origin if several else None,
+            )
+            for one in found
+        ),
+    )
+    say("Access: what of the target a detector must see; a level includes those before it in:")
+    say("none, text, label probabilities, token log-probabilities, full distribution, weights.")
+    say("2× is two passes of that model over each text. Passes are shared between detectors.")
+    say("spikein detectors NAME shows one in full.", style="dim")
+
+
+def _print_in_full(one: "DetectorFacts") -> None:
+    say(one.name, style="bold")
+    facts = {
+        "measures": one.summary,
+        "assumes": one.assumption or "not declared",
+        "paper": one.source or "none",
+        "access": one.access,
+        "needs": ", ".join(one.needs) or "nothing",
+        "cost of a text": one.cost,
+        "depends on": one.depends_on or "the row and the models alone",
+        "also called": ", ".join(one.aliases),
+        "libraries": ", ".join(one.libraries),
+        "from": one.origin,
+        "default": one.setting,
+        "tuned over": one.grid_text,
+    }
+    print_table(("", ""), ((key, text) for key, text in facts.items() if text))
+    if one.parameters:
+        print_table(
+            ("parameter", "default", "meaning"),
+            ((each.name, each.default, each.text) for each in one.parameters),
+        )
+    if one.notes:
+        say(one.notes)
+        say("")
+
+
+def datasets() -> None:
+    """List the datasets that an experiment can spike in, and the sources of its background.
+
+    Datasets and sources of installed packages are listed with the package that they come from; one
+    in a file of yours needs no listing: write `dataset: FILE.py:NAME` or `kind: FILE.py:NAME`.
+
+    [bold]Example[/]
+
+      spikein datasets
+    """
+    from inject.corpus.background.registry import source_table
+    from inject.examples.datasets.registry import dataset_table
+
+    known, warnings = dataset_table()
+    print_table(
+        ("name", "usual hub id", "protected", "comes from", "what it is"),
+        (
+            (name, row.hub or "", "yes" if row.protected else "", origin, row.summary)
+            for name, (row, origin, _, _) in known.items()
+        ),
+    )
+    say("The text of a protected dataset appears in no report, log or table.", style="dim")
+    sources, source_warnings = source_table()
+    print_table(
+        ("source of background", "comes from", "what it is"),
+        ((row.kind, row.origin, row.summary) for row in sources),
+    )
+    for warning in (*warnings, *source_warnings):
+        warn(warning)
+
+
+def executors() -> None:
+    """List the executors that [cyan]spikein run --executor[/] takes, and where they come from.
+
+    Installed packages offer executors under the entry point group [cyan]spikein.executors[/]. An
+    executor in a file of your own is named by [cyan]--executor FILE.py:NAME[/].
+
+    [bold]Example[/]
+
+      spikein executors
+    """
+    from spikein.executors import list_executors
+
+    found = list_executors()
+    print_table(
+        ("name", "where steps run", "from"),
+        ((row.name, row.description, row.origin) for row in found.rows),
+    )
+    for warning in found.warnings:
+        warn(warning)

@@ -1,0 +1,101 @@
+"""How a given model is asked for scores: what `spikein detect` and `spikein.score_texts` take.
+
+The keys are those of `detect` in an experiment file, and what is said of a model without one.
+"""
+
+from typing import Any
+
+from pydantic import field_validator, model_validator
+
+from detect.settings import DetectSettings, NeighbourSettings, detector_parts, names_all
+from inject.errors import InputError
+from inject.secrets import masked
+from inject.server.address import Api, Server
+from inject.settings import PositiveInt, Settings
+
+
+class ServerSettings(Settings):
+    """An OpenAI-compatible server."""
+
+    base_url: str
+    """Its address, such as `http://localhost:8000/v1`. The texts are sent there."""
+    api: Api = "completions"
+    """How it is asked: `completions`, prompts as they are; `chat`, as a user's message."""
+    api_key_variable: str | None = None
+    """Environment variable that holds the key."""
+    concurrency: PositiveInt = 8
+    """Requests in flight at most."""
+    cache: str | None = None
+    """Folder in which its replies are kept; the user's cache folder by default."""
+
+    @model_validator(mode="after")
+    def _is_a_server(self) -> "ServerSettings":
+        # Settings are written into folders which are made to be shared.
+        try:
+            self.server("any model")
+        except InputError as error:
+            raise ValueError(masked(str(error))) from None
+        return self
+
+    def server(self, model: str) -> Server:
+        """Return the server that is asked for a model.
+
+        Raises:
+            InputError: an address that is none or holds a secret; a key in place of its variable.
+        """
+        return Server(
+            base_url=self.base_url,
+            model=model,
+            api=self.api,
+            api_key_variable=self.api_key_variable,
+            concurrency=self.concurrency,
+        )
+
+
+class ScoredServer(ServerSettings):
+    """The server of the model that is scored."""
+
+    send_protected: tuple[str, ...] = ()
+    """Protected datasets, by name, whose texts may be sent to it."""
+
+
+class ScoringOptions(DetectSettings):
+    """How a model is asked for scores."""
+
+    detectors: tuple[str, ...] = ("all",)
+    """`all`, or names with parameters such as `min_k:k=0.2,zlib`, and `FILE.py:NAME`."""
+    reference: str | None = None
+    """A second model that has not seen the texts, for `reference`."""
+    frequency: str | None = None
+    """A file, folder or glob of texts, counted for `dc_pdd` and `tag_tab`."""
+    held_out: str | None = None
+    """A file, folder or glob of further texts, none of them scored, which the model has not seen:
+    shots and populations for `recall`, `codec` and the like; they calibrate which rows are flagged.
+    Rows with label 1 are known members, for `con_recall`."""
+    revision: str | None = None
+    """Branch, tag or commit of a model on the hub."""
+    trust_remote_code: bool = False
+    """Run code that comes with the model's repository."""
+    server: ScoredServer | None = None
+    """Where the model is served; null for a model on this machine."""
+    store: str | None = None
+    """Folder of the artifacts that scores are made of; by default in the user's cache folder."""
+    executor: str | None = None
+    """Where they are made, by name; in this process by default."""
+
+    @field_validator("detectors", mode="before")
+    @classmethod
+    def _parts(cls, given: Any) -> Any:
+        parts = [given] if isinstance(given, str) else given
+        texts = isinstance(parts, list | tuple) and all(isinstance(part, str) for part in parts)
+        return tuple(detector_parts(parts)) if texts else given
+
+    @field_validator("neighbours", mode="before")
+    @classmethod
+    def _named_model(cls, given: Any) -> Any:
+        return NeighbourSettings(model=given) if isinstance(given, str) else given
+
+    @property
+    def leave_out(self) -> bool:
+        """Whether detectors without their needs may be left out."""
+        return names_all(self.detectors)

@@ -1,0 +1,54 @@
+import pytest
+
+from detect.choices import (
+    EMPTY,
+    LABELS,
+    ORDERS,
+    RIGHT,
+    SAME,
+    TOO_FEW,
+    ChoiceQuestion,
+    choice_question,
+)
+
+
+def test_every_order_is_there_once_and_knows_where_the_verbatim_passage_stands():
+    assert len(set(ORDERS)) == len(ORDERS) == 24
+    for order, right in zip(ORDERS, RIGHT, strict=True):
+        assert sorted(order) == [0, 1, 2, 3]
+        assert order[right] == 0
+    # Each label is right equally often, so that a model that always says A scores 1/4.
+    assert [RIGHT.count(place) for place in range(4)] == [6, 6, 6, 6]
+
+
+def test_the_prompt_is_the_papers():
+    question = ChoiceQuestion(options=("one", "two", "three", "four"), title="T", author="W")
+    assert question.prompt((2, 0, 3, 1)) == (
+        "You are entering a multiple choice questions exam. You should directly answer each "
+        "question by choosing the correct option. Be concise and straight to the point in your "
+        "answer. Output only the letter corresponding to the correct answer.\n\n"
+        'Question: Which of the following passages is verbatim from the "T" by W?\n'
+        "Options:\nA. three\nB. one\nC. four\nD. two\nAnswer:"
+    )
+
+
+def test_the_first_three_paraphrases_and_the_title_of_the_row_are_taken():
+    found = choice_question("a", ["b", "c", "d", "e"], {"title": " T ", "author": ["no", "text"]})
+    assert found == ChoiceQuestion(options=("a", "b", "c", "d"), title="T")
+    assert len(found.options) == len(LABELS)
+
+
+@pytest.mark.parametrize(
+    ("text", "paraphrases", "reason"),
+    [
+        ("a", ["b", "c"], TOO_FEW),
+        ("a", [], TOO_FEW),
+        ("a", ["b", " a ", "c"], SAME),
+        ("a b", ["b", "c", "a  b"], SAME),
+        ("a", ["b", "b", "c"], SAME),
+        ("", ["b", "c", "d"], EMPTY),
+        ("a", ["b", " ", "c"], EMPTY),
+    ],
+)
+def test_what_cannot_be_asked_has_a_reason(text, paraphrases, reason):
+    assert choice_question(text, paraphrases) == reason

@@ -1,0 +1,56 @@
+"""Training runs that several tests share."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="package", autouse=True)
+def one_thread():
+    """Sums in one order; and on matrices this small, two threads mostly wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tmp_path_factory, tiny_tokenizer) -> Path:
+    """The folder of a tokenizer, for the runs of `tests.train.killable`."""
+    folder = tmp_path_factory.mktemp("tokenizer")
+    tiny_tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def killable_run(tmp_path_factory, tokenizer) -> Path:
+    """The run that nobody stopped (`whole`), and one stopped after step 11 (`left`)."""
+    from tests.train.killable import Stopped, go, stop_at
+
+    root = tmp_path_factory.mktemp("killable")
+    go(root / "whole", None, tokenizer, dropout=True)
+    with pytest.raises(Stopped):
+        go(root / "x", root / "left", tokenizer, dropout=True, progress=stop_at(11))
+    assert not any((root / "x").iterdir()), "an error leaves nothing in the model's folder"
+    assert {path.name for path in root.glob("left/*-*")} == {
+        "checkpoint-6", "checkpoint-9", "step-2", "step-7",
+    }  # fmt: skip
+    return root
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory) -> Path:
+    """The examples and the model of the tests of unlearning."""
+    from tests.train.unlearn.made import make_world
+
+    return make_world(tmp_path_factory.mktemp("unlearning") / "world")
+
+
+@pytest.fixture(scope="session")
+def small_corpus(tmp_path_factory) -> Path:
+    """A corpus of 4,000 tokens, for the jobs of `tests.train.jobs`."""
+    from tests.train.jobs import build_small_corpus
+
+    return build_small_corpus(tmp_path_factory.mktemp("corpus"))

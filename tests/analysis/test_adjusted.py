@@ -5,7 +5,9 @@ import pyarrow as pa
 import pytest
 
 from analysis.adjusted import ADJUSTED_AUC, ADJUSTED_TREND
-from analysis.arm import load_arm
+from analysis.arm import axis_names, load_arm
+from analysis.metrics_table import contaminated_cohorts, split_by_cohort
+from analysis.page.grids import adjusted_tables
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, TREND
@@ -14,7 +16,7 @@ from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
 from tests.analysis.test_results import one, rows_of
 
-FAST = AnalysisSettings(replicates=100, min_members=5)
+FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +113,15 @@ def test_without_a_base_model_or_its_scores_nothing_is_adjusted(arms, analysis, 
     } - {"zlib"}
     raw = [str(row) for row in rows_of(analysis.metrics, metric=AUC, model="contaminated")]
     assert raw == [str(row) for row in rows_of(fewer.metrics, metric=AUC, model="contaminated")]
+
+
+def test_the_page_shows_them_in_a_table_of_their_own(arms, analysis):
+    tables = contaminated_cohorts(split_by_cohort(analysis.metrics, axis_names(arms)))
+    (shown,) = adjusted_tables(tables, ["loss", "zlib", "min_k"])
+    assert [row[0] for row in shown.rows] == ["loss", "zlib", "min_k"]
+    assert "base AUC" in shown.caption
+    row = one(
+        analysis.metrics, metric=ADJUSTED_AUC, dataset="all", detector="loss",
+        **{**WHERE, "selection": "tuned"},
+    )  # fmt: skip
+    assert shown.rows[0][1].bar[1] == row["value"]

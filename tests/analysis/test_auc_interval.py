@@ -15,7 +15,7 @@ from inject.errors import InputError
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
 
-FAST = AnalysisSettings(replicates=200)
+FAST = AnalysisSettings(dataset_detectors=())
 
 
 def sample(n: int = 200, effect: float = 0.6, seed: int = 0):

@@ -7,10 +7,7 @@ import pytest
 
 from analysis.copy_bins import passage_sentences
 from analysis.results import analyse
-from analysis.settings import AnalysisSettings
-from tests.analysis.synthetic import make_arm, make_examples
-
-FAST = AnalysisSettings(replicates=100)
+from tests.analysis.synthetic import FAST, make_arm, make_examples
 
 
 def test_the_metrics_say_how_often_the_passages_of_a_cell_were_seen(tmp_path):

@@ -11,9 +11,7 @@ from analysis.settings import AnalysisSettings
 from detect.scores.table import read_scores, write_scores
 from inject.errors import InputError
 from tests.analysis.oracles import auc
-from tests.analysis.synthetic import make_arm, make_experiment
-
-FAST = AnalysisSettings(replicates=100)
+from tests.analysis.synthetic import FAST, make_arm, make_experiment
 
 
 def metrics_of(arms: list[Arm], settings: AnalysisSettings) -> pa.Table:

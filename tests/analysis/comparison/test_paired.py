@@ -17,7 +17,7 @@ from analysis.settings import AnalysisSettings
 from inject.examples.example import examples_table, read_examples
 from tests.analysis.synthetic import make_arm
 
-SETTINGS = AnalysisSettings(replicates=100)
+SETTINGS = AnalysisSettings(dataset_detectors=())
 
 
 def tables(name: str, arms, axes) -> RunTables:

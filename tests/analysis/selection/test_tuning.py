@@ -8,7 +8,7 @@ from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
 
-SETTINGS = AnalysisSettings(replicates=100)
+SETTINGS = AnalysisSettings()
 
 
 @pytest.fixture

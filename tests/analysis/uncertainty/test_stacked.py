@@ -28,7 +28,7 @@ from analysis.uncertainty.column_intervals import (
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
 
-FAST = AnalysisSettings(replicates=100, min_members=5)
+FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
 
 class Drawn:

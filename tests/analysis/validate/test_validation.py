@@ -21,6 +21,7 @@ from detect.ground_truth.bundle import read_bundle, write_bundle
 from detect.ground_truth.ground_truth import GroundTruth
 from detect.registry import get_detector
 from inject.errors import InputError
+from spikein.config.starter import write_detector
 from tests.analysis.oracles import auc
 from tests.detect.ground_truths import make_model, make_truth, store_truth
 from tests.detect.wrong_detectors import SOURCE
@@ -384,14 +385,6 @@ def test_a_detector_without_its_needs_is_named(truth):
     assert "token frequencies" in one.problem
 
 
-def test_a_stored_detector_is_ranked_beside_itself_and_agrees_with_itself(truth):
-    found = validate_detectors(["loss"], truth, source="here")
-    mine, stored = found.ranking.line("loss (yours)"), found.ranking.line("loss")
-    assert mine.auc == stored.auc
-    gap = found.ranking.difference("loss (yours)", "loss")
-    assert gap.estimate[:3] == (0.0, 0.0, 0.0)
-
-
 def test_one_row_that_a_detector_fails_on_is_a_missing_score_and_not_a_refusal(judge, truth):
     """The row is among the first, which are tried, timed, and scored alone."""
     bad = truth.models[0].evidence.texts[1]
@@ -418,3 +411,17 @@ def test_arms_are_chosen_on_the_stored_detectors_or_by_name(judge):
     assert judge("right", on=truth, arm="copies fixed=1").arm == "copies fixed=1"
     with pytest.raises(InputError, match="Did you mean 'copies fixed=8'"):
         judge("right", on=truth, arm="copies fixed=88")
+
+
+def test_the_template_is_ranked_before_what_is_wrong(truth, file, tmp_path):
+    template = write_detector(tmp_path / "my_detector.py")
+    given = [f"{template}:score", *(f"{file}:{name}" for name in ("turned", "length", "PICKY"))]
+    found = validate_detectors(given, truth, source="here")
+    assert not found.refused
+    assert wrong_checks(found.judged[0]) == set()
+    assert severity(found.judged[0], "orientation") == "passed"
+    ranks = {line.detector: line.rank for line in found.ranking.lines}
+    assert ranks["my_detector.score"] < ranks["wrong.length"] < ranks["wrong.turned"]
+    assert set(ranks.values()) == set(range(1, len(ranks) + 1))
+    for line in found.ranking.lines:
+        assert line.own_rows == (line.detector == "picky")

@@ -10,8 +10,7 @@ import numpy as np
 
 from analysis.figures.figures_step import results_figures
 from analysis.figures.panel import Figure
-from analysis.figures.render import draw, house_style
-from analysis.figures.report_figure import write_figures
+from analysis.figures.render import draw, house_style, write_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings

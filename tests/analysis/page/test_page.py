@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from analysis.figures.figures_step import results_figures
-from analysis.figures.report_figure import write_figures
+from analysis.figures.render import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
 from analysis.page.sections.results import detector_notes

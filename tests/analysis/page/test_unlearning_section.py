@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from analysis.figures.report_figure import write_figures
+from analysis.figures.render import write_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.figures.unlearning.measured import measured_models
 from analysis.page.content import build_page

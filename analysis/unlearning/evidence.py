@@ -206,13 +206,12 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
     """Read arms that differ only in their seed.
 
     Raises:
-        InputError: from the readers; a forget or retain set that is not among the members.
+        InputError: from the readers.
     """
     numbers: dict[str, dict[str, int]] = {}
     rows, models = [], []
     for arm in arms:
         examples = read_examples(arm.examples)
-        _check_members(arm, examples)
         rows.append(_rows(arm, examples, numbers))
         models.append(
             {ModelKey(one.model, one.method): _model(arm, one, examples) for one in arm.models}
@@ -223,23 +222,6 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
         models=models,
         n_groups={dataset: len(known) for dataset, known in numbers.items()},
     )
-
-
-def _check_members(arm: ArmEvidence, examples: Sequence[Example]) -> None:
-    members = {one.example_id for one in examples if one.side == "member"}
-    for name, ids in (("forget", arm.forget), ("retain", arm.retain)):
-        if outside := sorted(ids - members):
-            raise InputError(
-                f"{len(outside)} of {len(ids)} texts of the {name} set are not among the members, "
-                f"the first is {outside[0]!r}",
-                where=f"unlearning.{name}",
-            )
-    if both := sorted(arm.forget & arm.retain):
-        raise InputError(
-            f"{len(both)} texts are in the forget set and in the retain set, the first is "
-            f"{both[0]!r}",
-            where="unlearning.retain",
-        )
 
 
 def _rows(

@@ -31,7 +31,6 @@ from analysis.metrics import Floats
 from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
 from detect.token_statistics import TokenStatistics, read_statistics
-from inject.errors import InputError
 from inject.examples.example import Example, read_examples
 
 Mask = npt.NDArray[np.bool_]
@@ -184,22 +183,11 @@ class Cohort:
 
 
 def cohorts_of(arms: Sequence[ArmEvidence]) -> list[list[ArmEvidence]]:
-    """Gather arms that differ only in their seed, in order of first appearance, seeds sorted.
-
-    Raises:
-        InputError: when two arms agree in everything, or an arm has two models of one name.
-    """
-    found: dict[tuple[tuple[str, str], ...], list[ArmEvidence]] = {}
+    """Gather arms that differ only in their seed, in order of first appearance, seeds sorted."""
+    cohorts: dict[tuple[tuple[str, str], ...], list[ArmEvidence]] = {}
     for arm in arms:
-        found.setdefault(tuple(arm.axes.items()), []).append(arm)
-        keys = [(one.model, one.method) for one in arm.models]
-        if len(set(keys)) < len(keys):
-            raise InputError("an arm has two models of one name and method", where="unlearning")
-    for axes, same in found.items():
-        same.sort(key=lambda arm: arm.seed)
-        if len({arm.seed for arm in same}) < len(same):
-            raise InputError("two arms share their axes and their seed", where=str(dict(axes)))
-    return list(found.values())
+        cohorts.setdefault(tuple(arm.axes.items()), []).append(arm)
+    return [sorted(same, key=lambda arm: arm.seed) for same in cohorts.values()]
 
 
 def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:

@@ -161,7 +161,7 @@ def measure_unlearning(
         The tables of the questions `unlearning` and `verdict`.
 
     Raises:
-        InputError: from `load_cohort` and `cohorts_of`.
+        InputError: from `load_cohort`.
     """
     axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
     measures, verdicts = [], []

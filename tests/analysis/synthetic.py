@@ -8,11 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.arm import Arm
+from analysis.settings import AnalysisSettings
 from detect.scores.table import SCHEMA, write_scores
 from inject.examples.example import Example, example_id, write_examples
 from inject.stream.exposures import write_exposures
 from train.loop.log import LogRow, write_log
 
+FAST = AnalysisSettings(dataset_detectors=())
+"""No data set's own detectors, whose fits take most of the time of an analysis."""
 DEFAULTS = {
     "loss": "default",
     "zlib": "default",

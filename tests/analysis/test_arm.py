@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from analysis.arm import (
     NOT_SCORED,
     UPPER_BOUNDS,
-    Column,
     arm_label,
-    axis_column,
     find_arm,
     load_arm,
 )
@@ -48,16 +46,6 @@ def test_scores_land_at_their_example_and_column_in_any_order(arm):
         )
 
 
-def test_columns_keep_the_order_of_the_grid_and_the_default_comes_first(arm):
-    loaded = load_arm(arm)
-    assert [c.setting for c in loaded.columns if c.detector == "min_k"] == [
-        "k=0.1",
-        "k=0.2",
-        "k=0.5",
-    ]
-    assert loaded.grid("min_k")[0] == Column("min_k", "k=0.2")
-
-
 def test_a_missing_score_is_unscored_with_a_reason(arm):
     rewrite(arm, lambda rows: rows[1:])
     loaded = load_arm(arm)
@@ -80,12 +68,6 @@ def test_a_default_that_was_not_scored_is_refused(arm):
     wrong = dataclasses.replace(arm, defaults={**arm.defaults, "min_k": "k=0.3"})
     with pytest.raises(InputError, match=r"k=0.3.*was not scored.*k=0.2"):
         load_arm(wrong)
-
-
-def test_an_axis_never_shadows_a_column_of_the_tables():
-    assert axis_column("train.lr") == "train.lr"
-    assert axis_column("copies") == "sweep.copies"
-    assert axis_column("model") == "sweep.model"
 
 
 AXES = st.lists(
@@ -141,9 +123,3 @@ def test_a_name_that_fits_several_arms_or_none_lists_them():
     ]
     assert crossed == ["base.lr 1, train.lr 2", "base.lr 2, train.lr 1"]
     assert find_arm("train.lr=1,base.lr=2", crossed, where="here") == crossed[1]
-
-
-def test_the_older_name_of_a_twin_is_understood():
-    label = "retrained-0.5, " + arm_label({"train.lr": "0.1"}.items(), 0)
-    for text in ("retrained-0.5-train.lr=0.1,seed=0", "seed 0, lr 0.1, retrained-0.5"):
-        assert find_arm(text, [label, "lr 0.1, seed 0"], where="here") == label

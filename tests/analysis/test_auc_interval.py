@@ -15,7 +15,7 @@ from inject.errors import InputError
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
 
-FAST = AnalysisSettings(replicates=200)
+FAST = AnalysisSettings()
 
 
 def sample(n: int = 200, effect: float = 0.6, seed: int = 0):
@@ -47,7 +47,7 @@ def test_it_is_the_cell_of_the_report(tmp_path, seeds):
         )
         for seed in seeds
     ]
-    settings = AnalysisSettings(replicates=2000)
+    settings = AnalysisSettings(dataset_detectors=())
     metrics = analyse(arms, settings).metrics.to_pylist()
     [cell] = [
         row
@@ -82,16 +82,6 @@ def test_seeds_are_clusters():
     assert found.value == pytest.approx(np.mean(apart), abs=1e-15)
 
 
-def test_groups_widen_the_interval():
-    random = np.random.default_rng(3)
-    labels = np.repeat([0, 1], 150)
-    passages = np.repeat(np.arange(30), 10)
-    scores = random.normal(size=30)[passages] + 0.1 * random.normal(size=300) + 0.4 * labels
-    alone, together = auc_interval(scores, labels), auc_interval(scores, labels, passages)
-    assert alone.value == together.value
-    assert together.high - together.low > 2 * (alone.high - alone.low)
-
-
 @pytest.mark.parametrize(
     ("scores", "labels", "groups", "reason"),
     [
@@ -112,34 +102,6 @@ def test_a_perfect_ranking_has_an_honest_lower_end():
     # Clopper and Pearson 1934: all of three successes.
     assert found.low == pytest.approx(0.025 ** (1 / 3))
     assert found.caution == "not to be trusted: 3 groups of members"
-
-
-def test_two_rows_a_side_give_a_value_and_no_interval():
-    found = auc_interval([1, 3, 2, 4], [0, 0, 1, 1], settings=FAST)
-    assert found.value == 0.75
-    assert math.isnan(found.low)
-    assert found.reason == "2 groups on one side"
-
-
-def test_two_seeds_are_both_shown_and_three_speak_of_any_seed():
-    scores, labels = sample(240)
-    both = auc_interval(scores[:160], labels[:160], seeds=np.arange(160) % 2, settings=FAST)
-    one, other = (
-        auc(
-            scores[seed:160:2][labels[seed:160:2] == 1], scores[seed:160:2][labels[seed:160:2] == 0]
-        )
-        for seed in (0, 1)
-    )
-    assert both.caution == f"of these two models alone: {one:.3f} and {other:.3f}"
-    assert auc_interval(scores, labels, seeds=np.arange(240) % 3, settings=FAST).caution is None
-
-
-def test_seeds_that_disagree_widen_the_interval_from_three_on():
-    scores, labels = sample(300)
-    seeds = np.arange(300) % 3
-    alike = auc_interval(scores, labels, seeds=seeds, settings=FAST)
-    apart = auc_interval(scores + seeds * labels, labels, seeds=seeds, settings=FAST)
-    assert apart.high - apart.low > 2 * (alike.high - alike.low)
 
 
 @pytest.mark.parametrize(

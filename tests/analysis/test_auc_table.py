@@ -43,11 +43,6 @@ def test_unscored_rows_leave_both_or_set_the_detector_apart():
     assert (loss.unscored, surp.unscored, zlib.unscored) == (0, 1, 20)
 
 
-def test_without_both_sides_there_is_a_reason():
-    (row,) = auc_table(scores_table({"loss": [1, 2, 3]}), [1, 1, 1], settings=FAST)
-    assert row.auc.reason == "no non-members"
-
-
 def test_bad_labels_and_groups_are_refused():
     table = scores_table({"loss": [1, 2]})
     with pytest.raises(InputError, match="no label"):

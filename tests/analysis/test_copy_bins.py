@@ -17,11 +17,6 @@ def test_single_counts_then_bins_that_double():
     assert labels == ["all", "0", "1", "2", "3", "4", "5-8", "9-16", "17-32", "33-39", "4+"]
 
 
-def test_a_bin_with_one_count_takes_its_name():
-    labels = [cell.label for cell in copies_cells([1, 8, 8, 12, 13], high_copies=4)]
-    assert labels == ["all", "1", "8", "12-13", "4+"]
-
-
 def test_members_of_eight_copies_are_not_called_five_to_eight_when_one_lost_a_copy():
     """319 of 320 copies read: thirty-nine members have eight, one has seven."""
     labels = [cell.label for cell in copies_cells([8] * 39 + [7], high_copies=4)]
@@ -32,10 +27,6 @@ def test_labels_of_one_bin_are_gathered_under_the_ends_that_occur():
     found = merge_bins(["16", "5-7", "1", "9-12", "6", "5-8"])
     assert found == {"1": ["1"], "5-8": ["5-7", "5-8", "6"], "9-16": ["9-12", "16"]}
     assert [copies_middle(label) for label in ("4", "5-8")] == [4, 6.5]
-
-
-def test_no_high_row_where_nobody_has_so_many():
-    assert [cell.label for cell in copies_cells([0, 1, 3], high_copies=4)][-1] == "3"
 
 
 @given(st.lists(st.integers(0, 200), min_size=1))

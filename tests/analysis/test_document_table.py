@@ -50,11 +50,3 @@ def test_the_papers_figure_is_optimistic_where_the_rank_auc_is_not():
         papers.append(found.thresholded["de_cop", "-"].mean)
     assert np.mean(rank) == pytest.approx(0.5, abs=0.06)
     assert np.mean(papers) > 0.6
-
-
-def test_the_papers_figure_is_that_of_the_best_threshold():
-    groups = [str(row // 2) for row in range(8)]
-    apart = document_table(table([0.9] * 4 + [0.1] * 4), [1] * 4 + [0] * 4, groups, FAST)
-    assert apart.thresholded["de_cop", "-"] == (1.0, 0.0)
-    equal = document_table(table([0.5] * 8), [1] * 4 + [0] * 4, groups, FAST)
-    assert equal.thresholded["de_cop", "-"] == (0.5, 0.0)

@@ -19,8 +19,7 @@ from analysis.findings import (
     table_schema,
     write_findings,
 )
-from analysis.settings import AnalysisSettings
-from tests.analysis.synthetic import make_arm
+from tests.analysis.synthetic import FAST, make_arm
 
 AXES = ["copies", "train.lr"]
 VALUES = {
@@ -68,7 +67,7 @@ def test_a_new_question_is_a_function_and_a_line(tmp_path, monkeypatch):
 
     monkeypatch.setitem(results.COHORT_QUESTIONS, "longest_text", longest_text)
     arm = make_arm(tmp_path, axes={"train.lr": "1"}, seed=0, effect=1.0, n=16)
-    results.write_analysis(tmp_path, results.analyse([arm], AnalysisSettings()))
+    results.write_analysis(tmp_path, results.analyse([arm], FAST))
     table = as_table(read_findings(tmp_path), "longest_text")
     assert table.column_names == ["train.lr", *(name for name in COLUMNS if name != "question")]
     (row,) = table.to_pylist()

@@ -7,9 +7,8 @@ from scipy.stats import hypergeom
 from analysis.arm import load_arm
 from analysis.compared_rows import missing_scores
 from analysis.results import analyse
-from analysis.settings import AnalysisSettings
 from tests.analysis.oracles import auc
-from tests.analysis.synthetic import make_arm
+from tests.analysis.synthetic import FAST, make_arm
 
 
 def test_the_extremes_are_those_of_scores_put_at_either_end():
@@ -44,13 +43,9 @@ def test_the_test_is_fishers():
     assert found.sentence().startswith("scores are missing of 8% of the members and 32% of the")
 
 
-def test_nothing_missing_is_nothing_to_say():
-    assert missing_scores("loss", "-", np.zeros(4), np.array([True, True, False, False])) is None
-
-
 def test_an_analysis_says_whose_scores_are_missing(tmp_path):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, unscored={"surp": 30}, n=60)
-    analysis = analyse([arm], AnalysisSettings(replicates=100))
+    analysis = analyse([arm], FAST)
     found = [one for place in analysis.unscored for one in place.missing if one.detector == "surp"]
     loaded = load_arm(arm)
     assert found

@@ -5,18 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.copy_bins import passage_copies, passage_sentences
+from analysis.copy_bins import passage_sentences
 from analysis.results import analyse
-from analysis.settings import AnalysisSettings
-from tests.analysis.synthetic import make_arm, make_examples
-
-FAST = AnalysisSettings(replicates=100)
-
-
-def test_each_row_counts_the_copies_of_all_rows_of_its_group():
-    group = np.array(["a", "b", "a", "c", "a"], dtype=object)
-    found = passage_copies(group, np.array([1, 4, 2, 0, 0]))
-    assert found.tolist() == [3, 4, 3, 0, 3]
+from tests.analysis.synthetic import FAST, make_arm, make_examples
 
 
 @pytest.mark.parametrize("model", ["contaminated", "base"])

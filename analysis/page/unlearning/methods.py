@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from analysis.page.table import with_noun
+
 _WORDS = {
     "gradient_ascent": "gradient ascent on the forget set (Jang et al. 2023)",
     "gradient_difference": "gradient ascent on the forget set with descent on retained texts "
@@ -43,7 +45,7 @@ def unlearning_paragraphs(methods: Sequence[UnlearningMethod]) -> tuple[str, ...
     several = f" in {len(methods)} settings" if len(methods) > len(names) else ""
     return (
         "Unlearning. Each trained model was made to forget a part of its members, the forget set, "
-        f"by {_counted(len(names), 'method')}{several}: {what}. Settings: "
+        f"by {with_noun(len(names), 'method')}{several}: {what}. Settings: "
         f"{settings}. Each unlearned model is compared with one that was trained on the same "
         "windows in the same order without the forget set (the retrained model), and with the "
         "original. PrivLeak is that of Shi et al. (2024), forget quality the Kolmogorov-Smirnov "
@@ -51,10 +53,6 @@ def unlearning_paragraphs(methods: Sequence[UnlearningMethod]) -> tuple[str, ...
         "whole groups of texts between the two models; exact memorisation is that of Tirumala et "
         "al. (2022), extraction strength after Carlini et al. (2021).",
     )
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _settings(settings: Mapping[str, Any]) -> str:

@@ -63,20 +63,6 @@ def test_the_error_is_that_of_all_ways_to_deal_the_groups():
     assert errors == pytest.approx([np.std(aucs)] * 70, rel=0.01)
 
 
-def test_seeds_and_datasets_that_are_dealt_anew_add_up():
-    random = np.random.default_rng(1)
-
-    def rows(name: str) -> Dealt:
-        return Dealt(name, random.normal(size=400), np.arange(400) % 2 == 0, np.arange(400))
-
-    alone = dealing_error([[rows("a")]])
-    assert dealing_error([[rows("a"), rows("b")]]) == pytest.approx(alone / np.sqrt(2), rel=0.05)
-    same = rows("a")
-    assert dealing_error([[same], [same]]) == pytest.approx(alone, rel=0.01)
-    anew = [[same._replace(member=random.permutation(same.member))] for _ in range(4)]
-    assert dealing_error(anew) == pytest.approx(alone / 2, rel=0.15)
-
-
 @pytest.mark.parametrize(
     "design", [CheckDesign(8, (1, 1, 1, 20)), CheckDesign(20, (1, 1, 2, 20)), CheckDesign(5, (6,))]
 )
@@ -96,17 +82,12 @@ def failures(members: int, nonmembers: int, count: int, shift: float = 0.0) -> i
     )
 
 
-@pytest.mark.parametrize(("members", "nonmembers"), [(9, 9), (14, 28), (112, 210)])
+@pytest.mark.parametrize(("members", "nonmembers"), [(9, 9), (112, 210)])
 def test_without_any_bias_a_check_fails_so_seldom_that_one_page_in_twenty_does(members, nonmembers):
     count = 400
     rate = 0.05 / CHECKS
     allowed = count * rate + 3 * np.sqrt(count * rate * (1 - rate))
     assert failures(members, nonmembers, count) <= allowed
-
-
-def test_a_bias_as_large_as_a_leak_makes_is_found():
-    """Scores that differ by one standard deviation: an AUC of 0.76."""
-    assert failures(60, 120, 60, shift=1.0) >= 57
 
 
 def test_many_rows_without_a_bias_pass_and_few_never_do():
@@ -125,3 +106,17 @@ def test_a_bias_larger_than_the_margin_does_not_pass():
     cells = [check_of(seed, 300, 300, shift=0.45) for seed in range(60)]
     passed = [all(within_margin(possible_aucs(cell)) for cell in same) for same in cells]
     assert np.mean(passed) <= 0.05
+
+
+def test_seeds_and_datasets_that_are_dealt_anew_add_up():
+    random = np.random.default_rng(1)
+
+    def rows(name: str) -> Dealt:
+        return Dealt(name, random.normal(size=400), np.arange(400) % 2 == 0, np.arange(400))
+
+    alone = dealing_error([[rows("a")]])
+    assert dealing_error([[rows("a"), rows("b")]]) == pytest.approx(alone / np.sqrt(2), rel=0.05)
+    same = rows("a")
+    assert dealing_error([[same], [same]]) == pytest.approx(alone, rel=0.01)
+    anew = [[same._replace(member=random.permutation(same.member))] for _ in range(4)]
+    assert dealing_error(anew) == pytest.approx(alone / 2, rel=0.15)

@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
-from detect.detector_settings import parse_detectors
-from detect.evidence import Evidence, HeldOutRows
-from detect.scoring import score_rows
 from inject.errors import InputError
-from tests.detect.evidence_samples import random_statistics
 
 SCORES = st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0]), min_size=1, max_size=20)
 
@@ -51,19 +46,6 @@ def test_nothing_to_calibrate_with_and_no_level_are_refused():
             benjamini_hochberg([0.5], level)
 
 
-def test_a_non_member_has_a_small_p_value_no_more_often_than_it_says():
-    draw = np.random.default_rng(5)
-    runs, held_out = 2000, 39
-    small = 0
-    for _ in range(runs):
-        scores = draw.gamma(0.3, size=held_out + 1)
-        [value] = conformal_p_values(scores[:1], scores[1:])
-        small += value <= 0.1
-    # (1 + 39) · 0.1 = 4 of 40 ranks: exactly a tenth.
-    assert binom.cdf(small, runs, 0.1) > 1e-3
-    assert binom.sf(small - 1, runs, 0.1) > 1e-3
-
-
 @pytest.mark.parametrize("members", [0, 40, 150])
 def test_the_share_of_wrong_picks_stays_below_the_level(members):
     """Known truth: 200 texts, some of them members with higher scores; 300 held-out rows."""
@@ -84,34 +66,3 @@ def test_the_share_of_wrong_picks_stays_below_the_level(members):
         assert np.mean(found) > 0.5
         # The bound is nearly reached, so a rule that picked more would fail here.
         assert np.mean(wrong) > 0.6 * allowed
-
-
-def test_any_detector_of_token_tables_scores_held_out_rows_for_calibration():
-    held_out = [random_statistics(20, seed=number) for number in range(30)]
-    evidence = Evidence(
-        texts=["a text"] * 5,
-        statistics={"text": [random_statistics(20, seed=100 + number) for number in range(5)]},
-        held_out=HeldOutRows(
-            datasets=["one"] * 30,
-            texts=[f"held out {number}" for number in range(30)],
-            statistics=held_out,
-        ),
-    )
-    settings = parse_detectors("loss,zlib,min_k,min_k_plus_plus")
-
-    def by_detector(given):
-        ids = [str(row) for row in range(len(given.texts))]
-        found = {}
-        for row in score_rows(ids, given, settings).table.to_pylist():
-            found.setdefault(row["detector"], []).append(row["score"])
-        return found
-
-    scores, calibration = by_detector(evidence), by_detector(evidence.of_held_out())
-    means = [float(np.mean(one.log_probability, dtype=np.float64)) for one in held_out]
-    assert calibration["loss"] == pytest.approx(means)
-    for name, values in scores.items():
-        p = conformal_p_values(values, calibration[name])
-        assert len(p) == 5
-        assert np.all((p >= 1 / 31) & (p <= 1))
-    with pytest.raises(ValueError, match="no held-out rows"):
-        evidence.of_held_out().of_held_out()

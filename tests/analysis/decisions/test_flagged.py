@@ -160,16 +160,6 @@ def test_rows_of_an_arm_are_as_counted_by_hand(every):
     ] == int((loaded.test & ~(loaded.member & (loaded.copies == 0))).sum())
 
 
-def test_on_a_model_that_saw_nothing_every_flagged_row_is_wrong(every):
-    _, by_model = every
-    for name in ("base", "twin"):
-        arm = by_model[name]
-        for row in flagged_rows(arm.cohort, arm.loaded, (), AnalysisSettings()):
-            assert row["n_members"] == 0
-            assert row["flagged_nonmembers"] == row["flagged"]
-            assert np.isnan(row["members_found"])
-
-
 def test_members_that_drew_no_copy_are_apart_or_non_members(every):
     truth, by_model = every
     arm = by_model["contaminated"]
@@ -202,11 +192,3 @@ def test_seeds_are_flagged_by_themselves_and_counted_together(every):
         # The same rows again tell nothing new.
         if first["flagged"]:
             assert second["high"] - second["low"] >= 0.99 * (first["high"] - first["low"])
-
-
-def test_without_a_tune_split_nothing_is_flagged(every):
-    _, by_model = every
-    arm = by_model["contaminated"]
-    (loaded,) = arm.loaded
-    untuned = replace(loaded, test=np.ones_like(loaded.test))
-    assert flagged_rows(arm.cohort, [untuned], (), AnalysisSettings()) == []

@@ -1,6 +1,5 @@
 """The set of detectors that cannot be distinguished from the best."""
 
-import numpy as np
 import pytest
 
 from analysis.factors.best import best_set
@@ -25,10 +24,3 @@ def test_the_set_holds_the_truly_best(design):
 def test_a_detector_and_its_copy_stand_together():
     first, second = _detectors(ArmsDesign(300, (0.8, 0.6)))
     assert best_set([first, first, second], confidence=0.95) == [True, True, False]
-
-
-def test_too_few_groups_have_no_set():
-    found = [
-        one._replace(groups=np.full((1, 1), 2)) for one in _detectors(ArmsDesign(30, (0.6, 0.7)))
-    ]
-    assert best_set(found, confidence=0.95) is None

@@ -6,7 +6,6 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from analysis.factors.comparisons import contrasts, difference_of
-from analysis.factors.joint import combine
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.factors import Design, one_contrast
 from scripts.calibration.factor_studies import ArmsDesign, count_contrasts, draw_arms
@@ -28,20 +27,6 @@ def test_a_band_holds_the_whole_family(design):
     family, each = count_contrasts(design, 150)
     assert family > 0.9
     assert each > 0.9
-
-
-def test_pairing_takes_out_what_arms_share():
-    arms = _arms(ArmsDesign(200, (0.6, 0.7), together=0.9))
-    paired = difference_of(arms[1], arms[0]).covariance[0, 0]
-    alone = sum(combine(arm, np.ones((1, 1))).covariance[0, 0] for arm in arms)
-    assert paired < 0.3 * alone
-
-
-def test_p_values_agree_with_the_band():
-    for number in range(30):
-        arms = _arms(ArmsDesign(40, (0.5, 0.6, 0.65)), f"agree {number}")
-        for found in contrasts([(arm, arms[0]) for arm in arms[1:]]):
-            assert (found.low > 0 or found.high < 0) == (found.p_value < 0.05)
 
 
 def test_a_band_is_bonferronis_and_each_difference_has_its_own_freedom():

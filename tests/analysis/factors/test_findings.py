@@ -1,6 +1,5 @@
 """The factors of a simulated study, from its files to the table, the figures and the page."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -37,7 +36,7 @@ def study(tmp_path_factory):
                     examples=pool,
                 )
             )
-    settings = AnalysisSettings(replicates=100)
+    settings = AnalysisSettings(dataset_detectors=())
     analysis = analyse(arms, settings)
     return arms, settings, analysis, analyse_factors(arms, analysis.choices_by_cohort, settings)
 
@@ -48,16 +47,6 @@ def _rows(study, **wanted):
         for row in study[3].to_pylist()
         if all(row[key] == value for key, value in wanted.items())
     ]
-
-
-def test_the_dose_response_of_the_stronger_arm_is_steeper(study):
-    slopes = {
-        row["train.lr"]: row
-        for row in _rows(study, factor=COPIES, dataset="all", detector="loss", term="slope")
-    }
-    assert slopes["0.004"]["value"] > slopes["0.001"]["value"]
-    assert slopes["0.004"]["low"] > 0
-    assert slopes["0.004"]["n_seeds"] == 2
 
 
 def test_the_points_of_a_line_are_the_aucs_of_the_report(study):
@@ -94,23 +83,6 @@ def test_the_difference_of_two_arms_is_that_of_their_aucs(study):
     assert (found["level"], found["versus"]) == ("0.004", "0.001")
     assert found["low"] < found["value"] < found["high"]
     assert found["n_members"] == min(row["n_members"] for row in rows.values())
-
-
-def test_every_number_says_how_many_members_and_seeds_stand_behind_it(study):
-    counted = [row for row in study[3].to_pylist() if math.isfinite(row["value"])]
-    assert counted
-    assert all(row["n_members"] > 0 and row["n_seeds"] > 0 for row in counted)
-
-
-def test_an_axis_of_numbers_has_a_line(study):
-    (slope,) = _rows(study, factor="train.lr", kind="response", dataset="all", detector="loss",
-                     term="slope")  # fmt: skip
-    assert slope["low"] > 0
-    assert slope["train.lr"] == ""
-
-
-def test_the_blind_control_is_no_detector_here(study):
-    assert not _rows(study, detector="blind")
 
 
 def test_the_regression_tells_copies_and_rate_apart(study):
@@ -187,42 +159,6 @@ def test_sentences_of_lines_say_no_more_than_their_intervals():
     )
 
 
-def test_a_sweep_of_three_has_a_sentence_for_every_factor():
-    """Of copies in four arms, and over the arms of other copies, the strongest came fourth."""
-    axes = ["train.lr", "copies.fixed", "corpus.name"]
-
-    def line(factor, value, half=0.1, **arm):
-        rows = line_rows(factor, arm.pop("lr", ""), value - half, value + half)
-        return [{**row, **{name.replace("_", "."): level for name, level in arm.items()}}
-                for row in rows]  # fmt: skip
-
-    rows = [
-        row
-        for at, value in enumerate((0.11, 0.12, 0.13, 0.44))
-        for row in line(COPIES, value, lr=f"0.00{at}", copies_fixed="4", corpus_name="wiki")
-    ]
-    rows += line(COPIES, 0.21, lr="0.001", corpus_name="wiki")
-    rows += line(COPIES, 0.22, lr="0.002", corpus_name="news")
-    rows += line("train.lr", 0.31, copies_fixed="4", corpus_name="wiki")
-    contrast = {"kind": "contrast", "factor": "corpus.name", "dataset": "all", "detector": "loss",
-                "level": "news", "versus": "wiki", "value": 0.07, "low": 0.02,
-                "high": 0.12}  # fmt: skip
-    section = factors_parts(factors_table(axes, [*rows, contrast]), axes, ["loss"])
-    copies, rate, corpus, differences = sentences(section)
-    assert "with copies the AUC rises in 6 of 6 lines" in copies
-    assert "the steepest +0.44 [+0.34, +0.54]" in copies
-    assert "over arms +0.21 [+0.11, +0.31]" in copies
-    assert "over arms +0.22 [+0.12, +0.32]" in copies
-    assert "+0.31 [+0.21, +0.41]" in rate
-    assert "doubling of train.lr" in rate
-    assert corpus == (
-        "Under loss, corpus.name: no line, since its values are no positive numbers; of 1 paired "
-        "differences 1 is distinguishable from zero, the largest news less wiki, +0.070 "
-        "[+0.020, +0.120]."
-    )
-    assert differences.startswith("Of 1 paired differences")
-
-
 def test_parts_have_equally_many_of_every_stratum():
     random = np.random.default_rng(0)
     strata = np.repeat([1, 2, 3], [40, 20, 12])
@@ -249,10 +185,3 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
         assert title in page
     for name in ("dose-response", "contrasts"):
         assert f'<figure id="{name}">' in page
-
-
-def test_a_page_without_factors_has_no_section(study):
-    arms, _, analysis, _ = study
-    inputs = PageInputs(name="study", arms=arms, analysis=analysis, experiment_yaml="")
-    page = build_page(inputs).html
-    assert 'id="factors"' not in page

@@ -6,10 +6,8 @@ import pytest
 from analysis.factors.joint import (
     Rows,
     combine,
-    dataset_aucs,
     group_freedom,
     join_seeds,
-    pool_datasets,
     seed_aucs,
     stack_seeds,
 )
@@ -44,16 +42,6 @@ def test_aucs_are_shares_of_pairs_within_a_dataset(random):
             total += wins / len(outside)
             weight += len(inside)
         assert value == pytest.approx(total / weight, abs=1e-12)
-
-
-def test_datasets_apart_join_to_the_pooled_value(random):
-    rows = _rows(random)
-    apart = dataset_aucs(rows, [rows.member], 20)
-    joined = pool_datasets(list(apart.values()))
-    shares = np.array([apart[d].members[0, 0] for d in (0, 1)]) / rows.member.sum()
-    assert joined.value[0, 0] == pytest.approx(
-        sum(share * apart[d].value[0, 0] for d, share in enumerate(shares))
-    )
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
@@ -108,13 +96,6 @@ def test_a_joint_covariance_has_no_negative_direction(random):
     for _ in range(20):
         found = join_seeds(random.normal(size=(4, 3)), random.normal(size=(4, 3, 10)))
         assert np.linalg.eigvalsh(found.covariance).min() > -1e-9
-
-
-def test_seeds_without_a_value_are_left_out(random):
-    rows = _rows(random)
-    found = seed_aucs(rows, [rows.member], 20)
-    missing = found._replace(value=np.full((1, 1), np.nan))
-    assert combine(stack_seeds([found, missing]), np.ones((1, 1))).seeds == 1
 
 
 def test_the_freedom_of_equal_groups_is_about_their_number(random):

@@ -39,10 +39,6 @@ def test_doses_whose_level_varies_by_seed_and_unequal_groups_are_held(design, sl
     assert 0.925 <= np.mean([one.low <= one.truth <= one.high for one in drawn]) <= 0.985
 
 
-def test_a_slope_of_zero_is_seldom_called_a_slope():
-    assert count_lines(LineDesign(60, 0.0), 150).slope > 0.89
-
-
 def test_a_bent_curve_is_refused():
     aucs, x = _draw(LineDesign(2000, 0.0))
     value = norm.cdf(np.array([0.0, 1.0, 1.0, 0.0]))[None]
@@ -80,20 +76,6 @@ def test_a_perfect_dose_has_a_place_and_a_spread():
     assert np.isfinite(line.covariance).all()
 
 
-def test_two_perfect_doses_are_no_line():
-    aucs, x = _draw(LineDesign(100, 0.15))
-    kept = aucs.pick([0, 1])
-    found = fit_line(kept._replace(value=np.ones((1, 2))), x[:2])
-    assert isinstance(found, str)
-
-
-def test_one_dose_is_no_line():
-    aucs, x = _draw(LineDesign(100, 0.15))
-    assert fit_line(aucs.pick([0]), x[:1]) == (
-        "fewer than two values with enough groups in every seed"
-    )
-
-
 def test_a_dose_that_a_seed_lacks_is_left_out():
     first, x = _draw(LineDesign(100, 0.15), "one")
     second, _ = _draw(LineDesign(100, 0.15), "two")
@@ -104,11 +86,3 @@ def test_a_dose_that_a_seed_lacks_is_left_out():
     assert isinstance(line, Line)
     assert line.points.x.tolist() == [x[0], x[2], x[3]]
     assert line.seeds == 2
-
-
-def test_the_band_holds_the_line_itself():
-    line = fit_line(*_draw(LineDesign(100, 0.15)))
-    assert isinstance(line, Line)
-    value, low, high = line.band(np.linspace(1, 6, 7))
-    assert ((low < value) & (value < high)).all()
-    assert value[0] == pytest.approx(norm.cdf(line.intercept + line.slope))

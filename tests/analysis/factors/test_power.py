@@ -4,12 +4,9 @@ import pytest
 
 from analysis.factors.power import (
     Assumptions,
-    auc_power,
     auc_variance,
     difference_power,
     needed_members,
-    seen_auc,
-    seen_difference,
 )
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.factor_studies import ArmsDesign, count_seen, expected_power
@@ -45,19 +42,3 @@ def test_what_is_needed_is_just_enough():
         assert needed is not None
         assert difference_power(0.05, needed, seeds, assumed) >= 0.8
         assert difference_power(0.05, needed - 1, seeds, assumed) < 0.8
-
-
-def test_no_number_of_rows_outweighs_seeds_that_differ():
-    assert needed_members(3, Assumptions(auc=0.52, seed_deviation=0.1)) is None
-
-
-def test_what_is_seen_has_the_wanted_power():
-    assumed = Assumptions(auc=0.6, seed_deviation=0.0)
-    delta = seen_difference(200, 1, assumed)
-    assert delta is not None
-    assert difference_power(delta, 200, 1, assumed) == pytest.approx(0.8, abs=0.001)
-    auc = seen_auc(200, 1, assumed)
-    assert auc is not None
-    assert auc_power(200, 1, Assumptions(auc=auc, seed_deviation=0.0)) == pytest.approx(
-        0.8, abs=0.01
-    )

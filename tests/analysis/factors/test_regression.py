@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from analysis.factors.regression import Block, Placed, fit_placements
+from analysis.factors.regression import Placed, fit_placements
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.factors import Design, one_coefficient
 from scripts.calibration.factor_studies import PlacedDesign, count_coefficients, draw_placements
@@ -60,19 +60,6 @@ def test_without_doubt_of_the_non_members_the_errors_are_the_robust_ones():
     width = [one.high - one.low for one in found[0]]
     # Theirs are normal intervals; ours have Student's t, a few percent wider.
     assert np.array(width) / (2 * 1.96 * theirs.bse[1:]) == pytest.approx(1.02, abs=0.04)
-
-
-def test_non_members_add_doubt_where_they_are_few():
-    placed, groups = _placed(PlacedDesign(150, 0.15, 0.3))
-    few = tuple(
-        Block(block.rows, block.scores, block.others[:8], block.other_groups[:8])
-        for block in placed.blocks
-    )
-    many = fit_placements(placed, ["dose", "axis"], groups, confidence=0.95)
-    less = fit_placements(placed._replace(blocks=few), ["dose", "axis"], groups, confidence=0.95)
-    assert not isinstance(many, str)
-    assert not isinstance(less, str)
-    assert less[0][1].high - less[0][1].low > many[0][1].high - many[0][1].low
 
 
 def test_too_few_groups_are_refused():

@@ -90,12 +90,6 @@ def test_rows_dealt_to_the_other_side_cancel_across_seeds():
     assert other.variance[0] == pytest.approx(0.0, abs=1e-15)
 
 
-@pytest.mark.parametrize(("seeds", "about"), [(1, "this model"), (2, "these 2 models")])
-def test_one_seed_or_two_speak_of_these_models(seeds, about):
-    found = alone(*(sample(0.6 + 0.1 * seed, [0.02, -0.02] * 10) for seed in range(seeds)))
-    assert find_interval(found, Scale.AUC, confidence=0.95).about == [about]
-
-
 def test_groups_are_counted_not_rows():
     """Forty rows of two passages a side are two rows."""
     random = np.random.default_rng(0)
@@ -106,21 +100,6 @@ def test_groups_are_counted_not_rows():
     found = find_interval(alone(one), Scale.AUC, confidence=0.95)
     assert found.about == ["none: 2 groups on one side"]
     assert np.isnan(found.low[0])
-
-
-def test_few_groups_are_not_to_be_trusted():
-    few = sample(0.8, [0.02, -0.02] * 10, groups=9)
-    assert find_interval(alone(few), Scale.AUC, confidence=0.95).about == [
-        "this model; not to be trusted: 9 groups of members"
-    ]
-
-
-def test_a_perfect_order_of_few_groups_has_the_exact_bound():
-    """Clopper and Pearson 1934: all of nine groups."""
-    perfect = sample(1.0, [0.0] * 20, groups=9)
-    found = find_interval(alone(perfect), Scale.AUC, confidence=0.95)
-    assert found.low[0] == pytest.approx(0.025 ** (1 / 9))
-    assert found.high[0] == 1.0
 
 
 def gap_of(one: Sample, other: Sample):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from analysis.intervals.bounds import Scale, find_interval
 from analysis.intervals.clustered import Weighted, cluster
 from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.influence import Side, auc_sample
@@ -56,14 +55,6 @@ def test_the_luck_of_the_pool_is_taken_off_and_the_variance_falls(models):
     assert found.variance[0] < plain.variance[0]
 
 
-def test_a_base_model_without_relation_changes_little(models):
-    trained, _, member = models
-    other = np.random.default_rng(5).normal(size=60)
-    raw, control = aucs(trained, member), aucs(other, member)
-    found = cluster(adjust(raw, control, control_weights(raw, control), centre=0.5))
-    assert abs(found.value[0] - cluster(raw).value[0]) < 0.03
-
-
 def test_a_base_model_whose_scores_are_all_equal_has_no_weight(models):
     trained, _, member = models
     assert np.isnan(control_weights(aucs(trained, member), aucs(np.zeros(60), member))).all()
@@ -79,13 +70,3 @@ def test_adjusted_intervals_hold_the_truth_and_are_narrower(pair):
     assert 0.92 - error <= coverage(found.adjusted, found.truth).share <= min(1.0, 0.975 + error)
     widths = [np.nanmedian(one.high - one.low) for one in (found.adjusted, found.raw)]
     assert widths[0] < 0.85 * widths[1]
-
-
-def test_a_steep_adjusted_auc_has_an_interval_of_the_rows_that_there_are(models):
-    trained, base, member = models
-    raw, control = aucs(trained + 2 * member, member), aucs(base, member)
-    found = cluster(adjust(raw, control, control_weights(raw, control), centre=0.5))
-    assert found.value[0] > 0.95
-    ends = find_interval(found, Scale.AUC, confidence=0.95)
-    assert ends.about == ["this model"]
-    assert 0.85 < ends.low[0] < 0.95

@@ -165,15 +165,6 @@ def test_levels_that_are_laid_out_are_strata():
     assert found.influence[1] == pytest.approx(plain.influence[1])
 
 
-def test_a_level_of_one_group_leaves_the_cell_without_strata():
-    members, others = rows(12, 0, shift=0.5), rows(15, 12, seed=1)
-    copies = np.array([1] * 11 + [2])
-    whole = np.ones((2, 12), dtype=bool)
-    whole[1, 11] = False
-    plain, found = (auc_sample(members, others, whole, 27, one) for one in (None, copies))
-    assert found.influence == pytest.approx(plain.influence)
-
-
 def test_the_variance_of_a_trend_over_levels_is_that_of_many_studies():
     random = np.random.default_rng(0)
     copies = np.repeat([1, 2, 4, 8], 12)

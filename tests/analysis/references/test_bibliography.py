@@ -71,8 +71,3 @@ def test_a_file_of_references_reads_as_it_was_written_without_our_keywords():
     assert "keywords" not in text
     assert {"yeom2018privacy", "shi2024detecting", "shetty2026detecting"} <= {o.key for o in found}
     assert "zhang2024dcpdd" not in {one.key for one in found}
-
-
-def test_a_line_of_another_form_is_an_error():
-    with pytest.raises(ValueError, match="line 2 is not understood"):
-        _parsed("@misc{a2020b,\n  title={no spaces},\n}\n")

@@ -2,18 +2,15 @@
 
 from math import nan
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.arm import Cohort
 from analysis.copy_bins import ALL
-from analysis.figures.trajectory import best_detectors
 from analysis.metrics_table import Cell, CohortMetrics, Key
 from analysis.selection.ranking import TIE, best_first, highest_first, rank_detectors
 from analysis.summary import find_headline
-from analysis.validate import ranking as validated_arms
 
 PAIRS = 38 * 70
 """Members times non-members of a tune split: an AUC is a whole number of half pairs."""
@@ -49,11 +46,6 @@ def test_an_order_is_the_same_whatever_the_last_bits_are(values, data):
     assert order == sorted(range(len(values)), key=lambda at: -values[at])
 
 
-def test_a_value_that_is_not_there_comes_last():
-    assert highest_first([nan, 0.4, nan, 0.6]) == [3, 1, 0, 2]
-    assert highest_first([nan, nan]) == [0, 1]
-
-
 @SIDES
 def test_the_first_of_equal_detectors_is_the_best(last_bits):
     cells = {"loss": cell(0.75), "zlib": cell(0.75 + last_bits, low=0.65), "min_k": cell(0.7)}
@@ -67,33 +59,7 @@ def test_the_first_of_equal_arms_makes_the_headline(last_bits):
     assert (best.table.cohort.label(), best.detector) == ("lr 0.1", "loss")
 
 
-@SIDES
-def test_the_first_of_equal_arms_is_the_one_that_detectors_are_ranked_in(last_bits, monkeypatch):
-    strengths = {"a": 0.75, "b": 0.75 + last_bits}
-    monkeypatch.setattr(validated_arms, "_strength", lambda one, _: strengths[one.label])
-
-    class Arm:
-        def __init__(self, label: str) -> None:
-            self.label = label
-            self.cohort = Cohort((), "contaminated")
-
-    assert validated_arms.choose_arm([Arm("a"), Arm("b")], None, None).label == "a"
-
-
-@SIDES
-def test_the_first_of_equal_detectors_has_the_first_line_along_training(last_bits):
-    rows = [
-        {"detector": name, "copies": ALL, "selection": "tuned", "value": value}
-        for name, value in (("loss", 0.75), ("zlib", 0.75 + last_bits), ("min_k", 0.8))
-    ]
-    assert best_detectors(rows) == ["min_k", "loss", "zlib"]
-
-
 def test_without_tune_rows_the_lower_bound_decides():
     cells = {"loss": cell(nan, low=0.6), "zlib": cell(nan, low=0.61), "min_k": cell(nan, low=nan)}
     assert best_first(cells) == ["zlib", "loss", "min_k"]
     assert best_first({**cells, "blind": cell(0.5)}) == ["blind", "loss", "zlib", "min_k"]
-
-
-def test_two_rows_that_change_places_are_no_tie():
-    assert highest_first(np.array([0.7, 0.7 + 0.5 / PAIRS]).tolist()) == [1, 0]

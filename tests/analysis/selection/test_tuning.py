@@ -8,7 +8,7 @@ from analysis.selection.tuning import choose_settings
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
 
-SETTINGS = AnalysisSettings(replicates=100)
+SETTINGS = AnalysisSettings()
 
 
 @pytest.fixture
@@ -62,17 +62,3 @@ def test_without_tune_rows_nothing_is_tuned(loaded):
     choice = tuned([no_tune])
     assert choice.tuned is None
     assert choice.default == "k=0.2"
-
-
-def test_a_detector_without_a_grid_keeps_its_setting(loaded):
-    choice = tuned([loaded], "loss")
-    assert choice.tuned == choice.default == "default"
-
-
-@pytest.mark.parametrize("last_bits", [0.0, 1e-9, -1e-9])
-def test_what_is_chosen_does_not_hang_on_the_last_bits(loaded, monkeypatch, last_bits):
-    """Of k=0.2 (the default), 0.1 and 0.5 the last two are equal but for rounding."""
-    quality = np.array([0.6, 0.75, 0.75 + last_bits])
-    aucs = "analysis.selection.tuning.setting_aucs"
-    monkeypatch.setattr(aucs, lambda _, grid, **__: quality[: len(grid)])
-    assert tuned([loaded]).tuned == "k=0.1"

@@ -56,15 +56,6 @@ def test_vectors_are_the_mean_of_the_models_states(embedder, folder):
         assert np.allclose(vector, by_hand(folder, text), atol=1e-5)
 
 
-def test_like_texts_are_closer_than_others_and_equal_ones_are_one(embedder):
-    alike, apart, equal = embedder.similarities(
-        [TEXTS[0], TEXTS[0], TEXTS[2]], [TEXTS[1], TEXTS[2], TEXTS[2]]
-    )
-    assert alike > apart + 0.2
-    assert equal == pytest.approx(1)
-    assert max(alike, apart, equal) <= 1
-
-
 def test_company_and_order_do_not_change_a_vector(embedder):
     together = embedder.embed([*TEXTS, TEXTS[0]])
     assert np.array_equal(together[0], together[3])
@@ -82,11 +73,6 @@ def test_texts_beyond_the_models_limit_are_counted(embedder):
     # What lies beyond the limit changes nothing.
     one, other = embedder.embed([long, long + " troll"])
     assert np.allclose(one, other)
-
-
-def test_pairs_must_be_pairs(embedder):
-    with pytest.raises(ValueError, match="2 texts and 1 references"):
-        embedder.similarities(["a", "b"], ["c"])
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch):

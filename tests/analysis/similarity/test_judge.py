@@ -50,12 +50,6 @@ def test_the_question_is_the_papers():
     assert request.temperature == 0
 
 
-def test_texts_that_look_like_places_of_the_template_stay_texts():
-    assert judge_request(PAIRS[1]).prompt.endswith(
-        "Output (a): A $b {b} troll\n\nOutput (b): Output (b): x"
-    )
-
-
 def test_pairs_are_rated_once_and_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("JUDGE_KEY", "secret-key-0123456789")
 

@@ -136,12 +136,6 @@ def test_the_change_is_paired(tmp_path: Path) -> None:
     assert widths[0] < widths[1] / 2
 
 
-def test_without_a_base_only_the_sides_are_compared(tmp_path: Path) -> None:
-    cells = accuracy_cells([written(tmp_path, ROWS, base=False)], SETTINGS)
-    assert {cell.quantity.name for cell in cells} == {"accuracy", "gap"}
-    assert {cell.quantity.moment for cell in cells} == {"after"}
-
-
 def test_members_without_a_copy_are_set_apart_or_withheld(tmp_path: Path) -> None:
     arm = written(tmp_path, ROWS, unspiked=4)
     apart = table(accuracy_cells([arm], SETTINGS))
@@ -190,31 +184,6 @@ def test_nothing_changed_is_no_certainty(tmp_path: Path) -> None:
     # Bonett and Price: one answer more that turns right, and one that turns wrong.
     assert change.high == -change.low == pytest.approx(student.isf(0.025, 19) * np.sqrt(2) / 22)
     assert found[EXCESS].low < change.low / 2
-
-
-def test_rows_that_share_a_passage_count_as_one(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    rows, groups = [], []
-    for index in range(12):
-        for side in ("member", "nonmember"):
-            right = bool(random.random() < 0.5)
-            rows += [("a", side, False, right)] * 5
-            groups += [f"{side}{index}"] * 5
-    after = Quantity("accuracy", "member", "after")
-    alone = table(accuracy_cells([written(tmp_path / "x", rows)], SETTINGS))[after]
-    shared = table(accuracy_cells([written(tmp_path / "y", rows, groups=groups)], SETTINGS))[after]
-    assert shared.high - shared.low > 1.5 * (alone.high - alone.low)
-
-
-def test_a_dataset_without_any_change_has_an_interval_and_adds_to_the_mean(tmp_path: Path) -> None:
-    """In `b` no answer changed: Price and Bonett add half an answer a side for two samples."""
-    cells = accuracy_cells([written(tmp_path, ROWS)], SETTINGS)
-    still, mean = table(cells, "b")[EXCESS], table(cells, MEAN)[EXCESS]
-    each = 2 * 0.5 / 11**2
-    assert still.high == -still.low == pytest.approx(student.isf(0.025, 18) * np.sqrt(2 * each))
-    # Of four samples a quarter each.
-    least = student.isf(0.025, 60) * np.sqrt(2 * 2 * 0.25 / 10.5**2) / 2
-    assert mean.high - mean.value > least
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from analysis.figures.trajectory import best_detectors, trajectory_figures
 from analysis.page.sections.trajectory import trajectory_parts
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
-from analysis.trajectory.fading import since_bins
 from detect.scores.table import SCHEMA, read_scores, write_scores
 from inject.errors import InputError
 from inject.examples.example import write_examples
@@ -165,13 +164,6 @@ def test_fading_is_the_mean_place_of_the_pairs(tmp_path):
     assert checked >= 5
 
 
-def test_one_setting_along_the_whole_training(tmp_path):
-    rows = trajectory_tables(make_checkpoints(tmp_path), SETTINGS).progress.to_pylist()
-    tuned = {row["setting"] for row in rows
-             if row["detector"] == "min_k" and row["selection"] == "tuned"}  # fmt: skip
-    assert len(tuned) == 1
-
-
 def test_seeds_and_arms(tmp_path):
     checkpoints = [
         one
@@ -210,9 +202,3 @@ def test_nothing_seen_is_nothing_drawn(tmp_path):
     assert best_detectors(found.progress.to_pylist()) == []
     assert trajectory_figures(found, []) == []
     assert trajectory_parts(found, []).progress == ()
-
-
-def test_bins_hold_every_number_of_steps_once():
-    bins = since_bins(1000)
-    for step in (*range(70), 500, 1000):
-        assert sum(one.low <= step <= one.high for one in bins) == 1

@@ -126,13 +126,6 @@ def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
         assert RATE_WARNING not in trajectory_parts(careless, []).sentences
 
 
-def test_what_fades_has_a_slope_below_zero_whatever_the_rate(tmp_path):
-    checkpoints = make_checkpoints(tmp_path, fading=0.6, rate=lambda step: 1.2 - step / 32, n=120)
-    found = trajectory_tables(checkpoints, SETTINGS)
-    assert one(found.fading.to_pylist(), FADING_SLOPE)["high"] < 0
-    assert "examples fade" in trajectory_parts(found, []).sentences[0]
-
-
 def test_seeds_are_counted_where_they_say_something_of_a_trend(tmp_path):
     """Nobody of the second seed was seen before the last checkpoint, all in its very step."""
     first = make_checkpoints(tmp_path / "0", n=40)

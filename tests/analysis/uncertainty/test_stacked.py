@@ -10,25 +10,23 @@ from hypothesis import strategies as st
 from analysis.adjusted import adjusted_samples, base_samples
 from analysis.arm import Cohort, load_arm
 from analysis.auc_cells import measure_column, measure_columns
-from analysis.intervals.bounds import Scale, find_difference, find_interval
+from analysis.intervals.bounds import Scale, find_interval
 from analysis.intervals.clustered import Clustered, Weighted, cluster
 from analysis.intervals.influence import (
     Sample,
     Side,
     auc_sample,
-    difference,
     trend_sample,
 )
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
 from analysis.uncertainty.column_intervals import (
     column_intervals,
-    difference_intervals,
 )
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
 
-FAST = AnalysisSettings(replicates=100, min_members=5)
+FAST = AnalysisSettings(dataset_detectors=(), min_members=5)
 
 
 class Drawn:
@@ -166,36 +164,6 @@ def test_the_ends_in_the_tables_are_those_of_one_column_and_cell_at_a_time(cohor
             cell = found[column].intervals[d].cells[0][k]
             assert (cell.low, cell.high) == pytest.approx((low[0], high[0]), rel=1e-12, nan_ok=True)
             assert cell.about == about[0]
-
-
-def test_differences_of_many_columns_are_those_of_each(cohort):
-    work, columns, _ = cohort
-    found = measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
-    shared = [one for one in columns if one.detector != "surp"]
-    best, *others = [found[column].sample for column in shared]
-    wanted = [0, len(work.cells) - 1]
-    for dataset in (None, *work.datasets):
-        many = difference_intervals(others, best, dataset, confidence=0.95, wanted=wanted)
-        for band, other in zip(many, others, strict=True):
-            (single,) = difference_intervals(
-                [other], best, dataset, confidence=0.95, wanted=range(len(work.cells))
-            )
-            for k in wanted:
-                assert band[k][:2] == pytest.approx(single[k][:2], rel=1e-12, nan_ok=True)
-                assert band[k].about == single[k].about
-                gap = cluster(
-                    [
-                        [
-                            Weighted(name, difference(part.auc, theirs[name].auc), part.members)
-                            for name, part in mine.items()
-                            if dataset in (None, name)
-                        ]
-                        for mine, theirs in zip(other.seeds, best.seeds, strict=True)
-                    ]
-                )
-                ends = find_difference(gap, other.auc(dataset), best.auc(dataset), confidence=0.95)
-                plain = (ends.low[k], ends.high[k])
-                assert band[k][:2] == pytest.approx(plain, rel=1e-12, nan_ok=True)
 
 
 def test_adjusted_columns_are_what_each_is_alone(cohort):

@@ -6,8 +6,7 @@ import pytest
 import spikein
 from analysis.validate.candidate import load_candidate
 from analysis.validate.stability import compare
-from detect.detector import Detector, declared_argument
-from detect.evidence import ExampleEvidence
+from detect.detector import declared_argument
 from detect.registry import get_detector
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
@@ -78,11 +77,6 @@ def test_a_candidate_says_what_it_takes_and_how_that_is_known():
     assert [one.text for one in loaded("min_k").settings][:2] == ["k=0.2", "k=0.05"]
 
 
-def test_a_name_that_is_taken_is_told_apart():
-    assert loaded("loss", taken={"loss"}).name == "loss (yours)"
-    assert loaded("loss", taken={"loss", "loss (yours)"}).name == "loss (yours) (yours)"
-
-
 def test_what_is_no_detector_is_refused():
     with pytest.raises(InputError, match=r"takes neither.*statistics: AttributeError"):
         loaded(lambda row: row.nothing)
@@ -92,12 +86,6 @@ def test_what_is_no_detector_is_refused():
         loaded(3)
     with pytest.raises(InputError, match="several detectors"):
         loaded("loss,zlib")
-
-
-def test_an_object_of_python_is_checked_as_a_file_is():
-    with pytest.raises(InputError, match="unknown need"):
-        loaded(Detector(name="x", summary="", needs=("text",), score=lambda *_: []))
-    assert isinstance(next(EVIDENCE.examples()), ExampleEvidence)
 
 
 def test_scores_are_compared_by_their_size():

@@ -10,7 +10,6 @@ import pytest
 import spikein
 from analysis.arm import Arm, Column, cohorts, join_arm
 from analysis.auc_cells import measure_columns
-from analysis.auc_interval import auc_interval
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
 from analysis.validate.checks import Finding
@@ -21,7 +20,6 @@ from analysis.validate.validation import Judged, Validation, validate_detectors
 from detect.ground_truth.bundle import read_bundle, write_bundle
 from detect.ground_truth.ground_truth import GroundTruth
 from detect.registry import get_detector
-from inject.errors import InputError
 from spikein.config.starter import write_detector
 from tests.analysis.oracles import auc
 from tests.detect.ground_truths import make_model, make_truth, store_truth
@@ -89,20 +87,6 @@ def only_judged(found: Validation) -> Judged:
     return one
 
 
-def test_the_template_is_ranked_before_what_is_wrong(truth, file, tmp_path):
-    template = write_detector(tmp_path / "my_detector.py")
-    given = [f"{template}:score", *(f"{file}:{name}" for name in ("turned", "length", "PICKY"))]
-    found = validate_detectors(given, truth, source="here")
-    assert not found.refused
-    assert wrong_checks(found.judged[0]) == set()
-    assert severity(found.judged[0], "orientation") == "passed"
-    ranks = {line.detector: line.rank for line in found.ranking.lines}
-    assert ranks["my_detector.score"] < ranks["wrong.length"] < ranks["wrong.turned"]
-    assert set(ranks.values()) == set(range(1, len(ranks) + 1))
-    for line in found.ranking.lines:
-        assert line.own_rows == (line.detector == "picky")
-
-
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
@@ -164,15 +148,6 @@ def test_missing_scores_are_told_with_both_shares_and_the_auc_at_both_extremes(j
     assert all(np.isfinite(gap.estimate.low) for gap in gaps)
 
 
-def test_scores_missing_alike_on_both_sides_are_a_note(truth):
-    def every_tenth(statistics: spikein.TokenStatistics) -> float | str:
-        value = float(statistics.log_probability.mean())
-        return "the tenth" if int(abs(value) * 1e6) % 10 == 0 else value
-
-    one = only_judged(validate_detectors([every_tenth], truth, source="here"))
-    assert severity(one, "missing scores") == "note"
-
-
 @pytest.fixture(scope="module")
 def with_retrained(truth) -> GroundTruth:
     model = make_model(
@@ -212,60 +187,12 @@ def test_those_that_fail_are_named_and_the_rest_goes_on(found):
     assert "takes neither" in problems["neither"].problem
 
 
-def test_one_row_that_a_detector_fails_on_is_a_missing_score_and_not_a_refusal(judge, truth):
-    """The row is among the first, which are tried, timed, and scored alone."""
-    bad = truth.models[0].evidence.texts[1]
-
-    def picky(example):
-        if example.text == bad:
-            raise ValueError("no such word")
-        return float((example.statistics["text"].log_probability).mean())
-
-    one = only_judged(judge(picky))
-    assert severity(one, "missing scores") == "note"
-    assert any("ValueError: no such word" in note for note in one.notes)
-    assert severity(one, "batch") == "passed"
-    assert not wrong_checks(one)
-
-
 def test_what_is_too_slow_is_named_and_the_rest_goes_on(judge):
     found = judge("slow", "right", time_limit=2.0)
     assert [one.name for one in found.judged] == ["wrong.right"]
     (slow,) = found.refused
     assert slow.kind == "too slow"
     assert "1,000 would take" in slow.problem
-
-
-def test_a_stored_detector_is_ranked_beside_itself_and_agrees_with_itself(truth):
-    found = validate_detectors(["loss"], truth, source="here")
-    mine, stored = found.ranking.line("loss (yours)"), found.ranking.line("loss")
-    assert mine.auc == stored.auc
-    gap = found.ranking.difference("loss (yours)", "loss")
-    assert gap.estimate[:3] == (0.0, 0.0, 0.0)
-
-
-def test_the_numbers_are_those_of_the_report_and_of_a_count_by_hand(truth):
-    found = validate_detectors(["min_k:k=0.2"], truth, source="here")
-    (loaded,) = (
-        one.loaded[0] for one in cohort_models(truth) if one.cohort.model == "contaminated"
-    )
-    settings = AnalysisSettings.model_validate(dict(truth.analysis))
-    for name in ("loss", "zlib", "reference"):
-        line = found.ranking.line(name)
-        scores = loaded.scores[loaded.test, loaded.index[Column(name, line.setting)]]
-        member = loaded.member[loaded.test]
-        assert line.auc.value == pytest.approx(auc(scores[member], scores[~member]))
-    first, second = found.ranking.line("loss"), found.ranking.line("min_k (yours)")
-    gap = found.ranking.difference("min_k (yours)", "loss")
-    assert gap.estimate.value == pytest.approx(second.auc.value - first.auc.value)
-    assert gap.estimate.low < gap.estimate.value < gap.estimate.high
-    plain = auc_interval(
-        loaded.scores[loaded.test, loaded.index[Column("loss", "-")]],
-        loaded.member[loaded.test],
-        groups=loaded.group[loaded.test],
-        settings=settings,
-    )
-    assert abs(plain.low - first.auc.low) < 0.03
 
 
 def test_only_the_test_split_is_reported(truth):
@@ -344,18 +271,6 @@ def test_length_that_explains_what_is_found_is_told():
     assert {"chance on the base model", "chance on the clean twin"} <= wrong_checks(one)
 
 
-def test_arms_are_chosen_on_the_stored_detectors_or_by_name(judge):
-    truth = make_truth(60, arms=(1, 8))
-    found = judge("right", on=truth)
-    assert found.arms == ("copies fixed=1", "copies fixed=8")
-    assert found.arm == "copies fixed=8"
-    one = only_judged(found)
-    assert [name for name, _ in one.arms] == list(found.arms)
-    assert judge("right", on=truth, arm="copies fixed=1").arm == "copies fixed=1"
-    with pytest.raises(InputError, match="Did you mean 'copies fixed=8'"):
-        judge("right", on=truth, arm="copies fixed=88")
-
-
 def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
     first = plain_validation(judge("right", "BATCH"))
     second = plain_validation(judge("right", "BATCH", on=bundled(truth, tmp_path)))
@@ -379,22 +294,6 @@ def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_pa
         assert said[name].severity == "note"
         assert "50% (40 of 80) of the members and 50% (40 of 80)" in said[name].found
         assert "protected" in said[name].found
-
-
-def test_few_rows_are_said_to_be_few(judge):
-    one = only_judged(judge("right", on=make_truth(12)))
-    assert severity(one, "rows") == "note"
-    assert severity(one, "orientation") in ("note", "passed")
-
-
-def test_a_detector_without_its_needs_is_named(truth):
-    bare = tuple(
-        replace(one, evidence=replace(one.evidence, frequency=None)) for one in truth.models
-    )
-    found = validate_detectors(["dc_pdd"], replace(truth, models=bare), source="here")
-    (one,) = found.refused
-    assert one.kind == "needs"
-    assert "token frequencies" in one.problem
 
 
 def test_everything_is_plain_json_and_nothing_is_nan(found):
@@ -473,3 +372,27 @@ def test_one_number_has_one_interval_in_the_report_and_in_validate(truth, by_lev
 
 def loss_again(statistics: spikein.TokenStatistics) -> float:
     return float(statistics.log_probability.mean())
+
+
+def test_a_detector_without_its_needs_is_named(truth):
+    bare = tuple(
+        replace(one, evidence=replace(one.evidence, frequency=None)) for one in truth.models
+    )
+    found = validate_detectors(["dc_pdd"], replace(truth, models=bare), source="here")
+    (one,) = found.refused
+    assert one.kind == "needs"
+    assert "token frequencies" in one.problem
+
+
+def test_the_template_is_ranked_before_what_is_wrong(truth, file, tmp_path):
+    template = write_detector(tmp_path / "my_detector.py")
+    given = [f"{template}:score", *(f"{file}:{name}" for name in ("turned", "length", "PICKY"))]
+    found = validate_detectors(given, truth, source="here")
+    assert not found.refused
+    assert wrong_checks(found.judged[0]) == set()
+    assert severity(found.judged[0], "orientation") == "passed"
+    ranks = {line.detector: line.rank for line in found.ranking.lines}
+    assert ranks["my_detector.score"] < ranks["wrong.length"] < ranks["wrong.turned"]
+    assert set(ranks.values()) == set(range(1, len(ranks) + 1))
+    for line in found.ranking.lines:
+        assert line.own_rows == (line.detector == "picky")

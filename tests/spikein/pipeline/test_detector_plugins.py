@@ -56,6 +56,7 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {name.split()[0] for name in before if before[name] != after[name]}
 
 
+@pytest.mark.slow
 def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outside):
     first = steps(outside / "tiny.yaml")
     assert changed(first, steps(outside / "tiny.yaml")) == set()

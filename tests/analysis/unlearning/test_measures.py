@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from analysis.unlearning.evidence import ArmEvidence, ModelEvidence, text_memory
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.unlearning_step import measure_unlearning
-from tests.analysis.unlearning.slow import Disk, changed, one, slow_mean, slow_memory
 from tests.analysis.unlearning.studies import Study, statistics_of, write_study
 
 STUDY = Study(
@@ -25,6 +24,80 @@ STUDY = Study(
 )
 QUICK = MeasureSettings(permutations=199)
 NPO = {"model": "unlearned", "method": "npo"}
+
+
+def one(rows, **wanted):
+    wanted = {"dataset": "all", "copies": "all", "method": "-", "setting": "", **wanted}
+    found = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    assert len(found) == 1, (wanted, len(found))
+    return found[0]
+
+
+class Disk:
+    """One arm as it lies on disk, read without the code under test."""
+
+    def __init__(self, arm: ArmEvidence, model: str, method: str = "-"):
+        (self.model,) = [m for m in arm.models if (m.model, m.method) == (model, method)]
+        self.arm = arm
+        self.examples = pq.read_table(arm.examples / "examples.parquet").to_pylist()
+        with pa.ipc.open_file(str(self.model.statistics / "statistics.arrow")) as reader:
+            table = reader.read_all().to_pylist()
+        self.tokens = {row["example_id"]: row for row in table}
+
+    def score(self, detector: str) -> dict[str, float]:
+        return {
+            row["example_id"]: row["score"]
+            for row in pq.read_table(self.model.scores / "scores.parquet").to_pylist()
+            if (row["detector"], row["setting"]) == (detector, self.model.defaults[detector])
+        }
+
+    def forget(self, dataset=None, copies=None, *, test=False):
+        return [
+            row
+            for row in self.examples
+            if row["example_id"] in self.arm.forget
+            and dataset in (None, row["dataset"])
+            and (copies is None or self.arm.copies[row["example_id"]] == copies)
+            and (not test or row["split"] == "test")
+        ]
+
+    def holdout(self, dataset):
+        return [
+            row
+            for row in self.examples
+            if (row["side"], row["split"], row["dataset"]) == ("nonmember", "test", dataset)
+        ]
+
+
+def slow_memory(row: dict) -> dict[str, float]:
+    """Return what a text's statistics say, by definition."""
+    ranks, n = row["rank"], len(row["rank"])
+    if not n or any(math.isnan(x) for x in row["log_probability"]):
+        return dict.fromkeys(
+            ("log_probability", "exact_memorisation", "extraction_strength"), math.nan
+        )
+    prefix = next(k for k in range(n + 1) if all(rank == 1 for rank in ranks[k:]))
+    return {
+        "log_probability": sum(map(float, row["log_probability"])) / n,
+        "exact_memorisation": sum(rank == 1 for rank in ranks) / n,
+        "extraction_strength": 1 - prefix / n,
+    }
+
+
+def slow_mean(arms, model, method, name, ids_of, also=None) -> float:
+    """Return the mean over seeds of the mean over texts, of those that `also` has, too."""
+    of_seed = []
+    for arm in arms:
+        memory = {i: slow_memory(r)[name] for i, r in Disk(arm, model, method).tokens.items()}
+        shared = memory
+        if also is not None:
+            shared = {i: slow_memory(r)[name] for i, r in Disk(arm, *also).tokens.items()}
+        values = [
+            memory[i] for i in ids_of(arm) if math.isfinite(memory[i]) and math.isfinite(shared[i])
+        ]
+        if values:
+            of_seed.append(sum(values) / len(values))
+    return sum(of_seed) / len(of_seed)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +287,7 @@ def changed_models(arm: ArmEvidence, changes: dict[tuple[str, str], dict], **fie
         ModelEvidence(**{**vars(model), **changes.get((model.model, model.method), {})})
         for model in arm.models
     )
-    return changed(arm, models=models, **fields)
+    return ArmEvidence(**{**vars(arm), "models": models, **fields})
 
 
 def test_a_condition_is_held_against_the_retrained_model_under_it_and_against_none(arms):

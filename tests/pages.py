@@ -94,6 +94,10 @@ class Page(HTMLParser):
             section, text = self.paragraphs[-1]
             self.paragraphs[-1] = (section, text + data)
 
+    @property
+    def unclosed(self) -> list[str]:
+        return [tag for tag, _ in self._open]
+
     def text(self, section: str) -> str:
         return " ".join(text for where, text in self.paragraphs if where == section)
 

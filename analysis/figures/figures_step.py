@@ -15,7 +15,7 @@ from analysis.figures.dots import accuracy_gain_figure, contrasts_figure, detect
 from analysis.figures.heat_maps import heat_map_figure, surp_grid_figure
 from analysis.figures.lines import sweep_figures
 from analysis.figures.panel import PALETTE, Figure
-from analysis.figures.report_figure import write_figures
+from analysis.figures.render import write_figures
 from analysis.figures.trajectory import training_figure, trajectory_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.findings import read_table

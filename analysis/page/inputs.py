@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from analysis.arm import Arm
-from analysis.figures.report_figure import ReportFigure
+from analysis.figures.render import ReportFigure
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings

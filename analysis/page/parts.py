@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from markupsafe import Markup
 
 from analysis.figures.panel import Figure
-from analysis.figures.report_figure import ReportFigure
+from analysis.figures.render import ReportFigure
 from analysis.page.table import Entry, Table, with_noun
 from analysis.page.template import page_script, page_template
 

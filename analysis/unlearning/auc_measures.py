@@ -28,14 +28,15 @@ from analysis.intervals.clustered import Clustered
 from analysis.metrics import Floats
 from analysis.unlearning.evidence import RETRAINED, Cohort, ModelKey
 from analysis.unlearning.numbers import (
+    Measure,
     Numbers,
+    RowWriter,
     auc_part,
     clustered,
     gap_of,
     numbers_of,
     trend_part,
 )
-from analysis.unlearning.rows import Measure, RowWriter
 from analysis.unlearning.settings import MeasureSettings
 
 Values = Sequence[Floats | None]

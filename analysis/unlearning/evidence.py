@@ -31,7 +31,6 @@ from analysis.metrics import Floats
 from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
 from detect.token_statistics import TokenStatistics, read_statistics
-from inject.errors import InputError
 from inject.examples.example import Example, read_examples
 
 Mask = npt.NDArray[np.bool_]
@@ -184,35 +183,23 @@ class Cohort:
 
 
 def cohorts_of(arms: Sequence[ArmEvidence]) -> list[list[ArmEvidence]]:
-    """Gather arms that differ only in their seed, in order of first appearance, seeds sorted.
-
-    Raises:
-        InputError: when two arms agree in everything, or an arm has two models of one name.
-    """
-    found: dict[tuple[tuple[str, str], ...], list[ArmEvidence]] = {}
+    """Gather arms that differ only in their seed, in order of first appearance, seeds sorted."""
+    cohorts: dict[tuple[tuple[str, str], ...], list[ArmEvidence]] = {}
     for arm in arms:
-        found.setdefault(tuple(arm.axes.items()), []).append(arm)
-        keys = [(one.model, one.method) for one in arm.models]
-        if len(set(keys)) < len(keys):
-            raise InputError("an arm has two models of one name and method", where="unlearning")
-    for axes, same in found.items():
-        same.sort(key=lambda arm: arm.seed)
-        if len({arm.seed for arm in same}) < len(same):
-            raise InputError("two arms share their axes and their seed", where=str(dict(axes)))
-    return list(found.values())
+        cohorts.setdefault(tuple(arm.axes.items()), []).append(arm)
+    return [sorted(same, key=lambda arm: arm.seed) for same in cohorts.values()]
 
 
 def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
     """Read arms that differ only in their seed.
 
     Raises:
-        InputError: from the readers; a forget or retain set that is not among the members.
+        InputError: from the readers.
     """
     numbers: dict[str, dict[str, int]] = {}
     rows, models = [], []
     for arm in arms:
         examples = read_examples(arm.examples)
-        _check_members(arm, examples)
         rows.append(_rows(arm, examples, numbers))
         models.append(
             {ModelKey(one.model, one.method): _model(arm, one, examples) for one in arm.models}
@@ -223,23 +210,6 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
         models=models,
         n_groups={dataset: len(known) for dataset, known in numbers.items()},
     )
-
-
-def _check_members(arm: ArmEvidence, examples: Sequence[Example]) -> None:
-    members = {one.example_id for one in examples if one.side == "member"}
-    for name, ids in (("forget", arm.forget), ("retain", arm.retain)):
-        if outside := sorted(ids - members):
-            raise InputError(
-                f"{len(outside)} of {len(ids)} texts of the {name} set are not among the members, "
-                f"the first is {outside[0]!r}",
-                where=f"unlearning.{name}",
-            )
-    if both := sorted(arm.forget & arm.retain):
-        raise InputError(
-            f"{len(both)} texts are in the forget set and in the retain set, the first is "
-            f"{both[0]!r}",
-            where="unlearning.retain",
-        )
 
 
 def _rows(

@@ -22,7 +22,7 @@ from analysis.intervals.influence import Counts
 from analysis.metrics import Floats
 from analysis.unlearning.auc_measures import on_shared_rows
 from analysis.unlearning.evidence import RETRAINED, ModelKey
-from analysis.unlearning.rows import Measure, RowWriter
+from analysis.unlearning.numbers import Measure, RowWriter
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.text_measures import FORGET_LOG_PROBABILITY, values_of
 from inject.keyed import Stream, generator, item_key

@@ -18,8 +18,7 @@ from analysis.factors.fieller import fieller
 from analysis.factors.joint import join_seeds
 from analysis.intervals.bounds import LEAST_GROUPS, TRUSTED_GROUPS, Scale, find_interval
 from analysis.metrics import Floats
-from analysis.unlearning.numbers import Numbers, Part, clustered, gap_of
-from analysis.unlearning.rows import warning_of
+from analysis.unlearning.numbers import Numbers, Part, clustered, gap_of, warning_of
 
 ALL_OF_IT = 0
 

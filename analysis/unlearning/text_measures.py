@@ -8,10 +8,17 @@ was chosen on it; by dose, with Somers' D of the difference to the retrained mod
 General text, which no model was trained on, says what unlearning costs beyond the retain set. Each
 text is a document, and a group of its own; the same documents serve all seeds, so a document is one
 group in all of them, and the column `groups` counts documents.
+
+A model that learns half of the forget set again is looked at after some steps on the other half:
+the mean log-probability of that half, its difference to the retrained model after as many steps
+(what is above 0 there was still in the weights), and the first of those steps at which it is back
+at the original's. That number has no interval: it is one of the few steps that were looked at.
+Where the last step does not reach, there is no number, and the note says so.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, nan
 
 import numpy as np
 
@@ -29,15 +36,18 @@ from analysis.unlearning.evidence import (
     Rows,
 )
 from analysis.unlearning.numbers import (
+    Measure,
     Numbers,
     Part,
+    RowWriter,
+    behind,
     clustered,
     gap_of,
     mean_part,
     mean_sample,
     numbers_of,
+    warning_of,
 )
-from analysis.unlearning.rows import Measure, RowWriter, warning_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,5 +268,96 @@ def _add_general(writer: RowWriter, measure: Measure, numbers: Numbers) -> None:
             "groups": int(documents),
             "seeds": int(found.seeds[0]),
             "note": warning_of(interval.about[0]),
+        },
+    )
+
+
+RELEARNED = "relearned_log_probability"
+
+
+def write_relearning(writer: RowWriter) -> None:
+    """Add what every model knows after some steps that was trained on the forget set again.
+
+    That is the mean log-probability of the half that it was not trained on after each step, its
+    difference to the retrained model's, and the steps until it is back.
+    """
+    retrained = _looked_at(writer.cohort, RETRAINED)
+    for key in writer.cohort.keys:
+        of_step = _looked_at(writer.cohort, key)
+        if of_step:
+            _write_relearned(writer, key, of_step, retrained)
+            _write_steps(writer, key, of_step)
+
+
+_HIDDEN = replace(FORGET_LOG_PROBABILITY, rows=lambda rows: rows.relearn)
+
+
+def _looked_at(cohort: Cohort, key: ModelKey) -> dict[int, Values]:
+    """Return a model's values by step, 0 for itself; empty where it was not trained again."""
+    kept = [set(models[key].relearning) for models in cohort.models if key in models]
+    steps = sorted(set.intersection(*kept)) if kept else []
+    found: dict[int, Values] = {}
+    for step in steps:
+        found[step] = [
+            models[key].relearning[step] if key in models else None for models in cohort.models
+        ]
+    return {0: values_of(cohort, key, FORGET_LOG_PROBABILITY), **found} if found else {}
+
+
+def _hidden_means(cohort: Cohort, values: Values) -> Numbers:
+    return text_numbers(cohort, values, _HIDDEN, [EVERY_MEMBER])
+
+
+def _write_relearned(
+    writer: RowWriter,
+    key: ModelKey,
+    of_step: Mapping[int, Values],
+    retrained: Mapping[int, Values],
+) -> None:
+    cohort = writer.cohort
+    for step, values in of_step.items():
+        measure = Measure(
+            key=key,
+            name=RELEARNED,
+            setting=f"steps={step}",
+            expected=sum(one is not None for one in values),
+        )
+        writer.add_scaled(measure, _hidden_means(cohort, values), Scale.SLOPE)
+        if key != RETRAINED and step in retrained:
+            mine, theirs = on_shared_rows(values, retrained[step])
+            named = replace(
+                measure,
+                name=f"{RELEARNED}_difference",
+                setting=f"{measure.setting}:versus={RETRAINED.model}",
+            )
+            gap = gap_of(_hidden_means(cohort, mine), _hidden_means(cohort, theirs))
+            writer.add_scaled(named, gap, Scale.SLOPE)
+
+
+def _write_steps(writer: RowWriter, key: ModelKey, of_step: Mapping[int, Values]) -> None:
+    cohort = writer.cohort
+    original = values_of(cohort, ORIGINAL, FORGET_LOG_PROBABILITY)
+    gaps = {}
+    for step, values in of_step.items():
+        mine, theirs = on_shared_rows(values, original)
+        gaps[step] = gap_of(_hidden_means(cohort, mine), _hidden_means(cohort, theirs))
+    means = {step: clustered(gap, None) for step, gap in gaps.items()}
+    steps = next(
+        (step for step, mean in means.items() if mean is not None and mean.value[0] >= 0), nan
+    )
+    counted = behind(gaps[0], None)
+    known = any(mean is not None for mean in means.values())
+    late = f"not back after {max(gaps)} steps" if known else "no value"
+    writer.add_plain(
+        Measure(key=key, name="relearn_steps"),
+        None,
+        {
+            "value": steps,
+            "low": nan,
+            "high": nan,
+            "forget": int(counted.forget[0]),
+            "groups": int(counted.groups[0]),
+            "seeds": sum(bool(seed) for seed in gaps[0]),
+            "note": "no interval: one of the steps looked at" if isfinite(steps) else late,
         },
     )

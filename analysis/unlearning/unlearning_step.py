@@ -24,10 +24,13 @@ from analysis.unlearning.evidence import (
     load_cohort,
 )
 from analysis.unlearning.forget_quality import write_forget_quality
-from analysis.unlearning.relearning import write_relearning
-from analysis.unlearning.rows import RowWriter
+from analysis.unlearning.numbers import RowWriter
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.text_measures import write_general_measures, write_text_measures
+from analysis.unlearning.text_measures import (
+    write_general_measures,
+    write_relearning,
+    write_text_measures,
+)
 from analysis.unlearning.verdict import verdict_rows
 from detect.scores.table import default_settings
 from inject.examples.example import members, read_examples
@@ -158,7 +161,7 @@ def measure_unlearning(
         The tables of the questions `unlearning` and `verdict`.
 
     Raises:
-        InputError: from `load_cohort` and `cohorts_of`.
+        InputError: from `load_cohort`.
     """
     axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
     measures, verdicts = [], []

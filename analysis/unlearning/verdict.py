@@ -32,9 +32,8 @@ from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import EVERY_MEMBER
 from analysis.unlearning.auc_measures import auc_numbers, on_shared_rows, scores_of
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
-from analysis.unlearning.numbers import Numbers
+from analysis.unlearning.numbers import NO_DETECTOR, Numbers
 from analysis.unlearning.position import Position, find_gap, find_position
-from analysis.unlearning.rows import NO_DETECTOR
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.text_measures import (
     EXACT_MEMORISATION,

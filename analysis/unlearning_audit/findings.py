@@ -79,7 +79,6 @@ def find(
     clusters = clusters_of(audited.chunks)
     flags = band.holds(audited.unlearned)
     with_ratio = np.isfinite(audited.unlearned)
-    judged = np.flatnonzero(with_ratio)
     control, control_clusters, control_name, level = _control(audited, held_out, continuations)
     overlaps = {model: best_overlaps(continuations, model) for model in ("original", "unlearned")}
     numbers = [chunk.chunk for chunk in audited.chunks]
@@ -92,7 +91,7 @@ def find(
         for model, mask in known.items()
     }
     mine = known["unlearned"]
-    found["flagged"] = share(flags[judged].astype(float), clusters.at(judged))
+    found["flagged"] = flagged_share(audited.unlearned, clusters, band)
     nothing = no_estimate(NO_CONTROL)
     threshold = Threshold(None, nothing, nothing)
     found["false_alarms"] = threshold.edge
@@ -109,7 +108,7 @@ def find(
     found |= {"calibrated_flagged": nothing, "calibrated_missed": nothing}
     if threshold.band is not None:
         then = threshold.band.holds(audited.unlearned)
-        found["calibrated_flagged"] = share(then[judged].astype(float), clusters.at(judged))
+        found["calibrated_flagged"] = flagged_share(audited.unlearned, clusters, threshold.band)
         found["calibrated_missed"] = share_missed(
             mine, then[places], sampled, own, level, judged=with_ratio[places]
         )

@@ -23,9 +23,9 @@ from scipy.stats import norm
 
 from analysis.copy_bins import EVERY_MEMBER
 from analysis.intervals.estimate import Estimate
+from analysis.unlearning_audit.audit_step import Counted, share_rows
 from analysis.unlearning_audit.checks import LEAST, LOSS_RUN
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
-from analysis.unlearning_audit.pooled import Counted, share_rows
 from analysis.unlearning_audit.ratio import calibrated_band
 from analysis.unlearning_audit.remembered import Level, Sampled, share_missed
 from analysis.unlearning_audit.text_chunks import Chunk

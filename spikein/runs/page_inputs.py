@@ -7,7 +7,7 @@ module hands over folders, tables and settings, and words nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from analysis.figures.report_figure import ReportFigure
+from analysis.figures.render import ReportFigure
 from analysis.findings import read_table
 from analysis.page.inputs import (
     ArmSettings,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.figures.report_figure import read_figures
+from analysis.figures.render import read_figures
 from analysis.figures.unlearning.measured import Row
 from analysis.findings import as_table, join_findings, read_findings, read_table
 from analysis.page.content import build_page

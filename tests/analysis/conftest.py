@@ -7,7 +7,7 @@ import pytest
 from analysis.arm import Arm
 from analysis.figures.figures_step import results_figures
 from analysis.figures.panel import Figure
-from analysis.figures.report_figure import ReportFigure, write_figures
+from analysis.figures.render import ReportFigure, write_figures
 from analysis.results import Analysis, analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_experiment

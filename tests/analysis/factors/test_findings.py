@@ -9,7 +9,7 @@ from analysis.factors.findings import analyse_factors, factors_table
 from analysis.factors.responses import COPIES, SINCE
 from analysis.factors.study import quantile_cells
 from analysis.figures.figures_step import results_figures
-from analysis.figures.report_figure import write_figures
+from analysis.figures.render import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Items

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from analysis.arm import Cohort
-from analysis.figures.cohort import lowest_rate
 from analysis.figures.copies import copies_figure
 from analysis.figures.figures_step import results_figures
 from analysis.figures.heat_maps import MAX_COLUMNS, heat_map_figure
@@ -110,7 +109,7 @@ def test_a_decade_is_drawn_by_logarithms_and_words_make_no_axis():
         assert [one.panels[0].x.scale for one in figures.values()] == wanted
 
 
-def test_doses_stand_as_far_apart_as_they_are():
+def test_doses_stand_as_far_apart_as_they_are_and_arms_look_different():
     figure = copies_figure(
         [table({"copies": f"fixed={dose}"}, {"loss": (0.6, 0.5, 0.7)}, [str(dose)])
          for dose in (1, 2, 16)], ["loss"],
@@ -121,17 +120,11 @@ def test_doses_stand_as_far_apart_as_they_are():
     near, far, labels = distances(figure, [1, 2, 16])
     assert far / near == pytest.approx(3), "16 is three doublings from 2, which is one from 1"
     assert {"1", "2", "16"} <= labels
-
-
-def test_two_arms_of_one_panel_look_different():
     values = {"loss": (0.6, 0.5, 0.7), "min_k": (0.7, 0.6, 0.8), "surp": (0.8, 0.7, 0.9)}
     arms = [table({"copies": f"poisson={rate}"}, values, ["1", "2"]) for rate in (1.0, 4.0)]
     figure = copies_figure(arms, list(values))
     (panel,) = figure.panels
     assert len({(one.colour, one.line, one.mark) for one in panel.series}) == 6
-    assert {one.label for one in panel.series} == {
-        f"{n} {letter}" for n in values for letter in "ab"
-    }
     assert [one.label for one in figure.key] == ["a: poisson=1.0", "b: poisson=4.0"]
 
 
@@ -148,8 +141,6 @@ def test_a_roc_curve_goes_no_lower_than_its_nonmembers_support(tmp_path, n, floo
         assert log[0].x.limits == (pytest.approx(floor), 1)
         assert min(x for curve in log[0].series for x in curve.x) >= floor
         assert "down to 0.083" in roc.caption
-    cell = Cell(setting="-", value=0.5, low=0.3, high=0.7, n_members=9, n_nonmembers=7, n_seeds=1)
-    assert lowest_rate({"loss": cell}) == 1.0, "no rate above one"
 
 
 def test_every_cell_stands_where_its_arm_and_detector_are_and_bold_leaves_out_chance():
@@ -171,14 +162,11 @@ def test_every_cell_stands_where_its_arm_and_detector_are_and_bold_leaves_out_ch
         written = {(text.get_text(), text.get_fontweight()) for text in draw(figure).axes[0].texts}
     assert written == {(".62", "bold"), (".81", "bold"), (".55", "normal"), (".41", "bold"),
                        (".70", "normal")}  # fmt: skip
-
-
-def test_many_arms_stand_in_panels_of_the_first_factor():
     arms = [
         table({"size": str(size), "lr": str(lr)}, {"loss": (0.6, 0.5, 0.7)})
         for size in (1, 2)
         for lr in range(MAX_COLUMNS)
     ]
-    figure = heat_map_figure(arms, arms[0])
-    assert [panel.title for panel in figure.panels] == ["size 1", "size 2"]
-    assert figure.panels[0].x.names == [str(lr) for lr in range(MAX_COLUMNS)]
+    many = heat_map_figure(arms, arms[0])
+    assert [panel.title for panel in many.panels] == ["size 1", "size 2"]
+    assert many.panels[0].x.names == [str(lr) for lr in range(MAX_COLUMNS)]

@@ -1,6 +1,7 @@
 """The heat map of SURP: every cell an AUC of the test rows, and what is framed chosen on tune."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ FAST = AnalysisSettings(replicates=100)
 ENTROPIES, PERCENTS = (1.0, 2.0, 4.0), (20, 40)
 
 
-@pytest.fixture
-def arm(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory):
     """SURP with a whole grid: what it sees grows with ε and k."""
     whole = {
         f"entropy={entropy}:k={percent}": 0.2 * entropy + percent / 50
@@ -28,19 +29,20 @@ def arm(tmp_path, monkeypatch):
         for entropy in ENTROPIES
     }
     default = "entropy=2.0:k=40"
-    monkeypatch.setitem(
-        synthetic.GRID,
-        "surp",
-        {default: whole.pop(default), **whole, "entropy=9.0:k=40:empty=min_k": 0},
-    )
-    return make_arm(tmp_path / "arm", axes={}, seed=0, effect=1.0)
+    blank = {"entropy=9.0:k=40:empty=min_k": 0}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(synthetic.GRID, "surp", {default: whole.pop(default), **whole, **blank})
+        yield make_arm(tmp_path_factory.mktemp("surp") / "arm", axes={}, seed=0, effect=1.0)
 
 
-def grid_of(arm, loaded):
-    choices = analyse([arm], FAST).choices[0].choices
-    return choices, surp_grid_figure(
-        CohortData(Cohort((), "contaminated"), [loaded], {}), choices, FAST
-    )
+@pytest.fixture(scope="module")
+def analysis(arm):
+    return analyse([arm], FAST)
+
+
+def grid_of(loaded, analysis):
+    data = CohortData(Cohort((), "contaminated"), [loaded], {})
+    return surp_grid_figure(data, analysis.choices[0].choices, FAST)
 
 
 def naive_auc(members, others):
@@ -64,9 +66,10 @@ def test_every_auc_is_of_the_rows_of_its_split(arm, split):
         assert value == pytest.approx(total / weight)
 
 
-def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(arm):
-    choices, figure = grid_of(arm, load_arm(arm))
-    (choice,) = (one for one in choices if one.detector == "surp")
+def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(arm, analysis):
+    figures = {figure.name: figure for figure in results_figures([arm], analysis, FAST)}
+    figure = figures["surp-grid"]
+    (choice,) = (one for one in analysis.choices[0].choices if one.detector == "surp")
     entropy, percent = re.match(r"entropy=([\d.]+):k=(\d+)", choice.tuned).groups()
     framed = f"Framed: chosen on the tune split, ε = {float(entropy):g}, k = {percent} (AUC 0."
     assert framed in figure.caption
@@ -76,20 +79,14 @@ def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(arm):
     assert "3 entropy thresholds by 2 percentiles" in figure.alternative
 
 
-def test_it_is_drawn_where_surp_ran_with_its_grid_alone(arm, tmp_path, monkeypatch):
-    figures = results_figures([arm], analyse([arm], FAST), FAST)
-    assert "surp-grid" in {figure.name for figure in figures}
-    monkeypatch.setitem(synthetic.GRID, "surp", {"entropy=2.0:k=40": 1.0})
-    alone = make_arm(tmp_path / "alone", axes={}, seed=0, effect=1.0)
-    assert grid_of(alone, load_arm(alone))[1] is None
-
-
-def test_a_setting_without_scores_is_blank(arm):
+def test_a_setting_without_scores_is_blank_and_one_setting_is_no_grid(arm, analysis):
     loaded = load_arm(arm)
     column = next(one for one in loaded.columns if one.setting == "entropy=4.0:k=20")
     loaded.scores[:, loaded.index[column]] = np.nan
-    _, figure = grid_of(arm, loaded)
+    figure = grid_of(loaded, analysis)
     assert f"Blank: no score for more than {FAST.max_unscored:.0%}" in figure.caption
     (panel,) = figure.panels
     assert (panel.y.names, panel.x.names) == (["40", "20"], ["1", "2", "4"])
     assert np.isnan(panel.cells.values).tolist() == [[False] * 3, [False, False, True]]
+    default = [one for one in loaded.columns if one == loaded.default(one.detector)]
+    assert grid_of(replace(loaded, columns=default), analysis) is None

@@ -1,7 +1,14 @@
 """The parts of a page that are made of plain values: settings, notes on the pool, provenance."""
 
-from analysis.page.cost import provenance
-from analysis.page.inputs import ArmSettings, NamedArtifact, PageInputs, PoolReport
+from analysis.page.cost import detector_cost_listing, detector_costs, provenance
+from analysis.page.inputs import (
+    ArmSettings,
+    DetectorWork,
+    EvidenceStep,
+    NamedArtifact,
+    PageInputs,
+    PoolReport,
+)
 from analysis.page.setup import description, pool_notes, setup
 from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant, PoolSettings
@@ -112,3 +119,32 @@ def test_provenance_counts_steps_where_their_code_varies():
     assert facts["Page made by spikein"] == "1.1"
     assert facts["torch"] == "2.13.0"
     assert facts["results"] == f"{'d' * 12} · content {'c' * 12}"
+
+
+def work(detector: str, *steps: EvidenceStep, scoring: float | None = 0.5) -> DetectorWork:
+    return DetectorWork(detector=detector, cost="target 1×", steps=steps, scoring_seconds=scoring)
+
+
+def test_a_shared_pass_is_shown_for_each_detector_and_counted_once_in_all():
+    text = EvidenceStep(key="text", seconds=4.0, tokens_in=1000)
+    lower = EvidenceStep(key="lower", seconds=5.0, tokens_in=1100)
+    of_all = [work("loss", text), work("zlib", text), work("lower", text, lower)]
+    costs = {cost.detector: cost for cost in detector_costs(of_all)}
+    assert list(costs) == ["lower", "loss", "zlib", "all together"]
+    assert (costs["loss"].seconds, costs["loss"].own_seconds) == (4.0, 0.0)
+    assert (costs["lower"].seconds, costs["lower"].own_seconds) == (9.0, 5.0)
+    total = costs["all together"]
+    assert (total.tokens_in, total.seconds, total.scoring_seconds) == (2100, 9.0, 1.5)
+    other = EvidenceStep(key="text-2", seconds=2.0, tokens_in=1000)
+    (models,) = detector_costs([work("ratio", text, lower), work("ratio", other, lower)])
+    assert (models.tokens_in, models.seconds, models.scoring_seconds) == (3100, 11.0, 1.0)
+    unknown = detector_costs([work("loss", text, scoring=None), work("zlib", text)])
+    assert {cost.detector: cost.scoring_seconds for cost in unknown} == {
+        "loss": None, "zlib": 0.5, "all together": None,
+    }  # fmt: skip
+    table = detector_cost_listing([work("loss", text), work("blind")])
+    assert "Tokens out" not in table.heads, "nothing was written"
+    assert [row[0] for row in table.rows] == ["loss", "blind", "all together"]
+    assert table.rows[0][table.heads.index("Tokens in")] == "1,000"
+    assert table.rows[1][table.heads.index("Its own steps")] == "–"
+    assert detector_cost_listing([]) is None

@@ -1,15 +1,16 @@
 import dataclasses
+import re
 import shutil
-from html.parser import HTMLParser
+from html import unescape
 
 import pytest
 
 from analysis.figures.figures_step import results_figures
-from analysis.figures.report_figure import write_figures
+from analysis.figures.render import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
 from analysis.page.sections.results import detector_notes
-from analysis.page.streams import stream_listing, stream_sentences
+from analysis.page.streams import stream_audits, stream_listing, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.table import listing
 from analysis.page.template import page_script
@@ -18,13 +19,13 @@ from analysis.settings import AnalysisSettings
 from detect.scores.table import read_scores, write_scores
 from inject.errors import SpikeinError
 from inject.examples.example import example_id, write_examples
+from inject.stream.audit_report import AuditReport, write_audit
 from inject.stream.exposures import CopyOutcomes
 from tests.analysis.synthetic import make_arm, make_examples
 from tests.pages import Page
 
 FAST = AnalysisSettings(replicates=100)
 EVIL = '<script>alert("x")</script>'
-VOID = {"meta", "br", "img", "hr"}
 
 
 def step(name: str, tokens: int | None = None, seconds: float = 1.0, **more) -> StepRecord:
@@ -37,28 +38,8 @@ def page_of(arms, analysis, **more) -> str:
     return build_page(PageInputs(**{**inputs, **more})).html
 
 
-class Outline(HTMLParser):
-    """Tags that are not closed in order, all tags, and the visible text."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.open, self.tags, self.text, self.ids = [], [], [], []
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.handle_startendtag(tag, attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.ids += [value for key, value in attrs if key == "id"]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
+def visible(html: str) -> str:
+    return unescape(re.sub(r"<[^>]*>", " ", html))
 
 
 @pytest.fixture(scope="module")
@@ -81,27 +62,29 @@ def html(inputs) -> str:
 
 
 def test_the_page_is_one_well_formed_file_that_loads_nothing(html):
-    outline = Outline(html)
-    assert outline.open == []
-    assert {tag for tag, _ in outline.tags}.isdisjoint({"link", "iframe", "object", "base", "form"})
-    assert [attributes for tag, attributes in outline.tags if tag == "script"] == [{}]
-    for tag, attributes in outline.tags:
+    page = Page(html)
+    assert page.unclosed == []
+    tags = page.tags
+    assert {tag for tag, _ in tags}.isdisjoint({"link", "iframe", "object", "base", "form"})
+    assert [attributes for tag, attributes in tags if tag == "script"] == [{}]
+    for tag, attributes in tags:
         for key in ("src", "href", "xlink:href"):
             link = attributes.get(key) or "#"
             beside = tag == "a" and key == "href" and link.startswith("figures/")
             assert beside or link.startswith(("#", "data:image/png")), (tag, link)
         assert not any(key.startswith("on") for key in attributes)
-    policy = [a["content"] for t, a in outline.tags if t == "meta" and "http-equiv" in a]
+    policy = [a["content"] for t, a in tags if t == "meta" and "http-equiv" in a]
     digest = page_script().digest
     assert policy[0].startswith(f"default-src 'none'; script-src '{digest}'; style-src")
-    assert len(outline.ids) == len(set(outline.ids)), "ids of inlined figures must not clash"
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    assert len(ids) == len(set(ids)), "ids of inlined figures must not clash"
 
 
 def test_validity_stands_before_results_and_every_figure_is_there(inputs, html):
     assert html.index('id="validity"') < html.index('id="experiment"') < html.index('id="results"')
     for figure in inputs.figures:
         assert f'<figure id="{figure.name}">' in html
-    text = " ".join(Outline(html).text)
+    text = visible(html)
     assert "Its steps took 1 min 18 s of computing" in text
     assert "n is too small for 0.1 %, 1 %, 5 %, 10 % FPR" in text
     assert "Decisions with a bound on their errors" in text
@@ -130,10 +113,10 @@ def test_every_text_is_escaped(tmp_path):
         libraries={EVIL: EVIL},
         notes=[EVIL],
     )
-    outline = Outline(html)
-    assert [tag for tag, _ in outline.tags].count("script") == 1, "our own"
-    assert "b" not in {t for t, a in outline.tags if t == "b" and "style" not in a}
-    text = "".join(outline.text)
+    tags = Page(html).tags
+    assert [tag for tag, _ in tags].count("script") == 1, "our own"
+    assert "b" not in {tag for tag, attributes in tags if "style" not in attributes}
+    text = visible(html)
     assert text.count(EVIL) > 20
     assert "<b>a text & its facts</b>" in text
 
@@ -157,20 +140,16 @@ def test_protected_texts_stay_out_unless_asked_for(tmp_path):
 
 
 def test_a_page_without_results_is_still_made():
-    text = " ".join(Outline(page_of([], analyse([], FAST))).text)
+    text = visible(page_of([], analyse([], FAST)))
     assert "nothing to conclude" in text
     assert "not measured" in text
 
 
-def test_a_control_character_in_a_swept_text_costs_no_page(tmp_path):
+def test_a_control_character_in_a_swept_text_costs_no_page_and_a_foreign_svg_is_refused(tmp_path):
     # Matplotlib writes what it draws into comments as it stands.
-    svg = tmp_path / "f.svg"
-    svg.write_bytes(b'<svg xmlns="http://www.w3.org/2000/svg"><!-- a\x07b\x00 --><g/></svg>')
-    assert "<g" in inline_svg(svg, "f", "a \x07 b")
-
-
-def test_a_foreign_svg_is_refused(tmp_path):
     path = tmp_path / "x.svg"
+    path.write_bytes(b'<svg xmlns="http://www.w3.org/2000/svg"><!-- a\x07b\x00 --><g/></svg>')
+    assert "<g" in inline_svg(path, "f", "a \x07 b")
     for body in (
         "<script>1</script>",
         '<path onclick="1"/>',
@@ -210,19 +189,16 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
     assert hollow in captions["detectors"], "hollow marks count, too"
 
 
-@pytest.mark.parametrize(
-    ("n", "lacking"), [(160, "0.1 %, 1 %, 5 %"), (40, "0.1 %, 1 %, 5 %, 10 %")]
-)
-def test_rates_that_no_detector_supports_have_no_column(tmp_path, n, lacking):
-    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=n)
-    page = Page(page_of([arm], analyse([arm], FAST)))
-    tables = page.titled("True-positive rate")
-    assert [[head.text for head in table.heads] for table in tables] == (
-        [["Detector", "10 % FPR"]] if n == 160 else []
-    )
-    said = tables[0].caption if tables else page.text("results")
-    assert f"n is too small for {lacking} FPR." in said
-    assert ("Under each detector" in said) == bool(tables)
+def test_rates_that_no_detector_supports_have_no_column(tmp_path):
+    for n, lacking in ((160, "0.1 %, 1 %, 5 %"), (40, "0.1 %, 1 %, 5 %, 10 %")):
+        arm = make_arm(tmp_path / str(n), axes={}, seed=0, effect=1.0, datasets=("news",), n=n)
+        page = Page(page_of([arm], analyse([arm], FAST)))
+        tables = page.titled("True-positive rate")
+        heads = [[head.text for head in table.heads] for table in tables]
+        assert heads == ([["Detector", "10 % FPR"]] if n == 160 else [])
+        said = tables[0].caption if tables else page.text("results")
+        assert f"n is too small for {lacking} FPR." in said
+        assert ("Under each detector" in said) == bool(tables)
 
 
 def test_listings_leave_out_columns_that_say_nothing():
@@ -268,3 +244,23 @@ def test_notes_of_detectors_stand_on_the_page_escaped_and_once(inputs, html, tmp
     assert EVIL not in noted
     assert noted.count("&lt;script&gt;alert") == 1
     assert "Notes of detectors" not in html
+
+
+def test_streams_of_one_label_are_told_apart_and_a_shared_one_is_shown_once(tmp_path):
+    """Models that were trained for other experiments keep those experiments' labels."""
+    for digest, passed in (("a" * 12, True), ("b" * 12, False)):
+        folder = tmp_path / f"poisson=2-splice-seed0-{digest}"
+        folder.mkdir()
+        report = AuditReport(
+            passed=passed, members=1, nonmembers=1, zero_copy_members=0, copies_expected=1,
+            copies_found=1, displaced=(), wrong_counts=(), nonmembers_found=(),
+            background_hits=(), tokens_searched=1,
+        )  # fmt: skip
+        write_audit(folder, report)
+    good, bad = sorted(tmp_path.iterdir())
+    for order in ((good, bad), (bad, good)):
+        found = stream_audits([("seed=0", path) for path in order])
+        assert [one.passed for one in found.values()] == [path == good for path in order]
+        assert all("seed=0 (audit " in name for name in found)
+    shared = stream_audits([("lr=1,seed=0", good), ("lr=2,seed=0", good)])
+    assert list(shared) == ["lr=1,seed=0; lr=2,seed=0"]

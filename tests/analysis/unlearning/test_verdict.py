@@ -41,18 +41,19 @@ def of(verdicts, method, measure="all", detector="-", versus=None):
     return found
 
 
-@pytest.mark.parametrize(
-    ("method", "verdict"),
-    [
-        ("good", "closer to the retrained"),
-        ("weak", "closer to the original"),
-        ("ruin", "ruined"),
-        ("dead", "diverged"),
-        ("torn", "closer to the retrained"),
-    ],
-)
-def test_each_kind_of_model_is_called_what_it_is(verdicts, method, verdict):
-    assert of(verdicts, method)["verdict"] == verdict
+def test_each_kind_of_model_is_called_what_it_is(verdicts):
+    names = {
+        "good": "closer to the retrained",
+        "weak": "closer to the original",
+        "ruin": "ruined",
+        "dead": "diverged",
+        "torn": "closer to the retrained",
+    }
+    assert {method: of(verdicts, method)["verdict"] for method in names} == names
+    by_auc = of(verdicts, "weak", "auc", "loss")
+    gap = by_auc["original"] - by_auc["retrained"]
+    own = by_auc["unlearned"] - by_auc["retrained"]
+    assert by_auc["value"] == pytest.approx(own / gap)
 
 
 def test_a_model_that_knows_less_than_nothing_is_beyond_the_retrained(verdicts):
@@ -99,31 +100,20 @@ def test_what_the_original_lacked_already_was_not_lost_by_forgetting(tmp_path):
     assert f"general text {shown} nats a token (kept)" in against
 
 
-def test_a_position_is_that_of_the_means(verdicts):
-    found = of(verdicts, "weak", "auc", "loss")
-    gap = found["original"] - found["retrained"]
-    assert found["value"] == pytest.approx((found["unlearned"] - found["retrained"]) / gap)
-
-
-def place(low: float, high: float) -> Position:
-    return Position(0, 0, 1, (low + high) / 2, low, high, 3, 20, "")
-
-
-@pytest.mark.parametrize(
-    ("ends", "verdict"),
-    [
-        ((-0.2, 0.3), "closer to the retrained"),
-        ((0.6, 1.4), "closer to the original"),
-        ((0.2, 0.9), "cannot be told"),
-        ((-0.4, -0.1), "beyond the retrained"),
-        ((-0.8, -0.2), "beyond the retrained"),
-        ((-1.3, -0.6), "mirror of the original"),
-        ((-0.7, 0.2), "cannot be told"),
-        ((np.nan, np.nan), "cannot be told"),
-    ],
-)
-def test_the_whole_interval_decides(ends, verdict):
-    assert position_verdict(place(*ends)) == verdict
+def test_the_whole_interval_decides():
+    ends = {
+        (-0.2, 0.3): "closer to the retrained",
+        (0.6, 1.4): "closer to the original",
+        (0.2, 0.9): "cannot be told",
+        (-0.4, -0.1): "beyond the retrained",
+        (-0.8, -0.2): "beyond the retrained",
+        (-1.3, -0.6): "mirror of the original",
+        (-0.7, 0.2): "cannot be told",
+        (np.nan, np.nan): "cannot be told",
+    }
+    for (low, high), verdict in ends.items():
+        place = Position(0, 0, 1, (low + high) / 2, low, high, 3, 20, "")
+        assert position_verdict(place) == verdict, (low, high)
 
 
 def test_a_forget_set_outside_of_the_test_rows_is_no_sign_that_a_model_diverged(tmp_path):

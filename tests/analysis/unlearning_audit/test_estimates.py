@@ -26,7 +26,7 @@ LEAST = 0.88
 
 @pytest.mark.parametrize(
     "case",
-    [*list(share_cases())[::5], *list(missed_cases())[1::6], *difference_cases(), *edge_cases()],
+    [*list(share_cases())[::10], *list(missed_cases())[1::9], *difference_cases(), *edge_cases()],
     ids=lambda case: case.name,
 )
 def test_intervals_hold_the_truth(case: Case):
@@ -62,20 +62,15 @@ def test_a_share_is_that_of_its_chunks_and_its_variance_that_of_its_clusters():
     assert together.high - together.low > 1.5 * (apart.high - apart.low)
 
 
-def test_fewer_than_three_clusters_have_no_interval():
+def test_few_clusters_have_no_interval_and_a_share_of_none_the_exact_bound():
     flags = [True] * 5 + [False] * 7
     for count in (1, 2, 3):
         found = share(flags, Clusters(tuple(f"text {at % count}" for at in range(12))))
         assert found.value == pytest.approx(5 / 12)
         assert np.isfinite(found.low) == (count >= 3), count
-    assert "Fewer than three have none." in PAGE.read_text(encoding="utf-8")
-
-
-def test_a_share_of_none_has_the_exact_bound_of_its_clusters():
-    names = tuple(f"text {at // 2}" for at in range(60))
-    found = share(np.zeros(60), Clusters(names))
-    assert (found.value, found.low) == (0, 0)
-    assert found.high == pytest.approx(1 - 0.025 ** (1 / 30))
+    none = share(np.zeros(60), Clusters(tuple(f"text {at // 2}" for at in range(60))))
+    assert (none.value, none.low) == (0, 0)
+    assert none.high == pytest.approx(1 - 0.025 ** (1 / 30))
 
 
 def test_a_difference_is_welchs_where_each_chunk_is_a_cluster():

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.unlearning_audit.pooled import pooled_rows, read_seed
+from analysis.unlearning_audit.audit_step import pooled_rows, read_seed
 from detect.generation.continuations import CONTINUATIONS_FILE
 
 LOW, HIGH = 1 / 1.15, 1.15
@@ -110,26 +110,20 @@ def test_shares_are_the_means_of_the_seeds_counts(tmp_path):
     assert whole["chunks"] == 3 * 29
 
 
-def test_a_seed_in_which_nothing_counts_is_left_out(tmp_path):
+def test_a_seed_in_which_nothing_counts_is_left_out_and_none_is_no_point(tmp_path):
     folders = [
         write_audit(tmp_path / str(seed), seed, writes=0.0 if seed == 1 else 0.5)
         for seed in range(3)
     ]
     rows = pooled_rows([read_seed(folder) for folder in folders])
     missed = next(row for row in rows if (row["quantity"], row["copies"]) == ("missed", "all"))
-    own = [counted(folders[seed])["missed"] for seed in (0, 2)]
     assert missed["seeds"] == 2
+    own = [counted(folders[seed])["missed"] for seed in (0, 2)]
     assert missed["value"] == pytest.approx(np.mean(own))
     silent = [write_audit(tmp_path / f"silent {seed}", seed, writes=0.0) for seed in range(2)]
-    quantities = {row["quantity"] for row in pooled_rows([read_seed(one) for one in silent])}
-    assert "missed" not in quantities
-    assert "remembered_unlearned" in quantities
-
-
-def test_the_interval_of_a_share_that_none_has_is_not_a_point(tmp_path):
-    folders = [write_audit(tmp_path / str(seed), seed, writes=0.0) for seed in range(3)]
-    rows = pooled_rows([read_seed(folder) for folder in folders])
-    none = next(row for row in rows if row["quantity"] == "remembered_unlearned")
+    found = {row["quantity"]: row for row in pooled_rows([read_seed(one) for one in silent])}
+    assert "missed" not in found
+    none = found["remembered_unlearned"]
     assert (none["value"], none["low"]) == (0.0, 0.0)
     # 15 groups of two texts: the exact bound of none among as many.
     assert none["high"] == pytest.approx(1 - 0.025 ** (1 / 15))

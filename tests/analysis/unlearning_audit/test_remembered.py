@@ -1,14 +1,16 @@
-"""What is remembered, and how often the rule misses it, against slow counts."""
+"""The ratio rule, its chunks, what is remembered and what the rule misses, by slow counts."""
 
 import math
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.unlearning_audit.estimates import Clusters
 from analysis.unlearning_audit.findings import Ratioed, find
-from analysis.unlearning_audit.ratio import Band, calibrated_band, conformal_edge
+from analysis.unlearning_audit.ratio import Band, calibrated_band, conformal_edge, score_ratios
 from analysis.unlearning_audit.remembered import (
     Level,
     Sampled,
@@ -20,8 +22,11 @@ from analysis.unlearning_audit.remembered import (
     share_missed,
     share_remembered,
 )
-from analysis.unlearning_audit.text_chunks import Chunk
+from analysis.unlearning_audit.settings import AuditRule
+from analysis.unlearning_audit.text_chunks import Chunk, SourceText, cut_chunks
+from inject.errors import InputError
 
+WORDS = st.lists(st.text(st.characters(categories=["L", "P"]), min_size=1), min_size=6)
 LEVEL = Level(3.0, 30, "the retrained model")
 
 
@@ -53,9 +58,7 @@ def test_without_a_control_nothing_is_measured():
     level = control_level({}, "")
     assert math.isnan(level.value)
     assert "neither a retrained model nor" in level.about
-    silent = control_level({}, "the retrained model")
-    assert math.isnan(silent.value)
-    assert "nothing was continued" in silent.about
+    assert "nothing was continued" in control_level({}, "the retrained model").about
     known = np.array([True] * 20)
     assert "cannot be measured" in share_missed(known, known, design(20), alone(20), level).reason
     assert share_remembered(known, design(20), alone(20), level).reason
@@ -97,26 +100,20 @@ def test_an_audit_finds_misses_among_the_ratios_and_the_design_from_what_was_con
 
 
 def test_chunks_that_were_drawn_stand_for_the_others():
-    # Ten suspicious ones; twenty drawn of two hundred others, two of them remembered.
-    known = np.array([True] * 10 + [True] * 2 + [False] * 18)
-    flagged = np.array([True] * 10 + [False] * 20)
+    """Ten suspicious ones; twenty drawn of two hundred others, two of them or none remembered."""
+    flagged = np.arange(30) < 10
     sampled = design(30, [1.0] * 10 + [10.0] * 20, undrawn=180)
-    found = share_missed(known, flagged, sampled, alone(30), LEVEL)
-    assert found.value == pytest.approx(20 / 30)
+    known = np.arange(30) < 12
+    assert share_missed(known, flagged, sampled, alone(30), LEVEL).value == pytest.approx(20 / 30)
     share = share_remembered(known, sampled, alone(30), LEVEL)
     assert share.value == pytest.approx(30 / 210)
-
-
-def test_no_miss_among_those_drawn_leaves_room_for_some_among_the_others():
-    known = np.array([True] * 10 + [False] * 20)
-    flagged = known.copy()
-    sampled = design(30, [1.0] * 10 + [10.0] * 20, undrawn=180)
-    found = share_missed(known, flagged, sampled, alone(30), LEVEL)
+    none = share_missed(flagged, flagged, sampled, alone(30), LEVEL)
     hidden = 200 * (1 - 0.025 ** (1 / 20))
-    assert (found.value, found.low) == (0, 0)
-    assert found.high == pytest.approx(hidden / (hidden + 10))
+    assert (none.value, none.low) == (0, 0)
+    assert none.high == pytest.approx(hidden / (hidden + 10))
     only = design(30, undrawn=180)
-    assert "only suspicious" in share_missed(known, flagged, only, alone(30), LEVEL).reason
+    reason = share_missed(flagged, flagged, only, alone(30), LEVEL).reason
+    assert "only suspicious" in reason
 
 
 def test_the_edge_is_the_conformal_quantile():
@@ -131,3 +128,43 @@ def test_the_edge_is_the_conformal_quantile():
     few = calibrated_band(ratios[:10], alone(10), 0.8, 0.05)
     assert few.band is None
     assert "19" in few.edge.reason
+
+
+def test_the_band_is_the_papers_and_open():
+    ratios = np.array([1 / 1.15, 0.87, 1.0, 1.1499, 1.15, 1.2, math.nan])
+    assert Band().holds(ratios).tolist() == [False, True, True, True, False, False, False]
+    for ends in ((1.0, 1.0), (2.0, 1.0), (-1.0, 2.0)):
+        with pytest.raises(ValueError, match="holds no ratio"):
+            AuditRule(band=ends)
+
+
+@given(st.floats(allow_infinity=True, allow_nan=True), st.floats(-50, -1e-6))
+def test_negative_scores_have_a_ratio_and_others_a_reason(original: float, unlearned: float):
+    found = score_ratios([original], [unlearned])
+    if -math.inf < original < 0:
+        assert found.values[0] == unlearned / original
+        assert found.reasons == [None]
+    else:
+        assert math.isnan(found.values[0])
+        assert "original model" in found.reasons[0]
+
+
+@given(WORDS, st.sampled_from([" ", "\n\n", "\t "]), st.integers(1, 4))
+def test_chunks_hold_the_words_in_order(words: list[str], space: str, prompt: int):
+    text = space.join(["", *words, ""])
+    source = SourceText("a", "g", text, "a.txt:1")
+    chunks = cut_chunks([source], words=5, prompt_words=prompt, first=3)
+    assert [chunk.chunk for chunk in chunks] == list(range(3, 3 + len(chunks)))
+    own: list[str] = []
+    for chunk in chunks:
+        assert text[chunk.start : chunk.stop] == chunk.text == chunk.prompt + chunk.rest
+        assert len(chunk.prompt.split()) == prompt < len(chunk.text.split()) <= 5
+        own += chunk.text.split()
+    whole = text.split()
+    assert own == whole[: len(own)]
+    # What is left is no longer than a prompt.
+    assert len(whole) - len(own) <= prompt
+    (uncut,) = cut_chunks([source], words=None, prompt_words=prompt)
+    assert uncut.text == space.join(words)
+    with pytest.raises(InputError, match="prompt alone takes"):
+        cut_chunks([source], words=None, prompt_words=len(whole))

@@ -4,11 +4,10 @@ import re
 
 from analysis.arm import Cohort
 from analysis.metrics_table import Cell, CohortMetrics, Key, split_by_cohort
-from analysis.page.parts import Section, render_page
+from analysis.page.parts import render_page
 from analysis.page.sections import all_results as module
 from analysis.page.sections.all_results import all_results
 from analysis.page.template import page_script
-from tests.pages import Page
 
 NAN = float("nan")
 
@@ -47,13 +46,12 @@ def test_every_auc_of_the_metrics_is_a_row_and_nothing_else(drawn):
 
 
 def test_a_chosen_setting_that_is_the_default_is_one_row():
-    one = {("all", "loss", name, "all", "auc"): cell(0.6) for name in ("default", "tuned")}
-    two = {("all", "min_k", "default", "all", "auc"): cell(0.6, setting="k=0.2"),
-           ("all", "min_k", "tuned", "all", "auc"): cell(0.7, setting="k=0.5")}  # fmt: skip
-    found = all_results([cohort({**one, **two})])
-    assert [named(found, at)["Selection"] for at in range(3)] == [
-        "default, tuned", "default", "tuned",
-    ]  # fmt: skip
+    cells = {("all", "loss", name, "all", "auc"): cell(0.6) for name in ("default", "tuned")}
+    cells["all", "min_k", "default", "all", "auc"] = cell(0.6, setting="k=0.2")
+    cells["all", "min_k", "tuned", "all", "auc"] = cell(0.7, setting="k=0.5")
+    found = all_results([cohort(cells)])
+    selections = [named(found, at)["Selection"] for at in range(3)]
+    assert selections == ["default, tuned", "default", "tuned"]
 
 
 def test_rates_stand_beside_their_auc_and_a_missing_number_is_sorted_last():
@@ -99,15 +97,3 @@ def test_the_policy_allows_the_script_that_is_in_the_page_and_no_other():
     for word in ("eval(", "innerHTML", "insertAdjacentHTML", "document.write", "fetch(", "XMLHttp"):
         assert word not in inside
     assert "unsafe-inline" not in html.split("script-src")[1].split(";")[0]
-
-
-def test_names_that_look_like_markup_stay_text():
-    evil = "</script><script>window.evil = 1</script>\"'<img src=x onerror=alert(1)>"
-    cells = {
-        (one, one, "default", one, "auc"): cell(0.6, setting=one) for one in ("all", "x", evil)
-    }
-    found = all_results([cohort(cells, axes=[(evil, evil)])])
-    section = Section("x", "x", "x", [found])
-    page = Page(render_page("report", "x", [], [section], script=False))
-    assert {tag for tag, _ in page.tags}.isdisjoint({"script", "img"})
-    assert evil in " ".join(place.text for row in page.tables[0].rows for place in row)

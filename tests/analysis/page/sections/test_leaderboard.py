@@ -9,7 +9,7 @@ import pytest
 from analysis.arm import axis_names
 from analysis.figures.dots import MAX_DETECTORS, strongest
 from analysis.figures.figures_step import results_figures
-from analysis.figures.report_figure import write_figures
+from analysis.figures.render import write_figures
 from analysis.metrics_table import split_by_cohort
 from analysis.page.content import build_page
 from analysis.page.grids import MAX_ROWS, OPEN_ROWS, interval
@@ -115,9 +115,14 @@ def test_every_detector_stands_on_the_board_once_ranked_by_the_rule_of_the_headl
     assert any("no model" in note for note in unranked["blind"])
 
 
-def test_a_control_that_was_scored_beside_another_model_is_there(report, tables):
+def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(report, tables):
     arm, base = tables
-    cells = {key: cell for key, cell in arm.cells.items() if key.detector != "blind"}
+    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
+    cells = {
+        key: replace(cell, **nothing) if key.detector == "surp" else cell
+        for key, cell in arm.cells.items()
+        if key.detector != "blind"
+    }
     without = replace(arm, cells=cells)
     best = find_headline([without])
     found = leaderboard(best, [without, base], report.analysis, declared=[], to_loss={})
@@ -125,22 +130,10 @@ def test_a_control_that_was_scored_beside_another_model_is_there(report, tables)
     assert rows["blind"]["Rank"] == "–"
     assert rows["blind"]["AUC"] == interval(base.get("blind", selection="tuned"))
     assert {row["Access"] for row in rows.values()} == {"not declared"}
+    setting, *remarks = rows["surp"]["Detector"].notes
+    assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
     assert found.choices == []
     assert left_out_listing([]) is None
-
-
-def test_equal_scores_have_no_value_and_that_is_said(report, tables):
-    arm, base = tables
-    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
-    cells = {
-        key: replace(cell, **nothing) if key.detector == "surp" else cell
-        for key, cell in arm.cells.items()
-    }
-    equal = replace(arm, cells=cells)
-    best = find_headline([equal])
-    found = leaderboard(best, [equal, base], report.analysis, declared=[], to_loss={})
-    setting, *remarks = rows_of(found)["surp"]["Detector"].notes
-    assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
 
 
 def test_the_page_shows_the_board_and_who_was_left_out(board, path):
@@ -177,14 +170,11 @@ def test_long_tables_fold_what_is_lower_and_lose_nothing(path):
     assert len(DEFAULTS) + FURTHER > MAX_ROWS
 
 
-def test_figures_of_many_detectors_show_the_strongest_and_say_so(report):
+def test_figures_of_many_detectors_show_the_strongest_and_loss_wherever_it_stands(report):
     figures = {figure.name: figure for figure in report.figures}
     total = len(DEFAULTS) + FURTHER
     assert f"The strongest of {total} detectors, and loss" in figures["detectors"].caption
     assert f"9 curves of the strongest of {total} detectors" in figures["roc"].caption
-
-
-def test_loss_is_drawn_wherever_it_stands():
     names = ["blind", "loss", *(f"d{number}" for number in range(40))]
     drawn = strongest(names)
     assert len(drawn) == MAX_DETECTORS
@@ -193,9 +183,8 @@ def test_loss_is_drawn_wherever_it_stands():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [390])
-def test_nothing_reaches_beyond_the_screen(path, tmp_path, width):
-    found = overflow(path, width, tmp_path, figures_scroll=True)
+def test_nothing_reaches_beyond_the_screen(path, tmp_path):
+    found = overflow(path, 390, tmp_path, figures_scroll=True)
     assert found["scroll"] <= found["client"]
     assert found["broken"] == []
 

@@ -62,10 +62,10 @@ def with_start_token(tokenizer: Any, start: int = 0) -> Any:
     return other
 
 
-def naive(target: Target, ids: list[int]) -> Naive:
-    """Full softmax in float64 over one unpadded sequence; positions 1 … n − 1."""
+def naive(target: Target, ids: list[int], beta: float = 1.0) -> Naive:
+    """Full softmax of β · logits in float64 over one unpadded sequence; positions 1 … n − 1."""
     with torch.inference_mode():
-        logits = target.model(torch.tensor([ids])).logits[0].double().numpy()
+        logits = beta * target.model(torch.tensor([ids])).logits[0].double().numpy()
     rows = []
     for position in range(1, len(ids)):
         row = logits[position - 1]

@@ -10,7 +10,7 @@ import pytest
 from detect.access import Access, AccessRefusedError, allowed_evidence
 from detect.detector import Column, Detector, Score, one_score
 from detect.detector_settings import DetectorSetting, parse_detectors
-from detect.evidence import Evidence, ExampleEvidence
+from detect.evidence import Evidence, ExampleEvidence, HeldOutRows
 from detect.evidence.membership import Sides
 from detect.evidence.views import View
 from detect.registry import KnownDetector
@@ -128,6 +128,14 @@ def test_statistics_within_other_evidence_are_limited_too() -> None:
             statistics.entropie  # noqa: B018
     assert found.shadows[0].entropy is rows[0].entropy
     assert found.texts == ("a",)
+    held_out = HeldOutRows(
+        datasets=["one"], texts=["a"], statistics=rows, reference=rows, shadows=[rows]
+    )
+    given = allowed_evidence(evidence_of(*rows, held_out=held_out), Access.TOKENS).held_out
+    with pytest.raises(AccessRefusedError, match="entropy"):
+        given.statistics[0].entropy  # noqa: B018
+    for own in (given.reference, *given.shadows):
+        assert own[0].entropy is rows[0].entropy
 
 
 def test_labels_go_to_those_alone_that_need_them() -> None:

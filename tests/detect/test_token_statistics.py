@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from detect.token_statistics import (
     STATISTICS_FILE,
+    TemperedStatistics,
     read_statistics,
     unscored,
     write_statistics,
@@ -46,6 +48,33 @@ def test_what_is_read_is_what_was_written(sizes, tmp_path_factory):
     with pa.ipc.open_file(folder / STATISTICS_FILE) as reader:
         record = json.loads(reader.schema.metadata[b"spikein"])
     assert record == {"view": "text", "policy": {"bos": "auto"}}
+
+
+def test_inverse_temperatures_are_read_back_and_unscored_rows_have_none(tmp_path):
+    rows = [
+        replace(
+            random_statistics(size, seed=size),
+            tempered={
+                beta: TemperedStatistics(
+                    log_probability=np.full(size, -beta, np.float32),
+                    mean=np.arange(size, dtype=np.float32),
+                    deviation=np.full(size, 1 / beta, np.float32),
+                )
+                for beta in (2**-0.1, 4.0)
+            },
+        )
+        for size in (3, 1)
+    ]
+    write_statistics(tmp_path, ["a", "none", "b"], [rows[0], unscored("empty text"), rows[1]])
+    found = read_statistics(tmp_path)
+    assert found["none"].tempered == {}
+    for name, row in (("a", rows[0]), ("b", rows[1])):
+        assert list(found[name].tempered) == [2**-0.1, 4.0]
+        for beta, tempered in row.tempered.items():
+            for field in ("log_probability", "mean", "deviation"):
+                np.testing.assert_array_equal(
+                    getattr(found[name].tempered[beta], field), getattr(tempered, field)
+                )
 
 
 def test_statistics_of_an_older_version_say_so(tmp_path):

@@ -78,6 +78,21 @@ def test_min_k_takes_the_least_likely_tokens_and_the_last_one_too():
     assert found.value == -9.0
 
 
+@given(st.integers(0, 2**32), st.integers(1, 50), st.integers(1, 100))
+def test_min_k_and_min_k_plus_plus_are_means_of_the_smallest(seed, count, percent):
+    rows = random_statistics(count, seed=seed)
+    # A variance that vanishes counts as 1e-6.
+    rows.deviation[0] = 0.0
+    values, mean, deviation = (
+        np.asarray(one, np.float64) for one in (rows.log_probability, rows.mean, rows.deviation)
+    )
+    z = (values - mean) / np.sqrt(np.maximum(deviation**2, 1e-6))
+    number = max(1, count * percent // 100)
+    for name, given_values in (("min_k", values), ("min_k_plus_plus", z)):
+        found = score(name, evidence_of(rows), k=f"{percent / 100:.2f}").value
+        assert found == pytest.approx(np.sort(given_values)[:number].mean(), rel=1e-5), name
+
+
 def test_floor_of_n_times_k_is_exact():
     assert selected_count(100, MinKParameters(k=Decimal("0.29"))) == 29
     assert selected_count(100, MinKParameters(k=Decimal("0.57"))) == 57

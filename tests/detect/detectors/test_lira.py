@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 from scipy.stats import norm
 from scipy.stats import t as student
+from sklearn.metrics import roc_auc_score
 
 from detect.detector_settings import parse_detectors
 from detect.detectors.lira import FEWEST_OWN, likelihood_ratios
@@ -165,6 +166,68 @@ def test_moderated_variances_and_differences_follow_bayes_and_the_predictive_dis
     np.testing.assert_allclose(
         found.values, naive_moderated(target, means, inside), rtol=1e-4, atol=1e-5
     )
+
+
+def simulated(models: int, *, examples: int, seed: int, spread: float = 0.0):
+    """A target and shadow models; each example has a level and a variance of its own.
+
+    Membership moves an example by 0.3 on average, with a deviation of `spread` between examples.
+    """
+    random = np.random.default_rng(seed)
+    half = random.random((models // 2, examples)) < 0.5
+    inside = np.concatenate([half, ~half])
+    member = random.random(examples) < 0.5
+    level = random.normal(-3, 1, examples)
+    deviation = np.sqrt(0.09 * 4 / random.chisquare(4, examples))
+    moved = random.normal(0.3, spread, examples)
+    means = level + random.normal(0, deviation, inside.shape) + moved * inside
+    target = level + random.normal(0, deviation, examples) + moved * member
+    return target, means, inside, member
+
+
+def test_moderated_scores_are_calibrated_where_own_ones_are_overconfident():
+    """Among examples with the odds that a score claims, so many are members.
+
+    LiRA supposes nothing about how far membership moves an example, so here that differs widely.
+    """
+    target, means, inside, member = simulated(16, examples=40_000, seed=3, spread=1.0)
+    errors = {}
+    for rule in ("own", "moderated"):
+        values = likelihood_ratios(target, means, inside, rule).values
+        claimed = 1 / (1 + np.exp(-np.clip(values, -50, 50)))
+        bins = np.digitize(claimed, np.linspace(0, 1, 11)[1:-1])
+        errors[rule] = max(
+            abs(claimed[bins == one].mean() - member[bins == one].mean())
+            for one in range(10)
+            if (bins == one).sum() > 200
+        )
+    assert errors["moderated"] < 0.04
+    assert errors["own"] > 2 * errors["moderated"]
+
+
+@pytest.mark.parametrize("models", [4, 8])
+def test_few_models_promise_little_more_than_they_hold(models):
+    """A variance for each side and the difference as it comes were 24 and 19 points over."""
+    claimed, right, plain, areas = [], [], [], []
+    for seed in range(20):
+        target, means, inside, member = simulated(models, examples=200, seed=seed)
+        values = likelihood_ratios(target, means, inside).values
+        sure = np.abs(values) > math.log(0.85 / 0.15)
+        claimed.append(1 / (1 + np.exp(-np.abs(values[sure]))))
+        right.append((values[sure] > 0) == member[sure])
+        areas.append(roc_auc_score(member, values))
+        plain.append(roc_auc_score(member, own_difference(target, means, inside)))
+    over = np.concatenate(claimed).mean() - np.concatenate(right).mean()
+    assert over < 0.15
+    assert np.mean(areas) > np.mean(plain) + 0.01
+
+
+def own_difference(target, means, inside):
+    """Carlini's ratio with one variance an example: its own means, as they come."""
+    weights = np.stack([inside, ~inside])
+    centre = (weights * means).sum(axis=1) / weights.sum(axis=1)
+    squares = (weights * (means - centre[:, None]) ** 2).sum(axis=(0, 1)) / (len(means) - 2)
+    return (np.square(target - centre[1]) - np.square(target - centre[0])) / squares
 
 
 def test_the_note_says_which_variance_was_used_and_a_setting_chooses_it():

@@ -70,6 +70,20 @@ def test_swaps_move_words_alone(text, view):
     assert swapped == view_text(view, text)
 
 
+def moved(text, view):
+    return sum(a != b for a, b in zip(text.split(), view_text(view, text).split(), strict=True))
+
+
+def test_three_swaps_are_made_for_ten_words_and_one_at_least():
+    for count in range(2, 7):
+        text = " ".join(map(str, range(count)))
+        assert {moved(text, view) for view in SWAPPED} == {2}
+    text = " ".join(map(str, range(100)))
+    # Thirty swaps of two words each, some of them moved twice.
+    assert 40 <= moved(text, "swapped-2") <= 60
+    assert len({view_text(view, text) for view in SWAPPED}) == 5
+
+
 def test_swaps_depend_on_no_other_text():
     """A known pitfall of public code: one global seed, so that scores depend on the order."""
     texts = make_texts(5, words=12)

@@ -60,6 +60,23 @@ def test_every_statistic_agrees_with_a_full_softmax_in_float64(family, tiny_toke
             )
 
 
+@pytest.mark.parametrize("family", ["llama", "gemma2"])
+def test_inverse_temperatures_and_a_first_token_agree_with_it_too(family, tiny_tokenizer):
+    target = random_target(family, tiny_tokenizer)
+    (text,) = make_texts(1, words=12)
+    ids = tiny_tokenizer(text)["input_ids"]
+    policy = ScoringPolicy(inverse_temperatures=BETAS, score_first="start_token")
+    (found,) = token_statistics(target, [text], policy)
+    np.testing.assert_array_equal(found.ids, ids)
+    assert list(found.tempered) == [*BETAS]
+    for beta, one in [(1.0, found), *found.tempered.items()]:
+        expected = naive(target, [0, *ids], beta)
+        for field in FIELDS[:3]:
+            np.testing.assert_allclose(
+                getattr(one, field), getattr(expected, field), atol=1e-4, rtol=0, err_msg=field
+            )
+
+
 def test_offsets_say_where_each_token_stands(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer, context=16)
     text = "The river, a naïve café — and 漢字 in town. " * 3

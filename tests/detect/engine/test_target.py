@@ -1,6 +1,7 @@
 import logging
 
 import pytest
+import torch
 
 from detect.engine.target import load_target
 from inject.errors import InputError
@@ -33,6 +34,12 @@ def test_a_head_that_is_not_the_models_last_word_is_found_by_the_probe(tiny_toke
 
     target.model.forward = scaled
     assert target.head is None
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_a_model_has_the_number_format_that_is_asked_for(tiny_model_path, dtype):
+    target = load_target(str(tiny_model_path), device="cpu", dtype=dtype)
+    assert target.model.dtype == getattr(torch, dtype)
 
 
 def test_an_unknown_device_is_refused(tiny_model_path):

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, fields, replace
 
 from detect.access import Access
-from detect.evidence import SHARED, Evidence, HeldOutRows, PrefixedStatistics
+from detect.choices import ChoiceEvidence
+from detect.evidence import SHARED, Evidence, HeldOutRows, PrefixedStatistics, ShadowModel
 from detect.evidence.held_out import HeldOut
 from detect.evidence.needs import Need, every_kind, read_evidence
 from detect.evidence.prefixed import Prefixed
@@ -22,6 +23,36 @@ BY_ROW = {
 def test_every_field_of_the_evidence_is_by_row_or_shared():
     """`Evidence.take` takes rows of what is by row: a new field is one or the other."""
     assert {field.name for field in fields(Evidence)} == BY_ROW | SHARED
+
+
+def test_rows_are_taken_of_all_that_is_by_row_and_of_nothing_else():
+    """Where a detector fails on a row, the others are scored with their own evidence."""
+    rows = [random_statistics(2 + row, seed=row) for row in range(3)]
+    named = {"name": rows}
+    shadow = ShadowModel(statistics=rows, inside=[True, False, False])
+    prefixed = PrefixedStatistics(statistics=rows, notes=("said",))
+    plain = {"members": [True, False, False], "groups": list("abc"), "datasets": list("xyz")}
+    made = dict.fromkeys(("reference", "gradients", "neighbours"), rows)
+    made |= dict.fromkeys(("tuned", "continuations", "guesses", "further"), named)
+    evidence = evidence_of(
+        *rows,
+        **plain,
+        **made,
+        shadows=[shadow],
+        prefixed={"name": prefixed},
+        choices=ChoiceEvidence(answers=rows, clean=rows),
+    )
+    found = evidence.take([2, 0])
+    taken = (rows[2], rows[0])
+    assert found.texts == (evidence.texts[2], evidence.texts[0])
+    assert found.statistics["text"] == taken
+    for name, values in plain.items():
+        assert getattr(found, name) == (values[2], values[0])
+    for name, values in made.items():
+        assert getattr(found, name) == (taken if values is rows else {"name": taken}), name
+    assert found.shadows == (replace(shadow, statistics=taken, inside=(False, True)),)
+    assert found.prefixed == {"name": replace(prefixed, statistics=taken)}
+    assert found.choices == ChoiceEvidence(answers=taken, clean=rows)
 
 
 def test_a_new_kind_of_need_is_one_class(tmp_path):

@@ -65,6 +65,9 @@ def test_a_prefix_takes_at_most_half_of_the_context_and_says_so(tiny_tokenizer):
     assert 0 < len(found.texts) < 7
     assert len(found.ids) <= context // 2
     assert [one for one in all_of_them.texts if one in found.texts] == list(found.texts)
+    two = chosen(tiny_tokenizer, 2)
+    assert chosen(tiny_tokenizer, 7, context=2 * len(two.ids)).texts[:2] == two.texts
+    assert chosen(tiny_tokenizer, 7, context=2 * len(two.ids) - 1).texts[:2] != two.texts
     fewer = chosen(tiny_tokenizer, len(found.texts) - 1, context=context)
     assert fewer.texts == found.texts[:-1]
     [note] = shot_notes(Prefixed(shots=7), {"one": found}, ["one"])

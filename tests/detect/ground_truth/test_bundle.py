@@ -42,6 +42,7 @@ from detect.token_statistics import (
 )
 from inject.digest import digest
 from inject.errors import InputError
+from inject.examples.example import read_examples, read_held_out, write_examples, write_held_out
 from tests.detect.evidence_samples import statistics_of
 from tests.detect.ground_truths import make_examples, make_statistics, make_truth, store_truth
 
@@ -143,6 +144,7 @@ def test_no_text_of_a_protected_row_is_inside_nor_what_shows_it(truth, bundle):
 
 
 IDS = ("shown", "hidden")
+POOLS = ("examples/pool", "examples/shadow-0")
 
 
 def written(folder: Path) -> dict[Callable[[Path], Any], Any]:
@@ -186,6 +188,42 @@ REASONS = {
     (write_means, read_means): NeighbourMeans(reason="why"),
 }
 """What each kind says of a text that there is nothing of."""
+
+
+def test_held_out_rows_paraphrases_and_pools_of_shadow_models_show_no_protected_text(
+    described, store, tmp_path
+):
+    root = Path(shutil.copytree(store, tmp_path / "store"))
+    apart = [
+        replace(row, example_id=f"apart{at}", text=f"apart {row.text}", paraphrases=(row.text,))
+        for at, row in enumerate(make_examples(2, datasets=("news", "secret"), protected="secret"))
+    ]
+    rows = [
+        replace(row, paraphrases=(f"again {row.text}",)) for row in read_examples(root / POOLS[0])
+    ]
+    for pool in POOLS:
+        write_examples(root / pool, rows)
+        write_held_out(root / pool, apart)
+    ids = [row.example_id for row in apart]
+    (root / "statistics/apart").mkdir()
+    write_statistics(root / "statistics/apart", ids, make_statistics(apart, {}, key=1))
+    (first, *others) = described.models
+    first = first.model_copy(
+        update={"inputs": {**first.inputs, "held_out-text": "statistics/apart"}}
+    )
+    out = tmp_path / "bundle"
+    write_bundle(out, described.model_copy(update={"models": (first, *others)}), root)
+    scored, shadow = (out / pool for pool in POOLS)
+    found = read_held_out(scored)
+    assert [row.example_id for row in found] == ids
+    for row, own in zip([*read_examples(scored), *found], [*rows, *apart], strict=True):
+        blank = replace(own, text=" " * len(own.text), fields={}, spans={}, paraphrases=())
+        assert row == (blank if own.protected else own)
+    for name, one in read_statistics(out / "statistics/apart").items():
+        assert hasattr(one, "ids") != apart[ids.index(name)].protected
+    # Of a pool that is not scored the sides are of use, and nothing else.
+    assert {row.text.strip() for row in read_examples(shadow)} == {""}
+    assert read_held_out(shadow) == []
 
 
 def test_every_kind_of_evidence_is_read_as_it_was_written(tmp_path):

@@ -16,6 +16,10 @@ TOO_MUCH = {
     "10^8 members": ("contaminants.0.members=100000000", "contaminants.0.members"),
     "10^9 copies": ("copies={fixed: 1000000000}", "copies.fixed"),
     "copies that cannot fit": ("copies={fixed: 400}", "have room for 40,000"),
+    "copies that cannot fit their stretch": (
+        "copies={fixed: 400}; placement.between=[0.5, 1]",
+        "have room for 20,000",
+    ),
     "long copies that cannot fit": ("copies={fixed: 60}", "have room for 40,000"),
     "11,000 arms": (
         f"seeds={list(range(1000))}; sweep={{train.lr: {list(range(1, 12))}}}",

@@ -14,7 +14,7 @@ from inject.examples.datasets.registry import built_in_names, get_dataset
 from inject.examples.load import load_examples
 from tests.conftest import REPOSITORY, make_texts
 from tests.inject.formats.readers import write_megatron
-from tests.spikein.tiny import build, graph_of, write_tiny
+from tests.spikein.tiny import LIGHT, build, graph_of, write_tiny
 
 FACTS = Contaminant(dataset="fictional", members=24, nonmembers=24)
 
@@ -116,6 +116,27 @@ def test_seeds_change_the_corpus_only_where_rows_follow_them(tmp_path):
     assert digests("seeds=[0]") == digests("seeds=[9]")
     shuffled = "contaminants.0.options={shuffle_options: true}"
     assert digests("seeds=[0]", shuffled) != digests("seeds=[9]", shuffled)
+
+
+@pytest.mark.parametrize(
+    ("axis", "values"),
+    [
+        ("audit.ngram", (8, 13)),
+        ("contaminants.0.members", (20, 24)),
+        ("corpus.seed", (1, 2)),
+        ("base.seed", (1, 2)),
+        ("train.context", (32, 64)),
+        ("train.batch_tokens", (1024, 2048)),
+        ("model.tokenizer.train", (300, 310)),
+    ],
+)
+def test_swept_arms_share_no_background_that_they_would_not_have_alone(tmp_path, axis, values):
+    write_tiny(tmp_path)
+    swept = graph_of(tmp_path, f"sweep={{{axis}: {[*values]}}}", *LIGHT).nodes
+    for value, node in zip(values, swept, strict=True):
+        (alone,) = graph_of(tmp_path, f"{axis}={value}", *LIGHT).nodes
+        assert node.trained.digest == alone.trained.digest
+    assert len({node.trained.digest for node in swept}) == len(values)
 
 
 def test_datasets_that_read_the_seed_say_so():

@@ -81,6 +81,19 @@ def test_models_with_adapters_are_kept_too(tmp_path):
     assert not any("lora" in name for name in merged)
 
 
+def test_a_trajectory_begins_with_what_training_starts_from_and_ends_with_all_that_was_fed(
+    tmp_path,
+):
+    write_tiny(tmp_path)
+    # 625 windows of 64 tokens, 40 of them a step: the last step has 25.
+    asked = ("train.checkpoints={steps: [3]}", "train.batch_tokens=2560", "train.mode=finetune")
+    for more, steps in (((), [0, 3, 16]), (("train.mode=pretrain",), [3, 16])):
+        made = graph_of(tmp_path, *asked, *more)
+        assert [one.checkpoint for one in made.nodes[0].checkpoints] == steps
+        tokens = [one["tokens"] for one in made.trajectory.settings["arms"]]
+        assert tokens == [min(step * 2560, 625 * 64) for step in steps]
+
+
 def test_a_step_beyond_the_end_is_told_before_anything_runs(tmp_path):
     with pytest.raises(Exception, match="step 50 was asked for, and the run has 40") as found:
         read_experiment(write_tiny(tmp_path), ["train.checkpoints={steps: [50]}"])

@@ -89,6 +89,36 @@ def test_doses_are_the_arms_but_in_shadow_models(tiny):
     assert [shadow.plan.settings["draw_number"] for shadow in node.twins.shadows] == [1, 1, 2, 2]
 
 
+def test_what_an_arm_carries_and_keeps_its_retrained_model_carries_and_no_twin_keeps(tiny):
+    plain, kept, varied = (
+        graph_of(tiny, "detect.detectors=[loss]", "twins.shadows=0", *more).nodes[0]
+        for more in (
+            (),
+            ("train.checkpoints={steps: [3]}",),
+            ("variants={of: [{kind: whole}, {kind: replaced, share: 0.3}]}",),
+        )
+    )
+    assert kept.trained.digest != plain.trained.digest
+    assert [one.trained.digest for one in kept.twins.models] == [
+        one.trained.digest for one in plain.twins.models
+    ]
+    assert varied.twins.clean.trained.digest == plain.twins.clean.trained.digest
+    carried = [one.inputs["variants"].digest for one in (varied.plan, varied.twins.retrained.plan)]
+    assert carried[0] == carried[1]
+    assert "variants" not in varied.twins.clean.plan.inputs
+
+
+def test_scores_are_given_whom_each_shadow_model_saw(tiny):
+    (node,) = graph_of(tiny, "twins.shadows=4").nodes
+    given = node.scores.inputs
+    for number, shadow in enumerate(node.twins.shadows):
+        assert given[f"{number:04d}-membership"].digest == shadow.membership.digest
+        trained = given[f"{number:04d}-shadow"].inputs["model"]
+        assert trained.digest == shadow.trained.digest
+        assert trained.inputs["examples"].digest == shadow.membership.digest
+    assert len({shadow.membership.digest for shadow in node.twins.shadows}) == 4
+
+
 def test_a_new_role_is_scored_and_compared_by_being_made(tiny, monkeypatch):
     """Nothing else has to know it: to detectors it is what the arm's own model is."""
 
@@ -150,6 +180,14 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
         (
             ["twins.clean=true", "train.mode=finetune", "train.loss_on=completion"],
             "twins.clean: a stream without copies holds no answer",
+        ),
+        (
+            ["train.epochs=2", "placement.between=[0.5, 1]"],
+            "placement.between: 2 epochs see every window again",
+        ),
+        (
+            ["corpus.sources=[]", "corpus.imported={kind: megatron, path: here}"],
+            "model.tokenizer: an imported corpus is tokenised already",
         ),
     ],
 )

@@ -49,10 +49,18 @@ def own(path: Path) -> None:
     path.write_bytes(content)
 
 
-def flip(path: Path) -> None:
-    """Change one byte in the middle, and leave size and modification time as they were."""
+def flip(path: Path, *, in_place: bool = False) -> None:
+    """Change one byte in the middle, and leave size and modification time as they were.
+
+    Args:
+        path: the file.
+        in_place: leave it its inode, too, which links share.
+    """
     times = path.stat()
-    own(path)
+    if in_place:
+        path.chmod(0o644)
+    else:
+        own(path)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0x55
     path.write_bytes(content)

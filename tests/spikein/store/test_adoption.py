@@ -1,6 +1,7 @@
 """What reads the same as before is not built again: adoption, facets, and needless training."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,16 @@ def test_a_step_whose_reading_is_as_before_takes_over_the_files(tmp_path):
 def test_what_reads_everything_is_built_anew(tmp_path):
     built(pair("abc", facet=None), tmp_path)
     assert built(pair("axx", facet=None), tmp_path).count("taken") == 1
+
+
+def test_files_taken_over_are_protected_where_what_was_read_now_is(tmp_path):
+    built(pair("abc"), tmp_path)
+    source, taken = pair("axx")
+    source = replace(source, protected=True)
+    taken = replace(taken, inputs={"x": source})
+    assert built((source, taken), tmp_path).taken_over == ["taken axx"]
+    marks = {one.digest: Store(tmp_path).find(one.digest) for one in (pair("abc")[1], taken)}
+    assert [one.manifest.protected for one in marks.values() if one] == [False, True]
 
 
 def test_a_damaged_artifact_is_not_taken_over(tmp_path):

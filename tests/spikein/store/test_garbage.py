@@ -65,9 +65,13 @@ def test_a_changed_byte_is_found_by_verify(tmp_path):
 
 def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
     store = Store(tmp_path)
-    bottom = store.obtain(recipe(a=1), write("1"), label="bottom").artifact
-    above = Recipe(kind="upper", function="made:build", settings={}, inputs={"in": bottom.digest})
-    top = store.obtain(above, write("2"), label="top").artifact
+    below = store.obtain(recipe(a=1), write("1"), label="bottom").artifact
+    chain = [below]
+    for kind in ("middle", "upper"):
+        on_it = Recipe(kind=kind, function="made:build", settings={}, inputs={"in": below.digest})
+        below = store.obtain(on_it, write(kind), label=kind).artifact
+        chain.append(below)
+    top = chain[-1]
     lonely = store.obtain(recipe(a=3), write("3"), label="lonely").artifact
     stale = tmp_path / "thing" / ".0123456789ab.ff.tmp"
     stale.mkdir()
@@ -78,12 +82,12 @@ def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
     assert visible(tmp_path) == before
 
     done = collect(store, keep=[top.digest])
-    assert done.kept == 2
+    assert done.kept == 3
     assert done.removed == tried.removed
     assert store.find(lonely.digest) is None
     assert not stale.exists()
-    store.verify(top)
-    store.verify(bottom)
+    for artifact in chain:
+        store.verify(artifact)
     assert not collect(store, keep=[top.digest]).removed
 
 

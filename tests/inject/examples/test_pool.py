@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,6 +73,36 @@ def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strat
     for group in {row.group for row in made}:
         assert len({row.split for row in made if row.group == group}) == 1
     assert {row.source_id for row in made} <= {row.source_id for row in examples}
+
+
+def test_near_duplicates_of_one_dataset_stand_on_one_side_and_those_of_a_group_stay():
+    base = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(30)]
+    # Row 30 + i is like row i in another group; rows 60 + i and 61 + i are alike in one group.
+    texts = base + [text.replace("x39", "x40") for text in base]
+    pairs = [f"{text} {end}" for text in (f"v {one}" for one in base) for end in ("one", "two")]
+    pairs = [text.replace("w", "u") for text in pairs]
+    examples = rows(60, texts=texts) + [
+        replace(row, group=f"pair {place // 2}") for place, row in enumerate(rows(60, texts=pairs))
+    ]
+    made = drawn_membership(examples, 25, 25, near_duplicate=0.7)
+    gone = sorted(loss.source_id for loss in made.usable.losses)
+    assert len(set(gone)) == len(gone) == 30
+    left = [row.text for row in made.usable.rows]
+    assert set(pairs) <= set(left)
+    assert len(left) == 90
+    members = {row.text for row in made.examples if row.side == "member"}
+    others = {row.text for row in made.examples if row.side == "nonmember"}
+    texts = [*members, *others]
+    for first, second, _ in near_duplicate_pairs(texts, threshold=0.7):
+        assert (texts[first] in members) == (texts[second] in members)
+
+
+def test_of_many_alike_each_is_dropped_once():
+    passage = " ".join(f"word{place}" for place in range(60))
+    texts = [f"{passage} last{number}" for number in range(10)]
+    made = drawn_membership(rows(20, texts=texts + [f"w{n} x{n} y{n}" for n in range(10)]), 5, 5)
+    gone = [loss.source_id for loss in made.usable.losses]
+    assert len(set(gone)) == len(gone) == 9
 
 
 def deal_all(asked, *, tune_share, near_duplicate, seed):

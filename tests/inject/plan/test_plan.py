@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import Example
 from inject.plan.settings import Copies, Placement
@@ -25,6 +26,49 @@ def test_splice_anchors_are_uniform_over_the_background():
     anchors = plan.copies["anchor"].to_numpy()
     counts, _ = np.histogram(anchors, bins=20, range=(0, plan.facts.background))
     assert chisquare(counts).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("policy", ["splice", "document"])
+def test_a_copy_stands_where_its_first_draw_inside_the_background_says(policy):
+    # So many documents that draws often meet the start of one.
+    source = random_source(2000, seed=9, documents=1500)
+    examples, tokens = spiked_examples(40, 0)
+    plan = plan_for(examples, tokens, placement=Placement(policy=policy), source=source)
+    starts = source.doc_starts.tolist()
+    redrawn = 0
+    for row in plan.copies.to_pylist():
+        item = keyed.item_key(row["example_id"])
+        for number in range(row["redraws"] + 1):
+            word = keyed.words(0, keyed.Stream.ANCHOR, item, row["copy"], number)
+            drawn = int(keyed.below(2000, word))
+            assert (drawn < plan.facts.background) == (number == row["redraws"])
+        redrawn += row["redraws"] > 0
+        expected = drawn
+        if policy == "document":
+            expected = max(start for start in starts if start <= drawn)
+        assert (row["drawn"], row["anchor"]) == (drawn, expected)
+    assert redrawn > 10
+
+
+@pytest.mark.parametrize(
+    "placement",
+    [Placement(policy="splice", straddle="forbid"), Placement(policy="window")],
+    ids=str,
+)
+def test_the_order_of_the_rows_decides_nothing_where_windows_are_crowded(placement):
+    source = random_source(1600, seed=9)
+    examples, tokens = spiked_examples(40, 0)
+    plans = [
+        plan_for(rows, tokens, placement=placement, source=source, copies=Copies(fixed=2))
+        for rows in (examples, examples[::-1])
+    ]
+    columns = ["example_id", "copy", "anchor", "drawn", "redraws", "tiebreak"]
+    one, other = (
+        plan.copies.select(columns).sort_by([("example_id", "ascending"), ("copy", "ascending")])
+        for plan in plans
+    )
+    assert one.equals(other)
+    assert sum(one["redraws"].to_pylist()) > 10
 
 
 @pytest.mark.parametrize(

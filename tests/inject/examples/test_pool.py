@@ -31,7 +31,9 @@ def test_near_duplicates_equal_brute_force(texts, threshold):
         for j in range(i + 1, len(texts))
         if grams[i] | grams[j] and len(grams[i] & grams[j]) / len(grams[i] | grams[j]) >= threshold
     }
-    pairs = near_duplicate_pairs(texts, threshold=threshold)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("inject.examples.pool._BLOCK", 5)
+        pairs = near_duplicate_pairs(texts, threshold=threshold)
     assert {(first, second) for first, second, _ in pairs} == expected
 
 
@@ -97,12 +99,19 @@ def test_near_duplicates_of_one_dataset_stand_on_one_side_and_those_of_a_group_s
         assert (texts[first] in members) == (texts[second] in members)
 
 
-def test_of_many_alike_each_is_dropped_once():
-    passage = " ".join(f"word{place}" for place in range(60))
-    texts = [f"{passage} last{number}" for number in range(10)]
-    made = drawn_membership(rows(20, texts=texts + [f"w{n} x{n} y{n}" for n in range(10)]), 5, 5)
-    gone = [loss.source_id for loss in made.usable.losses]
-    assert len(set(gone)) == len(gone) == 9
+def test_a_row_like_two_others_is_dropped_once():
+    chains = []
+    for number in range(12):
+        first, both, last = (" ".join(f"{part}{number}x{n}" for n in range(20)) for part in "abc")
+        chains += [f"{first} {both}", f"{first} {both} {last}", f"{both} {last}"]
+    made = drawn_membership(rows(36, texts=chains), 5, 5, near_duplicate=0.5)
+    gone = [int(loss.source_id) for loss in made.usable.losses]
+    assert len(set(gone)) == len(gone)
+    # Of a chain either the middle goes, or both ends.
+    left = {int(row.source_id) for row in made.usable.rows}
+    assert left == set(range(36)) - {*gone}
+    for start in range(0, 36, 3):
+        assert {*range(start, start + 3)} & left in ({start, start + 2}, {start + 1})
 
 
 def deal_all(asked, *, tune_share, near_duplicate, seed):

@@ -33,21 +33,24 @@ def test_a_copy_stands_where_its_first_draw_inside_the_background_says(policy):
     # So many documents that draws often meet the start of one.
     source = random_source(2000, seed=9, documents=1500)
     examples, tokens = spiked_examples(40, 0)
-    plan = plan_for(examples, tokens, placement=Placement(policy=policy), source=source)
+    # Of this seed one draw is the first position behind the background.
+    plan = plan_for(examples, tokens, placement=Placement(policy=policy), source=source, seed=3)
     starts = source.doc_starts.tolist()
-    redrawn = 0
+    redrawn = next_to_it = 0
     for row in plan.copies.to_pylist():
         item = keyed.item_key(row["example_id"])
         for number in range(row["redraws"] + 1):
-            word = keyed.words(0, keyed.Stream.ANCHOR, item, row["copy"], number)
+            word = keyed.words(3, keyed.Stream.ANCHOR, item, row["copy"], number)
             drawn = int(keyed.below(2000, word))
             assert (drawn < plan.facts.background) == (number == row["redraws"])
+            next_to_it += drawn == plan.facts.background
         redrawn += row["redraws"] > 0
         expected = drawn
         if policy == "document":
             expected = max(start for start in starts if start <= drawn)
         assert (row["drawn"], row["anchor"]) == (drawn, expected)
     assert redrawn > 10
+    assert next_to_it == (policy == "splice")
 
 
 @pytest.mark.parametrize(

@@ -180,3 +180,10 @@ def test_of_rows_that_are_alike_one_is_held_out():
     request = PoolRequest(examples=[*rows, *twins], members=0, nonmembers=0, held_out=12)
     [found] = draw_held_out([request], [], near_duplicate=0.7, seed=0)
     assert sorted(row.text.removesuffix(" x") for row in found) == sorted(r.text for r in rows)
+
+
+def test_rows_that_are_on_no_side_can_be_held_out():
+    rows = dataset("one", [1] * 12)
+    request = PoolRequest(examples=rows[:4], further=rows[4:], members=1, nonmembers=1, held_out=10)
+    [found] = draw_held_out([request], rows[:2], near_duplicate=0.7, seed=0)
+    assert sorted(row.example_id for row in found) == sorted(row.example_id for row in rows[2:])

@@ -196,8 +196,8 @@ def test_no_place_between_documents():
 
 def test_a_copy_between_documents_takes_the_first_place_from_its_draw_on():
     """Documents and copies of half a window each, and half a window more that nobody trains on."""
-    starts = np.arange(0, 672, 32)
-    source = ArraySource(np.ones(672, dtype=np.int64), starts)
+    starts = np.arange(0, 703, 32)
+    source = ArraySource(np.ones(703, dtype=np.int64), starts)
     examples, tokens = spiked_examples(8, 0)
     tokens = {name: np.resize(ids, 31) for name, ids in tokens.items()}
     placement = Placement(policy="document", straddle="forbid")

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.settings import Copies, Placement
+from inject.stream.view import clean_view
 from tests.inject.streams import random_source, separators_of, spiked_examples
+from train.loop.dataset import WindowSequence
 from train.window_inputs import (
     IGNORED,
     WindowInputs,
@@ -87,3 +89,14 @@ def test_nothing_is_brought_where_nothing_is_asked_for(masks, separate: bool) ->
     view, _, _ = planned("splice", 0)
     assert window_inputs(view, masks=None, separate=False) is None
     assert window_inputs(view, masks=masks, separate=separate) is not None
+
+
+def test_windows_that_fill_up_the_end_carry_no_loss():
+    view = clean_view(random_source(50, seed=1), tokens=50, context=10)
+    windows = WindowSequence(view, epochs=1, seed=0, multiple_of=4)
+    assert len(windows) == 8
+    items = [windows[position] for position in range(8)]
+    assert sorted(item.fed.window for item in items) == [-1, -1, -1, 0, 1, 2, 3, 4]
+    for item in items:
+        labels = item.extra_inputs["labels"]
+        assert np.array_equal(labels, item.ids) if item.fed.window >= 0 else (labels == -100).all()

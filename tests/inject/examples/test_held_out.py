@@ -3,6 +3,7 @@
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -150,3 +151,39 @@ def test_too_few_rows_say_how_many_there_are():
     assert caught.value.where == "contaminants.one.held_out"
     assert caught.value.allowed == "0 to 3"
     drawn([rows], [3])
+
+
+def test_equal_texts_of_two_datasets_are_held_out_once_even_where_nothing_is_compared():
+    rows = dataset("one", [1] * 12)
+    twins = [replace(one, dataset="two") for one in rows]
+    requests = [
+        PoolRequest(examples=part, members=0, nonmembers=0, held_out=5) for part in (rows, twins)
+    ]
+    # Wherever all five of one dataset are free to be drawn, five others are left to the other.
+    found = None
+    for seed in range(40):
+        try:
+            found = draw_held_out(requests, rows[:2], near_duplicate=None, seed=seed)
+            break
+        except InputError:
+            continue
+    assert found is not None
+    names = [row.example_id for part in found for row in part]
+    assert sorted(names) == sorted(row.example_id for row in rows[2:])
+
+
+def test_of_rows_that_are_alike_one_is_held_out():
+    rows = dataset("one", [1] * 12)
+    twins = [
+        plain_row(example_id(f"{row.text} x"), dataset="one", text=f"{row.text} x") for row in rows
+    ]
+    request = PoolRequest(examples=[*rows, *twins], members=0, nonmembers=0, held_out=12)
+    [found] = draw_held_out([request], [], near_duplicate=0.7, seed=0)
+    assert sorted(row.text.removesuffix(" x") for row in found) == sorted(r.text for r in rows)
+
+
+def test_rows_that_are_on_no_side_can_be_held_out():
+    rows = dataset("one", [1] * 12)
+    request = PoolRequest(examples=rows[:4], further=rows[4:], members=1, nonmembers=1, held_out=10)
+    [found] = draw_held_out([request], rows[:2], near_duplicate=0.7, seed=0)
+    assert sorted(row.example_id for row in found) == sorted(row.example_id for row in rows[2:])

@@ -9,8 +9,10 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
+from inject import keyed
 from inject.examples.contaminant import Contaminant
 from inject.examples.load import load_examples
+from inject.examples.strata import keyed_strata
 from inject.plan.make_plan import draw_copy_counts
 from inject.plan.settings import Copies
 from tests.inject.examples.drawing import drawn_membership, plain_row
@@ -77,6 +79,32 @@ POOLS = {
         [1 + (number + other) % 4 for other in range(1 + number % 5)] for number in range(16)
     ],
 }
+
+
+def test_neither_names_nor_the_order_of_rows_decide_the_order_of_a_draw():
+    rows = pool([[3] * 6] * 5)
+    orders = defaultdict(set)
+    for seed in range(4):
+        for number in range(2):
+            one, other = (
+                keyed_strata(given, stream=keyed.Stream.LEVEL, seed=seed, number=number)
+                for given in (rows, rows[::-1])
+            )
+            assert one == other
+            orders["strata"].add(tuple(stratum.label for stratum in one))
+            for stratum in one:
+                groups = [group.rows[0].group for group in stratum.groups]
+                orders[stratum.label].add(tuple(groups))
+                for group in stratum.groups:
+                    name = group.rows[0].group
+                    word = keyed.words(
+                        seed, keyed.Stream.LEVEL, keyed.item_key(f"toy\n{name}"), number
+                    )
+                    assert group.word == int(word)
+                    orders[name].add(tuple(row.source_id for row in group.rows))
+                assert [g.word for g in stratum.groups] == sorted(g.word for g in stratum.groups)
+    assert len(orders["strata"]) == 8
+    assert all(len(found) > 1 for found in orders.values())
 
 
 @pytest.mark.slow

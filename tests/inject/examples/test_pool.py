@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,7 +31,9 @@ def test_near_duplicates_equal_brute_force(texts, threshold):
         for j in range(i + 1, len(texts))
         if grams[i] | grams[j] and len(grams[i] & grams[j]) / len(grams[i] | grams[j]) >= threshold
     }
-    pairs = near_duplicate_pairs(texts, threshold=threshold)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("inject.examples.pool._BLOCK", 5)
+        pairs = near_duplicate_pairs(texts, threshold=threshold)
     assert {(first, second) for first, second, _ in pairs} == expected
 
 
@@ -71,6 +75,43 @@ def test_counts_groups_and_texts(count, group_size, members, nonmembers, n_strat
     for group in {row.group for row in made}:
         assert len({row.split for row in made if row.group == group}) == 1
     assert {row.source_id for row in made} <= {row.source_id for row in examples}
+
+
+def test_near_duplicates_of_one_dataset_stand_on_one_side_and_those_of_a_group_stay():
+    base = [" ".join(f"w{index}x{word}" for word in range(40)) for index in range(30)]
+    # Row 30 + i is like row i in another group; rows 60 + i and 61 + i are alike in one group.
+    texts = base + [text.replace("x39", "x40") for text in base]
+    pairs = [f"{text} {end}" for text in (f"v {one}" for one in base) for end in ("one", "two")]
+    pairs = [text.replace("w", "u") for text in pairs]
+    examples = rows(60, texts=texts) + [
+        replace(row, group=f"pair {place // 2}") for place, row in enumerate(rows(60, texts=pairs))
+    ]
+    made = drawn_membership(examples, 25, 25, near_duplicate=0.7)
+    gone = sorted(loss.source_id for loss in made.usable.losses)
+    assert len(set(gone)) == len(gone) == 30
+    left = [row.text for row in made.usable.rows]
+    assert set(pairs) <= set(left)
+    assert len(left) == 90
+    members = {row.text for row in made.examples if row.side == "member"}
+    others = {row.text for row in made.examples if row.side == "nonmember"}
+    texts = [*members, *others]
+    for first, second, _ in near_duplicate_pairs(texts, threshold=0.7):
+        assert (texts[first] in members) == (texts[second] in members)
+
+
+def test_a_row_like_two_others_is_dropped_once():
+    chains = []
+    for number in range(12):
+        first, both, last = (" ".join(f"{part}{number}x{n}" for n in range(20)) for part in "abc")
+        chains += [f"{first} {both}", f"{first} {both} {last}", f"{both} {last}"]
+    made = drawn_membership(rows(36, texts=chains), 5, 5, near_duplicate=0.5)
+    gone = [int(loss.source_id) for loss in made.usable.losses]
+    assert len(set(gone)) == len(gone)
+    # Of a chain either the middle goes, or both ends.
+    left = {int(row.source_id) for row in made.usable.rows}
+    assert left == set(range(36)) - {*gone}
+    for start in range(0, 36, 3):
+        assert {*range(start, start + 3)} & left in ({start, start + 2}, {start + 1})
 
 
 def deal_all(asked, *, tune_share, near_duplicate, seed):

@@ -62,3 +62,10 @@ def test_every_unit_is_taken_with_its_probability_whatever_its_size():
         )
     exact = np.array(masses) / capacities
     assert np.all(np.abs(counts / runs - exact) <= 4.5 * np.sqrt(exact * (1 - exact) / runs))
+
+
+def test_the_expectation_of_every_entry_is_its_share():
+    table = [[1, 2, 7], [8, 1, 1], [1, 7, 2]]
+    random = np.random.default_rng(0)
+    mean = np.mean([round_table(table, 10, random) for _ in range(2000)], axis=0)
+    assert np.abs(mean - np.array(table) / 10).max() < 4.5 * 0.5 / 2000**0.5

@@ -56,6 +56,12 @@ def test_levels_are_assigned_evenly_in_each_dataset(count):
     assert counts_of.items() >= counts_by_id(levels, first, 1).items()
 
 
+def test_the_level_of_a_single_member_is_drawn():
+    levels = (1, 2, 8)
+    found = [realised(Copies(levels=levels), 1, seed)[0] for seed in range(150)]
+    assert chisquare([found.count(level) for level in levels]).pvalue > 1e-3
+
+
 @pytest.mark.parametrize("copies", [Copies(levels=(1, 16)), Copies(poisson=2.0)])
 def test_rows_that_share_a_passage_have_one_dose(copies):
     examples, _ = spiked_examples(90, 0)

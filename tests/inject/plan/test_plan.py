@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import Example
 from inject.plan.settings import Copies, Placement
@@ -27,10 +28,57 @@ def test_splice_anchors_are_uniform_over_the_background():
     assert chisquare(counts).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("policy", ["splice", "document"])
+def test_a_copy_stands_where_its_first_draw_inside_the_background_says(policy):
+    # So many documents that draws often meet the start of one.
+    source = random_source(2000, seed=9, documents=1500)
+    examples, tokens = spiked_examples(40, 0)
+    # Of this seed one draw is the first position behind the background.
+    plan = plan_for(examples, tokens, placement=Placement(policy=policy), source=source, seed=3)
+    starts = source.doc_starts.tolist()
+    redrawn = next_to_it = 0
+    for row in plan.copies.to_pylist():
+        item = keyed.item_key(row["example_id"])
+        for number in range(row["redraws"] + 1):
+            word = keyed.words(3, keyed.Stream.ANCHOR, item, row["copy"], number)
+            drawn = int(keyed.below(2000, word))
+            assert (drawn < plan.facts.background) == (number == row["redraws"])
+            next_to_it += drawn == plan.facts.background
+        redrawn += row["redraws"] > 0
+        expected = drawn
+        if policy == "document":
+            expected = max(start for start in starts if start <= drawn)
+        assert (row["drawn"], row["anchor"]) == (drawn, expected)
+    assert redrawn > 10
+    assert next_to_it == (policy == "splice")
+
+
+@pytest.mark.parametrize(
+    "placement",
+    [Placement(policy="splice", straddle="forbid"), Placement(policy="window")],
+    ids=str,
+)
+def test_the_order_of_the_rows_decides_nothing_where_windows_are_crowded(placement):
+    source = random_source(1600, seed=9)
+    examples, tokens = spiked_examples(40, 0)
+    plans = [
+        plan_for(rows, tokens, placement=placement, source=source, copies=Copies(fixed=2))
+        for rows in (examples, examples[::-1])
+    ]
+    columns = ["example_id", "copy", "anchor", "drawn", "redraws", "tiebreak"]
+    one, other = (
+        plan.copies.select(columns).sort_by([("example_id", "ascending"), ("copy", "ascending")])
+        for plan in plans
+    )
+    assert one.equals(other)
+    assert sum(one["redraws"].to_pylist()) > 10
+
+
 @pytest.mark.parametrize(
     ("budget", "copies", "said"),
     [
         (990 + 5, 10, "less than 1 %"),
+        (63, 1, "63 tokens is shorter than one window of 64"),
         (30_000, 1, "holds 20,000 tokens, the budget asks for 30,000"),
     ],
 )

@@ -13,6 +13,7 @@ from inject.stream.view import clean_view
 from tests.inject.stream.test_view import composed, placements, plans
 from tests.inject.streams import (
     END,
+    ArraySource,
     chisquare,
     naive_find,
     plan_for,
@@ -191,6 +192,32 @@ def test_no_place_between_documents():
     placement = Placement(policy="document", between=(0, 0.5) if late else (0.5, 1))
     with pytest.raises(InputError, match="fit between no two documents"):
         plan_for(examples, tokens, placement, source=source, copies=Copies(fixed=1))
+
+
+def test_a_copy_between_documents_takes_the_first_place_from_its_draw_on():
+    """Documents and copies of half a window each, and half a window more that nobody trains on."""
+    starts = np.arange(0, 703, 32)
+    source = ArraySource(np.ones(703, dtype=np.int64), starts)
+    examples, tokens = spiked_examples(8, 0)
+    tokens = {name: np.resize(ids, 31) for name, ids in tokens.items()}
+    placement = Placement(policy="document", straddle="forbid")
+    touching = 0
+    for seed in range(20):
+        plan = plan_for(
+            examples, tokens, placement, source=source, copies=Copies(fixed=1), seed=seed
+        )
+        expected, place, here = [], -64, -1
+        for drawn in sorted(plan.copies["drawn"].to_pylist()):
+            if drawn <= here:
+                place += 32
+            else:
+                # A document stands between it and the copies before.
+                place = here = max(place + 64, -(-drawn // 32) * 32)
+            expected.append(place)
+            touching += place == drawn
+        assert sorted(plan.view(source).payload_starts().tolist()) == expected
+        assert expected[-1] + 32 <= 640
+    assert touching
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,25 @@ def test_what_is_not_as_planned_fails_and_is_named(planned, tmp_path):
     assert withheld in said
 
 
+@pytest.mark.parametrize("fault", ["displaced", "wrong_counts", "nonmembers_found"])
+def test_each_fault_alone_fails(planned, fault):
+    source, examples, tokens, plan = planned
+    view = plan.view(source)
+    stream, moved = view.read(0, 5000), plan.names()[3]
+    start = int(view.text_starts()[3])
+    if fault == "displaced":
+        stream[start : start + 24] = 1
+        stream[4900:4924] = tokens[moved.example_id]
+    else:
+        stream[4900:4924] = tokens[moved.example_id if fault == "wrong_counts" else "toy-29"]
+    report = run(*planned, view=ArraySource(stream))
+    assert not report.passed
+    assert [name for name in FAULTS if getattr(report, name)] == [fault]
+
+
+FAULTS = ("displaced", "wrong_counts", "nonmembers_found", "background_hits")
+
+
 def test_an_example_in_the_background_fails_even_with_other_edges(planned):
     source, examples, tokens, plan = planned
     text = tokens[examples[0].example_id].copy()
@@ -137,5 +156,16 @@ def test_an_example_in_the_background_fails_even_with_other_edges(planned):
     assert not report.passed
     hit = report.background_hits[0]
     assert hit["example_id"] == examples[0].example_id
-    start = dirty.doc_starts[hit["document"]]
-    assert start <= hit["position"]
+    document = hit["document"]
+    assert dirty.doc_starts[document] <= hit["position"] < [*dirty.doc_starts, 6000][document + 1]
+    assert [name for name in FAULTS if getattr(report, name)] == ["background_hits"]
+
+
+def test_a_document_that_begins_with_an_example_is_the_one_named(planned):
+    source, examples, tokens, plan = planned
+    start = int(source.doc_starts[-1])
+    dirty = ArraySource(np.append(source.tokens[:start], tokens["toy-29"]), source.doc_starts)
+    # The edges are not looked at, so the document is moved to where the search begins.
+    dirty.doc_starts[-1] += 2
+    hits = run(*planned, corpus=dirty).background_hits
+    assert [hit["document"] for hit in hits] == [len(source.doc_starts) - 1]

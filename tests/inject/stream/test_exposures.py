@@ -15,6 +15,7 @@ from inject.stream.exposures import (
     exposure_until,
     require_unexposed,
     seen_copy_counts,
+    seen_variants,
     write_exposures,
 )
 from inject.stream.order import window_order
@@ -83,6 +84,35 @@ def test_whole_copies_and_fragments_are_what_brute_force_finds(made):
             claimed.extend(range(row["start"], row["stop"]))
         assert len(claimed) == len(set(claimed))
         assert set(claimed) == spiked
+
+
+@given(plans())
+@settings(max_examples=15, deadline=None)
+def test_parts_of_a_run_add_up_to_the_whole(made):
+    """Two ranks that take turns, and a restart in the middle, record what one run records."""
+    source, _, tokens, plan = made
+    view = plan.view(source)
+    order = window_order(0, 0, view.n_windows).tolist()
+    alone, first, *ranks = (
+        ExposureRecorder(view, plan.names(), whole_texts(tokens)) for _ in range(4)
+    )
+    for position, window in enumerate(order):
+        part = first if position < len(order) // 2 else ranks[position % 2]
+        for target in (alone, part):
+            target.record(
+                epoch=0,
+                step=position // 4,
+                window=window,
+                tokens_before=position * view.context,
+                ids=view.window(window),
+                rank=position % 2,
+            )
+    merged = ExposureRecorder(view, plan.names(), whole_texts(tokens))
+    for part in (ranks[1], first, ranks[0]):
+        merged.restore(part.table())
+    assert merged.table().equals(alone.table())
+    before = alone.recorded()["tokens_before"].to_pylist()
+    assert before == sorted(before)
 
 
 @given(plans(), st.integers(1, 3), st.integers(0, 12), st.booleans())
@@ -182,11 +212,34 @@ def test_a_copy_that_lost_tokens_was_not_seen():
         {**common, "copy": 1, "status": "fragment", "step": 2, "text_start": 0, "text_stop": 5},
         {**common, "copy": 1, "status": "fragment", "step": 6, "text_start": 5, "text_stop": 8},
         {**common, "copy": 2, "status": "never reached"},
+        {**common, "copy": 3, "status": "fragment", "step": 7, "text_start": 0, "text_stop": 5},
     ]
+    # The run goes on into a second epoch, and ends before the copy's first window comes.
+    second = {**rows[-1], "epoch": 1, "step": 9, "text_start": 5, "text_stop": 8}
     exposures = pa.Table.from_pylist(rows, schema=SCHEMA)
     assert exposure_until(exposures, 1) == {"a": (0, 1)}
     assert exposure_until(exposures, 5) == {"a": (0, 2)}
     assert exposure_until(exposures, 6) == {"a": (1, 6)}
+    assert seen_copy_counts(exposures) == {"a": 1}
+    exposures = pa.Table.from_pylist([*rows, second], schema=SCHEMA)
+    assert exposure_until(exposures, 9) == {"a": (1, 9)}
+    found = copy_outcomes(exposures)
+    assert (found.whole, found.altered, found.partly, found.never) == (1, 1, 1, 1)
+
+
+def test_what_the_copies_carried_is_said_unless_all_carried_the_whole():
+    def told(*carried):
+        rows = [
+            {"example_id": name, "variant": variant, "status": status}
+            for name, variant, status in carried
+        ]
+        return seen_variants(pa.Table.from_pylist(rows, schema=SCHEMA))
+
+    whole, unseen = ("a", "whole", "whole"), ("a", "question", NEVER)
+    assert told(whole, unseen) == {}
+    reworded = [("b", f"paraphrase-{number}", "fragment") for number in (1, 2)]
+    assert told(whole, unseen, *reworded) == {"a": "whole", "b": "paraphrase"}
+    assert told(whole, ("a", "question", "altered")) == {"a": "mixed"}
 
 
 # --- what a retrained model must not have been fed

@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputError
 from inject.plan.settings import Copies, Placement
+from inject.stream.view import Insertions, SourceSlice, View, clean_view
 from tests.inject.streams import (
     naive_stream,
     plan_for,
@@ -75,3 +77,43 @@ def test_a_view_reads_what_brute_force_composes(made, data):
     for window in range(view.n_windows):
         low = window * view.context
         assert np.array_equal(view.window(window), whole[low : low + view.context])
+
+
+def test_a_stretch_has_its_own_positions():
+    source = random_source(300, seed=3)
+    # From the start of a document to that of another.
+    start, stop = source.doc_starts[[5, 15]].tolist()
+    stretch = SourceSlice(source, start, stop)
+    assert np.array_equal(stretch.read(3, 20), source.tokens[start + 3 : start + 20])
+    assert stretch.doc_starts.tolist() == (source.doc_starts[5:15] - start).tolist()
+    assert stretch.n_tokens == stop - start
+
+
+@pytest.mark.parametrize(
+    ("layout", "anchor", "length", "said"),
+    [
+        ("flow", 96, 5, "anchor lies behind the background"),
+        ("window", 95, 6, "more payload than it has tokens"),
+        ("window", 100, 2, "behind the last whole window"),
+    ],
+)
+def test_copies_without_room_are_refused(layout, anchor, length, said):
+    def view(anchor):
+        place, size = np.array([anchor]), np.array([length])
+        copies = Insertions(
+            anchor=place, tiebreak=place.astype(np.uint64), offset=0 * size, length=size,
+            lead=0 * size, text_length=size, payload=np.arange(length),
+        )  # fmt: skip
+        source = random_source(104, seed=1)
+        return View(
+            source, copies, budget=104 if layout == "window" else 100, context=10, layout=layout
+        )
+
+    assert view(anchor - 1 if layout == "flow" else 90).n_windows == 10
+    with pytest.raises(ValueError, match=said):
+        view(anchor)
+
+
+def test_a_budget_beyond_the_corpus_is_refused():
+    with pytest.raises(ValueError, match="holds 100"):
+        clean_view(random_source(100, seed=1), tokens=101, context=10)

@@ -67,7 +67,7 @@ def npo(case: Case, window: int, beta: float, reduction: str) -> float:
 
 
 def simnpo(case: Case, window: int, reduction: str) -> float:
-    return slow.simnpo(case.moved, case.text("forget", window), 1.5, 0.4, reduction)
+    return slow.simnpo(case.moved, case.text("forget", window), 0.02, 0.4, reduction)
 
 
 def kl(case: Case, window: int) -> float:
@@ -88,7 +88,8 @@ def reduced(reduction: str) -> list[tuple]:
             lambda case, w: 0.2 * npo(case, w, 0.3, reduction) + 0.7 * retained(case, w),
         ),
         (
-            {"method": "simnpo", "beta": 1.5, "gamma": 0.4, **weights},
+            # With a larger beta the sigmoid is 1, whatever the margin.
+            {"method": "simnpo", "beta": 0.02, "gamma": 0.4, **weights},
             lambda case, w: 0.2 * simnpo(case, w, reduction) + 0.7 * retained(case, w),
         ),
         (

@@ -4,6 +4,7 @@ The counts are binomial where nothing is wrong; a bound on the smallest p-value 
 corrected for their number (Bonferroni), and the seeds are fixed, so nothing here fails by luck.
 """
 
+import math
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -116,7 +117,10 @@ def test_each_row_has_its_share_as_chance_of_each_side_and_of_tune(name):
     for side, wanted in (("member", members), ("nonmember", nonmembers)):
         assert_binomial(found[side].values(), SEEDS, wanted / len(rows))
         inside = [found[side][row.example_id] for row in rows]
-        assert_binomial([tune[side][row.example_id] for row in rows], inside, 0.25)
+        tuned = [tune[side][row.example_id] for row in rows]
+        assert_binomial(tuned, inside, 0.25)
+        # Each draw has nearly a quarter of its rows, so that all together are far nearer to it.
+        assert sum(tuned) / sum(inside) == pytest.approx(0.25, abs=0.005)
 
 
 @pytest.mark.parametrize("name", POOLS)
@@ -147,6 +151,20 @@ def test_strata_too_small_for_a_row_on_each_side_are_pooled_and_counted():
     assert (made.drawn.strata, made.drawn.pooled_strata, made.drawn.pooled_rows) == (13, 12, 12)
     whole = drawn(pool([[1] * 60, [1] * 60]), 12, 12, 0).drawn
     assert (whole.strata, whole.pooled_strata, whole.pooled_rows) == (2, 0, 0)
+
+
+def test_pooled_strata_are_mixed_as_if_they_were_one():
+    """Side by side on the circle, the three rows of a stratum would nearly always go together."""
+    rows = [plain_row(f"{at}-{row}", stratum=f"s{at}") for at in range(20) for row in range(3)]
+    together = 0
+    for seed in range(40):
+        found = drawn_membership(rows, 15, 40, seed=seed, near_duplicate=None)
+        assert found.drawn.pooled_strata == 20
+        side = {example.example_id: example.side for example in found.examples}
+        for at in range(20):
+            together += len({side.get(f"{at}-{row}", "out") for row in range(3)}) == 1
+    alike = sum(math.comb(count, 3) for count in (15, 40, 5)) / math.comb(60, 3)
+    assert abs(together / 800 - alike) < 5 * math.sqrt(alike * (1 - alike) / 800)
 
 
 def test_where_rows_are_scarce_whole_groups_still_make_up_the_counts():

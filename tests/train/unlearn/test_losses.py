@@ -210,3 +210,27 @@ def test_divergence_and_its_gradient(monkeypatch, block, kept):
     (weight.float() * found).sum().backward()
     torch.testing.assert_close(found.double(), expected.detach(), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(single.grad.double(), wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_the_original_under_an_adapter_is_asked_without_dropout(world, tmp_path):
+    from peft import LoraConfig, get_peft_model
+
+    case = Case(world, tmp_path, KL)
+    wanted = case.original.float()(torch.arange(12)[None]).logits
+    model = load(world / "model")
+    for block in model.model.layers:
+        block.self_attn.attention_dropout = 0.9
+    adapted = get_peft_model(model, LoraConfig(r=2, target_modules=["q_proj"])).train()
+    objective = method_objective(case.job, case.setting, case.texts, adapted)
+    answers = []
+
+    def loss(given):
+        answers.append(given.ask_original(torch.arange(12)[None]))
+        return torch.zeros(())
+
+    objective.loss = loss
+    objective.begin(adapted)
+    inputs = {name: torch.from_numpy(row[None]) for name, row in objective.inputs(0, 0).items()}
+    objective.losses(adapted, inputs)
+    torch.testing.assert_close(answers[0], wanted)
+    assert adapted.training

@@ -17,6 +17,7 @@ Memory: 16 bytes a word of the examples.
 
 from collections.abc import Sequence
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,18 @@ _COMMON = 8
 """3-grams of more examples than this stay out of the index where they can."""
 _LEAST_WITNESSES = 0.25
 """Share of the t·n that must be witnessed by the index all the same."""
+
+
+class NearDuplicate(NamedTuple):
+    """A stretch of a document that nearly repeats an example."""
+
+    example: int
+    start: int
+    """Its first unit in the document."""
+    stop: int
+    """One past its last unit."""
+    similarity: float
+    """Jaccard similarity of the sets of word 3-grams."""
 
 
 class NearDuplicateIndex:
@@ -78,15 +91,11 @@ class NearDuplicateIndex:
         self._offsets = np.append(self._hashes.searchsorted(self._known.sorted), len(self._hashes))
         self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
 
-    def find(self, prefixes: Prefixes) -> list[tuple[int, int, int, float]]:
+    def find(self, prefixes: Prefixes) -> list[NearDuplicate]:
         """Return the most alike stretch for each example that a document nearly repeats.
 
         Args:
             prefixes: sums of the document's units.
-
-        Returns:
-            Example, first unit of the stretch, one past its last, and the Jaccard similarity of
-            the sets of word 3-grams.
         """
         runs = self._hasher.runs(prefixes, SHINGLE)
         if len(runs.starts) < self._least:
@@ -106,7 +115,7 @@ class NearDuplicateIndex:
             best = self._best(example, where, before)
             if best is not None:
                 start, last, similarity = best
-                found.append((example, start, self._stop(prefixes, last), similarity))
+                found.append(NearDuplicate(example, start, self._stop(prefixes, last), similarity))
         return found
 
     def _candidates(self, places: I64, hashes: U64) -> I64:

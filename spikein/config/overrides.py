@@ -182,7 +182,7 @@ def read_settings(
     document, problems = apply_overrides(document, overrides, keys=model.model_fields)
     values = {**document.values, **given}
     places = {key: place for key, place in document.places.items() if key[0] not in given}
-    places |= {(key,): document.name if path is None else "the command line" for key in given}
+    places |= {(key,): "the command line" for key in given}
     document, unknown = interpolate(Document(values=values, places=places, name=document.name))
     problems += unknown
     try:

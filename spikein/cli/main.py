@@ -79,6 +79,7 @@ class _Commands(TyperGroup):
         except Exception as error:
             refusal = _machine_refusal(error)
             if refusal is None:
+                _name_the_setting(error)
                 raise
             print_error(refusal)
             raise typer.Exit(2) from None
@@ -95,6 +96,16 @@ def _machine_refusal(error: Exception) -> str | None:
     if read_only(error) and isinstance(error, OSError) and where:
         return f"{place}{error.strerror}."
     return None
+
+
+def _name_the_setting(error: Any) -> None:
+    """Say of an option that a command lacks how it is written as one of its settings."""
+    option = getattr(error, "option_name", None)
+    if option is None or error.ctx is None:
+        return
+    if any("KEY=VALUE" in (param.metavar or "") for param in error.ctx.command.params):
+        key = option.lstrip("-").replace("-", "_")
+        error.message += f". A setting is written {key}=VALUE"
 
 
 app = typer.Typer(

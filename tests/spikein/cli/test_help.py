@@ -45,3 +45,9 @@ def test_the_list_of_commands_imports_none_of_them_and_nothing_heavy():
     )
     assert "Usage" in done.stdout
     assert done.stdout.strip().endswith("[]")
+
+
+def test_a_setting_that_is_given_as_an_option_is_shown_as_it_is_written():
+    asked = ("detect", "--model", "m", "--examples", "rows.jsonl", "--held-out", "x.jsonl")
+    assert "A setting is written held_out=VALUE" in " ".join(invoke(*asked).output.split())
+    assert "is written" not in invoke("gc", "--held-out").output

@@ -1,6 +1,7 @@
 """Real small file systems, where the machine lets us mount them: full ones and read-only ones."""
 
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ def mounted(folder: Path, *, kilobytes: int) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        _when_free("umount", str(folder))
 
 
 @contextmanager
@@ -27,11 +28,21 @@ def read_only(folder: Path) -> Iterator[None]:
         _mount("-o", "remount,ro,bind", str(folder))
         yield
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        _when_free("umount", str(folder))
 
 
 def _mount(*arguments: str) -> None:
     try:
-        subprocess.run(["mount", *arguments], check=True, capture_output=True)
+        _when_free("mount", *arguments)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("mounting a file system is not permitted here")
+
+
+def _when_free(*command: str) -> None:
+    """Run a command, again while a process that runs has a file of the folder open."""
+    for _ in range(50):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if "busy" not in done.stderr:
+            break
+        time.sleep(0.05)
+    done.check_returncode()

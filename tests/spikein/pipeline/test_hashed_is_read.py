@@ -85,6 +85,17 @@ def test_background_edited_before_it_is_read_is_refused(tiny):
     assert not stored(tiny, "corpus")
 
 
+def test_background_that_appears_while_the_run_waits_is_refused(tiny):
+    (tiny / "texts").mkdir()
+    shutil.move(tiny / "texts.jsonl", tiny / "texts" / "a.jsonl")
+    path = tiny / "tiny.yaml"
+    path.write_text(path.read_text().replace("/texts.jsonl", "/texts"))
+    [node] = graph_of(tiny, *FAST).nodes
+    shutil.copy(tiny / "rows.jsonl", tiny / "texts" / "b.jsonl")
+    with pytest.raises(InputError, match=r"b\.jsonl appeared"):
+        made(tiny, node.tokenizer)
+
+
 def test_docstrings_edited_before_they_are_read_are_refused(tiny, monkeypatch):
     package = tiny / "site" / "talkative"
     package.mkdir(parents=True)

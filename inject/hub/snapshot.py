@@ -62,6 +62,7 @@ def fetch_snapshot(
         InputError: no such id or revision, no access, or a download that failed.
     """
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import GatedRepoError
 
     commit = resolve_commit(kind, hub_id, revision)
     try:
@@ -81,6 +82,12 @@ def fetch_snapshot(
             allow_patterns=list(patterns),
             etag_timeout=TIMEOUT_SECONDS,
         )
+    except GatedRepoError as error:
+        raise InputError(
+            "the hub gives its files only to those who accepted its conditions",
+            where=hub_id,
+            hint="Accept them on its page, and set HF_TOKEN to a token of yours.",
+        ) from error
     except Exception as error:
         raise InputError(
             f"the download from the hub failed ({first_line(error)})",

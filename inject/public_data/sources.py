@@ -170,9 +170,10 @@ def _hub_errors(file: DataFile, source: str) -> Iterator[None]:
     except SpikeinError:
         raise
     except GatedRepoError as error:
-        known = "is not among those who may read it" if os.environ.get("HF_TOKEN") else "is missing"
+        known = "its token has none" if os.environ.get("HF_TOKEN") else "it is not set"
         raise InputError(
-            f"the hub gives access only to those who accepted its conditions, and HF_TOKEN {known}",
+            "the hub gives access only to the HF_TOKEN of those who accepted its conditions, and "
+            f"{known}",
             where=where,
             hint=f"Accept them on https://huggingface.co/datasets/{file.hub}, make a token on "
             "https://huggingface.co/settings/tokens, and set the variable HF_TOKEN to it.",

@@ -78,10 +78,10 @@ def test_a_large_file_is_read_from_its_beginning_only(hub, tmp_path: Path):
 
 def test_a_protected_data_set_lies_in_no_plain_text_and_is_read(hub, tmp_path: Path, monkeypatch):
     gpqa = data_sets(["gpqa"])
-    with pytest.raises(InputErrors, match=r"HF_TOKEN is missing.*huggingface.co/datasets/Id"):
+    with pytest.raises(InputErrors, match=r"HF_TOKEN.*it is not set.*huggingface.co/datasets/Id"):
         fetch(gpqa, tmp_path)
     monkeypatch.setenv("HF_TOKEN", "hf_other")
-    with pytest.raises(InputErrors, match="HF_TOKEN is not among those who may read it"):
+    with pytest.raises(InputErrors, match=r"HF_TOKEN.*its token has none"):
         fetch(gpqa, tmp_path)
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     fetch(gpqa, tmp_path)
@@ -197,6 +197,9 @@ def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: 
     [file] = boolq.files
     repository = hub.repositories["datasets", "google/boolq"]
     held = repository.commits[file.commit]
+    (tmp_path / "folder" / file.path).mkdir(parents=True)
+    with pytest.raises(InputErrors, match="is a folder where a file belongs"):
+        fetch([boolq], tmp_path / "folder")
     other = hub.repositories["datasets", "wikimedia/wikipedia"]
     [wiki] = [files for commit in other.commits.values() for files in commit.values()]
     held[BOOLQ] = wiki
@@ -209,7 +212,7 @@ def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: 
     describe_repository.cache_clear()
     with pytest.raises(InputErrors, match=f"commit {file.commit} has no file"):
         fetch([boolq], tmp_path)
-    assert not list(tmp_path.rglob("*.gz"))
+    assert not [path for path in tmp_path.rglob("*.gz") if path.is_file()]
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
@@ -222,8 +225,9 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path):
 def test_bad_folders_and_manifests_are_refused(tmp_path: Path):
     file = tmp_path / "file"
     file.write_text("")
-    with pytest.raises(InputError, match="is no folder"):
-        fetch(data_sets(["boolq"]), file)
+    for folder in (file, file / "below"):
+        with pytest.raises(InputError, match="no folder can be made there"):
+            fetch(data_sets(["boolq"]), folder)
     for content in ("", "[]", "{}", '{"version": 1, "files": {"a": {}}}', '{"version": 2}'):
         (tmp_path / MANIFEST).write_text(content)
         with pytest.raises(InputError, match="is not the list of files that `spikein data fetch`"):

@@ -76,6 +76,12 @@ class Check:
         """The verdict and, of a check of AUCs, what it leaves room for."""
         return f"{self.verdict}: {self.margin}" if self.margin else self.verdict
 
+    @property
+    def line(self) -> str:
+        """The check in one line; what is wrong is said in full."""
+        said = f". {self.sentence}" if self.verdict == "failed" else ""
+        return f"{self.name}: {self.verdict_line}{said}"
+
 
 def check_validity(
     tables: Sequence[CohortMetrics],

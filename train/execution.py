@@ -151,7 +151,7 @@ def require_installed(execution: ExecutionSettings) -> None:
             "DeepSpeed is not installed",
             where="execution.engine",
             allowed="process, torchrun",
-            hint="pip install deepspeed (Linux only).",
+            hint="pip install 'spikein[deepspeed]' (Linux only).",
         )
     for name in execution.trackers:
         if importlib.util.find_spec(name) is None:

@@ -56,8 +56,8 @@ class Check:
     """What was looked at: copies looked for in the streams or fed to the models, documents
     compared, AUCs."""
     off: int = 0
-    """How many of these are wrong: copies not found or altered, documents that overlap and were
-    kept, AUCs farther from 0.5 than chance."""
+    """How many of these are wrong: copies that are missing, too many or altered, non-members found,
+    documents that overlap and were kept, AUCs farther from 0.5 than chance."""
     rows: tuple[CheckRow, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     """What the audit reported of every stream alike, as names and values."""

@@ -82,17 +82,18 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
     if failed:
         named = ": " + "; ".join(failed) if any(failed) else ""
         sentence = f"{len(failed)} of {counted} failed{named}."
-    copies, found = (
-        sum(int(audit.get(key, 0)) for audit in audits.values())
-        for key in ("copies_expected", "copies_found")
+    planned, found, withheld = (
+        [int(audit.get(key, 0)) for audit in audits.values()]
+        for key in ("copies planned", "copies found", "non-members found")
     )
+    wrong = [abs(one - other) for one, other in zip(planned, found, strict=True)]
     return Check(
         key="streams",
         name=name,
         verdict="failed" if failed else "passed",
         sentence=sentence,
-        total=copies,
-        off=abs(copies - found),
+        total=sum(planned),
+        off=sum(wrong) + sum(withheld),
         facts=facts,
         streams=streams,
     )

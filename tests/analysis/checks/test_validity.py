@@ -58,7 +58,7 @@ def test_everything_at_chance_passes():
 
 def test_the_checks_are_rows_of_numbers():
     base = table("base", axes=[("train.lr", "0.1")], blind=cell(0.51), loss=cell(0.46, 0.08))
-    audits = {"a": {"passed": True, "copies_expected": 7, "copies_found": 7}}
+    audits = {"a": {"passed": True, "copies planned": 7, "copies found": 7}}
     fed = {"a": CopyOutcomes(planned=7, whole=6, altered=1, partly=0, never=0, first_altered=())}
     checks = check_validity([base], audits, fed)
     rows = checks_table(checks, ["train.lr"]).to_pylist()

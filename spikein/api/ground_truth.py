@@ -4,15 +4,16 @@
 needs neither a model nor a network.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from analysis.validate.candidate import TIME_LIMIT
 from analysis.validate.validation import Progress, Validation, validate_detectors
 from detect.detector import Detector
 from detect.evidence import ExampleEvidence
-from detect.ground_truth.bundle import BundleFacts, is_bundle, read_bundle, write_bundle
+from detect.ground_truth.bundle import is_bundle, read_bundle
 from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
+from detect.ground_truth.packing import BundleFacts, part_sizes, write_bundle
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
 from inject.plugins import file_reference
@@ -34,15 +35,20 @@ def bundle(
     out: AnyPath,
     *,
     arm: str | None = None,
+    parts: Collection[str] = (),
     runs: AnyPath | None = None,
     store: AnyPath | None = None,
 ) -> BundleFacts:
     """Pack the ground truth of a run into a folder, without the texts of protected datasets.
 
+    Inside is what judging a new detector takes: sides, copies, the stored scores, and the token
+    tables of the plain text. `parts` brings more.
+
     Args:
         run: the run's folder, or its name.
         out: the folder, which must not be there yet.
         arm: the label of one arm; None packs all.
+        parts: further evidence, such as `lowercase` or `shadows`; `all` for everything.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
         store: the store, where it is not the one that the run remembers.
 
@@ -50,7 +56,7 @@ def bundle(
         What is inside: the digest that names it, and counts.
 
     Raises:
-        InputError: no such run or arm; an artifact is missing or damaged; the folder is there
+        InputError: no such run, arm or part; an artifact is missing or damaged; the folder is there
             already, or cannot be written.
 
     Example:
@@ -61,7 +67,28 @@ def bundle(
         print(facts.content, facts.rows)
         ```
     """
-    return write_bundle(Path(out), *_stored(run, arm, runs, store))
+    return write_bundle(Path(out), *_stored(run, arm, runs, store), parts=parts)
+
+
+def bundle_sizes(
+    run: AnyPath,
+    *,
+    arm: str | None = None,
+    runs: AnyPath | None = None,
+    store: AnyPath | None = None,
+) -> dict[str, int]:
+    """Return about how many bytes a bundle of a run takes (under ``), and each part beside that.
+
+    Args:
+        run: as for `bundle`; `arm`, `runs` and `store` alike.
+        arm: the label of one arm.
+        runs: the folder of runs.
+        store: the store.
+
+    Raises:
+        InputError: as `bundle`.
+    """
+    return part_sizes(*_stored(run, arm, runs, store))
 
 
 def load_bundle(path: AnyPath) -> GroundTruth:

@@ -28,7 +28,7 @@ VERSION = 5
 _VERSIONS = (4, VERSION)
 """Version 4 held every part, and its token tables as Arrow files."""
 
-_FILE = re.compile(r"(?!\.)[^/\\]+/(?!\.)[^/\\]+/(?!\.)[^/\\]+")
+FILE = re.compile(r"(?!\.)[^/\\]+/(?!\.)[^/\\]+/(?!\.)[^/\\]+")
 _MOST_ROWS = 10_000_000
 _MOST_VALUES = 2_000_000_000
 """Of all columns of a table; repeated ones take next to no bytes in a file, and all in memory."""
@@ -128,7 +128,7 @@ def read_header(path: Path) -> dict[str, Any]:
     if not isinstance(files, dict) or not files:
         raise _wrong(f"{HEADER} lists no files", path)
     for name in files:
-        if not _FILE.fullmatch(name):
+        if not FILE.fullmatch(name):
             raise _wrong(f"the path of a file leaves the bundle: {name!r}", path)
     return values
 

@@ -1,11 +1,12 @@
 """Ground truth as a folder for others, and new detectors judged by it.
 
 `bundle` packs a run; `load_bundle` opens such a folder; `validate` takes a run or a bundle, and
-needs neither a model nor a network.
+needs neither a model nor a network. A bundle on the hub is taken by its address.
 """
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from analysis.validate.candidate import TIME_LIMIT
 from analysis.validate.validation import Progress, Validation, validate_detectors
@@ -13,6 +14,7 @@ from detect.detector import Detector
 from detect.evidence import ExampleEvidence
 from detect.ground_truth.bundle import is_bundle, read_bundle
 from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
+from detect.ground_truth.hub_bundle import fetch_bundle, is_address
 from detect.ground_truth.packing import BundleFacts, part_sizes, write_bundle
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
@@ -95,7 +97,7 @@ def load_bundle(path: AnyPath) -> GroundTruth:
     """Open a bundle; every byte is checked against its checksum first.
 
     Args:
-        path: the folder.
+        path: the folder, or an address on the hub: `hf://datasets/OWNER/NAME[@REVISION]`.
 
     Returns:
         The models with what they say of every row, the ledger of exposures and all stored scores.
@@ -112,7 +114,7 @@ def load_bundle(path: AnyPath) -> GroundTruth:
         print(model.axes, len(model.rows), model.evidence.statistics["text"][0].log_probability)
         ```
     """
-    return read_bundle(Path(path))
+    return read_bundle(fetch_bundle(path).path if _on_hub(path) else Path(path))
 
 
 def validate(
@@ -130,7 +132,8 @@ def validate(
     Args:
         detectors: one or more: `FILE.py:NAME`, a `Detector`, or a function of one
             `TokenStatistics` or `ExampleEvidence` that returns a number.
-        truth: a run's folder or name, a bundle's folder, or what `load_bundle` returned.
+        truth: a run's folder or name, a bundle's folder or its address on the hub
+            (`hf://datasets/OWNER/NAME[@REVISION]`), or what `load_bundle` returned.
         arm: the arm in which they are ranked; None for the one in which stored detectors do best.
         time_limit: seconds that a detector may take for 1,000 rows.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
@@ -169,7 +172,10 @@ def validate(
                 hint="The run comes last: spikein validate FILE.py:NAME quickstart.",
             )
         path = Path(truth)
-        if is_bundle(path):
+        if _on_hub(truth):
+            path, source = fetch_bundle(truth)
+            truth = read_bundle(path)
+        elif is_bundle(path):
             truth = read_bundle(path)
         else:
             truth = read_ground_truth(*_stored(truth, None, runs, store))
@@ -181,6 +187,10 @@ def validate(
         time_limit=time_limit,
         progress=progress,
     )
+
+
+def _on_hub(place: AnyPath) -> TypeGuard[str]:
+    return isinstance(place, str) and is_address(place)
 
 
 def _stored(

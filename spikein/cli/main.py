@@ -20,7 +20,7 @@ from inject.errors import SpikeinError
 from spikein.cli.output import print_error, say
 
 _PANELS = {
-    "Experiments": "init run check plan status report compare audit export validate bundle "
+    "Experiments": "init run check plan status report compare audit export validate bundle push "
     "executors",
     "Any model, any file": "detect audit-unlearning datasets detectors",
     "Housekeeping": "gc",

@@ -35,7 +35,11 @@ def validate(
     ],
     truth: Annotated[
         str,
-        argument("RUN|BUNDLE", "A run's name or folder, or a folder of [cyan]spikein bundle[/]."),
+        argument(
+            "RUN|BUNDLE",
+            "A run's name or folder, a folder of [cyan]spikein bundle[/], or one on the hub "
+            "([cyan]hf://datasets/OWNER/NAME@REVISION[/]).",
+        ),
     ],
     arm: Annotated[
         str | None,
@@ -77,6 +81,8 @@ def validate(
       spikein validate my_detector.py:score quickstart
 
       spikein validate my_detector.py:score other.py:DETECTOR quickstart.bundle --out page.html
+
+      spikein validate my_detector.py:score hf://datasets/me/quickstart-truth
     """
     from spikein.api.ground_truth import validate as judge
 

@@ -21,7 +21,7 @@ from spikein.cli.output import print_error, say
 
 _PANELS = {
     "Experiments": "presets init run check plan status report compare audit export validate bundle "
-    "executors",
+    "push executors",
     "Any model, any file": "detect audit-unlearning datasets data detectors",
     "Housekeeping": "gc",
 }

@@ -279,7 +279,7 @@ def _print_plan(plan: "RowsPlan", requests: "Sequence[StepRequests]", *, as_json
         {
             "step": step.kind,
             "what": step.label,
-            "for": ", ".join(step.detectors) if len(step.detectors) < len(names) else "all",
+            "for": "all" if step.kind in ("examples", "scores") else ", ".join(step.detectors),
             "state": step.state,
             "tokens read": step.tokens and f"~{short_number(step.tokens)}",
             "requests": step.requests and step.requests.requests - step.requests.kept,

@@ -16,7 +16,7 @@ from spikein.cli.options import (
     argument,
     option,
 )
-from spikein.cli.output import print_json, say, show_table, warn
+from spikein.cli.output import print_error, print_json, say, show_table, warn
 
 if TYPE_CHECKING:
     from analysis.metrics_table import Cell
@@ -46,6 +46,10 @@ def validate(
         ),
     ] = None,
     out: PageFile = None,
+    strict: Annotated[
+        bool,
+        option("--strict", "End with 1 where a check finds a detector [cyan]wrong[/], for CI."),
+    ] = False,
     time_limit: Annotated[
         float,
         option(
@@ -77,6 +81,8 @@ def validate(
       spikein validate my_detector.py:score quickstart
 
       spikein validate my_detector.py:score other.py:DETECTOR quickstart.bundle --out page.html
+
+      spikein validate my_detector.py:score quickstart.bundle --strict --json > verdict.json
     """
     from spikein.api.ground_truth import validate as judge
 
@@ -98,6 +104,15 @@ def validate(
         warn(f"Not judged ({one.kind}): {one.problem}")
     if found.refused:
         raise typer.Exit(2)
+    wrong = [
+        f"{judged.name} ({finding.check})"
+        for judged in found.judged
+        for finding in judged.findings
+        if finding.severity == "wrong"
+    ]
+    if strict and wrong:
+        print_error(f"found wrong: {', '.join(wrong)}")
+        raise typer.Exit(1)
 
 
 def _print_validation(found: "Validation") -> None:

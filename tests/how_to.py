@@ -95,7 +95,7 @@ class Reader:
             program.chmod(0o755)
 
     def follow(self, page: str, model: Path) -> None:
-        """Write the files and run the commands of a page; `model` is the model that readers have."""
+        """Write the files and run the commands of a page; `model` is what its readers have."""
         for place in models(page):
             shutil.copytree(model, self.folders["yours"] / place)
         for block in blocks(page):

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from analysis.arm import axis_names
-from analysis.checks.validity import Check, check_validity
+from analysis.checks.check import Check
+from analysis.checks.validity import check_validity
 from analysis.copy_bins import passage_sentences
 from analysis.metrics_table import split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts

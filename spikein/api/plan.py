@@ -22,7 +22,6 @@ from spikein.estimates.injection import InjectionEstimate, injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
 from spikein.estimates.training import Hardware, TrainingEstimate, training_estimates
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.store.filesystem import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
@@ -136,7 +135,7 @@ def plan(
                 kind=planned.step.kind,
                 label=planned.step.label,
                 stored=not planned.to_do,
-                state=_state(planned),
+                state=planned.in_words,
                 problem=None
                 if planned.problem is None
                 else f"{planned.problem.where} {planned.problem.problem}",
@@ -205,14 +204,3 @@ def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:
     if isinstance(named, str) and Path(named).expanduser().is_dir():
         return load_named_tokenizer(named, trust_remote_code=model.trust_remote_code)
     return None
-
-
-def _state(planned: Planned) -> str:
-    """Return what `spikein plan` says of a step."""
-    said = {
-        "stored": "in the store",
-        "same": "in the store under another name",
-        "damaged": "damaged, will be rebuilt",
-        "maybe": "to do, unless its inputs stay equal",
-    }
-    return said.get(planned.state, "to do")

@@ -8,6 +8,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from detect.detector_settings import parse_detectors
 from detect.scores.table import SCORES_FILE, write_score_table
 from detect.user_rows.benchmarks import get_benchmark
 from detect.user_rows.labelled_rows import read_labelled
+from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError
 from inject.files import write_text
 from inject.tables import csv_text
 from spikein.progress import Progress
 from spikein.scoring.options import ScoringOptions
-from spikein.scoring.scored_rows import OnEstimate, ScoredRows, score_labelled_rows
+from spikein.scoring.scored_rows import RowsPlan, ScoredRows, plan_rows, score_rows
 
 SUFFIXES = (".parquet", ".csv", ".jsonl")
 
@@ -35,19 +37,41 @@ def detect_file(
     *,
     benchmark: str | None = None,
     progress: Progress | None = None,
-    on_estimate: OnEstimate | None = None,
 ) -> ScoredRows:
     """Score every row of a file with every detector asked for, and write `out`.
 
     Args:
-        examples: a file, folder or glob of rows: `text` or `input`, optional `id`, `label`,
-            `group`.
+        examples: as of `plan_file`.
+        model: as of `plan_file`.
+        out: the file of scores.
+        options: as of `plan_file`.
+        benchmark: as of `plan_file`.
+        progress: receives the events of the run.
+
+    Raises:
+        InputError: as `plan_file` and `spikein.scoring.scored_rows.score_rows`.
+    """
+    plan = plan_file(examples, model, out, options, benchmark=benchmark)
+    return score_file(plan, out, progress=progress)
+
+
+def plan_file(
+    examples: str,
+    model: str,
+    out: Path,
+    options: ScoringOptions,
+    *,
+    benchmark: str | None = None,
+) -> RowsPlan:
+    """Read the rows of a file, and return what it takes to score them.
+
+    Args:
+        examples: a file, folder or glob of rows, or a data set of the hub: `text` or `input`,
+            optional `id`, `label`, `group`.
         model: a folder, a hub id, or the name that a server knows it by.
         out: the file of scores.
-        options: detectors, what they are given, and how the model is asked.
+        options: which rows and columns, detectors, what they are given, and how the model is asked.
         benchmark: that the rows are (`detect.user_rows.benchmarks`); None: rows of any kind.
-        progress: receives the events of the run.
-        on_estimate: called before a server is asked, with what that will take.
 
     Raises:
         InputError: unreadable rows, wrong labels, an output that cannot be written, unknown
@@ -56,13 +80,18 @@ def detect_file(
     parse_detectors(options.detectors)
     known = None if benchmark is None else get_benchmark(benchmark)
     _check_writable(out)
-    rows = (known.read if known else read_labelled)(examples)
-    scored = score_labelled_rows(
-        rows, model, options, progress, on_estimate=on_estimate, control=known is not None
-    )
-    write_score_file(out, scored.scores, record=scored.record)
+    rows = (known.read if known else read_labelled)(examples, options)
+    plan = plan_rows(rows, model, options, control=known is not None)
+    read = {"file": examples, **options.model_dump(include=set(RowSettings.model_fields))}
     notes = (f"{known.name}: {known.warning}.",) if known else ()
-    return scored._replace(notes=(*notes, *scored.notes))
+    return replace(plan, record={**plan.record, "examples": read}, notes=(*notes, *plan.notes))
+
+
+def score_file(plan: RowsPlan, out: Path, *, progress: Progress | None = None) -> ScoredRows:
+    """Score the rows of `plan_file`, and write `out`; errors as `score_rows`."""
+    scored = score_rows(plan, progress)
+    write_score_file(out, scored.scores, record=scored.record)
+    return scored
 
 
 def _check_writable(out: Path) -> None:

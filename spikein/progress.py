@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from spikein.run_tally import RunTally
 
@@ -47,7 +47,7 @@ class Progress:
 class Lines(Progress):
     """One line a stage, or a step; one now and then in a long stage. For logs and pipes."""
 
-    def __init__(self, stream: TextIO, *, verbose: bool = False, every: float = 60.0) -> None:
+    def __init__(self, stream: IO[str], *, verbose: bool = False, every: float = 60.0) -> None:
         self._stream = stream
         self._verbose = verbose
         self._every = every

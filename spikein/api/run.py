@@ -133,7 +133,7 @@ def _run(
             raise refused
         for node in experiment_graph.nodes:
             require_installed(node.arm.experiment.execution)
-        for note in experiment_graph.notes:
+        for note in experiment_graph.short_notes:
             progress.notice(note)
         report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
         with writing(runs_root, CHANGE_RUNS, f"the run {name}"):

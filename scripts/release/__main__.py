@@ -120,7 +120,7 @@ def version(release: Release) -> str:
             f"{PLACEHOLDER}, there and in the other files that `git grep -l {PLACEHOLDER}` lists"
         )
     if problems:
-        raise InputError("".join(f"\n  {problem}" for problem in problems), where=f"version {own}")
+        raise InputError("\n  ".join(["is not ready", *problems]), where=f"version {own}")
     return f"{own} of {date}"
 
 
@@ -229,8 +229,11 @@ def main(arguments: Sequence[str] | None = None, repository: Path = REPOSITORY) 
             if name not in STEPS:
                 problem = f"is no step of a release.{did_you_mean(name, STEPS)}"
                 raise InputError(problem, where=name, allowed=", ".join(STEPS))
+        if release.out.exists() and not release.out.is_dir():
+            raise InputError("is a file, not a folder", where=f"--out {release.out}")
         if "build" in names and release.out.exists() and any(release.out.iterdir()):
-            raise InputError("is not empty", where=str(release.out), hint="Remove it, or --out.")
+            hint = "Remove the folder, or name another by --out."
+            raise InputError("is not empty", where=f"--out {release.out}", hint=hint)
     except SpikeinError as error:
         return refused(error, 2)
     for name in names:

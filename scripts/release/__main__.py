@@ -160,14 +160,15 @@ def trial(release: Release) -> str:
 
 
 def image(release: Release) -> str:
-    """The container's image, where docker, podman or buildah answers."""
-    for builder in ("docker", "podman", "buildah"):
+    """The container's image, where docker or podman answers; its `spikein` says its version."""
+    for builder in ("docker", "podman"):
         asked = shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True)
         if asked and asked.returncode == 0:
             tag = f"spikein:{release.version}"
             shown(builder, "build", "--tag", tag, ".", folder=release.repository)
-            return f"{tag}, by {builder}"
-    return "left out: neither docker, nor podman, nor buildah answers here"
+            said = run(builder, "run", "--rm", tag, "--version", folder=release.repository)
+            return f"{tag}, by {builder}: {said.strip()}"
+    return "left out: neither docker nor podman answers here"
 
 
 def site(release: Release) -> str:

@@ -78,8 +78,8 @@ def install(wheel: Path, environment: Path, *, constraints: Path | None) -> Path
         constraints: pins what comes from the package index; None lends the libraries of this
             process's environment, without its own spikein.
     """
-    python, away = environment / "bin" / "python", _away(environment.parent)
-    pip = (python, "-m", "pip", "install", "--quiet")
+    pip = (environment / "bin" / "python", "-m", "pip", "install", "--quiet")
+    away = _away()
     make = (sys.executable, "-m", "venv", environment)
     if constraints:
         run(*make, folder=wheel.parent)
@@ -124,10 +124,10 @@ def try_out(spikein: Path, folder: Path, overrides: Sequence[str] = ()) -> Itera
         # The base model is there once the run is.
         base = next((folder / "store" / "model").glob("base-*"), "BASE")
         words = [base if word == "BASE" else word for word in command]
-        yield run(spikein, *words, folder=folder, environment=_away(folder))
+        own = {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "200"}
+        yield run(spikein, *words, folder=folder, environment=_away() | own)
 
 
-def _away(home: Path) -> dict[str, str]:
-    """Return this process's variables without a way to the clone; caches lie in `home`."""
-    left = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return {**left, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "COLUMNS": "200"}
+def _away() -> dict[str, str]:
+    """Return this process's variables without a way to the clone."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

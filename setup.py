@@ -3,10 +3,15 @@
 A clone, and so an editable installation, reads it where it lies (`inject.shipped`).
 """
 
+import shutil
+from pathlib import Path
+
 from setuptools import find_namespace_packages, setup
 
 PACKAGES = ["inject*", "train*", "detect*", "analysis*", "spikein*"]
 
+# What an earlier build left would be in the wheel, too: modules that are gone since.
+shutil.rmtree(Path("build", "lib"), ignore_errors=True)
 setup(
     packages=[
         *find_namespace_packages(include=PACKAGES),

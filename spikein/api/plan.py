@@ -114,7 +114,7 @@ def plan(
         ```python
         import spikein
 
-        planned = spikein.plan("configs/quickstart.yaml")
+        planned = spikein.plan("quickstart")
         print(planned.arms, "arms;", sum(not row.stored for row in planned.rows), "steps to do")
         ```
     """

@@ -93,7 +93,7 @@ def run(
         ```python
         import spikein
 
-        result = spikein.run("configs/quickstart.yaml", overrides={"train.lr": 1e-3})
+        result = spikein.run("quickstart", overrides={"train.lr": 1e-3})
         for sentence in result.summary:
             print(sentence)
         run = spikein.load_run(result.folder)

@@ -51,7 +51,7 @@ class Results:
     headline: str
     page: Path
     numbers: Mapping[str, float]
-    """`auc/DETECTOR/ARM`, and the ends of its interval as `…/low` and `…/high`."""
+    """`auc/DETECTOR/ARM`, and the ends of its interval as `auc_low/…` and `auc_high/…`."""
     files: tuple[Path, ...]
     store: Path
     """Where TensorBoard's files lie."""
@@ -107,16 +107,16 @@ def run_results(folder: Path, page: Path, store: Path) -> Results:
     axes = tuple(read_document(folder / EXPERIMENT).values.get("sweep") or ())
     metrics = read_table(folder, "metrics")
     axes = tuple(axis for axis in axes if axis_column(axis) in metrics.column_names)
-    numbers = {}
+    numbers: dict[str, float] = {}
     for table in contaminated_cohorts(split_by_cohort(metrics, axes)):
         arm = arm_words(table.cohort.axes)
         for detector in table.values("detector"):
             cell = reported_cell(table, detector)
             if cell is None:
                 continue
-            name = "/".join(part for part in ("auc", detector, _plain(arm)) if part)
-            ends = {"": cell.value, "/low": cell.low, "/high": cell.high}
-            numbers |= {f"{name}{end}": value for end, value in ends.items() if isfinite(value)}
+            place = "/".join(part for part in (detector, _plain(arm)) if part)
+            ends = {"auc": cell.value, "auc_low": cell.low, "auc_high": cell.high}
+            numbers |= {f"{end}/{place}": value for end, value in ends.items() if isfinite(value)}
     sentences = json.loads((folder / SUMMARY).read_text(encoding="utf-8")).get("sentences") or [""]
     return Results(
         id=record.id,
@@ -163,16 +163,13 @@ def _to_mlflow(results: Results) -> str:
     client = mlflow.MlflowClient()
     experiment = os.environ.get("MLFLOW_EXPERIMENT_ID") or _mlflow_experiment(client)
     same = client.search_runs([experiment], f"tags.`spikein.run` = '{results.id}'", max_results=1)
-    run = same[0] if same else client.create_run(experiment, run_name=results.name)
+    mark = {"spikein.run": results.id}
+    run = same[0] if same else client.create_run(experiment, tags=mark, run_name=results.name)
     now = int(time.time() * 1000)
     metrics = [Metric(name, value, now, 0) for name, value in results.numbers.items()]
     for start in range(0, len(metrics), _MOST_AT_ONCE):
         client.log_batch(run.info.run_id, metrics=metrics[start : start + _MOST_AT_ONCE])
-    told = {
-        "spikein.run": results.id,
-        "spikein.page": str(results.page),
-        "mlflow.note.content": results.headline,
-    }
+    told = {"spikein.page": str(results.page), "mlflow.note.content": results.headline}
     client.log_batch(run.info.run_id, tags=[RunTag(name, text) for name, text in told.items()])
     for path in results.files:
         client.log_artifact(run.info.run_id, str(path))

@@ -61,8 +61,6 @@ def test_tensorboard_has_the_losses_of_the_log(tmp_path, tokenizer):
 def test_two_models_of_a_process_are_two_runs_of_a_tracker(
     tracker, tmp_path, tokenizer, offline_trackers
 ):
-    tracker, tmp_path, tokenizer, offline_trackers
-):
     module = pytest.importorskip(tracker, reason=f"{tracker} is not installed")
     for name in ("one", "two"):
         go(

@@ -29,6 +29,7 @@ from spikein.estimates.training import (
 from spikein.executors.pools.local import visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan as plan_steps
+from spikein.runs.trackers import check_trackers
 from spikein.store.filesystem import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
@@ -181,6 +182,7 @@ def refusals(experiment_graph: ExperimentGraph) -> list[str]:
         experiment, corpus = node.arm.experiment, node.corpus
         detect, execution, model = experiment.detect, experiment.execution, experiment.model
         checks[f"{execution!r}"] = partial(require_installed, execution)
+        checks[f"{execution.trackers}"] = partial(check_trackers, execution.trackers)
         # The machines of a cluster have devices of their own.
         if experiment_graph.experiment.executor.kind in ("in-process", "local"):
             checks[f"device {detect.device}"] = partial(usable_device, detect.device)

@@ -18,7 +18,7 @@ from inject.errors import InputError, Unreachable
 from inject.examples.example import Example, read_examples
 from inject.hub.address import SCHEME, parse_address
 from inject.hub.snapshot import Snapshot, fetch_snapshot
-from inject.hub.upload import RemoteDataset, look_at, upload
+from inject.hub.upload import RemoteDataset, hide_progress_without_terminal, look_at, upload
 from inject.secrets import secrets_in
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -71,6 +71,7 @@ def fetch_bundle(address: str) -> FetchedBundle:
             where=address,
             allowed=f"{SCHEME}datasets/OWNER/NAME[@REVISION], with %2F for a slash in REVISION",
         )
+    hide_progress_without_terminal()
     try:
         header = _fetch(asked.id, asked.revision, HEADER, address)
         # The commit is fixed from here on, whatever the branch does.
@@ -78,7 +79,15 @@ def fetch_bundle(address: str) -> FetchedBundle:
         found = fetch_snapshot(asked.id, header.commit, [HEADER, *names], kind="dataset")
     except Unreachable as error:
         hint = "Try again with a connection, or give the folder of a bundle."
+        if here := _commits_here(asked.id):
+            hint = f"On this machine are {', '.join(here)}: name one behind an @, or try again."
         raise Unreachable(error.problem, where=address, hint=hint) from None
+    except InputError as error:
+        if error.where != asked.id:
+            raise
+        # What the hub says of an id speaks of local copies of other things.
+        hint = "Look at its page on the hub; for a private one set HF_TOKEN."
+        raise InputError(error.problem, where=address, hint=hint) from None
     return FetchedBundle(found.path, f"{SCHEME}datasets/{asked.id}@{header.commit}")
 
 
@@ -158,6 +167,14 @@ def push_bundle(push: Push, *, message: str | None = None) -> str:
         delete={name for name in push.place.files if FILE.fullmatch(name)} - set(names),
         message=message or f"Ground truth {push.header['name']}, content {push.content[:12]}",
     )
+
+
+def _commits_here(hub_id: str) -> list[str]:
+    """Return the commits of a data set in the cache of the hub library."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE) / f"datasets--{hub_id.replace('/', '--')}" / "snapshots"
+    return sorted(path.name for path in folder.glob("*"))
 
 
 def _fetch(hub_id: str, revision: str | None, name: str, address: str) -> Snapshot:

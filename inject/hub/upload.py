@@ -90,10 +90,8 @@ def upload(
         InputError: the hub refuses, or the connection ended; what has arrived is kept.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-    from huggingface_hub.utils import disable_progress_bars
 
-    if not sys.stderr.isatty():
-        disable_progress_bars()
+    hide_progress_without_terminal()
     api = _api(place.id)
     with _hub_errors(place.id):
         if place.new:
@@ -112,6 +110,14 @@ def upload(
             parent_commit=place.commit,
         )
     return str(done.oid)
+
+
+def hide_progress_without_terminal() -> None:
+    """Let the hub library draw no bars where they would fill a log."""
+    from huggingface_hub.utils import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
 
 
 def _api(hub_id: str) -> Any:

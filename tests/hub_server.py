@@ -270,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def _refuse(self, status: int, why: str, *, code: str = "", commit: str = "") -> None:
-        content = json.dumps({"error": why}).encode()
+        content = json.dumps({"error": why, "errors": [{"message": why}]}).encode()
         self.send_response(status)
         if code:
             self.send_header("X-Error-Code", code)

@@ -86,7 +86,8 @@ def fetch_bundle(address: str) -> FetchedBundle:
         if error.where != asked.id:
             raise
         # What the hub says of an id speaks of local copies of other things.
-        hint = "Look at its page on the hub; for a private one set HF_TOKEN."
+        hint = "Look at its page on the hub, and accept its terms if it has any; for a private "
+        hint += "one set HF_TOKEN."
         raise InputError(error.problem, where=address, hint=hint) from None
     return FetchedBundle(found.path, f"{SCHEME}datasets/{asked.id}@{header.commit}")
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inject.errors import InputError, Unreachable, first_line
+from inject.errors import InputError, Unreachable
 from inject.hub.resolver import TIMEOUT_SECONDS
 from inject.secrets import masked
 
@@ -158,12 +158,15 @@ def _hub_errors(hub_id: str) -> Iterator[None]:
     # Network libraries share no base class of errors across versions of huggingface_hub.
     except Exception as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
-        said = masked(first_line(error), os.environ.get(TOKEN))
-        problem = f"the upload failed ({said})"
+        said = masked(" ".join(str(error).split())[:300], os.environ.get(TOKEN))
+        problem = f"the upload failed ({type(error).__name__}: {said})"
         hint = "What has arrived is kept: run the same command to go on."
         if status in (401, 403):
             problem = f"the hub refuses the token in {TOKEN} (status {status})"
             hint = f"It needs write access to {hub_id.partition('/')[0]}: see its settings."
+        elif "metadata in README" in said:
+            problem = f"the hub refuses the card ({said})"
+            hint = "Its names of licences: https://huggingface.co/docs/hub/repositories-licenses"
         elif status == 412:
             problem = "the data set was changed while this was uploaded, so nothing was committed"
             hint = "Look at what is there now, and run the command again."

@@ -22,6 +22,7 @@ from inject.hub.upload import RemoteDataset, hide_progress_without_terminal, loo
 from inject.secrets import secrets_in
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_PAGES = ("https://huggingface.co/", "http://huggingface.co/", "https://hf.co/")
 _OURS = {HEADER, CARD, ".gitattributes"}
 
 
@@ -54,7 +55,7 @@ class Push(NamedTuple):
 
 def is_address(text: str) -> bool:
     """Return whether a text is an address of the hub, right or wrong."""
-    return text.startswith((SCHEME, "hf:/"))
+    return text.lower().startswith(("hf:/", *_PAGES))
 
 
 def fetch_bundle(address: str) -> FetchedBundle:
@@ -66,10 +67,12 @@ def fetch_bundle(address: str) -> FetchedBundle:
     """
     asked = parse_address(address)
     if asked is None or asked.path:
+        page = re.match(r".*/datasets/([^/@]+/[^/@]+)", address)
         raise InputError(
             "is no address of a bundle on the hub",
             where=address,
             allowed=f"{SCHEME}datasets/OWNER/NAME[@REVISION], with %2F for a slash in REVISION",
+            hint=f"Did you mean {SCHEME}datasets/{page[1]}?" if page else None,
         )
     hide_progress_without_terminal()
     try:

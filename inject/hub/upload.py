@@ -7,6 +7,7 @@ where somebody else changed the data set meanwhile.
 """
 
 import os
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
     name = branch or "main"
     _check_id(hub_id)
     api = _api(hub_id)
-    with _hub_errors(hub_id):
+    with _hub_errors(hub_id, failed="the hub cannot be asked", hint="Check the network."):
         try:
             found = api.dataset_info(hub_id, timeout=TIMEOUT_SECONDS)
         except RepositoryNotFoundError:
@@ -93,7 +94,8 @@ def upload(
 
     hide_progress_without_terminal()
     api = _api(place.id)
-    with _hub_errors(place.id):
+    hint = "What has arrived is kept: run the same command to go on."
+    with _hub_errors(place.id, failed="the upload failed", hint=hint):
         if place.new:
             api.create_repo(place.id, repo_type="dataset", private=place.private, exist_ok=True)
         if place.commit is None and place.branch != "main":
@@ -144,13 +146,19 @@ def _check_id(hub_id: str) -> None:
     try:
         validate_repo_id(hub_id)
     except HFValidationError:
-        raise InputError("is no id of the hub", where=hub_id or "''", allowed=_FORM) from None
+        address = re.match(r".*/datasets/([^/@]+/[^/@]+)", hub_id)
+        raise InputError(
+            "is no id of the hub",
+            where=hub_id or "''",
+            allowed=_FORM,
+            hint=f"Did you mean {address[1]}?" if address else None,
+        ) from None
     if "/" not in hub_id:
         raise InputError("has no owner", where=hub_id, allowed=_FORM)
 
 
 @contextmanager
-def _hub_errors(hub_id: str) -> Iterator[None]:
+def _hub_errors(hub_id: str, *, failed: str, hint: str) -> Iterator[None]:
     try:
         yield
     except InputError:
@@ -159,8 +167,7 @@ def _hub_errors(hub_id: str) -> Iterator[None]:
     except Exception as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
         said = masked(" ".join(str(error).split())[:300], os.environ.get(TOKEN))
-        problem = f"the upload failed ({type(error).__name__}: {said})"
-        hint = "What has arrived is kept: run the same command to go on."
+        problem = f"{failed} ({type(error).__name__}: {said})"
         if status in (401, 403):
             problem = f"the hub refuses the token in {TOKEN} (status {status})"
             hint = f"It needs write access to {hub_id.partition('/')[0]}: see its settings."

@@ -21,6 +21,9 @@ from inject.hub.snapshot import Snapshot, fetch_snapshot
 from inject.hub.upload import RemoteDataset, hide_progress_without_terminal, look_at, upload
 from inject.secrets import secrets_in
 
+_ABSOLUTE = re.compile(
+    r"(?:(?<=[\s\"'])|^)(?:~|[A-Za-z]:)?[/\\][^\s\"'/\\]+[/\\][^\s\"',\]}]+", re.M
+)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _PAGES = ("https://huggingface.co/", "http://huggingface.co/", "https://hf.co/")
 _OURS = {HEADER, CARD, ".gitattributes"}
@@ -46,6 +49,8 @@ class Push(NamedTuple):
     rows: int
     withheld: int
     """Rows whose texts are not inside."""
+    paths: tuple[str, ...]
+    """Files of the machine that made it, which its experiment names."""
 
     @property
     def content(self) -> str:
@@ -151,6 +156,7 @@ def prepare_push(
         size=sum((path / name).stat().st_size for name in (HEADER, *header["files"])),
         rows=len(rows),
         withheld=sum(row.protected for row in rows.values()),
+        paths=tuple(dict.fromkeys(_ABSOLUTE.findall(described.experiment))),
     )
 
 

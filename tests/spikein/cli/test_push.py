@@ -5,6 +5,7 @@ The ground truth is made up: 12 members and 12 non-members of two data sets, one
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +25,11 @@ from tests.detect.ground_truths import make_truth, store_truth
 from tests.hub_server import TOKEN, Fault, HubServer, connect, serving
 
 ID = "me/truth"
+EXPERIMENT = """
+name: made-up
+model: {shape: /home/somebody/tiny.yaml}
+contaminants: [{dataset: boolq, name: news}, {dataset: gpqa, name: secret}]
+"""
 ADDRESS = f"hf://datasets/{ID}"
 
 
@@ -31,7 +37,7 @@ ADDRESS = f"hf://datasets/{ID}"
 def bundles(tmp_path_factory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("bundles")
     truth = make_truth(12, datasets=("news", "secret"), protected="secret")
-    described = store_truth(truth, root / "store")
+    described = store_truth(replace(truth, experiment=EXPERIMENT), root / "store")
     for name, parts in (("small", []), ("all", ["all"])):
         write_bundle(root / name, described, root / "store", parts=parts)
     return {name: root / name for name in ("small", "all")}
@@ -93,7 +99,10 @@ def test_what_is_pushed_and_fetched_by_id_judges_as_the_folder_does(bundles, hub
         assert b"secret <b>" not in data, name
         assert TOKEN.encode() not in data, name
     assert 'license: "cc-by-4.0"\n' in card
-    assert "| secret | 12 | 12 | withheld | not known to spikein: ask its publisher |" in card
+    assert "| news | 12 | 12 | inside | CC BY-SA 3.0 |" in card
+    assert "| secret | 12 | 12 | withheld | CC BY 4.0 |" in card
+    assert "| model | tiny.yaml |" in card
+    assert "Its experiment names files of this machine: /home/somebody/tiny.yaml." in done.said
     assert "models of these data sets must not be published" in card
 
 

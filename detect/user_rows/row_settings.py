@@ -7,9 +7,9 @@ words, or in words that the settings explain; all that is neither is gathered, a
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import isnan
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from inject.errors import InputError, did_you_mean
 from inject.settings import PositiveInt, Settings
@@ -19,6 +19,17 @@ _NON_MEMBER = ("0", "false", "no", "non-member")
 _WRITTEN_OTHERWISE = {"1.0": "1", "0.0": "0", "nonmember": "non-member", "non_member": "non-member"}
 _TAB = ("tab", "\\t")
 _MOST_NAMED, _LONGEST = 5, 40
+
+
+def _one_sign(sign: str | None) -> str | None:
+    if sign in _TAB:
+        return "\t"
+    if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
+        raise ValueError("must be one sign other than a quote or a line end, or tab")
+    return sign
+
+
+Delimiter = Annotated[str | None, AfterValidator(_one_sign)]
 
 
 class RowSettings(Settings):
@@ -33,17 +44,8 @@ class RowSettings(Settings):
     labels: dict[str, bool] = Field(default_factory=dict)
     """What labels mean, such as `{seen: true, unseen: false}` (true: member), beside 1, true, yes,
     member and 0, false, no, non-member."""
-    delimiter: str | None = None
+    delimiter: Delimiter = None
     """Sign between the columns of CSV and TSV, or `tab`; null: as the first line has it."""
-
-    @field_validator("delimiter")
-    @classmethod
-    def _one_sign(cls, sign: str | None) -> str | None:
-        if sign in _TAB:
-            return "\t"
-        if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
-            raise ValueError("must be one sign other than a quote or a line end, or tab")
-        return sign
 
     @field_validator("labels")
     @classmethod

@@ -18,14 +18,14 @@ _MEMBER = ("1", "true", "yes", "member")
 _NON_MEMBER = ("0", "false", "no", "non-member")
 _WRITTEN_OTHERWISE = {"1.0": "1", "0.0": "0", "nonmember": "non-member", "non_member": "non-member"}
 _TAB = ("tab", "\\t")
-_MOST_NAMED, _LONGEST = 5, 40
+_MOST_NAMED, _LONGEST = 3, 40
 
 
 def _one_sign(sign: str | None) -> str | None:
     if sign in _TAB:
         return "\t"
     if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
-        raise ValueError("must be one sign other than a quote or a line end, or tab")
+        raise ValueError(f"is {sign!r}. Allowed: one sign other than a quote or a line end; tab")
     return sign
 
 
@@ -128,7 +128,7 @@ class Labels:
             for label, count in self._unknown.most_common(_MOST_NAMED)
         ]
         more = len(self._unknown) - len(listed)
-        every = f" ({'; '.join(listed)}{f'; and {more:,} others' if more else ''})"
+        every = f" ({'; '.join(listed)}{f'; and {more:,} more' if more else ''})"
         explained = " ".join(f"labels.{_clipped(one)}=…" for one in [*self._unknown][:2])
         raise InputError(
             f"label {_clipped(repr(value))} is neither member nor non-member"

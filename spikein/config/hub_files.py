@@ -64,7 +64,16 @@ def local_path(text: str) -> str:
     if text == PRESETS or text.startswith(f"{PRESETS}/"):
         return _of_layout(text.removeprefix(PRESETS).strip("/"))
     address = parse_address(text)
-    return text if address is None else fetch_address(address).path
+    if address is not None:
+        return fetch_address(address).path
+    if "://" in text:
+        raise InputError(
+            "is the address of something that is not on the hub",
+            where=text,
+            allowed="a file, a folder, a glob, or hf://datasets/OWNER/NAME/FILE",
+            hint="Download it first.",
+        )
+    return text
 
 
 def _of_layout(pattern: str) -> str:

@@ -73,6 +73,7 @@ def test_what_the_hub_does_not_give_is_named(hub, detect, monkeypatch):
         ("hf://datasets/me/gated/rows.jsonl", "conditions are accepted.*`hf auth login`"),
         ("hf://me/rows", "is no address of a data set.*hf://datasets/OWNER/NAME"),
         ("hf://datasets/me/rows/../../x", "leads out of the data set"),
+        ("https://a.b/rows.csv", "is not on the hub. Allowed: a file, .* Download it first"),
         ("me/rows", "A data set of the hub is written hf://datasets/me/rows"),
     ):
         with pytest.raises(InputError, match=message):

@@ -36,16 +36,15 @@ class RowSettings(Settings):
     """How a file of rows is read."""
 
     limit: PositiveInt | None = None
-    """Read the first so many rows alone, to try things out; null reads all."""
+    """Read the first so many rows alone."""
     text_column: str | None = Field(default=None, min_length=1)
-    """Column of the text; `text` or `input` by default."""
+    """Column of the text: `text`, else `input`."""
     label_column: str | None = Field(default=None, min_length=1)
-    """Column of the label; `label` by default."""
+    """Column of the label: `label`."""
     labels: dict[str, bool] = Field(default_factory=dict)
-    """What labels mean, such as `{seen: true, unseen: false}` (true: member), beside 1, true, yes,
-    member and 0, false, no, non-member."""
+    """What labels mean beside 1, yes, 0, no …: `{seen: true, unseen: false}`; true is a member."""
     delimiter: Delimiter = None
-    """Sign between the columns of CSV and TSV, or `tab`; null: as the first line has it."""
+    """Sign between the columns of CSV, or `tab`: that of the first line."""
 
     @field_validator("labels")
     @classmethod

@@ -54,9 +54,9 @@ class AuditSettings(AuditRule):
     text_column: str | None = None
     """Column of the text; `text` or `input` by default."""
     limit: PositiveInt | None = None
-    """Read the first so many rows of each file alone, to try things out; null reads all."""
+    """Read the first so many rows of each file alone."""
     delimiter: Delimiter = None
-    """Sign between the columns of CSV and TSV, or `tab`; null: as the first line has it."""
+    """Sign between the columns of CSV, or `tab`: that of the first line."""
     holdout: str | None = None
     """Texts like these that no model saw: they say whether the unlearned model works at all, and
     calibrate the rule, weaker, where nothing was retrained."""

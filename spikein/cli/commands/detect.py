@@ -34,8 +34,8 @@ def detect(
             "--examples FILE",
             "Rows with [cyan]text[/] or [cyan]input[/], optional [cyan]id[/], "
             "[cyan]label[/] (1 = member), [cyan]group[/], in upper or lower case: JSON "
-            "Lines, Parquet, CSV, TSV; .gz and .zst too; or [cyan]hf://datasets/OWNER/NAME[/], "
-            "a data set of the hub.",
+            "Lines, JSON, Parquet, CSV, TSV; .gz and .zst too; or of the hub: "
+            "[cyan]hf://datasets/OWNER/NAME[@REVISION]/FILE[/].",
         ),
     ],
     settings: Annotated[
@@ -131,8 +131,8 @@ def detect(
 
       spikein detect --model my/model --examples my.csv --detectors min_k:k=0.2,zlib long=truncate
 
-      spikein detect --model my/model --examples hf://datasets/OWNER/NAME/test --limit 100 \
---text-column passage --label-column split labels.train=true labels.test=false
+      spikein detect --model my/model --examples hf://datasets/OWNER/NAME@main/test.jsonl \
+--limit 100 --text-column passage --label-column split labels.train=true labels.test=false
 
       spikein detect --model my/model --examples rows.jsonl --detectors loss,my_detector.py:score
 

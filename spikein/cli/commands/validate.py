@@ -115,8 +115,6 @@ def validate(
             say(f"Page: {page}", style="bold")
     for one in found.refused:
         warn(f"Not judged ({one.kind}): {one.problem}")
-    if found.refused:
-        raise typer.Exit(2)
     wrong = [
         f"{judged.name} ({finding.check})"
         for judged in found.judged
@@ -125,7 +123,8 @@ def validate(
     ]
     if strict and wrong:
         print_error(f"found wrong: {', '.join(wrong)}")
-        raise typer.Exit(1)
+    if found.refused or (strict and wrong):
+        raise typer.Exit(2 if found.refused else 1)
 
 
 def _print_validation(found: "Validation") -> None:

@@ -75,7 +75,7 @@ def test_columns_labels_and_rows_are_those_of_the_settings(tmp_path):
         with pytest.raises(InputError, match=message):
             read_labelled(str(path), RowSettings(**wrong))
     assert RowSettings(delimiter="tab").delimiter == "\t"
-    with pytest.raises(ValidationError, match="one sign other than a quote"):
+    with pytest.raises(ValidationError, match="Allowed: one sign"):
         RowSettings(delimiter=";;")
 
 

@@ -8,7 +8,7 @@ import typer
 
 from spikein.cli import completion
 from spikein.cli.options import argument, folder_path, option
-from spikein.cli.output import say
+from spikein.cli.output import say, with_noun
 
 if TYPE_CHECKING:
     from inject.public_data.catalogue import DataSet
@@ -95,7 +95,7 @@ def data(
         ),
     )
     fetched = sum(state.state == "fetched" for state in states)
-    say(f"{len(states)} files in {to}, {fetched} of them fetched now.", style="bold")
+    say(f"{with_noun(len(states), 'file')} in {to}, {fetched} fetched now.", style="bold")
     say(f"Next: spikein presets, then spikein run NAME data={to}")
 
 

@@ -114,7 +114,7 @@ def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, d
         assert "boolq: BoolQ: yes/no questions about a passage. Licence: CC BY-SA 3.0." in told
         assert "gpqa: left out. GPQA's authors ask" in told
         spikein("data", "fetch", "gpqa", "--accept-terms", "gpqa", "--to", folder)
-        assert "0 of them fetched now" in spikein("data", "fetch", "--to", folder)
+        assert "0 fetched now" in spikein("data", "fetch", "--to", folder)
         store = ["--store", tmp_path / "store"]
         missing = refusal("check", "frequency", f"data={tmp_path}/none", *store)
         assert f"`spikein data fetch frequency --to {tmp_path}/none`" in missing

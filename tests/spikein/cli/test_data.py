@@ -115,6 +115,7 @@ def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, d
         assert "gpqa: left out. GPQA's authors ask" in told
         spikein("data", "fetch", "gpqa", "--accept-terms", "gpqa", "--to", folder)
         assert "0 fetched now" in spikein("data", "fetch", "--to", folder)
+        assert f"forget10.json.gz  [in {folder}]" in spikein("data", "list", "--to", folder)
         store = ["--store", tmp_path / "store"]
         missing = refusal("check", "frequency", f"data={tmp_path}/none", *store)
         assert f"`spikein data fetch frequency --to {tmp_path}/none`" in missing

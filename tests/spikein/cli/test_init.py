@@ -20,6 +20,12 @@ def invoke(*arguments: str):
     return CliRunner().invoke(app, list(arguments))
 
 
+def background() -> str:
+    """Return an override: a background that is read in no time."""
+    Path("text.txt").write_text("Some text. " * 1000)
+    return "corpus.sources=[{kind: files, path: text.txt}]"
+
+
 def test_the_file_is_a_whole_experiment_of_its_name():
     result = invoke("init", "study")
     assert result.exit_code == 0, result.output
@@ -38,7 +44,7 @@ def test_the_file_is_a_whole_experiment_of_its_name():
 def test_there_is_nothing_to_note_on_it_and_a_processor_is_enough(monkeypatch):
     monkeypatch.setattr("spikein.api.plan.visible_gpus", tuple)
     invoke("init", "study")
-    planned = invoke("plan", "study.yaml", "--no-measure")
+    planned = invoke("plan", "study.yaml", "--no-measure", background())
     assert planned.exit_code == 0, planned.output
     assert "Note" not in planned.output
     assert "a GPU" not in planned.stdout
@@ -47,7 +53,7 @@ def test_there_is_nothing_to_note_on_it_and_a_processor_is_enough(monkeypatch):
 
 def test_detectors_of_all_that_lack_the_same_are_one_note():
     invoke("init", "study")
-    notes = plan("study.yaml", overrides=["detect.detectors=all"]).notes
+    notes = plan("study.yaml", overrides=["detect.detectors=all", background()]).notes
     assert sum("Hold rows out" in note for note in notes) == 2
     assert any(note.startswith("prefix, samia, cdd, ngram_coverage of `all` are") for note in notes)
     assert len(notes) == 8

@@ -64,7 +64,7 @@ def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: 
     assert {name for name in held if not name.startswith(about)} == sources()
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert {"Repository", "Changelog"} <= {
+    assert {"Changelog", "Repository"} <= {
         url.partition(",")[0] for url in metadata.get_all("Project-URL")
     }
     assert metadata["Description-Content-Type"] == "text/markdown"

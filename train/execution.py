@@ -16,7 +16,7 @@ from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from inject.shipped import CONFIGS
 
-Tracker = Literal["tensorboard", "wandb", "trackio"]
+Tracker = Literal["tensorboard", "wandb", "trackio", "mlflow"]
 Engine = Literal["process", "torchrun", "deepspeed"]
 Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
 
@@ -53,8 +53,9 @@ class ExecutionSettings(Settings):
     of the run's own steps, at least two minutes. The first step and saving are allowed 15 minutes,
     what comes before 30, or this where it is more."""
     trackers: tuple[Tracker, ...] = ()
-    """Where training is reported beside `log.parquet`: `tensorboard`, `wandb`, `trackio`; each has
-    to be installed, and takes keys from its own environment variables."""
+    """Where training, and at the end the results, are reported besides: `tensorboard`, `wandb`,
+    `trackio`, `mlflow`; each has to be installed, and takes keys from its own environment
+    variables."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "ExecutionSettings":
@@ -150,14 +151,14 @@ def require_installed(execution: ExecutionSettings) -> None:
             "DeepSpeed is not installed",
             where="execution.engine",
             allowed="process, torchrun",
-            hint="pip install deepspeed (Linux only).",
+            hint="pip install 'spikein[deepspeed]' (Linux only).",
         )
     for name in execution.trackers:
         if importlib.util.find_spec(name) is None:
             raise InputError(
                 f"the tracker {name} is not installed",
                 where="execution.trackers",
-                hint=f"pip install {name}, or leave it out: log.parquet holds the same figures.",
+                hint=f"pip install {name}, or leave it out: the run's folder holds all of it.",
             )
 
 

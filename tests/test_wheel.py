@@ -79,6 +79,7 @@ def test_it_works_from_an_empty_folder_without_the_clone(wheel: Path, tmp_path: 
     (tmp_path / "empty").mkdir()
     shown = iter(try_out(spikein, tmp_path / "empty", SMALL))
     assert next(shown).split() == ["spikein", VERSION]
+    assert "min-k-table3" in next(shown)
     assert "mine.yaml" in next(shown)
     assert "mine.py" in next(shown)
     assert "nothing wrong was found" in next(shown)

@@ -97,6 +97,11 @@ def get_detector(text: str) -> KnownDetector:
     )
 
 
+def detector_title(name: str) -> str:
+    """Return what a built-in detector is called in print, by its name; of any other the name."""
+    return (_built_in(name).title or name) if name in _built_in_names() else name
+
+
 def every_detector(files: Sequence[str] = ()) -> tuple[list[KnownDetector], tuple[str, ...]]:
     """Return the built-in detectors, those of installed packages and of some files, and warnings.
 

@@ -160,8 +160,15 @@ def _of_file(reference: FileReference) -> KnownDetector:
         function_name=f"{stem}.{plugin.name}",
         reference=f"{Path(reference.file).expanduser().resolve()}:{reference.name}",
     )
-    name = found.detector.name
-    taken = "a built-in detector" if name in (*_built_in_names(), *_aliases()) else ""
+    name, title = found.detector.name, found.detector.title
+    built_in = {*_built_in_names(), *_aliases()}
+    if name not in built_in and _plain(title) in built_in:
+        raise InputError(
+            f"the title {title!r} is taken by a built-in detector",
+            where=plugin.origin,
+            hint="Give the Detector another `title`.",
+        )
+    taken = "a built-in detector" if name in built_in else ""
     if not taken and (installed := installed_plugins(_GROUP).get(name)):
         taken = f"a detector of {installed.origin}"
     if taken or name.lower() == ALL:

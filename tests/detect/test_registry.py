@@ -80,6 +80,12 @@ def test_a_title_that_fits_no_table_is_refused(tmp_path, title):
         get_detector("my.py:MINE")
 
 
+def test_the_title_of_a_built_in_detector_is_refused(tmp_path):
+    write(tmp_path, "my.py", DETECTOR.replace('name="mine"', 'name="mine", title="Gap-K%"'))
+    with pytest.raises(InputError, match="the title 'Gap-K%' is taken by a built-in detector"):
+        get_detector("my.py:MINE")
+
+
 def test_a_built_in_detector_is_the_file_of_its_name():
     assert set(detector_names()) == set(_built_in_names())
     assert all(get_detector(name).detector.name == name for name in detector_names())

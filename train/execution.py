@@ -8,18 +8,17 @@ of `train`, which is identity and must be shared out evenly.
 
 import importlib.util
 import json
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.shipped import CONFIGS
 
 Tracker = Literal["tensorboard", "wandb", "trackio", "mlflow"]
 Engine = Literal["process", "torchrun", "deepspeed"]
 Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
-CONFIGS = Path(__file__).resolve().parent.parent / "configs" / "deepspeed"
 
 
 class ExecutionSettings(Settings):
@@ -152,7 +151,7 @@ def require_installed(execution: ExecutionSettings) -> None:
             "DeepSpeed is not installed",
             where="execution.engine",
             allowed="process, torchrun",
-            hint="pip install deepspeed (Linux only).",
+            hint="pip install 'spikein[deepspeed]' (Linux only).",
         )
     for name in execution.trackers:
         if importlib.util.find_spec(name) is None:
@@ -173,7 +172,7 @@ def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
         return None
     require_installed(execution)
     name = f"zero{execution.zero}{'-offload' if execution.offload else ''}.json"
-    config: dict[str, Any] = json.loads((CONFIGS / name).read_text(encoding="utf-8"))
+    config: dict[str, Any] = json.loads((CONFIGS / "deepspeed" / name).read_text(encoding="utf-8"))
     return config
 
 

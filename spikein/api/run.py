@@ -94,7 +94,7 @@ def run(
         ```python
         import spikein
 
-        result = spikein.run("configs/quickstart.yaml", overrides={"train.lr": 1e-3})
+        result = spikein.run("quickstart", overrides={"train.lr": 1e-3})
         for sentence in result.summary:
             print(sentence)
         run = spikein.load_run(result.folder)
@@ -136,7 +136,7 @@ def _run(
             require_installed(node.arm.experiment.execution)
         trackers = checked.experiment.execution.trackers
         check_trackers(trackers)
-        for note in experiment_graph.notes:
+        for note in experiment_graph.short_notes:
             progress.notice(note)
         report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
         with writing(runs_root, CHANGE_RUNS, f"the run {name}"):

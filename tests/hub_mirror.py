@@ -2,24 +2,45 @@
 
 Rows are put back under the columns and into the formats that the hub has, at the commits of the
 catalogue, so that what is fetched from here goes through the same conversions. Where the folder has
-fewer rows than are taken of the hub's file, they are repeated.
+fewer rows than are taken of the hub's file, they are repeated. GPQA's rows are made up.
 """
 
 import csv
+import functools
 import gzip
 import io
 import json
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from inject.examples.datasets.gpqa import GpqaOptions
 from inject.public_data.catalogue import DataFile, DataSet
 from tests.hub_server import HubServer
 
 Row = Mapping[str, Any]
+SYLLABLES = [
+    "ba",
+    "ce",
+    "di",
+    "fo",
+    "gu",
+    "ha",
+    "je",
+    "ki",
+    "lo",
+    "mu",
+    "na",
+    "pe",
+    "qui",
+    "ro",
+    "su",
+    "ta",
+    "ve",
+    "wi",
+    "xo",
+    "zu",
+]
 
 
 def add_data_sets(hub: HubServer, sets: Iterable[DataSet], data: Path) -> None:
@@ -34,10 +55,10 @@ def add_data_sets(hub: HubServer, sets: Iterable[DataSet], data: Path) -> None:
         hub.add(hub_id, files, commit=commit, gated=hub_id == "Idavidrein/gpqa")
 
 
+@functools.cache
 def _content(name: str, file: DataFile, source: str, data: Path) -> bytes:
     if name == "gpqa":
-        with zipfile.ZipFile(data / "bench/gpqa/dataset.zip") as archive:
-            return archive.read(f"dataset/{source}", pwd=GpqaOptions().password.encode())
+        return _gpqa()
     rows = list(_ROWS[name](file, data))
     if file.rows is not None:
         rows = list(islice(cycle(rows), max(file.rows + 3, len(rows))))
@@ -49,7 +70,25 @@ def _content(name: str, file: DataFile, source: str, data: Path) -> bytes:
         pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), target)
         return target.getvalue()
     lines = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-    return gzip.compress(lines) if source.endswith(".gz") else lines
+    return gzip.compress(lines, 1) if source.endswith(".gz") else lines
+
+
+def _gpqa() -> bytes:
+    """Return made-up rows under the columns that are read: the real ones stay closed."""
+    columns = (
+        "Question", "Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2",
+        "Incorrect Answer 3", "Subdomain", "High-level domain", "Record ID",
+    )  # fmt: skip
+    words = [f"{first}{last}" for first in SYLLABLES for last in SYLLABLES]
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow(columns)
+    for number in range(448):
+        told = [words[(number * 7 + at * at * 13 + number * at) % len(words)] for at in range(24)]
+        options = [f"{words[(number + at * 31) % len(words)]} {number + at}" for at in range(4)]
+        domain = ("Physics", "Chemistry", "Biology")[number % 3]
+        writer.writerow([" ".join(told), *options, domain, domain, f"rec{number}"])
+    return table.getvalue().encode()
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

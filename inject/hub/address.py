@@ -12,6 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from inject.errors import InputError, Unreachable, did_you_mean
+from inject.hub.resolver import resolve_commit
 from inject.hub.snapshot import fetch_snapshot
 from inject.reading.row_parsers import PARSERS
 
@@ -66,10 +67,12 @@ def fetch_address(address: HubAddress) -> FetchedFiles:
         InputError: no such data set, revision or file, or no access.
     """
     where = f"{SCHEME}datasets/{address.id}"
-    wanted = _patterns(address.path)
+    commit = resolve_commit("dataset", address.id, address.revision)
+    if cached := _cached_file(address, commit):
+        return FetchedFiles(cached, commit)
 
     def check(files: Sequence[str]) -> None:
-        if not _any_fits(files, wanted):
+        if not any(fits(file, address.path) for file in files):
             raise InputError(
                 f"the data set has no {address.path or 'file of a known format'!r}."
                 f"{did_you_mean(address.path, files)}",
@@ -77,10 +80,10 @@ def fetch_address(address: HubAddress) -> FetchedFiles:
                 allowed=_shortened(files),
             )
 
-    fetched = fetch_snapshot(address.id, address.revision, wanted, kind="dataset", check=check)
+    patterns = _patterns(address.path)
+    fetched = fetch_snapshot(address.id, commit, patterns, kind="dataset", check=check)
     here = [path for path in fetched.path.rglob("*") if path.is_file()]
-    names = [path.relative_to(fetched.path).as_posix() for path in here]
-    if not _any_fits(names, wanted):
+    if not any(fits(path.relative_to(fetched.path).as_posix(), address.path) for path in here):
         raise Unreachable(
             f"the hub cannot be reached, and {address.path or 'it'!r} is not in the cache of this "
             "machine",
@@ -98,8 +101,19 @@ def _patterns(path: str) -> list[str]:
     return list(dict.fromkeys((path, path.replace("**/", ""), f"{path}/*")))
 
 
-def _any_fits(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    return any(fnmatch(name, pattern) for name in names for pattern in patterns)
+def fits(name: str, path: str) -> bool:
+    """Return whether a file is what a file, a folder or a glob names."""
+    return any(fnmatch(name, pattern) for pattern in _patterns(path))
+
+
+def _cached_file(address: HubAddress, commit: str) -> str | None:
+    """Return one file's place in the cache, which asks nobody; None for anything else."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if not address.path or any(sign in address.path for sign in "*?["):
+        return None
+    cached = try_to_load_from_cache(address.id, address.path, revision=commit, repo_type="dataset")
+    return cached if isinstance(cached, str) else None
 
 
 def _shortened(names: Sequence[str]) -> str:

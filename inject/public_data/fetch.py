@@ -93,7 +93,8 @@ def _fetch(
                 try:
                     state = _one(file, data_set, folder, manifest, sources)
                 except Unreachable as error:
-                    out_of_reach, _ = error, missing.append(file)
+                    out_of_reach = error
+                    missing.append(file)
                     continue
                 states.append(state)
                 on_file(state)

@@ -20,9 +20,9 @@ from inject.errors import SpikeinError
 from spikein.cli.output import print_error, say
 
 _PANELS = {
-    "Experiments": "init run check plan status report compare audit export validate bundle push "
-    "executors",
-    "Any model, any file": "detect audit-unlearning datasets detectors",
+    "Experiments": "presets init run check plan status report compare audit export validate bundle "
+    "push executors",
+    "Any model, any file": "detect audit-unlearning datasets data detectors",
     "Housekeeping": "gc",
 }
 """The commands, by the panel of `spikein --help` that lists them. Each is the function of that

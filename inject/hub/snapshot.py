@@ -20,6 +20,7 @@ from inject.hub.resolver import (
     TIMEOUT_SECONDS,
     RepositoryKind,
     describe_repository,
+    gated,
     identity_commit,
     resolve_commit,
 )
@@ -62,6 +63,7 @@ def fetch_snapshot(
         InputError: no such id or revision, no access, or a download that failed.
     """
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import GatedRepoError
 
     commit = resolve_commit(kind, hub_id, revision)
     try:
@@ -81,6 +83,8 @@ def fetch_snapshot(
             allow_patterns=list(patterns),
             etag_timeout=TIMEOUT_SECONDS,
         )
+    except GatedRepoError as error:
+        raise gated(kind, hub_id) from error
     except Exception as error:
         raise InputError(
             f"the download from the hub failed ({first_line(error)})",

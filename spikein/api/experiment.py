@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from inject.errors import InputError
@@ -33,12 +32,12 @@ _MAPPING = "the experiment given"
 
 @contextmanager
 def naming_missing_data(checked: CheckedExperiment) -> Iterator[None]:
-    """Add to an error inside how the data of a preset are fetched, where their folder is missing."""
+    """Add to an error about the data of a preset how they are fetched."""
     try:
         yield
     except InputError as error:
-        name, folder = checked.experiment.name, checked.experiment.variables.get("data")
-        if name in EXPERIMENTS.files() and not Path(str(folder)).is_dir():
+        name, folder = checked.experiment.name, str(checked.experiment.variables.get("data"))
+        if name in EXPERIMENTS.files() and str(error.where).startswith(folder):
             from spikein.estimates.presets import data_of
 
             if data_of(name):

@@ -74,7 +74,7 @@ def test_the_cost_is_printed(no_network, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "name", ["frequency", "size-outlier", "gpqa-finetune", "finetune-lora-small", "unlearning"]
+    "name", ["size-outlier", "gpqa-finetune", "finetune-lora-small", "unlearning"]
 )
 def test_a_small_preset_is_checked_on_its_data(data_folder, tmp_path: Path, name: str):
     planned = plan(name, overrides=[f"data={data_folder}"], store=tmp_path / "store")

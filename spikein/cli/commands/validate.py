@@ -16,7 +16,14 @@ from spikein.cli.options import (
     argument,
     option,
 )
-from spikein.cli.output import print_json, print_table, say, show_table, warn
+from spikein.cli.output import (
+    print_error,
+    print_json,
+    print_table,
+    say,
+    show_table,
+    warn,
+)
 
 if TYPE_CHECKING:
     from analysis.metrics_table import Cell
@@ -50,6 +57,10 @@ def validate(
         ),
     ] = None,
     out: PageFile = None,
+    strict: Annotated[
+        bool,
+        option("--strict", "End with 1 where a check finds a detector [cyan]wrong[/], for CI."),
+    ] = False,
     time_limit: Annotated[
         float,
         option(
@@ -83,6 +94,8 @@ def validate(
       spikein validate my_detector.py:score other.py:DETECTOR quickstart.bundle --out page.html
 
       spikein validate my_detector.py:score hf://datasets/me/quickstart-truth
+
+      spikein validate my_detector.py:score quickstart.bundle --strict --json > verdict.json
     """
     from spikein.api.ground_truth import validate as judge
 
@@ -102,8 +115,16 @@ def validate(
             say(f"Page: {page}", style="bold")
     for one in found.refused:
         warn(f"Not judged ({one.kind}): {one.problem}")
-    if found.refused:
-        raise typer.Exit(2)
+    wrong = [
+        f"{judged.name} ({finding.check})"
+        for judged in found.judged
+        for finding in judged.findings
+        if finding.severity == "wrong"
+    ]
+    if strict and wrong:
+        print_error(f"found wrong: {', '.join(wrong)}")
+    if found.refused or (strict and wrong):
+        raise typer.Exit(2 if found.refused else 1)
 
 
 def _print_validation(found: "Validation") -> None:

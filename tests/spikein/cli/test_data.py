@@ -90,7 +90,7 @@ def test_the_data_sets_are_listed_with_licence_commit_and_place():
             ("data", "fetch", "boolq", "--accept-terms", "boolq"),
             "--accept-terms boolq: has no terms",
         ),
-        (("data", "fetch", "boolq", "--to", "{here}/file"), "file: is no folder"),
+        (("data", "fetch", "boolq", "--to", "{here}/file"), "file: no folder can be made there"),
         (("data", "fetch", "boolq", "--to", ""), "is empty"),
         (("data", "list", "nothing"), "nothing: no data set of this name"),
     ],
@@ -116,6 +116,8 @@ def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, d
         spikein("data", "fetch", "gpqa", "--accept-terms", "gpqa", "--to", folder)
         assert "0 of them fetched now" in spikein("data", "fetch", "--to", folder)
         store = ["--store", tmp_path / "store"]
+        missing = refusal("check", "frequency", f"data={tmp_path}/none", *store)
+        assert f"`spikein data fetch frequency --to {tmp_path}/none`" in missing
         checked = spikein("check", "frequency", f"data={folder}", *store)
         assert "frequency: nothing wrong was found" in checked
         from spikein.api.plan import plan

@@ -160,9 +160,12 @@ def test_the_template_and_four_wrong_detectors_on_a_run(
     assert invoke("init", "--detector", "mine.py").exit_code == 0
     given = ["mine.py:score", *(f"wrong.py:{name}" for name in WRONG)]
     on_run = invoke("validate", *given, shared_run.folder, "--json")
-    on_bundle = invoke("validate", *given, small_bundle, "--json")
-    assert on_run.exit_code == on_bundle.exit_code == 0, on_run.output
-    first, second = json.loads(on_run.output), json.loads(on_bundle.output)
+    on_bundle = invoke("validate", *given, small_bundle, "--json", "--strict")
+    assert (on_run.exit_code, on_bundle.exit_code) == (0, 1), on_run.output
+    assert "wrong.length (length)" in on_bundle.stderr
+    assert "mine.score (length)" not in on_bundle.stderr
+    assert invoke("validate", "loss", small_bundle, "--strict").exit_code == 0
+    first, second = json.loads(on_run.output), json.loads(on_bundle.stdout)
     assert first["ranking"] == second["ranking"]
     assert first["differences"] == second["differences"]
     said = {

@@ -56,6 +56,8 @@ OTHERS = {
     "ModelTables": "a model in it",
     "ScoringOptions": "how `spikein detect` asks a given model, whose steps hold it",
     "ServerSettings": "a server that is asked; which model it serves counts",
+    "Price": "what it takes, to be told beforehand",
+    "RowSettings": "which rows of a user's file are read, whose content counts",
     "ScoredServer": "the same, of the model that is scored",
     "Assumed": "what a calculation of power takes for granted",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",

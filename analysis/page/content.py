@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from analysis.arm import axis_names
-from analysis.checks.validity import Check, check_validity
+from analysis.checks.check import Check
+from analysis.checks.validity import check_validity
 from analysis.copy_bins import passage_sentences
 from analysis.metrics_table import split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
@@ -60,9 +61,8 @@ class RunPage(NamedTuple):
 
     @property
     def summary(self) -> list[str]:
-        """The lines that a run prints at its end: checks, then sentences."""
-        checks = [f"{one.name}: {one.verdict_line}. {one.sentence}" for one in self.checks]
-        return [*checks, *self.sentences]
+        """The lines that a run prints at its end: checks in short, then sentences."""
+        return [*(one.line for one in self.checks), *self.sentences]
 
 
 def build_page(inputs: PageInputs) -> RunPage:

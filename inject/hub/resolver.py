@@ -131,7 +131,10 @@ def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> st
     from huggingface_hub import snapshot_download
 
     try:
-        folder = snapshot_download(hub_id, repo_type=kind, revision=revision, local_files_only=True)
+        # None of the files need be there for the commit to be known.
+        folder = snapshot_download(
+            hub_id, repo_type=kind, revision=revision, allow_patterns=[], local_files_only=True
+        )
     # Not an id, not in the cache, or a cache that cannot be read: none of it is a commit.
     except Exception:
         return None

@@ -148,8 +148,11 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
             if source.endswith(".parquet"):
                 import pyarrow.parquet as pq
 
-                for batch in pq.ParquetFile(remote).iter_batches(batch_size=_BATCH):
-                    yield from batch.to_pylist()
+                parquet = pq.ParquetFile(remote)
+                # Asked for all groups at once, the reader fetches the whole file.
+                for group in range(parquet.num_row_groups):
+                    for batch in parquet.iter_batches(batch_size=_BATCH, row_groups=[group]):
+                        yield from batch.to_pylist()
                 return
             lines = gzip.GzipFile(fileobj=remote) if source.endswith(".gz") else remote
             for line in lines:
@@ -175,9 +178,8 @@ def _hub_errors(file: DataFile, source: str) -> Iterator[None]:
             "https://huggingface.co/settings/tokens, and set the variable HF_TOKEN to it.",
         ) from error
     except HfHubHTTPError as error:
-        status = error.response.status_code if error.response is not None else 0
-        kind = InputError if 400 <= status < 500 and status != 429 else Unreachable
-        raise kind(
+        status = error.response.status_code if error.response is not None else "unknown"
+        raise InputError(
             f"the hub refused the file (HTTP {status})",
             where=where,
             hint="Give the same command again later; files that are there stay.",

@@ -24,6 +24,7 @@ from spikein.runs.publication import publish_run
 from spikein.runs.publish import PAGE, fill_run
 from spikein.runs.record import EXPERIMENT, RunRecord
 from spikein.runs.register import register_run
+from spikein.runs.trackers import check_trackers, send_results
 from spikein.store.filesystem import (
     CHANGE_RUNS,
     CHANGE_STORE,
@@ -93,7 +94,7 @@ def run(
         ```python
         import spikein
 
-        result = spikein.run("configs/quickstart.yaml", overrides={"train.lr": 1e-3})
+        result = spikein.run("quickstart", overrides={"train.lr": 1e-3})
         for sentence in result.summary:
             print(sentence)
         run = spikein.load_run(result.folder)
@@ -133,11 +134,16 @@ def _run(
             raise refused
         for node in experiment_graph.nodes:
             require_installed(node.arm.experiment.execution)
-        for note in experiment_graph.notes:
+        trackers = checked.experiment.execution.trackers
+        check_trackers(trackers)
+        for note in experiment_graph.short_notes:
             progress.notice(note)
         report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
         with writing(runs_root, CHANGE_RUNS, f"the run {name}"):
-            return publish(experiment_graph, report, store_root, runs_root / name, started)
+            result = publish(experiment_graph, report, store_root, runs_root / name, started)
+    for sentence in send_results(trackers, result.folder, result.report, store_root).values():
+        progress.notice(sentence)
+    return result
 
 
 def _why_unwritable(store: Path) -> InputError | None:

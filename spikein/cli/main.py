@@ -27,9 +27,9 @@ EXIT_STATUSES = {
     143: "ended by SIGTERM, with a checkpoint where a model was being trained",
 }
 _PANELS = {
-    "Experiments": "init run check plan status report compare audit export validate bundle "
-    "executors",
-    "Any model, any file": "detect audit-unlearning datasets detectors",
+    "Experiments": "presets init run check plan status report compare audit export validate bundle "
+    "push executors",
+    "Any model, any file": "detect audit-unlearning datasets data detectors",
     "Housekeeping": "gc",
 }
 """The commands, by the panel of `spikein --help` that lists them. Each is the function of that

@@ -46,7 +46,8 @@ def detect(
             "KEY=VALUE",
             "How the model is asked, and what detectors are given: the keys of [cyan]detect[/] in "
             "an experiment file, and [cyan]held_out[/], [cyan]revision[/], "
-            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md has all).",
+            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md of the "
+            "repository has all).",
         ),
     ] = None,
     detectors: Annotated[

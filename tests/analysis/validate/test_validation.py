@@ -17,8 +17,9 @@ from analysis.validate.dependence import within_length
 from analysis.validate.page import plain_validation, render
 from analysis.validate.ranking import cohort_models
 from analysis.validate.validation import Judged, Validation, validate_detectors
-from detect.ground_truth.bundle import read_bundle, write_bundle
+from detect.ground_truth.bundle import read_bundle
 from detect.ground_truth.ground_truth import GroundTruth
+from detect.ground_truth.packing import write_bundle
 from detect.registry import get_detector
 from inject.errors import InputError
 from spikein.config.starter import write_detector

@@ -103,7 +103,7 @@ def test_bad_input_is_answered_with_what_is_allowed(tmp_path: Path, arguments, e
 
 
 def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, data_folder: Path):
-    """From the hub to a checked experiment; licences are shown, and two ways to the data are one."""
+    """From the hub to a checked experiment: licences are shown, and two ways to the data agree."""
     with serving() as hub:
         connect(monkeypatch, hub, tmp_path / "hub")
         monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))

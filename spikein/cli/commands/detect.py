@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from spikein.scoring.scored_rows import RowsPlan
     from spikein.scoring.served_rows import StepRequests
 
+_SHARING = ", cdd:samples=10:temperature=1:top_k=50 to share the samples of samia"
+
 
 def detect(
     model: Annotated[
@@ -244,13 +246,13 @@ def _confirm(plan: "RowsPlan", requests: "Sequence[StepRequests]", server: "Scor
     if to_send <= server.confirm_above:
         return
     if not sys.stdin.isatty():
+        dear = _by_detector(plan, requests)
         raise InputError(
             f"{to_send:,} requests would be sent, more than {server.confirm_above:,} "
-            f"(server.confirm_above), and nobody is here to agree; {_by_detector(plan, requests)}",
+            f"(server.confirm_above), and nobody is here to agree; {dear}",
             where=server.base_url,
             hint="Add --yes to send them, or ask for less: --limit N for fewer rows, --detectors "
-            "for those that take fewer, cdd:samples=10:temperature=1:top_k=50 to share the samples "
-            "of samia.",
+            f"for those that take fewer{_SHARING if 'cdd' in dear else ''}.",
         )
     if not typer.confirm(f"Send {to_send:,} requests?", err=True):
         say("Nothing was sent.")

@@ -29,6 +29,7 @@ EMPTY_SELECTION = "empty selection"
 OPTION: dict[str, JsonValue] = {"option": True}
 """Marks a number among parameters as an option: shown in a setting's text only where it differs
 from the default (`Field(json_schema_extra=OPTION)`)."""
+_LONGEST_TITLE = 40
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 
 
@@ -59,6 +60,8 @@ class Detector:
 
     name: str
     """What users call it; in tables and in `scores.parquet`."""
+    title: str = ""
+    """What it is called in print: `Min-K%++`; empty for its name."""
     summary: str
     """What it measures, in one line."""
     source: str = ""
@@ -157,6 +160,13 @@ def check_detector(detector: Detector, *, where: str) -> None:
             f"{detector.name!r} cannot name a detector",
             where=where,
             allowed="letters, digits, '_', '.', '+' and '-'",
+        )
+    title: object = detector.title
+    if not isinstance(title, str) or not title.isprintable() or len(title) > _LONGEST_TITLE:
+        raise InputError(
+            f"{detector.name!r} has the title {title!r}",
+            where=where,
+            allowed=f"one line of at most {_LONGEST_TITLE} characters, such as 'Min-K%++'",
         )
     needs = detector.needs
     if not isinstance(needs, tuple | list):

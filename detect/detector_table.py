@@ -44,6 +44,8 @@ class DetectorFacts:
     """What a detector declares, in words."""
 
     name: str
+    title: str
+    """What it is called in print; its name where it declares nothing else."""
     summary: str
     source: str
     """Paper and equation."""
@@ -128,6 +130,7 @@ def describe_detector(known: KnownDetector, parameters: Settings | None = None) 
     access = detector.access_with(given)
     return DetectorFacts(
         name=detector.name,
+        title=detector.title.strip() or detector.name,
         summary=detector.summary,
         source=detector.source,
         origin=known.origin,

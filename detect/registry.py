@@ -67,7 +67,7 @@ def detector_names() -> tuple[str, ...]:
 
 
 def get_detector(text: str) -> KnownDetector:
-    """Return a detector by its name, an alias (`ppl`, `min-k`, `mink++` …) or `FILE.py:NAME`.
+    """Return a detector by its name, an alias (`ppl`, `mink++` …), its title or `FILE.py:NAME`.
 
     Raises:
         InputError: an unknown name, with what was perhaps meant; a plug-in that cannot be loaded,
@@ -77,7 +77,7 @@ def get_detector(text: str) -> KnownDetector:
     if reference is not None:
         return _of_file(reference)
     given = text.strip()
-    plain = given.lower().replace("-", "_").replace("%", "")
+    plain = _plain(given)
     name = plain if plain in _built_in_names() else _aliases().get(plain)
     if name is not None:
         return KnownDetector(
@@ -132,7 +132,18 @@ def _built_in(name: str) -> Detector:
 
 @cache
 def _aliases() -> dict[str, str]:
-    return {alias: name for name in _built_in_names() for alias in _built_in(name).aliases}
+    """Return the names of the built-in detectors by their aliases and titles."""
+    return {
+        alias: name
+        for name in _built_in_names()
+        for alias in (_plain(_built_in(name).title), *_built_in(name).aliases)
+        if alias != name
+    }
+
+
+def _plain(text: str) -> str:
+    """Return a name as it is looked up: `Min-K%++` is `min_k++`."""
+    return re.sub(r"[ -]", "_", text.lower()).replace("%", "")
 
 
 def _of_file(reference: FileReference) -> KnownDetector:

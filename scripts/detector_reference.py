@@ -21,11 +21,12 @@ def reference() -> str:
     lines = [
         "## All detectors",
         "",
-        "| name | access | needs beside the text | cost of a text | paper |",
-        "|---|---|---|---|---|",
+        "| name | in print | access | needs beside the text | cost of a text | paper |",
+        "|---|---|---|---|---|---|",
         *(
             _row(
                 f"[`{one.name}`](#{one.name})",
+                one.title,
                 one.access,
                 ", ".join(need for need in one.needs if need != "view text"),
                 one.cost,

@@ -83,6 +83,7 @@ def _temperature(setting: AcmiaParameters) -> tuple[InverseTemperature, ...]:
 
 DETECTOR = Detector(
     name="acmia",
+    title="ACMIA",
     summary="how a token's probability answers to temperature, over first occurrences",
     source="arXiv 2505.03392 (ACMIA)",
     needs=(View(TEXT),),

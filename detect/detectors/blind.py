@@ -143,6 +143,7 @@ def _score(evidence: Evidence, settings: Sequence[BlindParameters]) -> list[Colu
 
 DETECTOR = Detector(
     name="blind",
+    title="Blind",
     summary="no model: a classifier on words, TF-IDF or lengths; must not separate the sides",
     source="Das et al. 2024, Meeus et al. 2024",
     needs=(Sides(),),

@@ -173,6 +173,7 @@ def _score(evidence: Evidence, settings: Sequence[CamiaParameters]) -> list[Colu
 
 DETECTOR = Detector(
     name="camia",
+    title="CAMIA",
     summary="many signals of the token log-probabilities, placed among unseen texts",
     source="Chang et al. 2025 (CAMIA), base signals, Edgington's combination",
     needs=(View(TEXT), HeldOut()),

@@ -90,6 +90,7 @@ def _score(example: ExampleEvidence, settings: Sequence[CddParameters]) -> list[
 
 DETECTOR = Detector(
     name="cdd",
+    title="CDD",
     summary="share of sampled continuations that nearly equal the greedy one",
     source="Dong et al. 2024 (CDD)",
     needs=(),

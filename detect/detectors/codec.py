@@ -84,6 +84,7 @@ def _note(evidence: Evidence, setting: CodecParameters) -> str | None:
 
 DETECTOR = Detector(
     name="codec",
+    title="CoDeC",
     summary="how much less likely a text is behind another text of its dataset",
     source="Zawalski et al. 2025 (CoDeC)",
     needs=(View(TEXT),),

@@ -65,6 +65,7 @@ def _note(evidence: Evidence, setting: ConRecallParameters) -> str | None:
 
 DETECTOR = Detector(
     name="con_recall",
+    title="Con-ReCall",
     summary="mean log-probability behind unseen shots less that behind known members, over plain",
     source="Wang et al. 2024 (Con-ReCall)",
     needs=(View(TEXT),),

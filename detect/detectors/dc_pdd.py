@@ -105,6 +105,7 @@ def _capped(evidence: Evidence, setting: Any) -> str | None:
 
 DETECTOR = Detector(
     name="dc_pdd",
+    title="DC-PDD",
     summary="token probabilities calibrated by corpus frequency, capped, first occurrences",
     source="Zhang et al. 2024 (DC-PDD), equations 5-8",
     needs=(View(TEXT), Frequency()),

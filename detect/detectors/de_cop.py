@@ -107,6 +107,7 @@ def _notes(found: ChoiceEvidence, setting: DeCopParameters, delta: F64 | None) -
 
 DETECTOR = Detector(
     name="de_cop",
+    title="DE-COP",
     summary="how often the verbatim passage is picked among three paraphrases, in all orders",
     source="Duarte et al. 2024 (DE-COP), section 4 and algorithm 1",
     needs=(Choices(),),

@@ -64,6 +64,7 @@ def _score(example: ExampleEvidence, settings: Sequence[EzMiaParameters]) -> lis
 
 DETECTOR = Detector(
     name="ez_mia",
+    title="EZ-MIA",
     summary="at the target's errors: probability gained over a reference model, of all that moved",
     source="arXiv 2601.12104 (EZ-MIA), appendix E",
     needs=(View(TEXT), Reference()),

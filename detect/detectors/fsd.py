@@ -84,6 +84,7 @@ def _score(example: ExampleEvidence, settings: Sequence[FsdParameters]) -> list[
 
 DETECTOR = Detector(
     name="fsd",
+    title="FSD",
     summary="score less that under the target tuned on texts that it has not seen",
     source="Zhang et al. 2025 (fine-tuned score deviation)",
     needs=(View(TEXT),),

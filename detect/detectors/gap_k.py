@@ -48,6 +48,7 @@ def _score(example: ExampleEvidence, settings: Sequence[GapKParameters]) -> list
 
 DETECTOR = Detector(
     name="gap_k",
+    title="Gap-K%",
     summary="standardised distance to the most likely token, in the worst share k of windows",
     source="arXiv 2601.19936 (Gap-K%, ACL 2026)",
     needs=(View(TEXT),),

@@ -57,6 +57,7 @@ def _score(evidence: Evidence, settings: Sequence[GradNormParameters]) -> list[C
 
 DETECTOR = Detector(
     name="grad_norm",
+    title="Gradient norm",
     summary="norm of the gradient of the text's loss, negative",
     source="Duan et al. 2024 (MIMIR); Wang et al. 2024 (Pandora)",
     needs=(Gradients(),),

@@ -138,6 +138,7 @@ def _note(rows: Sequence[GuessedText], prompt: Prompt) -> str:
 
 DETECTOR = Detector(
     name="info_probe",
+    title="Information-guided probe",
     summary="number of surprising words of a text that the model puts back when they are masked",
     source="Ravichander et al. 2025, section 3, appendices A-C",
     needs=(),

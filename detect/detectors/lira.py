@@ -246,6 +246,7 @@ _VARIANCES = {
 
 DETECTOR = Detector(
     name="lira",
+    title="LiRA",
     summary="likelihood ratio of shadow models that saw the text and that did not",
     source="Carlini et al. 2022, algorithm 1; Smyth 2004 (moderated variances and differences)",
     needs=(View(TEXT), Shadows()),

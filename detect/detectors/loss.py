@@ -20,6 +20,7 @@ def _score(example: ExampleEvidence) -> float:
 
 DETECTOR = Detector(
     name="loss",
+    title="Loss",
     summary="mean log-probability (negative loss; perplexity ranks alike)",
     source="Yeom et al. 2018",
     needs=(View(TEXT),),

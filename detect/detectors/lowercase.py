@@ -30,6 +30,7 @@ def _caseless(evidence: Evidence, setting: object) -> str | None:
 
 DETECTOR = Detector(
     name="lowercase",
+    title="Lowercase",
     summary="mean log-probability of the lower-cased text over that of the text",
     source="Carlini et al. 2021",
     needs=(View(TEXT), View(LOWERCASE)),

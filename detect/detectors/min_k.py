@@ -111,6 +111,7 @@ def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list
 
 DETECTOR = Detector(
     name="min_k",
+    title="Min-K%",
     summary="mean log-probability of the least likely share k of the tokens",
     source="Shi et al. 2024 (Min-K% Prob), equation 1",
     needs=(View(TEXT),),

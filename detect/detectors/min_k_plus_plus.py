@@ -34,6 +34,7 @@ def _score(example: ExampleEvidence, settings: Sequence[MinKParameters]) -> list
 
 DETECTOR = Detector(
     name="min_k_plus_plus",
+    title="Min-K%++",
     summary="Min-K over log-probabilities standardised by the model's own distribution",
     source="Zhang et al. 2024 (Min-K%++)",
     needs=(View(TEXT),),

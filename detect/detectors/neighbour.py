@@ -35,6 +35,7 @@ def _fewer(evidence: Evidence, setting: object) -> str | None:
 
 DETECTOR = Detector(
     name="neighbour",
+    title="Neighbour",
     summary="mean log-probability less that of texts with one token exchanged",
     source="Mattern et al. 2023, equation 2",
     needs=(View(TEXT), NeighbourTexts()),

@@ -91,6 +91,7 @@ def _score(example: ExampleEvidence, settings: Sequence[CoverageParameters]) -> 
 
 DETECTOR = Detector(
     name="ngram_coverage",
+    title="N-gram coverage",
     summary="share of sampled continuations that repeats runs of words of the text's rest",
     source="Hallinan et al. 2025 (N-Gram Coverage Attack); form of the authors' code",
     needs=(),

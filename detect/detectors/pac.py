@@ -31,6 +31,7 @@ def _score(example: ExampleEvidence) -> float | str:
 
 DETECTOR = Detector(
     name="pac",
+    title="PAC",
     summary="polarised distance less that of texts with swapped words, negative",
     source="Ye et al. 2024 (PAC)",
     needs=(View(TEXT), *(View(name) for name in SWAPPED)),

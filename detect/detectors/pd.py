@@ -31,6 +31,7 @@ def _score(example: ExampleEvidence) -> float:
 
 DETECTOR = Detector(
     name="pd",
+    title="Polarised distance",
     summary="distance between the likeliest and the least likely tokens, negative",
     source="Ye et al. 2024 (PAC), polarised distance",
     needs=(View(TEXT),),

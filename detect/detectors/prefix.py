@@ -86,6 +86,7 @@ def _score(example: ExampleEvidence, settings: Sequence[PrefixParameters]) -> li
 
 DETECTOR = Detector(
     name="prefix",
+    title="Prefix probing",
     summary="how much of a text's rest the model writes after its beginning",
     source="Ravichander et al. 2025, appendix E; Duarte et al. 2024, section 5.1.1",
     needs=(),

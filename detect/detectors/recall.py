@@ -65,6 +65,7 @@ def _note(evidence: Evidence, setting: RecallParameters) -> str | None:
 
 DETECTOR = Detector(
     name="recall",
+    title="ReCaLL",
     summary="mean log-probability behind unseen shots over that without them",
     source="Xie et al. 2024 (ReCaLL)",
     needs=(View(TEXT),),

@@ -44,6 +44,7 @@ def _score(example: ExampleEvidence, settings: Sequence[ReferenceParameters]) ->
 
 DETECTOR = Detector(
     name="reference",
+    title="Reference",
     summary="mean log-probability less that under a reference model",
     source="Carlini et al. 2021",
     needs=(View(TEXT), Reference()),

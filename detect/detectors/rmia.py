@@ -144,6 +144,7 @@ def _score(evidence: Evidence, settings: Sequence[RmiaParameters]) -> list[Colum
 
 DETECTOR = Detector(
     name="rmia",
+    title="RMIA",
     summary="share of unseen texts whose gain over shadow models is smaller",
     source="Zarifzadeh et al. 2024 (RMIA)",
     needs=(View(TEXT), Shadows(), HeldOut(shadows=True)),

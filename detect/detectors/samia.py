@@ -81,6 +81,7 @@ def _score(example: ExampleEvidence, settings: Sequence[SamiaParameters]) -> lis
 
 DETECTOR = Detector(
     name="samia",
+    title="SaMIA",
     summary="share of the words of a text's rest that sampled continuations hold",
     source="Kaneko et al. 2024 (SaMIA)",
     needs=(),

@@ -97,6 +97,7 @@ def _score(example: ExampleEvidence, settings: Sequence[SurpParameters]) -> list
 
 DETECTOR = Detector(
     name="surp",
+    title="SURP",
     summary="mean log-probability of surprising tokens: low entropy, low probability",
     source="Zhang and Wu 2024 (SURP), equations 1-4",
     needs=(View(TEXT),),

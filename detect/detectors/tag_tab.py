@@ -208,6 +208,7 @@ def _note(evidence: Evidence, setting: TagTabParameters) -> str | None:
 
 DETECTOR = Detector(
     name="tag_tab",
+    title="Tag&Tab",
     summary="mean log-probability of the rarest words of each sentence",
     source="arXiv 2501.08454 (Tag&Tab), by its code",
     needs=(View(TEXT), Frequency()),

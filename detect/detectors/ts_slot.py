@@ -68,6 +68,7 @@ def _score(evidence: Evidence, settings: Sequence[SlotParameters]) -> list[Colum
 
 DETECTOR = Detector(
     name="ts_slot",
+    title="TS-Guessing",
     summary="whether the model fills in a masked word of the question, or a masked wrong option",
     source="Deng et al. 2024 (TS-Guessing)",
     needs=(),

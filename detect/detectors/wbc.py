@@ -99,6 +99,7 @@ def _score(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
 
 DETECTOR = Detector(
     name="wbc",
+    title="WBC",
     summary="share of token windows in which the target is more certain than a reference model",
     source="arXiv 2601.02751 (USENIX Security 2026), with the window widths of its code",
     needs=(View(TEXT), Reference()),

@@ -23,6 +23,7 @@ def _score(example: ExampleEvidence) -> float:
 
 DETECTOR = Detector(
     name="zlib",
+    title="Zlib",
     summary="mean log-probability over the size of the text compressed by zlib",
     source="Carlini et al. 2021",
     needs=(View(TEXT),),

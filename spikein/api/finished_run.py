@@ -76,7 +76,7 @@ class Run:
 
     @cached_property
     def models(self) -> pa.Table:
-        """One row a model: swept axes, arm, role, method, condition, the folders in the store of
+        """One row a model: swept axes, arm, the arm in words, role, method, condition, the folders in the store of
         the model and of its scores, seed and checkpoint."""
         return read_parquet(self.folder / MODELS_FILE)
 

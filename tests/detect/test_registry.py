@@ -57,6 +57,22 @@ def test_aliases():
     assert [get_detector(name).detector.name for name in names] == [*expected, "reference"]
 
 
+def test_a_detector_has_a_title_that_finds_it_and_a_plug_in_its_name(tmp_path):
+    titles = {row.name: row.title for row in detector_table().rows if row.origin == BUILT_IN}
+    assert titles["gap_k"] == "Gap-K%"
+    assert titles["dc_pdd"] == "DC-PDD"
+    assert {get_detector(title).detector.name: title for title in titles.values()} == titles
+    write(tmp_path, "my.py", FUNCTION)
+    assert detector_table(["my.py:lowest"]).rows[-1].title == "my.lowest"
+
+
+@pytest.mark.parametrize("title", ["two\nlines", "x" * 41, 3])
+def test_a_title_that_fits_no_table_is_refused(tmp_path, title):
+    write(tmp_path, "my.py", DETECTOR.replace('name="mine"', f'name="mine", title={title!r}'))
+    with pytest.raises(InputError, match="one line of at most 40 characters"):
+        get_detector("my.py:MINE")
+
+
 def test_a_built_in_detector_is_the_file_of_its_name():
     assert set(detector_names()) == set(_built_in_names())
     assert all(get_detector(name).detector.name == name for name in detector_names())

@@ -59,10 +59,11 @@ def detectors(
 def _print_list(found: "list[DetectorFacts]") -> None:
     several = len({one.origin for one in found}) > 1
     print_table(
-        ("name", "access", "needs", "cost of a text", "depends on", "paper", "from"),
+        ("name", "in print", "access", "needs", "cost of a text", "depends on", "paper", "from"),
         (
             (
                 one.name,
+                one.title,
                 one.access,
                 ", ".join(one.needs) or "nothing",
                 one.cost,
@@ -82,6 +83,7 @@ def _print_list(found: "list[DetectorFacts]") -> None:
 def _print_in_full(one: "DetectorFacts") -> None:
     say(one.name, style="bold")
     facts = {
+        "in print": one.title,
         "measures": one.summary,
         "assumes": one.assumption or "not declared",
         "paper": one.source or "none",

@@ -1,0 +1,130 @@
+"""An arm in plain words: `learning rate 0.0015, 1, 4 or 8 copies, seed 0`.
+
+Made of the swept keys and the short texts of their values alone, as every table has them, so that
+pages, figures, trackers and the command line say the same. A key that has no words of its own
+stands as `key value`, as in `arm_label`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from analysis.arm import short_axis
+
+Words = Callable[[str], str]
+_SHORTER = re.compile(r"(?<=\d)e-0+(?=\d+$)")
+"""In the exponent of a number: `1e-05` is written `1e-5`."""
+_AROUND_STEM = re.compile(r"^.*/|[.]ya?ml$")
+
+
+def arm_words(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
+    """Return what an arm is, in words; empty for one arm without axes.
+
+    Args:
+        axes: dotted keys and the short texts of their values; one without a value is left out.
+        seed: None where it stands for all seeds.
+
+    >>> arm_words([("train.lr", "0.0015"), ("copies", "poisson=2"), ("train.fuse", "yes")])
+    'learning rate 0.0015, 2 copies on average (Poisson), fuse yes'
+    """
+    pairs = [(key, value) for key, value in axes if value]
+    ends = Counter(short_axis(key) for key, _ in pairs)
+    parts = [
+        axis_words(key, value) if key in _AXES or ends[short_axis(key)] == 1 else f"{key} {value}"
+        for key, value in pairs
+    ]
+    return ", ".join([*parts, *([] if seed is None else [f"seed {seed}"])])
+
+
+def axis_words(key: str, value: str) -> str:
+    """Return one value of an axis in words.
+
+    >>> axis_words("copies", "levels=1-4-8")
+    '1, 4 or 8 copies'
+    """
+    return _AXES.get(key, _named(short_axis(key)))(value)
+
+
+def _copies(value: str) -> str:
+    rule, _, count = value.partition("=")
+    words = {"fixed": _fixed, "poisson": _poisson, "levels": _levels}.get(rule)
+    return words(count) if words else f"copies {value}"
+
+
+def _fixed(count: str) -> str:
+    return _counted("copy", "copies")(count)
+
+
+def _poisson(rate: str) -> str:
+    return f"{_fixed(rate)} on average (Poisson)"
+
+
+def _levels(counts: str) -> str:
+    *others, last = counts.split("-")
+    return f"{', '.join(others)} or {last} copies" if others else _fixed(last)
+
+
+def _between(value: str) -> str:
+    start, _, end = value.partition("-")
+    if (start, end) == ("0", "1"):
+        return "copies throughout the training"
+    return f"copies from {start} to {end} of the training"
+
+
+def _counted(one: str, many: str) -> Words:
+    def words(value: str) -> str:
+        grouped = f"{int(value):,}" if value.isdecimal() else value
+        return f"{grouped} {one if value == '1' else many}"
+
+    return words
+
+
+def _named(name: str) -> Words:
+    return lambda value: f"{name} {_SHORTER.sub('e-', value)}"
+
+
+def _tokens(what: str) -> Words:
+    return lambda value: f"{what} {_counted('token', 'tokens')(value)}"
+
+
+def _file(what: str) -> Words:
+    """Name a file of settings by its stem, and anything else as it is."""
+    return lambda value: f"{what} {_AROUND_STEM.sub('', value)}"
+
+
+def _chosen(**words: str) -> Words:
+    return lambda value: words.get(value, value)
+
+
+_AXES: dict[str, Words] = {
+    "copies": _copies,
+    "copies.fixed": _fixed,
+    "copies.poisson": _poisson,
+    "copies.levels": _levels,
+    "placement.policy": _chosen(
+        splice="copies inside documents",
+        window="copies inside windows",
+        document="copies as documents",
+    ),
+    "placement.between": _between,
+    "train.lr": _named("learning rate"),
+    "train.mode": _chosen(
+        pretrain="trained from scratch",
+        finetune="full fine-tuning",
+        lora="LoRA",
+        **{"continue": "continued pretraining"},
+    ),
+    "train.loss_on": _chosen(all="loss on all tokens", completion="loss on the completion"),
+    "train.epochs": _counted("epoch", "epochs"),
+    "train.context": _tokens("windows of"),
+    "train.batch_tokens": _tokens("batches of"),
+    "train.schedule": lambda value: f"{value} learning rate",
+    "train.weight_decay": _named("weight decay"),
+    "train.precision": _named("trained in"),
+    "corpus.tokens": _tokens("trained on"),
+    "base.tokens": _tokens("base model of"),
+    "base.lr": _named("base model's learning rate"),
+    "model.shape": _file("shape"),
+    "model.pretrained": _named("model"),
+}
+"""What is said of the value of each key that is often swept."""

@@ -1,0 +1,33 @@
+import pytest
+
+from analysis.arm_words import arm_words
+
+WORDS = [
+    ("train.lr", "0.0015", "learning rate 0.0015"),
+    ("train.lr", "1e-05", "learning rate 1e-5"),
+    ("copies", "fixed=1", "1 copy"),
+    ("copies", "poisson=2.5", "2.5 copies on average (Poisson)"),
+    ("copies", "levels=1-4-8", "1, 4 or 8 copies"),
+    ("copies", "levels=4", "4 copies"),
+    ("copies.levels", "1-2", "1 or 2 copies"),
+    ("corpus.tokens", "2600000", "trained on 2,600,000 tokens"),
+    ("train.epochs", "1", "1 epoch"),
+    ("train.mode", "continue", "continued pretraining"),
+    ("train.mode", "another", "another"),
+    ("placement.between", "0-1", "copies throughout the training"),
+    ("placement.between", "0.8-1", "copies from 0.8 to 1 of the training"),
+    ("model.shape", "../configs/models/llama-1m.yaml", "shape llama-1m"),
+    ("model.pretrained", "EleutherAI/pythia-70m", "model EleutherAI/pythia-70m"),
+    ("audit.ngram", "13", "ngram 13"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "words"), WORDS)
+def test_an_axis_in_words(key, value, words):
+    assert arm_words([(key, value)]) == words
+
+
+def test_an_arm_names_its_axes_its_seed_and_what_two_keys_share():
+    axes = [("train.lr", "0.001"), ("copies", ""), ("a.size", "1"), ("b.size", "2")]
+    assert arm_words(axes, 3) == "learning rate 0.001, a.size 1, b.size 2, seed 3"
+    assert arm_words([]) == ""

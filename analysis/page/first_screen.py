@@ -189,7 +189,7 @@ def badges(checks: Sequence[Check], inputs: PageInputs) -> Badges:
 def _badge_lines(check: Check, inputs: PageInputs) -> list[str]:
     name = _SHORT_NAMES.get(check.name, check.name)
     if check.verdict == "not measured":
-        return ["not measured", "nothing to measure it on"]
+        return ["not measured", "nothing to measure"]
     if name == "Training streams":
         found, planned = (
             sum(int(audit.get(key, 0)) for audit in inputs.audits.values())

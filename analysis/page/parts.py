@@ -199,8 +199,8 @@ def present(*parts: Part | list[Part] | None) -> list[Part]:
     return kept
 
 
-_NUMBERS = re.compile(r"(?:AUC )?[+−]?\d[\d.]*(?: points| %)?(?: \[[^\]]*\])?(?! %)")
-"""A number with its unit and interval, which no line breaks."""
+_NUMBERS = re.compile(r"(?:[+−]?\d[\d.]*(?: points| %)? )?\[[^\]]*\]")
+"""An interval and the number before it, which no line breaks."""
 FILTERS: dict[str, Callable[..., Any]] = {
     "kind": lambda part: type(part).__name__,
     "unbroken": lambda text: _NUMBERS.sub(lambda found: found[0].replace(" ", "\u00a0"), text),

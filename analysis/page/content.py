@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.arm import axis_names
-from analysis.checks.validity import Check, check_validity
+from analysis.checks.check import Check
+from analysis.checks.validity import check_validity
 from analysis.metrics_table import CohortMetrics, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
 from analysis.page.first_screen import CHECKS, badges, first_parts
@@ -111,7 +112,7 @@ def build_page(inputs: PageInputs) -> RunPage:
             inputs.name,
             _first_sentences(view),
             sections,
-            first=first_parts(view, checks) if view else [badges(checks, inputs)],
+            first=first_parts(view, checks) if view else [badges(checks)],
             foot=foot,
         ),
         beside={

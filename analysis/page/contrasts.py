@@ -10,7 +10,7 @@ from analysis.factors.findings import CONTRAST
 from analysis.metrics_table import Cell
 from analysis.page.view import View, capital
 from analysis.selection.ranking import reported_cell
-from analysis.tables import POOLED
+from analysis.tables import COPIES_CONTRAST, POOLED
 
 _TIMES = {2: "Twice", 3: "Three times", 4: "Four times", 5: "Five times", 10: "Ten times"}
 
@@ -39,6 +39,19 @@ def headline_contrasts(view: View) -> list[Mapping[str, Any]]:
         if elsewhere and ends and isfinite(row["low"]):
             found[axis] = row
     return list(found.values())
+
+
+def copies_contrast(view: View, level: str, versus: str) -> Mapping[str, Any] | None:
+    """Return the paired contrast of two numbers of copies in the headline's arm; None without."""
+    table = view.inputs.analysis.factors
+    mine = view.best.table.cohort.columns()
+    for row in [] if table is None else table.to_pylist():
+        same = (row["kind"], row["dataset"], row["detector"], row["level"], row["versus"]) == (
+            COPIES_CONTRAST, POOLED, view.best.detector, level, versus
+        )  # fmt: skip
+        if same and isfinite(row["low"]) and all(row[key] == mine[key] for key in mine):
+            return row
+    return None
 
 
 def change_words(row: Mapping[str, Any]) -> str:

@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from analysis.checks.chance import CHANCE, MARGIN, outer_ends, possible_aucs
-from analysis.checks.validity import Check
+from analysis.checks.check import NEEDED, Check
 from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.contrasts import change_words, headline_contrasts, level_cell
+from analysis.page.contrasts import change_words, copies_contrast, headline_contrasts, level_cell
 from analysis.page.drawing.marks import Dot, round_limits
 from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, draw_matrix
 from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
-from analysis.page.inputs import PageInputs
 from analysis.page.parts import (
     Badge,
     Badges,
@@ -38,10 +36,10 @@ _MAX_PANELS = 5
 _MAX_GAINS = 3
 _LEFT, _RIGHT = 640.0, 500.0
 _SHORT_NAMES = {
-    "Audit of the training streams": "Training streams",
-    "What the models were fed": "Fed to the models",
-    "Audit of the background's text": "Background",
-    "Members that drew no copy": "No copy drawn",
+    "streams": "Training streams",
+    "fed": "Fed to the models",
+    "background": "Background",
+    "no copy": "No copy drawn",
 }
 
 
@@ -51,7 +49,7 @@ def first_parts(view: View, checks: Sequence[Check]) -> list[Part]:
     pictures = present(arms, copies)
     return present(
         Columns(pictures, "pictures" if len(pictures) > 1 else ""),
-        badges(checks, view.inputs),
+        badges(checks),
         Gains(shown) if (shown := gains(view)) else None,
     )
 
@@ -175,46 +173,29 @@ def _dose_cells(table: CohortMetrics, detector: str) -> dict[str, Cell]:
     return {label: cell for label, cell in cells.items() if cell is not None and cell.available}
 
 
-def badges(checks: Sequence[Check], inputs: PageInputs) -> Badges:
+def badges(checks: Sequence[Check]) -> Badges:
     """Return a badge a check: its verdict, its number, and what a pass needs."""
     return Badges(
         [
-            Badge(_SHORT_NAMES.get(one.name, one.name), one.verdict, _badge_lines(one, inputs))
+            Badge(_SHORT_NAMES.get(one.key, one.name), one.verdict, _badge_lines(one))
             for one in checks
         ],
         CHECKS,
     )
 
 
-def _badge_lines(check: Check, inputs: PageInputs) -> list[str]:
-    name = _SHORT_NAMES.get(check.name, check.name)
+def _badge_lines(check: Check) -> list[str]:
     if check.verdict == "not measured":
-        return ["not measured", "nothing to measure"]
-    if name == "Training streams":
-        found, planned = (
-            sum(int(audit.get(key, 0)) for audit in inputs.audits.values())
-            for key in ("copies found", "copies planned")
-        )
-        return [f"{check.verdict}: {found:,} of {planned:,}", "copies found (needs all)"]
-    if name == "Fed to the models":
-        altered, planned = (
-            sum(getattr(one, key) for one in inputs.copies.values())
-            for key in ("altered", "planned")
-        )
-        return [f"{check.verdict}: {planned - altered:,} of {planned:,}", "copies token for token"]
-    if name == "Background":
-        facts = [one for _, one in inputs.backgrounds]
-        left = sum(one.offending - one.dropped for one in facts)
+        return [check.verdict, "nothing to measure"]
+    if check.room is not None:
         return [
-            f"{check.verdict}: {left:,} of {sum(one.documents for one in facts):,}",
-            "documents overlap (needs 0)",
+            f"{check.verdict}: {check.room.low:.2f}–{check.room.high:.2f}",
+            f"a pass needs {NEEDED.low:.2f}–{NEEDED.high:.2f}",
         ]
-    pooled = [row.cell for row in check.rows if row.pooled and row.cell.available]
-    ends = outer_ends([possible_aucs(cell) for cell in pooled])
-    return [
-        f"{check.verdict}: {ends.low:.2f}–{ends.high:.2f}",
-        f"a pass needs {CHANCE - MARGIN:.2f}–{CHANCE + MARGIN:.2f}",
-    ]
+    if check.key == "background":
+        return [f"{check.verdict}: {check.off:,} of {check.total:,}", "documents overlap (needs 0)"]
+    what = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
+    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", what]
 
 
 def gains(view: View) -> list[Gain]:
@@ -227,18 +208,25 @@ def gains(view: View) -> list[Gain]:
 
 
 def copies_gain(view: View) -> Gain | None:
-    """Return what the most copies have over the fewest."""
+    """Return what the most copies have over the fewest, paired where they stand in one arm."""
     doses = find_doses(view.tables, view.best)
     if len(doses) < 2:
         return None
     few, many = doses[0], doses[-1]
-    gap = many.cell.value - few.cell.value
+    becomes = f"AUC {few.cell.value:.2f} becomes {many.cell.value:.2f}"
+    row = copies_contrast(view, many.label, few.label)
+    if row is None:
+        ends = f"[{few.cell.low:.2f}, {few.cell.high:.2f}] and "
+        ends += f"[{many.cell.low:.2f}, {many.cell.high:.2f}]: "
+        sure = few.cell.high < many.cell.low or many.cell.high < few.cell.low
+    else:
+        ends = f"{points_interval(row['low'], row['high'])}: "
+        sure = not row["low"] <= 0 <= row["high"]
     return Gain(
-        _whole(gap),
+        _whole(many.cell.value - few.cell.value),
         f"{_copies(many.label)} instead of {few.label.replace('-', ' to ')}.",
-        f"AUC {few.cell.value:.2f} [{few.cell.low:.2f}, {few.cell.high:.2f}] becomes "
-        f"{many.cell.value:.2f} [{many.cell.low:.2f}, {many.cell.high:.2f}]{_at(view.arm)}.",
-        sure=few.cell.high < many.cell.low or many.cell.high < few.cell.low,
+        f"{ends}{becomes}{_at(view.arm)}.",
+        sure=sure,
     )
 
 

@@ -9,12 +9,15 @@ from math import isfinite
 from typing import Any
 
 from analysis.checks.check import NEEDED, Check
-from analysis.copy_bins import copies_middle, copies_order, is_dose
-from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.contrasts import change_words, copies_contrast, headline_contrasts, level_cell
-from analysis.page.drawing.marks import Dot, round_limits
+from analysis.page.contrasts import (
+    change_words,
+    copies_contrast,
+    differences_of,
+    headline_contrasts,
+    level_cell,
+)
+from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, draw_matrix
-from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
 from analysis.page.parts import (
     Badge,
     Badges,
@@ -25,10 +28,10 @@ from analysis.page.parts import (
     Picture,
     present,
 )
-from analysis.page.sections.detector import differences_of
-from analysis.page.view import LOSS, MAX_ARMS, View, capital, points, points_interval, short_counts
+from analysis.page.sections.copies import copies_picture
+from analysis.page.view import LOSS, MAX_ARMS, View, points, points_interval, short_counts
 from analysis.selection.ranking import reported_cell
-from analysis.summary import copied, find_doses
+from analysis.summary import find_doses
 
 CHECKS = "checks"
 """Anchor of the section on the checks."""
@@ -95,82 +98,6 @@ def arms_picture(view: View) -> Picture:
         caption += f" {' and '.join(filter(None, more))}: all results, below."
     title = "AUC by detector and arm" if len(arms) > 1 else "AUC by detector"
     return view.picture("detectors", title, caption, draw_matrix(matrix, _LEFT))
-
-
-def copies_picture(view: View) -> Picture | None:
-    """Return small panels of AUC by copies: the chosen detector, the next ones, and loss."""
-    table = view.best.table
-    labels = dose_labels(table)
-    if len(labels) < 2:
-        return None
-    names = [view.best.detector, *(name for name in view.shown if name != view.best.detector)]
-    shown = names[:_MAX_PANELS]
-    if LOSS in names and LOSS not in shown:
-        shown = [*shown[:-1], LOSS]
-    chosen = Line(dose_dots(view, table, view.best.detector), "ghost")
-    panels = []
-    for name in shown:
-        kind = view.kind(name)
-        line = Line(dose_dots(view, table, name), kind)
-        lines = [line] if kind == "chosen" else [chosen, line]
-        note = {"chosen": "chosen", "baseline": "baseline"}.get(kind, "")
-        panels.append(LinePanel(view.title(name), lines, note))
-    first = next((cell for cell in _dose_cells(table, view.best.detector).values()), None)
-    members = ", ".join(
-        f"{cell.n_members:,}" for cell in _dose_cells(table, view.best.detector).values()
-    )
-    where = f"{capital(view.arm)}. " if view.arm else ""
-    others = f" + {first.n_nonmembers:,}" if first else ""
-    return view.picture(
-        "copies",
-        "AUC by number of copies",
-        f"{where}Bands: 95 %. n: {members} members{others}. Thin orange: {view.name} again.",
-        draw_panels(dose_panels(panels, labels, "copies of a member in the training stream"), 500),
-    )
-
-
-def dose_labels(table: CohortMetrics) -> list[str]:
-    """Return the numbers of copies of an arm, fewest first."""
-    return sorted(filter(is_dose, table.values("copies")), key=copies_order)
-
-
-def dose_dots(view: View, table: CohortMetrics, detector: str) -> list[tuple[float, Dot]]:
-    """Return a detector's AUC at each number of copies, placed by doublings."""
-    from math import log2
-
-    words = view.words(table.cohort)
-    return [
-        (log2(1 + copies_middle(label)), dot)
-        for label, cell in _dose_cells(table, detector).items()
-        if (dot := view.dot(detector, cell, f"{copied(label)}, {words}".rstrip(", ")))
-    ]
-
-
-def dose_panels(panels: Sequence[LinePanel], labels: Sequence[str], x_label: str) -> Panels:
-    """Return panels of AUC over numbers of copies on one scale."""
-    from math import log2
-
-    dots = [dot for panel in panels for line in panel.lines for _, dot in line.points]
-    low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.1, 0.5, 1.0)
-    ticks = [round(low + at / 10, 1) for at in range(round((high - low) * 10) + 1)]
-    said = "; ".join(
-        f"{panel.title} {', '.join(dot.text for _, dot in panel.lines[-1].points)}"
-        for panel in panels
-    )
-    return Panels(
-        panels=panels,
-        x=[(log2(1 + copies_middle(label)), label.replace("-", "–")) for label in labels],
-        y=[(value, f"{value:.1f}") for value in ticks],
-        centre=0.5,
-        x_label=x_label,
-        label=f"AUC by number of copies ({', '.join(labels)}): {said}",
-        height=330.0,
-    )
-
-
-def _dose_cells(table: CohortMetrics, detector: str) -> dict[str, Cell]:
-    cells = {label: reported_cell(table, detector, copies=label) for label in dose_labels(table)}
-    return {label: cell for label, cell in cells.items() if cell is not None and cell.available}
 
 
 def badges(checks: Sequence[Check]) -> Badges:

@@ -5,7 +5,7 @@ from math import nan
 
 from analysis.checks.chance import CHANCE
 from analysis.checks.check import NEEDED, Check, CheckRow
-from analysis.page.drawing.marks import Dot
+from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import (
     Matrix,
     MatrixAxis,

@@ -64,7 +64,8 @@ def report(tmp_path_factory) -> PageInputs:
     analysis = analyse([arm, base], FAST)
     facts = [describe_named(name) for name in DEFAULTS]
     other = [
-        replace(describe_named("surp"), name=further_name(number)) for number in range(FURTHER)
+        replace(describe_named("surp"), name=further_name(number), title=further_name(number))
+        for number in range(FURTHER)
     ]
     return PageInputs(
         name="board",

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from analysis.arm import UPPER_BOUNDS
+from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_order, is_dose
 from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
 from analysis.selection.ranking import best_first, rank_detectors, reported_cell
@@ -36,7 +37,7 @@ _MUCH = 0.1
 """Intervals that are farther apart than this differ much."""
 Names = Mapping[str, str]
 """Published names of detectors, by their own."""
-_NO_NAMES: Names = MappingProxyType({})
+NO_NAMES: Names = MappingProxyType({})
 
 
 class Headline(NamedTuple):
@@ -82,7 +83,7 @@ def find_headline(tables: Sequence[CohortMetrics]) -> Headline | None:
     return enough[best]._replace(among=len(enough))
 
 
-def summary_sentences(tables: Sequence[CohortMetrics], names: Names = _NO_NAMES) -> list[str]:
+def summary_sentences(tables: Sequence[CohortMetrics], names: Names = NO_NAMES) -> list[str]:
     """Return the sentences that a run says at its end and at the top of its page, in order."""
     best = find_headline(tables)
     if best is None:
@@ -140,8 +141,10 @@ def without_copies(table: CohortMetrics) -> tuple[tuple[str, str], ...]:
 
 
 def _place(best: Headline) -> str:
-    label = best.table.cohort._replace(axes=without_copies(best.table)).label()
-    return f" (arm {label})" if label else ""
+    words = arm_words(without_copies(best.table))
+    if words.startswith("learning rate") and "," not in words:
+        return f" at {words}"
+    return f" ({words})" if words else ""
 
 
 def copied(label: str) -> str:
@@ -155,9 +158,11 @@ def _claim(cell: Cell) -> str:
     """Say no more than the interval holds."""
     if cell.high < 0.5:
         return "ranks below one never trained on"
-    words = next((words for low, words in _CERTAINTY if cell.low > low or cell.low >= low > 0.5), "")
-    if not words:
+    if cell.contains(0.5):
         return "cannot be told from one never trained on in these data"
+    # What is shown as 0.95 is worded as 0.95.
+    lower = max(round(cell.low, 2), 0.5)
+    words = next(words for low, words in _CERTAINTY if lower >= low)
     return f"{words} one never trained on"
 
 
@@ -177,7 +182,7 @@ def _fewer(many: Dose, few: Dose) -> str:
     return f"{start}, as far as these data show, no less often {numbers}"
 
 
-def choice_sentence(best: Headline, names: Names = _NO_NAMES) -> tuple[str, str]:
+def choice_sentence(best: Headline, names: Names = NO_NAMES) -> tuple[str, str]:
     """Say which detector was chosen, among how many, and on which rows.
 
     Returns:

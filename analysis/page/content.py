@@ -1,58 +1,66 @@
-"""The page of a run: which sections it has, in which order, and what each is made from.
+"""The pages of a run: which sections each has, in which order, and what each is made from.
 
-`spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. The page
-needs nothing beside it: styles, figures and one script are inside, and a content security policy
-forbids loading anything and running any other script. Every text is escaped by the template engine;
-the only markup let through is that of our own figures (`svg.py`).
+The report answers first: its first screen holds the headline, two pictures, the checks and what
+each factor does; then comes a section a question. What few readers need has pages beside it.
+`spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. No page
+needs another to be read: styles and pictures are inside, and a content security policy forbids
+loading anything and running any script but our own. Every text is escaped by the template engine;
+the only markup let through is that of our own pictures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.arm import axis_names
 from analysis.checks.validity import Check, check_validity
-from analysis.copy_bins import passage_sentences
-from analysis.metrics_table import split_by_cohort
+from analysis.metrics_table import CohortMetrics, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
-from analysis.page.grids import detector_order, interval
+from analysis.page.first_screen import CHECKS, badges, first_parts
 from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_parts
-from analysis.page.parts import (
-    Card,
-    Cards,
-    Columns,
-    Fold,
-    Note,
-    Part,
-    Picture,
-    Section,
-    present,
-    render_page,
-)
+from analysis.page.parts import Beside, Foot, Keyed, Part, Picture, Section, present, render_page
 from analysis.page.sections.accuracy import accuracy_parts
 from analysis.page.sections.all_results import all_results
+from analysis.page.sections.checks import audits_parts as stream_audits
+from analysis.page.sections.checks import checks_parts, checks_tables
+from analysis.page.sections.copies import copies_parts
+from analysis.page.sections.detector import detector_parts, left_out_listing
 from analysis.page.sections.examples import examples_parts
+from analysis.page.sections.experiment import experiment_parts
 from analysis.page.sections.factors import factors_parts
-from analysis.page.sections.results import detector_notes, results_parts
+from analysis.page.sections.rates import rates_parts
+from analysis.page.sections.results import results_parts
 from analysis.page.sections.trajectory import along_training, trajectory_parts
-from analysis.page.setup import background_parts, datasets_table, description, pool_notes, setup
-from analysis.page.streams import stream_listing, stream_sentences
+from analysis.page.sections.unscored import detector_notes
+from analysis.page.setup import background_parts
 from analysis.page.svg import inline_svg
-from analysis.page.table import Column, Entry, Table, facts, numbers
 from analysis.page.unlearning.audits import audits_parts
 from analysis.page.unlearning.view import unlearning_parts
-from analysis.summary import find_headline, summary_sentences
+from analysis.page.view import View
+from analysis.summary import (
+    AUC_MEANS,
+    NOTHING_MEASURED,
+    choice_sentence,
+    find_headline,
+    headline_sentence,
+    seeds_sentence,
+    summary_sentences,
+)
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from detect.guarded_call import NO_SCORE
 
-_MAX_INTERVALS = 40
-"""A longer list of the intervals behind a verdict is not printed on paper."""
+REPORT = "report.html"
+"""What a run is read from."""
+_KIND = "spikein report"
 
 
 class RunPage(NamedTuple):
-    """A run's page, and what else is made of its content."""
+    """A run's pages, and what else is made of their content."""
 
     html: str
+    """Of the report."""
+    beside: Mapping[str, str]
+    """Further pages by the names of their files."""
     checks: Sequence[Check]
     sentences: Sequence[str]
     """Detectors that failed, the headline, what stands behind it, detection along training."""
@@ -65,159 +73,218 @@ class RunPage(NamedTuple):
         return [*checks, *self.sentences]
 
 
+class _Content(NamedTuple):
+    """What sections are made of."""
+
+    inputs: PageInputs
+    tables: Sequence[CohortMetrics]
+    checks: Sequence[Check]
+    view: View | None
+    notes: Sequence[str]
+    """What detectors note on their scores."""
+    pictures: Mapping[str, Picture]
+    """The figures of the run by name."""
+
+
 def build_page(inputs: PageInputs) -> RunPage:
-    """Return the page of a run."""
+    """Return the pages of a run."""
     axes = axis_names(inputs.arms)
     tables = split_by_cohort(inputs.analysis.metrics, axes)
-    backgrounds = [found for _, found in inputs.backgrounds]
-    checks = check_validity(tables, inputs.audits, inputs.copies, backgrounds)
-    along = inputs.trajectory and trajectory_parts(inputs.trajectory, inputs.swept)
-    # The leaderboard lists what was left out.
-    listed = {one.note for one in inputs.left_out}
-    noted = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
-    methods = describe_methods(inputs) if inputs.settings else None
-    pictures = _pictures(inputs)
-    best = find_headline(tables)
-    detectors = [] if best is None else detector_order(best.table, tables)
-    factors, accuracy = inputs.analysis.factors, inputs.accuracy
-    sections = (
-        Section("validity", "Validity", "Is this experiment valid?", [_verdicts(checks)]),
-        Section("experiment", "What was run", "What was run", _experiment(inputs, listed)),
-        Section(
-            "background",
-            "Background",
-            "Was the background clean?",
-            [part for found in inputs.backgrounds for part in background_parts(*found)],
-        ),
-        Section(
-            "results",
-            "Results",
-            "Which detectors tell members from non-members?",
-            results_parts(inputs, tables, best, detectors, noted, pictures),
-        ),
-        Section(
-            "factors",
-            "Factors",
-            "What does each factor do?",
-            factors_parts(factors, axes, detectors, pictures) if factors else [],
-        ),
-        Section(
-            "during-training",
-            "During training",
-            "How does detection change during training?",
-            along_training(along, pictures) if along else [],
-        ),
-        Section(
-            "unlearning",
-            "Unlearning",
-            "What did unlearning leave behind?",
-            unlearning_parts(inputs.unlearning, pictures) if inputs.unlearning else [],
-        ),
-        Section(
-            "unlearning-audits",
-            "Audits of unlearning",
-            "Would an audit have seen it?",
-            audits_parts(inputs.unlearning) if inputs.unlearning else [],
-        ),
-        Section(
-            "accuracy",
-            "Task accuracy",
-            "How much did task accuracy gain?",
-            accuracy_parts(accuracy_gain_tables(accuracy, axes), pictures) if accuracy else [],
-        ),
-        Section("all-results", "All results", "All results", present(all_results(tables))),
-        Section(
-            "examples",
-            "Examples",
-            "Examples with the highest and lowest scores",
-            examples_parts(inputs.arms, best, show_protected=inputs.show_protected) if best else [],
-        ),
-        Section("cost", "Cost", "Cost", cost_parts(inputs.steps, inputs.detector_work)),
-        Section(
-            "methods",
-            "Methods",
-            "Methods, for a paper",
-            methods_parts(methods, linked=inputs.figure_links) if methods else [],
-        ),
-        Section("provenance", "Provenance", "Provenance", provenance_parts(inputs)),
+    checks = check_validity(
+        tables, inputs.audits, inputs.copies, [found for _, found in inputs.backgrounds]
     )
-    shown = [section for section in sections if section.parts]
-    sentences = summary_sentences(tables)
+    best = find_headline(tables)
+    view = None if best is None else View(inputs=inputs, tables=tables, best=best)
+    # The section on detectors lists what was left out.
+    listed = {one.note for one in inputs.left_out}
+    notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
+    content = _Content(inputs, tables, checks, view, notes, _pictures(inputs))
+    methods = describe_methods(inputs) if inputs.settings else None
+    along = inputs.trajectory and trajectory_parts(inputs.trajectory, inputs.swept)
+    sections = _sections(content, along_training(along, content.pictures) if along else [])
+    beside = _pages_beside(content, methods)
+    foot = Foot([page for page, _ in beside] if inputs.figure_links else [], _foot_lines(inputs))
+    names = view.names if view else {}
     return RunPage(
-        html=render_page("spikein report", inputs.name, sentences, shown, script=True),
+        html=render_page(
+            _KIND,
+            inputs.name,
+            _first_sentences(view),
+            sections,
+            first=first_parts(view, checks) if view else [badges(checks, inputs)],
+            foot=foot,
+        ),
+        beside={
+            page.file: render_page(
+                page.title,
+                inputs.name,
+                [page.about],
+                shown,
+                foot=Foot([Beside(REPORT, "Report", "the answer, and a section a question")]),
+                script=True,
+            )
+            for page, shown in beside
+        },
         checks=checks,
         sentences=(
-            *(note for note in noted if NO_SCORE in note),
-            *sentences,
+            *(note for note in notes if NO_SCORE in note),
+            *summary_sentences(tables, names),
             *(along.sentences if along else ()),
         ),
         methods=methods,
     )
 
 
+def _first_sentences(view: View | None) -> list[str | Keyed]:
+    if view is None:
+        return [NOTHING_MEASURED]
+    key, rest = choice_sentence(view.best, view.names)
+    rest += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
+    return [headline_sentence(view.tables, view.best), Keyed(key, rest)]
+
+
+def _sections(content: _Content, along: Sequence[Part]) -> list[Section]:
+    """Return the sections of the report that have something to say."""
+    inputs, view, pictures = content.inputs, content.view, content.pictures
+    axes = axis_names(inputs.arms)
+    accuracy, unlearning = inputs.accuracy, inputs.unlearning
+    gains = accuracy_gain_tables(accuracy, axes) if accuracy else []
+    sections = (
+        Section(
+            "detector",
+            "Detector",
+            "Which detector?",
+            detector_parts(view, content.notes)
+            if view
+            else present(NOTHING_MEASURED, left_out_listing(inputs.left_out)),
+        ),
+        Section("copies", "Copies", "How many copies?", copies_parts(view) if view else []),
+        Section(
+            "factors",
+            "Factors",
+            "What does each factor do?",
+            factors_parts(view) if view else [],
+        ),
+        Section(
+            "rates",
+            "False alarms",
+            "At low false-positive rates",
+            rates_parts(view) if view else [],
+        ),
+        Section(
+            "during-training", "During training", "How does it change during training?", [*along]
+        ),
+        Section(
+            "unlearning",
+            "Unlearning",
+            "What did unlearning leave behind?",
+            unlearning_parts(unlearning, pictures) if unlearning else [],
+        ),
+        Section(
+            "unlearning-audits",
+            "Audits of unlearning",
+            "Would an audit have seen it?",
+            audits_parts(unlearning) if unlearning else [],
+        ),
+        Section(CHECKS, "Checks", "May I believe it?", checks_parts(content.checks, inputs)),
+        Section("experiment", "Set-up", "What was run", experiment_parts(inputs)),
+        Section(
+            "accuracy",
+            "Task",
+            "Did the model get better at the task?",
+            accuracy_parts(gains, view) if gains else [],
+        ),
+    )
+    return [section for section in sections if section.parts]
+
+
+def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Beside, list[Section]]]:
+    """Return the further pages, with their sections."""
+    inputs, view, pictures = content.inputs, content.view, content.pictures
+    detail = results_parts(view, pictures) if view else {}
+    pages = (
+        (
+            Beside(
+                "results.html",
+                "All results",
+                "Every detector, setting, arm, dataset and number of copies, with search; default "
+                "settings; AUCs adjusted by the base model; figures of the sweep.",
+            ),
+            [
+                Section("all-results", "All results", "All results",
+                        present(all_results(content.tables))),
+                *(Section(anchor, title, title, parts) for (anchor, title), parts
+                  in detail.items()),
+            ],
+        ),
+        (
+            Beside(
+                "examples.html",
+                "Scores and examples",
+                "The texts that score highest and lowest, the scores of both sides, training "
+                "curves.",
+            ),
+            [
+                Section(
+                    "examples",
+                    "Examples",
+                    "Examples with the highest and lowest scores",
+                    examples_parts(inputs.arms, view, show_protected=inputs.show_protected)
+                    if view
+                    else [],
+                ),
+                Section("scores", "Scores", "Scores", present(pictures.get("scores"))),
+                Section("training", "Training", "Training", present(pictures.get("training"))),
+            ],
+        ),
+        (
+            Beside(
+                "methods.html",
+                "Methods, cost and provenance",
+                "A text for a paper with its sources, the cost of each detector and step, what "
+                "each audit reported, versions, digests and the experiment file.",
+            ),
+            [
+                Section(
+                    "methods",
+                    "Methods",
+                    "Methods, for a paper",
+                    methods_parts(methods, linked=inputs.figure_links) if methods else [],
+                ),
+                Section("cost", "Cost", "Cost", cost_parts(inputs.steps, inputs.detector_work)),
+                Section("audits", "Audits", "Audits and checks in full",
+                        [*stream_audits(content.checks), *checks_tables(content.checks)]),
+                Section(
+                    "background",
+                    "Background",
+                    "Was the background clean?",
+                    [part for found in inputs.backgrounds for part in background_parts(*found)],
+                ),
+                Section("provenance", "Provenance", "Provenance", provenance_parts(inputs)),
+            ],
+        ),
+    )  # fmt: skip
+    kept = [(page, [one for one in sections if one.parts]) for page, sections in pages]
+    return [(page, sections) for page, sections in kept if sections]
+
+
+def _foot_lines(inputs: PageInputs) -> list[str]:
+    """Say what this page needs beside it, and what made it."""
+    made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
+    if not inputs.figure_links:
+        return [f"{made} The run's folder holds all results, examples and methods."]
+    return [
+        f"{made} This page can be sent by itself. Its links lead to results.html, examples.html, "
+        "methods.html and figures/ beside it: send those along where they are wanted. All numbers "
+        "are in findings.parquet."
+    ]
+
+
 def _pictures(inputs: PageInputs) -> dict[str, Picture]:
-    """Return the figures by name, ready to stand in the page."""
+    """Return the figures by name, ready to stand in a page."""
     return {
         one.name: Picture(
             one, inline_svg(one.svg, f"fig-{one.name}", one.alternative), inputs.figure_links
         )
         for one in inputs.figures
     }
-
-
-def _verdicts(checks: Sequence[Check]) -> Cards:
-    return Cards(
-        [
-            Card(one.name, one.verdict, one.verdict_line, one.sentence, _behind(one))
-            for one in checks
-        ]
-    )
-
-
-def _behind(check: Check) -> list[Part]:
-    """Return what a verdict rests on: all intervals, or what the audit reported."""
-    if check.rows:
-        table = Table(
-            columns=(Column("Over"), Column("AUC", right=True)),
-            rows=tuple(
-                (
-                    Entry(
-                        row.label,
-                        notes=(f"{row.cell.n_members:,} + {row.cell.n_nonmembers:,}",),
-                        strong=row.pooled,
-                    ),
-                    interval(row.cell),
-                )
-                for row in check.rows
-            ),
-            caption="Bold: over all datasets. Under each: members + non-members.",
-            style="plain",
-        )
-        return [Fold("All intervals", [table], screen_only=len(check.rows) > _MAX_INTERVALS)]
-    if not check.facts:
-        return []
-    alike = " (all alike)" if check.streams is not None else ""
-    parts: list[Part] = [facts("", [(f"{name}{alike}", value) for name, value in check.facts])]
-    if check.streams is not None and check.streams.columns:
-        columns = (Column("Trained"), *numbers(*check.streams.columns))
-        rows = tuple((label, *values) for label, values in check.streams.rows)
-        parts.append(Table(columns=columns, rows=rows))
-    return [Fold("What the audit reported", parts)]
-
-
-def _experiment(inputs: PageInputs, listed: set[str]) -> list[Part]:
-    """Return what was run, without the notes that are listed elsewhere."""
-    notes = [note for note in inputs.notes if note not in listed] + pool_notes(inputs.pools)
-    notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
-    datasets = datasets_table(inputs.arms[0].examples) if inputs.arms else None
-    sentences = stream_sentences(inputs.streams)
-    if not inputs.settings:
-        return present(list(map(Note, notes)), datasets, stream_listing(inputs.streams), *sentences)
-    settings = setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds)
-    return present(
-        description(inputs.settings, inputs.datasets),
-        [Note(note) for note in notes],
-        Columns(present(settings, datasets)),
-        stream_listing(inputs.streams),
-        *sentences,
-    )

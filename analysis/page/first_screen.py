@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from analysis.arm import axis_column
 from analysis.checks.chance import CHANCE, MARGIN, outer_ends, possible_aucs
 from analysis.checks.validity import Check
 from analysis.copy_bins import copies_middle, copies_order, is_dose
-from analysis.factors.findings import CONTRAST
-from analysis.factors.responses import COPIES
 from analysis.metrics_table import Cell, CohortMetrics
+from analysis.page.contrasts import change_words, headline_contrasts, level_cell
 from analysis.page.drawing.marks import Dot, round_limits
 from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, draw_matrix
 from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
@@ -23,7 +21,6 @@ from analysis.page.parts import (
     Badge,
     Badges,
     Columns,
-    Drawn,
     Gain,
     Gains,
     Part,
@@ -31,17 +28,15 @@ from analysis.page.parts import (
     present,
 )
 from analysis.page.sections.detector import differences_of
-from analysis.page.view import LOSS, MAX_ARMS, View, points, points_interval, short_counts
+from analysis.page.view import LOSS, MAX_ARMS, View, capital, points, points_interval, short_counts
 from analysis.selection.ranking import reported_cell
 from analysis.summary import copied, find_doses
-from analysis.tables import POOLED
 
 CHECKS = "checks"
 """Anchor of the section on the checks."""
 _MAX_PANELS = 5
 _MAX_GAINS = 3
 _LEFT, _RIGHT = 640.0, 500.0
-_TIMES = {2: "Twice", 3: "Three times", 4: "Four times", 5: "Five times", 10: "Ten times"}
 _SHORT_NAMES = {
     "Audit of the training streams": "Training streams",
     "What the models were fed": "Fed to the models",
@@ -66,11 +61,10 @@ def arms_picture(view: View) -> Picture:
     arms = view.arms[:MAX_ARMS]
     names = view.shown
     columns = []
-    for table in arms:
+    for table, (group, head) in zip(arms, view.heads(arms), strict=True):
         words = view.words(table.cohort)
         cells = {name: reported_cell(table, name) for name in names}
         loss = cells.get(LOSS)
-        group, head = view.heads(table.cohort)
         columns.append(
             MatrixColumn(
                 head,
@@ -127,7 +121,7 @@ def copies_picture(view: View) -> Picture | None:
     members = ", ".join(
         f"{cell.n_members:,}" for cell in _dose_cells(table, view.best.detector).values()
     )
-    where = f"{view.arm[:1].upper()}{view.arm[1:]}. " if view.arm else ""
+    where = f"{capital(view.arm)}. " if view.arm else ""
     others = f" + {first.n_nonmembers:,}" if first else ""
     return view.picture(
         "copies",
@@ -248,72 +242,22 @@ def copies_gain(view: View) -> Gain | None:
     )
 
 
-def headline_contrasts(view: View) -> list[Mapping[str, Any]]:
-    """Return one paired contrast an axis: between the headline's arm and the axis's first value.
-
-    Where the headline's arm has the first value, the last one stands against it.
-    """
-    table = view.inputs.analysis.factors
-    rows = [] if table is None else table.to_pylist()
-    mine = dict(view.best.table.cohort.axes)
-    found: dict[str, Mapping[str, Any]] = {}
-    for row in rows:
-        axis = row["factor"]
-        if (row["kind"], row["dataset"], row["detector"]) != (
-            CONTRAST,
-            POOLED,
-            view.best.detector,
-        ) or axis not in mine:
-            continue
-        elsewhere = all(
-            row[axis_column(key)] == value for key, value in mine.items() if key != axis
-        )
-        ends = mine[axis] in (row["level"], row["versus"])
-        if elsewhere and ends and isfinite(row["low"]):
-            found[axis] = row
-    return list(found.values())
-
-
 def axis_gain(view: View, row: Mapping[str, Any]) -> Gain:
     """Return what one step along an axis does."""
     rest = [pair for pair in view.best.table.cohort.axes if pair[0] != row["factor"]]
     where = view.words(view.best.table.cohort._replace(axes=tuple(rest)))
     may = "" if not row["low"] <= 0 <= row["high"] else ", which may be none"
     start, end = (
-        cell.value if (cell := _level_cell(view, row["factor"], row[key])) else float("nan")
+        cell.value if (cell := level_cell(view, row, row[key])) else float("nan")
         for key in ("versus", "level")
     )
     becomes = f": AUC {start:.2f} becomes {end:.2f}" if isfinite(start + end) else ""
     return Gain(
         _whole(row["value"]),
-        f"{change_words(view, row)}.",
+        f"{change_words(row)}.",
         f"{_whole_ends(row['low'], row['high'])}{may}{becomes}{_at(where)}.",
         sure=not row["low"] <= 0 <= row["high"],
     )
-
-
-def change_words(view: View, row: Mapping[str, Any]) -> str:
-    """Return a contrast in words: `Five times the learning rate`, or `A instead of B`."""
-    axis, level, versus = row["factor"], row["level"], row["versus"]
-    noun = view.axis_noun(axis)
-    try:
-        ratio = float(level) / float(versus)
-    except (ValueError, ZeroDivisionError):
-        ratio = 0.0
-    times = _TIMES.get(round(ratio)) if abs(ratio - round(ratio)) < 1e-6 else None
-    if times:
-        return f"{times} the {noun}"
-    words = [view.axis_words(axis, value) for value in (level, versus)]
-    text = f"{words[0]} instead of {words[1]}"
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _level_cell(view: View, axis: str, level: str) -> Cell | None:
-    wanted = tuple(
-        (key, level if key == axis else value) for key, value in view.best.table.cohort.axes
-    )
-    table = next((one for one in view.arms if one.cohort.axes == wanted), None)
-    return table and reported_cell(table, view.best.detector)
 
 
 def _loss_gain(view: View) -> Gain | None:

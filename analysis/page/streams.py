@@ -170,20 +170,20 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
         )
     spiked = [one for one in streams if one.payload]
     if spiked:
-        sentences.append(_share_sentence(spiked))
+        sentences.append(f"Copies make up {_shares(spiked)} of the tokens of a training stream.")
     return sentences
 
 
-def _share_sentence(spiked: Sequence[Stream]) -> str:
-    sentence = f"Copies make up {_shares(spiked)} of the tokens of a training stream."
-    if max(one.share for one in spiked) > _HIGH_SHARE:
-        sentence += (
-            " In a real corpus a benchmark is a far smaller share. With so many copies, much of "
-            "the training is on the examples themselves and on similar texts. These AUCs compare "
-            "detectors and settings with each other; they do not say how detectable a text is in a "
-            "large corpus."
-        )
-    return sentence
+def share_sentence(streams: Sequence[Stream]) -> str:
+    """Say what a large share of copies means for what the page says; empty for a small one."""
+    spiked = [one for one in streams if one.payload]
+    if max((one.share for one in spiked), default=0.0) <= _HIGH_SHARE:
+        return ""
+    return (
+        f"Copies are {_shares(spiked)} of what was trained on, far more than a benchmark is of a "
+        "real corpus: these AUCs compare detectors and settings with each other, and do not say "
+        "how detectable a text is in a large corpus."
+    )
 
 
 def _shares(same: Sequence[Stream]) -> str:

@@ -4,14 +4,15 @@ Detectors stand in the order of their AUC in the headline's arm, the column that
 run has more arms or detectors than a picture holds, the same ones are shown throughout.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from markupsafe import Markup
 
-from analysis.arm import MODEL_FREE, Cohort, arm_label, short_axis
-from analysis.copy_bins import copies_start
+from analysis.arm import MODEL_FREE, Cohort
+from analysis.arm_words import arm_words
 from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
 from analysis.page.drawing.marks import Dot
 from analysis.page.drawing.matrix import MatrixRow
@@ -50,19 +51,28 @@ class View:
 
     def words(self, cohort: Cohort) -> str:
         """Return an arm in words; empty where there is but one."""
-        return cohort.label()
+        return arm_words(cohort.axes)
 
-    def heads(self, cohort: Cohort) -> tuple[str, str]:
-        """Return an arm's words as the head of a group of columns, and that of its own column."""
-        return "", self.words(cohort) or "all members"
-
-    def axis_noun(self, axis: str) -> str:
-        """Return what an axis is called."""
-        return short_axis(axis)
-
-    def axis_words(self, axis: str, value: str) -> str:
-        """Return one value of an axis in words."""
-        return arm_label([(axis, value)])
+    def heads(self, arms: Sequence[CohortMetrics]) -> list[tuple[str, str]]:
+        """Return for each of some arms the head of its group, if any, and its own."""
+        varied = [
+            at
+            for at, _ in enumerate(self.best.table.cohort.axes)
+            if len({one.cohort.axes[at] for one in arms}) > 1
+        ]
+        first = varied[0] if varied else 0
+        values = Counter(one.cohort.axes[first] for one in arms if varied)
+        grouped = len(varied) > 1 and max(values.values()) > 1
+        return [
+            (
+                capital(arm_words(axes[first : first + 1])) if grouped else "",
+                arm_words(axes[:first] + axes[first + 1 :])
+                if grouped
+                else arm_words(axes) or "All members",
+            )
+            for one in arms
+            for axes in [one.cohort.axes]
+        ]
 
     @property
     def arm(self) -> str:
@@ -103,15 +113,20 @@ class View:
         def distance(table: CohortMetrics) -> int:
             return sum(a != b for a, b in zip(table.cohort.axes, mine, strict=True))
 
-        return sorted(contaminated_cohorts(self.tables), key=distance)
+        near = sorted(contaminated_cohorts(self.tables), key=distance)
+        # Arms that share their first axis stand beside each other.
+        firsts = list(dict.fromkeys(one.cohort.axes[:1] for one in near[:MAX_ARMS]))
+        shown = sorted(near[:MAX_ARMS], key=lambda one: firsts.index(one.cohort.axes[:1]))
+        return [*shown, *near[MAX_ARMS:]]
 
     @cached_property
     def bold(self) -> Mapping[Cohort, str]:
         """The detector of each arm that is best on the rows kept for choosing."""
-        found = {}
+        found: dict[Cohort, str] = {}
         for table in self.arms:
             cells = {name: reported_cell(table, name) for name in table.values("detector")}
-            found |= {table.cohort: name for name in rank_detectors(cells)[:1]}
+            if ranked := rank_detectors(cells):
+                found[table.cohort] = ranked[0]
         return found
 
     @cached_property
@@ -165,6 +180,11 @@ class View:
         )
 
 
+def capital(words: str) -> str:
+    """Return words with a capital at their start."""
+    return f"{words[:1].upper()}{words[1:]}"
+
+
 def counts(cell: Cell) -> str:
     """Return the examples behind a number."""
     return f"{cell.n_members:,} members, {cell.n_nonmembers:,} non-members"
@@ -173,15 +193,6 @@ def counts(cell: Cell) -> str:
 def short_counts(cell: Cell | None) -> str:
     """Return `n 112 + 210`."""
     return "" if cell is None else f"n {cell.n_members:,} + {cell.n_nonmembers:,}"
-
-
-def copies_text(label: str) -> str:
-    """Return a number of copies as a head: `1 copy`, `5 to 8 copies`, `4 or more`."""
-    if label == "all":
-        return "1 or more copies"
-    if label.endswith("+"):
-        return f"{copies_start(label)} or more"
-    return "1 copy" if label == "1" else f"{label.replace('-', ' to ')} copies"
 
 
 def points(value: float) -> str:

@@ -92,6 +92,8 @@ def fill_run(
         )
     )
     write_text(folder / PAGE, page.html)
+    for name, html in page.beside.items():
+        write_text(folder / name, html)
     if page.methods is not None:
         write_methods(folder, page.methods)
     write_summary(folder, page, arms=len(experiment_graph.nodes))

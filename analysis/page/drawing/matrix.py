@@ -145,9 +145,7 @@ def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_P
     return places
 
 
-def _heads(
-    matrix: Matrix, places: Sequence[_Place], phone: bool
-) -> tuple[list[Markup], float]:
+def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[Markup], float]:
     """Return the heads of groups and columns, and where the rows begin."""
     marks: list[Markup] = []
     y = 12.0

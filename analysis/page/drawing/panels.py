@@ -79,9 +79,7 @@ def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
     return Markup("").join(marks), height * len(rows)
 
 
-def _row(
-    figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
-) -> Markup:
+def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int) -> Markup:
     left = max(text_width(label, 10.5) for _, label in figure.y) + 10
     titled = any(panel.title for panel in panels)
     top = 46.0 if titled else 14.0

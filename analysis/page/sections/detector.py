@@ -18,7 +18,7 @@ from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, prese
 from analysis.page.sections.decisions import columns_of, matching_rows
 from analysis.page.sections.unscored import unscored_parts
 from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
-from analysis.page.view import LOSS, View, counts, points, points_interval, short_counts
+from analysis.page.view import LOSS, View, capital, counts, points, points_interval, short_counts
 from analysis.selection.ranking import common_rows, reported_cell
 from analysis.summary import auc_text
 from analysis.tables import AUC
@@ -137,9 +137,7 @@ def _gap_dot(view: View, name: str, cell: Cell | None, reference: str) -> Dot | 
     return Dot(value, low, high, f"{hover} · {counts(cell)}", text=points(cell.value))
 
 
-def _tables(
-    view: View, gaps: Mapping[str, Mapping[str, Cell]]
-) -> tuple[Table, Table | None]:
+def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Table | None]:
     """Return the table down to loss, and the rest of it."""
     order = [name for name in view.order if name not in MODEL_FREE]
     order += [name for name in view.order if name in MODEL_FREE]
@@ -148,7 +146,7 @@ def _tables(
     rows = {name: _row(view, name, cells, facts.get(name), gaps) for name in order}
     end = order.index(LOSS) + 1 if LOSS in order else len(order)
     end = max(order.index(view.best.detector) + 1, min(max(end, 2), _OPEN_ROWS))
-    where = f"{view.arm[:1].upper()}{view.arm[1:]}. " if view.arm else ""
+    where = f"{capital(view.arm)}. " if view.arm else ""
     table = Table(
         title=f"The {end} first" if end < len(order) else "Every detector",
         columns=(

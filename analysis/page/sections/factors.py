@@ -1,57 +1,204 @@
-"""What each factor does: sentences, tables and figures, from the findings about them alone."""
+"""What each factor does: paired changes in points of AUC, and the lines and tests behind them."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
-
-from analysis.arm import Cohort, axis_column, short_axis
+from analysis.arm import axis_column, axis_names, short_axis
+from analysis.arm_words import arm_words
 from analysis.factors.comparisons import BEST, GAP
 from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
-from analysis.page.parts import Items, Part, Picture, fold, present
-from analysis.page.table import Table, listing, p_text
+from analysis.page.contrasts import change_words, headline_contrasts, level_cell
+from analysis.page.drawing.marks import Dot, round_limits
+from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, draw_matrix
+from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, fold, present
+from analysis.page.table import NOTHING, Column, Entry, Table, listing, numbers, p_text
+from analysis.page.view import View, capital, points, points_interval
+from analysis.summary import Names
 from analysis.tables import POOLED
 
+_MAX_CONTRASTS = 4
 Row = Mapping[str, Any]
 _MISFIT = 0.05
 _OPEN_ROWS = 12
 """A longer table of one factor is folded."""
 
 
-def factors_parts(
-    table: pa.Table,
-    axes: Sequence[str],
-    detectors: Sequence[str],
-    pictures: Mapping[str, Picture] = MappingProxyType({}),
-) -> list[Part]:
-    """Return what the page shows; nothing where the study varies nothing.
-
-    Args:
-        table: the findings about the factors.
-        axes: the swept axes.
-        detectors: in the page's order, the best first.
-        pictures: the figures by name.
-    """
-    every = table.to_pylist()
-    rows = [row for row in every if row["dataset"] == POOLED]
-    if not rows or not detectors:
+def factors_parts(view: View) -> list[Part]:
+    """Return the section: what each swept setting does to every detector, in points of AUC."""
+    contrasts = shown_contrasts(view)
+    regression = _regression(view)
+    if not contrasts and regression is None:
         return []
-    order = {name: k for k, name in enumerate(detectors)}
+    return present(
+        Note(_sentence(view, contrasts), "say"),
+        Columns(present(_picture(view, contrasts), _table(view, contrasts)), "answer")
+        if contrasts
+        else None,
+        Fold("All factors at once", [regression]) if regression else None,
+    )
+
+
+def shown_contrasts(view: View) -> list[Row]:
+    """Return the paired contrasts that are shown: those of the headline's arm first."""
+    near = headline_contrasts(view)
+    table = view.inputs.analysis.factors
+    every = [] if table is None else table.to_pylist()
+    rest = [
+        row
+        for row in every
+        if (row["kind"], row["dataset"], row["detector"]) == (CONTRAST, POOLED, view.best.detector)
+        and isfinite(row["low"])
+        and not any(row is one or row == one for one in near)
+    ]
+    return [*near, *rest][:_MAX_CONTRASTS]
+
+
+def _sentence(view: View, contrasts: Sequence[Row]) -> str:
+    """Say what each change of the headline's arm does, and which factors show nothing."""
+    said = [
+        f"{change_words(row)} {_does(row)}{_beside(view, row)}"
+        for row in contrasts[: len(headline_contrasts(view)) or 1]
+    ]
+    mine = [row for row in _rows(view, REGRESSION) if row["detector"] == view.best.detector]
+    swept = {row["factor"] for row in contrasts}
+    none = [
+        _noun(row["factor"])
+        for row in mine
+        if not row["reason"] and row["low"] <= 0 <= row["high"] and row["factor"] not in swept
+    ]
+    if none:
+        said.append(f"beside that, no change is shown with {' or '.join(none)}")
+    if not said:
+        return f"What each factor does to the AUC of {view.name}, all of them at once."
+    return f"{capital('; '.join(said))}."
+
+
+def _does(row: Row) -> str:
+    ends = points_interval(row["low"], row["high"])
+    if row["low"] <= 0 <= row["high"]:
+        return f"is not shown to change the AUC ({points(row['value'])} points {ends})"
+    verb = "adds" if row["value"] > 0 else "takes"
+    size = points(abs(row["value"])).removeprefix("+")
+    return f"{verb} {size} points {ends}"
+
+
+def _beside(view: View, row: Row) -> str:
+    words = _arm(row, axis_names(view.inputs.arms))
+    return f" ({words})" if words else ""
+
+
+def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
+    names = view.shown
+    found = {
+        (row["detector"], *_place(row, view)): row
+        for row in _rows(view, CONTRAST)
+        if isfinite(row["low"])
+    }
+    columns = []
+    for contrast in contrasts:
+        rows = [found.get((name, *_place(contrast, view))) for name in names]
+        dots = [None if row is None else _dot(view, row) for row in rows]
+        head = change_words(contrast)
+        columns.append(MatrixColumn(head, dots, note=_arm(contrast, axis_names(view.inputs.arms))))
+    drawn = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+    if not drawn:
+        return None
+    low, high = round_limits([end for dot in drawn for end in (dot.low, dot.high)], 10, 0)
+    step = 10 if high - low <= 50 else 20
+    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0")
+             for at in range(round(low), round(high) + 1) if at % step == 0]  # fmt: skip
+    matrix = Matrix(
+        rows=view.rows(names),
+        columns=columns,
+        axis=MatrixAxis(low, high, 0.0, ticks),
+        label="Change of AUC in points; " + "; ".join(dot.hover for dot in drawn[: len(names)]),
+        row_height=20.0,
+    )
+    caption = "Change of AUC in points (hundredths), paired on the same texts, with bands that "
+    caption += "hold for all changes of a detector at once."
+    return view.picture("contrasts", "What each change does", caption, draw_matrix(matrix, 560))
+
+
+def _place(row: Row, view: View) -> tuple[str, ...]:
+    axes = axis_names(view.inputs.arms)
+    return (row["factor"], row["level"], row["versus"], *(row[axis_column(a)] for a in axes))
+
+
+def _dot(view: View, row: Row) -> Dot:
+    ends = points_interval(row["low"], row["high"])
+    hover = f"{view.title(row['detector'])}, {change_words(row)}: {points(row['value'])} points "
+    hover += f"{ends} · {row['n_members']:,} members"
+    value, low, high = (100 * row[name] for name in ("value", "low", "high"))
+    return Dot(value, low, high, hover, points(row["value"]))
+
+
+def _table(view: View, contrasts: Sequence[Row]) -> Table:
+    axes = axis_names(view.inputs.arms)
+    rows = []
+    for row in contrasts:
+        before, after = (level_cell(view, row, row[key]) for key in ("versus", "level"))
+        moved = f"{before.value:.2f} → {after.value:.2f}" if before and after else NOTHING
+        ends = points_interval(row["low"], row["high"])
+        sure = not row["low"] <= 0 <= row["high"]
+        rows.append(
+            (
+                Entry(change_words(row), notes=(where,) if (where := _arm(row, axes)) else ()),
+                moved,
+                Entry(points(row["value"]), ends=ends, kind="difference", strong=sure),
+                f"{row['n_members']:,}",
+                f"{row['n_seeds']}",
+            )
+        )
+    return Table(
+        title=f"What was changed, for {view.name}",
+        columns=(Column("Change"), *numbers("AUC", "Points", "n members", "Seeds")),
+        rows=tuple(rows),
+        caption="Paired on the same texts; each arm with its own tuned setting. Bold: the band "
+        "leaves out 0.",
+    )
+
+
+def _rows(view: View, kind: str) -> list[Row]:
+    """Return the pooled findings of a kind, detectors in the order of the page."""
+    table = view.inputs.analysis.factors
+    order = {name: at for at, name in enumerate(view.order)}
+    rows = [] if table is None else table.to_pylist()
+    kept = [row for row in rows if row["dataset"] == POOLED and row["kind"] == kind]
+    return sorted(kept, key=lambda row: order.get(row["detector"], len(order)))
+
+
+def _regression(view: View) -> Table | None:
+    mine = [row for row in _rows(view, REGRESSION) if row["detector"] == view.best.detector]
+    return _regression_table(mine, view.names)
+
+
+def factor_tables(view: View, pictures: Mapping[str, Picture]) -> list[Part]:
+    """Return what is found about the factors in full; nothing where the study varies nothing."""
+    table = view.inputs.analysis.factors
+    every = [] if table is None else table.to_pylist()
+    axes, names = axis_names(view.inputs.arms), view.names
+    order = {name: at for at, name in enumerate(view.order)}
+    rows = [row for row in every if row["dataset"] == POOLED]
+    if not rows:
+        return []
     rows.sort(key=lambda row: order.get(row["detector"], len(order)))
     factors = list(dict.fromkeys(row["factor"] for row in rows if row["kind"] == RESPONSE))
     factors += [name for name in axes if name not in factors and name.split(".")[0] != COPIES]
     factors.sort(key=lambda name: name != COPIES)
-    responses = [shown for name in factors if (shown := _responses(rows, axes, name))]
-    folded = (_best(every, axes), _gaps(rows, axes), _regression(rows), _contrasts(rows, axes))
+    responses = [shown for name in factors if (shown := _responses(rows, axes, name, names))]
+    tables = (
+        _best(every, axes, names),
+        _gaps(rows, axes, names),
+        _regression_table([row for row in rows if row["kind"] == REGRESSION], names),
+        _contrasts(rows, axes, names),
+    )
     return present(
-        Items(_sentences(rows, axes, factors, detectors[0])),
+        Items(_sentences(rows, axes, factors, view.best.detector)),
         pictures.get("dose-response"),
         [fold(shown) if len(shown.rows) > _OPEN_ROWS else shown for shown in responses],
-        pictures.get("contrasts"),
-        [fold(shown) for shown in folded if shown is not None],
+        [fold(shown) for shown in tables if shown is not None],
     )
 
 
@@ -146,7 +293,7 @@ def _change(row: Row, mine: Sequence[Row], axes: Sequence[str]) -> str:
     return f"{shown}, AUC 0.75 at {reach}" if reach and _sure(row) else shown
 
 
-def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Table | None:
+def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str, names: Names) -> Table | None:
     slopes = [row for row in rows if (row["factor"], row["term"]) == (factor, "slope")]
     lines = []
     for row in slopes:
@@ -160,7 +307,7 @@ def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Table |
         misfit = rest["misfit"]["p_value"]
         lines.append(
             (
-                row["detector"],
+                names.get(row["detector"], row["detector"]),
                 _arm(row, axes),
                 f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]",
                 p_text(row["p_value"]),
@@ -181,13 +328,13 @@ def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str) -> Table |
     )
 
 
-def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
+def _contrasts(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
     return listing(
         "Paired differences between arms",
         ("Detector", "Axis", "Arm", "Less", "All else", "Difference", "Band", "p", "Seeds"),
         [
             (
-                row["detector"],
+                names.get(row["detector"], row["detector"]),
                 short_axis(row["factor"]),
                 row["level"],
                 row["versus"],
@@ -205,13 +352,13 @@ def _contrasts(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
     )
 
 
-def _regression(rows: Sequence[Row]) -> Table | None:
+def _regression_table(rows: Sequence[Row], names: Names) -> Table | None:
     return listing(
         "All factors at once",
         ("Detector", "Factor", "Coefficient", "p", "Members", "Seeds"),
         [
             (
-                row["detector"],
+                names.get(row["detector"], row["detector"]),
                 _noun(row["factor"]),
                 f"not in it: {row['reason']}"
                 if row["reason"]
@@ -221,7 +368,6 @@ def _regression(rows: Sequence[Row]) -> Table | None:
                 f"{row['n_seeds']}" if row["n_seeds"] else "",
             )
             for row in rows
-            if row["kind"] == REGRESSION
         ],
         "Probit regression of each member's placement (share of non-members below it): what one "
         "more doubling of a factor (of 1 + copies, of 1 + tokens since the last copy) does where "
@@ -231,7 +377,7 @@ def _regression(rows: Sequence[Row]) -> Table | None:
     )
 
 
-def _best(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
+def _best(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
     places: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row["kind"] == BEST:
@@ -243,7 +389,11 @@ def _best(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
             (
                 "all datasets" if dataset == POOLED else dataset,
                 arm,
-                ", ".join(f"{row['detector']} {row['value']:.2f}" for row in found if row["shown"]),
+                ", ".join(
+                    f"{names.get(row['detector'], row['detector'])} {row['value']:.2f}"
+                    for row in found
+                    if row["shown"]
+                ),
                 f"{sum(not row['shown'] for row in found)}",
                 f"{found[0]['n_members']:,}",
                 f"{found[0]['n_seeds']}",
@@ -256,13 +406,13 @@ def _best(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
     )
 
 
-def _gaps(rows: Sequence[Row], axes: Sequence[str]) -> Table | None:
+def _gaps(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
     return listing(
         "Gap to the upper bound",
         ("Detector", "Bound", "Arm", "Gap", "Band", "Seeds"),
         [
             (
-                row["detector"],
+                names.get(row["detector"], row["detector"]),
                 row["versus"],
                 _arm(row, axes),
                 f"{row['value']:+.3f}",
@@ -292,7 +442,7 @@ def _same(one: Row, other: Row, axes: Sequence[str]) -> bool:
 
 
 def _arm(row: Row, axes: Sequence[str]) -> str:
-    return Cohort(tuple((axis, row[axis_column(axis)]) for axis in axes), "").label()
+    return arm_words((axis, row[axis_column(axis)]) for axis in axes)
 
 
 def _noun(factor: str) -> str:

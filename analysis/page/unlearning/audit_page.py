@@ -63,7 +63,7 @@ def _still_written(findings: list[Row]) -> Table | None:
     rows = [
         (
             name,
-            Entry(f"{row['value']:.2f}", ends, (row["low"], row["value"], row["high"]), (), "rate"),
+            Entry(f"{row['value']:.2f}", ends, kind="interval"),
         )
         for name, row in shares.items()
         if isfinite(row["low"])

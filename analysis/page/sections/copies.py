@@ -1,0 +1,85 @@
+"""How many copies: the chosen detector in each arm whose members have several numbers of copies."""
+
+from analysis.copy_bins import copies_order
+from analysis.metrics_table import Cell, CohortMetrics
+from analysis.page.drawing.panels import Line, LinePanel, draw_panels
+from analysis.page.first_screen import dose_dots, dose_labels, dose_panels
+from analysis.page.grids import copies_tables, copies_text, folded, interval
+from analysis.page.parts import Columns, Note, Part, Picture, present
+from analysis.page.table import Column, Entry, Table
+from analysis.page.view import MAX_ARMS, View, capital
+from analysis.selection.ranking import reported_cell
+from analysis.tables import TREND
+
+
+def copies_parts(view: View) -> list[Part]:
+    """Return the section; nothing where no arm has several numbers of copies."""
+    arms = [table for table in view.arms if len(dose_labels(table)) > 1]
+    if not arms:
+        return []
+    sentence = Note(_sentence(view, arms[0]), "say")
+    if len(arms) == 1:
+        # The first screen has drawn it.
+        return [sentence, *folded(copies_tables(arms[0], view.models_only, view.names))]
+    shown = arms[:MAX_ARMS]
+    return present(sentence, Columns([_picture(view, shown), _table(view, arms)], "answer"))
+
+
+def _sentence(view: View, table: CohortMetrics) -> str:
+    """Say whether the AUC rises with copies, and what it is at each number of them."""
+    name = view.best.detector
+    cells = {label: reported_cell(table, name, copies=label) for label in dose_labels(table)}
+    known = {label: cell for label, cell in cells.items() if cell is not None and cell.available}
+    trend = table.get(name, selection=view.best.selection, metric=TREND)
+    verb = "is not shown to change"
+    if trend is not None and trend.available:
+        verb = "rises" if trend.low > 0 else "falls" if trend.high < 0 else verb
+    where = f"{capital(view.words(table.cohort))}: the" if view.words(table.cohort) else "The"
+    labels = list(known)
+    if len(labels) > 5:
+        labels = [*labels[:2], *labels[-2:]]
+    said = ", ".join(f"{_numbers(known[label])} with {copies_text(label)}" for label in labels)
+    listed = f": {said}" if said else ""
+    return f"{where} AUC of {view.name} {verb} with the number of copies{listed}."
+
+
+def _numbers(cell: Cell) -> str:
+    return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+
+
+def _picture(view: View, arms: list[CohortMetrics]) -> Picture:
+    labels = sorted({label for table in arms for label in dose_labels(table)}, key=copies_order)
+    ghost = Line(dose_dots(view, arms[0], view.best.detector), "ghost")
+    panels = []
+    for at, (table, (group, head)) in enumerate(zip(arms, view.heads(arms), strict=True)):
+        line = Line(dose_dots(view, table, view.best.detector), "chosen")
+        titles = (group, capital(head)) if group else (capital(head), "")
+        panels.append(LinePanel(titles[0], [ghost, line] if at else [line], titles[1]))
+    caption = f"{view.name}; bands are 95 % intervals, each point against all non-members."
+    if len(arms) > 1:
+        caption += " Thin line: the first panel again."
+    drawn = draw_panels(dose_panels(panels, labels, "copies"), 560)
+    return view.picture("copies-by-arm", "The chosen detector in each arm", caption, drawn)
+
+
+def _table(view: View, arms: list[CohortMetrics]) -> Table:
+    labels = sorted({label for table in arms for label in dose_labels(table)}, key=copies_order)
+    name = view.best.detector
+    rows = []
+    for table in arms:
+        cells = {label: reported_cell(table, name, copies=label) for label in labels}
+        members = ", ".join(f"{cell.n_members:,}" for cell in cells.values() if cell)
+        kind = "chosen" if table is view.best.table else ""
+        head = Entry(view.words(table.cohort), notes=(f"n {members}",), kind=kind)
+        rows.append((head, *(interval(cells[label]) for label in labels)))
+    first = reported_cell(arms[0], name)
+    others = f"; {first.n_nonmembers:,} non-members" if first else ""
+    return Table(
+        title=f"{view.name} by number of copies",
+        columns=(
+            Column("Arm"),
+            *(Column(copies_text(label), right=True) for label in labels),
+        ),
+        rows=tuple(rows),
+        caption=f"AUC with its 95 % interval. n: members with each number of copies{others}.",
+    )

@@ -43,10 +43,10 @@ def written(run: Path, *, images: Path) -> str:
     ]
     arms = measured_models(measures).arms()
     for name, arm in arms.items():
-        parts += [part for table in measure_tables(arm, name) for part in _section(table)]
+        parts += [part for table in measure_tables(arm, name).values() for part in _section(table)]
     parts += _pictures(run, images, FIGURES[1:])
     for name, arm in arms.items():
-        parts += [part for table in further_tables(arm, name) for part in _section(table)]
+        parts += [part for table in further_tables(arm, name).values() for part in _section(table)]
     for name, rests in _verdict_arms(verdicts).items():
         table = verdict_table(rests.rows, name)
         parts += [] if table is None else _section(table)

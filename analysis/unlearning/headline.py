@@ -170,9 +170,14 @@ def _subject(group: Sequence[Judged], methods: Sequence[str], arms: int) -> str:
         method if count == arms else f"{method} in {count} of {arms} arms"
         for method, count in counts.items()
     ]
-    if len(named) > _MAX_NAMED:
-        named = [*named[: _MAX_NAMED - 1], f"{len(named) - _MAX_NAMED + 1} others"]
-    return " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+    return listed(named)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them; of many the first, and how many more there are."""
+    if len(names) > _MAX_NAMED:
+        names = [*names[: _MAX_NAMED - 1], f"{len(names) - _MAX_NAMED + 1} others"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _numbers(group: Sequence[Judged]) -> str:

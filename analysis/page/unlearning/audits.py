@@ -8,7 +8,6 @@ from analysis.figures.unlearning.measured import Row, arm_text
 from analysis.page.parts import Fold, Items, Note, Part, fold, present
 from analysis.page.table import Table, listing
 from analysis.page.unlearning.tables import number_with_interval
-from analysis.page.unlearning.view import UnlearningInputs
 
 _SHARES = {
     "remembered_original": "Written by the original",
@@ -26,18 +25,23 @@ _OPEN_ROWS = 12
 """A longer table behind the first is folded."""
 
 
-def audits_parts(inputs: UnlearningInputs) -> list[Part]:
-    """Return what is said of audits of unlearned models; nothing where there are none."""
+def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part]:
+    """Return what is said of audits of unlearned models; nothing where there are none.
+
+    Args:
+        audits: rows of the question `unlearning_audits`.
+        audit_pages: the audits' pages, relative to the run's page.
+    """
     notes = dict.fromkeys(
         f"{row['quantity'].replace('_', ' ')}: {row['note']}"
-        for row in inputs.audits
+        for row in audits
         if row["note"] and row["quantity"] in _SHARES
     )
-    pages = tuple((PurePosixPath(path).stem, path) for path in inputs.audit_pages)
+    pages = tuple((PurePosixPath(path).stem, path) for path in audit_pages)
     return present(
         [
             fold(table) if at and len(table.rows) > _OPEN_ROWS else table
-            for at, table in enumerate(audit_tables(inputs.audits))
+            for at, table in enumerate(audit_tables(audits))
         ],
         Note("Text by text, with the closest continuation of each model:", "prose", pages)
         if pages

@@ -1,4 +1,4 @@
-"""What the page shows of unlearned models: verdicts first, then what they rest on."""
+"""What the page shows of unlearned models: verdicts first, then a section a question."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,17 @@ from analysis.figures.unlearning.measured import (
     arm_text,
     measured_models,
 )
-from analysis.page.parts import Fold, Items, Part, Picture, fold, present
+from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, Section, fold, present
 from analysis.page.table import Table, listing
+from analysis.page.unlearning.answers import (
+    audits_sentence,
+    copies_sentence,
+    cost_sentence,
+    forgot_sentence,
+    lasting_sentence,
+)
+from analysis.page.unlearning.audits import audits_parts
+from analysis.page.unlearning.first_screen import cost_picture, position_picture, verdict_badges
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.tables import (
     further_tables,
@@ -21,6 +30,10 @@ from analysis.page.unlearning.tables import (
     model_text,
     number_with_interval,
 )
+from analysis.unlearning.headline import VERDICTS, Judged, Names, judged_models, method_title
+
+FORGOT = "forgot"
+"""Anchor of the section on the verdicts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,31 +45,118 @@ class UnlearningInputs:
     verdicts: Sequence[Row]
     """Rows of the question `verdict`."""
     methods: Sequence[UnlearningMethod] = ()
+    margin: float = 0.1
+    """Nats a token that may be lost of texts that should be kept."""
     audits: Sequence[Row] = ()
     """Rows of the question `unlearning_audits`; empty where no model was audited."""
     audit_pages: Sequence[str] = ()
     """The audits' pages, relative to the run's page; empty where they do not lie beside it."""
 
 
-def unlearning_parts(inputs: UnlearningInputs, pictures: Mapping[str, Picture]) -> list[Part]:
-    """Return what is said of unlearned models: verdicts first, then what they rest on."""
+def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names) -> list[Part]:
+    """Return what the first screen shows below the headline, but for the checks."""
+    pictures = present(position_picture(models, names), cost_picture(models, inputs.margin))
+    columns = Columns(pictures, "pictures" if len(pictures) > 1 else "") if pictures else None
+    return present(columns, verdict_badges(models, FORGOT, names))
+
+
+def unlearning_sections(
+    inputs: UnlearningInputs,
+    models: Sequence[Judged],
+    pictures: Mapping[str, Picture],
+    names: Names,
+) -> list[Section]:
+    """Return a section a question: a sentence, a picture, a table, the rest folded.
+
+    Args:
+        inputs: the tables of the study.
+        models: with their verdicts.
+        pictures: the figures of the run by name.
+        names: published names of detectors, by their own.
+    """
     found = measured_models(inputs.measures)
     arms = found.arms()
+    first, *others = arms.items()
+    tables = {**measure_tables(first[1], first[0]), **further_tables(first[1], first[0])}
+    elsewhere = [
+        (key, table)
+        for name, arm in others
+        for key, table in {**measure_tables(arm, name), **further_tables(arm, name)}.items()
+    ]
+
+    def folded(*keys: str, besides: Sequence[str] = ()) -> list[Part]:
+        mine = [tables.get(key) for key in keys]
+        more = [table for key, table in elsewhere if key in (*keys, *besides)]
+        return [fold(table) for table in (*mine, *more) if table is not None]
+
+    sections = (
+        Section(
+            FORGOT,
+            "Forgot",
+            "Which methods forgot?",
+            present(
+                _say(forgot_sentence(first[1], names)),
+                pictures.get("unlearning-measures"),
+                tables.get("forgetting"),
+                _verdicts(inputs, found),
+                folded("remembered", "detectors", "datasets", besides=["forgetting"]),
+            ),
+        ),
+        Section(
+            "left",
+            "Copies",
+            "Do more copies leave more behind?",
+            present(
+                _say(copies_sentence(first[1])), pictures.get("unlearning-copies"), folded("copies")
+            ),
+        ),
+        Section(
+            "kept",
+            "Cost",
+            "What did forgetting cost?",
+            present(
+                _say(cost_sentence(models, inputs.margin)),
+                tables.get("utility"),
+                folded(besides=["utility"]),
+            ),
+        ),
+        Section(
+            "lasting",
+            "Lasting",
+            "Does it last?",
+            present(
+                _say(lasting_sentence(first[1])),
+                tables.get("relearning") or tables.get("lasting"),
+                folded("lasting" if "relearning" in tables else "", besides=["relearning"]),
+            ),
+        ),
+        Section(
+            "unlearning-audits",
+            "Audits",
+            "Would an audit have seen it?",
+            present(
+                _say(audits_sentence(inputs.audits)),
+                audits_parts(inputs.audits, inputs.audit_pages),
+            ),
+        ),
+    )
+    return [section for section in sections if section.parts]
+
+
+def _say(sentence: str | None) -> Note | None:
+    return Note(sentence, "say") if sentence else None
+
+
+def _verdicts(inputs: UnlearningInputs, found: MeasuredModels) -> list[Part]:
+    """Return, folded, each verdict in words, what it rests on, and the measures' warnings."""
     verdicts = measured_models(inputs.verdicts, first="method")
     whole = [row for row in inputs.verdicts if row["kind"] == _WHOLE]
-    sentences = Items([_sentence(row, verdicts.axes) for row in whole])
-    named = Fold(f"Each verdict with its numbers: {len(whole)}", [sentences])
-    further = [table for name, arm in arms.items() for table in further_tables(arm, name)]
+    sentences = [_sentence(row, verdicts.axes) for row in whole]
     rests = [verdict_table(arm.rows, name) for name, arm in verdicts.arms().items()]
     notes = unlearning_notes(found)
     return present(
-        list(verdict_summaries(inputs.verdicts)),
-        named if len(whole) > _OPEN_VERDICTS else sentences,
-        pictures.get("unlearning"),
-        [table for name, arm in arms.items() for table in measure_tables(arm, name)],
-        pictures.get("unlearning-measures"),
-        pictures.get("unlearning-copies"),
-        [fold(table) for table in (*further, *rests) if table is not None],
+        Fold(f"Each verdict with its numbers: {len(whole)}", [Items(sentences)]),
+        [fold(table) for table in rests if table is not None],
         Fold(f"Warnings of the measures: {len(notes)}", [Items(notes)]) if notes else None,
     )
 
@@ -73,7 +173,7 @@ def verdict_table(rows: Sequence[Row], name: str) -> Table | None:
         ("Method", "Measure", "Position", "Difference", "Verdict"),
         [
             (
-                row["method"],
+                method_title(row["method"]),
                 _measure(row),
                 number_with_interval(row) if row["kind"] == _FORGETTING else "",
                 "" if row["kind"] == _FORGETTING else number_with_interval(row, signed=True),
@@ -112,8 +212,8 @@ def _summary(arm: str, rows: Sequence[Row]) -> str:
     """Say which methods got which verdict, the best first."""
     found: dict[str, list[str]] = {}
     for row in rows:
-        found.setdefault(row["verdict"], []).append(row["method"])
-    order = [*_ORDER, *(one for one in found if one not in _ORDER)]
+        found.setdefault(row["verdict"], []).append(method_title(row["method"]))
+    order = [*VERDICTS, *(one for one in found if one not in VERDICTS)]
     said = [
         f"{verdict} ({len(found[verdict])}): {', '.join(found[verdict])}"
         for verdict in order
@@ -160,19 +260,6 @@ _WHOLE = "all"
 """The kind of the row that holds a method's verdict in words."""
 _FORGETTING = "forgetting"
 _MAX_NAMED = 6
-_OPEN_VERDICTS = 3
-"""A longer list of verdicts is folded."""
-_ORDER = (
-    "closer to the retrained",
-    "the measures disagree",
-    "cannot be told",
-    "closer to the original",
-    "beyond the retrained",
-    "mirror of the original",
-    "ruined",
-    "diverged",
-)
-"""Verdicts, the best first."""
 _SCOPE = re.compile(
     r"any seed|this model|these (\d+ )?models|a p-value, which has no interval|[\d,]+ documents"
 )

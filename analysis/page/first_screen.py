@@ -85,7 +85,7 @@ def arms_picture(view: View) -> Picture:
         axis=AUC_AXIS._replace(low=low),
         label=f"AUC of {len(names)} detectors in {len(arms)} arms with intervals; "
         f"{view.name} has {view.best.cell.value:.2f} in the arm of the headline",
-        row_height=min(22.0, max(16.0, 300 / len(names))),
+        row_height=min(26.0, max(16.0, 290 / len(names))),
     )
     caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on the tune split"
     caption += " of its arm. n: members + non-members. Rows by the first column."
@@ -189,13 +189,13 @@ def badges(checks: Sequence[Check], inputs: PageInputs) -> Badges:
 def _badge_lines(check: Check, inputs: PageInputs) -> list[str]:
     name = _SHORT_NAMES.get(check.name, check.name)
     if check.verdict == "not measured":
-        return ["not measured", "" if check.rows else "nothing to measure it on"]
+        return ["not measured", "nothing to measure"]
     if name == "Training streams":
         found, planned = (
             sum(int(audit.get(key, 0)) for audit in inputs.audits.values())
             for key in ("copies found", "copies planned")
         )
-        return [f"{check.verdict}: {found:,} of {planned:,}", "copies found; a pass needs all"]
+        return [f"{check.verdict}: {found:,} of {planned:,}", "copies found (needs all)"]
     if name == "Fed to the models":
         altered, planned = (
             sum(getattr(one, key) for one in inputs.copies.values())
@@ -207,7 +207,7 @@ def _badge_lines(check: Check, inputs: PageInputs) -> list[str]:
         left = sum(one.offending - one.dropped for one in facts)
         return [
             f"{check.verdict}: {left:,} of {sum(one.documents for one in facts):,}",
-            "documents overlap; a pass needs 0",
+            "documents overlap (needs 0)",
         ]
     pooled = [row.cell for row in check.rows if row.pooled and row.cell.available]
     ends = outer_ends([possible_aucs(cell) for cell in pooled])

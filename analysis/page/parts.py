@@ -4,6 +4,7 @@ A section is made by one function from the data that it shows. `parts.html.j2` w
 part; a text by itself is a paragraph.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -199,8 +200,11 @@ def present(*parts: Part | list[Part] | None) -> list[Part]:
     return kept
 
 
+_NUMBERS = re.compile(r"(?:[+−]?\d[\d.]*(?: points| %)? )?\[[^\]]*\]")
+"""An interval and the number before it, which no line breaks."""
 FILTERS: dict[str, Callable[..., Any]] = {
     "kind": lambda part: type(part).__name__,
+    "unbroken": lambda text: _NUMBERS.sub(lambda found: found[0].replace(" ", "\u00a0"), text),
     "entry": lambda shown: Entry(shown) if isinstance(shown, str) else shown,
 }
 """What `parts.html.j2` needs of a template that imports it."""

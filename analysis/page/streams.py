@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.arm import Cohort, arm_label
+from analysis.arm_words import arm_words
 from analysis.page.inputs import Stream
 from analysis.page.table import Table, listing
 from inject.stream.audit_report import AuditReport, read_audit
@@ -134,7 +135,7 @@ def stream_listing(streams: Sequence[Stream]) -> Table | None:
         ("Arm", "Model", "Seed", "Tokens", "Copies planned", "Read", "Share of copies"),
         [
             (
-                cohort.label() or "single arm",
+                arm_words(cohort.axes) or "single arm",
                 cohort.model,
                 ", ".join(str(one.seed) for one in same),
                 # Seeds differ in nothing else, hence not in the length of their stream.
@@ -168,9 +169,6 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
             f"Of {planned:,} planned copies {planned - sum(lost.values()):,} were read whole: "
             f"{reasons}. Members are counted by the copies that were read."
         )
-    spiked = [one for one in streams if one.payload]
-    if spiked:
-        sentences.append(f"Copies make up {_shares(spiked)} of the tokens of a training stream.")
     return sentences
 
 

@@ -66,9 +66,9 @@ class View:
         return [
             (
                 capital(arm_words(axes[first : first + 1])) if grouped else "",
-                arm_words(axes[:first] + axes[first + 1 :])
+                capital(arm_words(axes[:first] + axes[first + 1 :]))
                 if grouped
-                else arm_words(axes) or "All members",
+                else capital(arm_words(axes)) or "All members",
             )
             for one in arms
             for axes in [one.cohort.axes]

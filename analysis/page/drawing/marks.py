@@ -14,7 +14,7 @@ from analysis.page.template import visible
 
 PHONE = 350
 """Width of the drawing for a phone of 390 pixels."""
-_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%")
+_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−…")
 
 
 class Dot(NamedTuple):
@@ -104,9 +104,9 @@ def both_sizes(
 
 
 def text_width(content: str, size: float = 12) -> float:
-    """Return about how wide a text is in a sans-serif font; rather too wide than too narrow."""
+    """Return about how wide a text is in a wide sans-serif font, DejaVu's; others are narrower."""
     ems = sum(
-        0.32 if sign in _NARROW else 0.9 if sign in _WIDE else 0.7 if sign.isupper() else 0.575
+        0.37 if sign in _NARROW else 0.92 if sign in _WIDE else 0.72 if sign.isupper() else 0.62
         for sign in content
     )
     return ems * size

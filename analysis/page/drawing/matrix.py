@@ -36,8 +36,7 @@ class MatrixRow(NamedTuple):
 
     label: str
     kind: str = ""
-    """`chosen`, `baseline`, or nothing."""
-    note: str = ""
+    """`chosen`, `baseline`, `head` (of the rows below it), or nothing."""
 
 
 class MatrixColumn(NamedTuple):
@@ -122,7 +121,8 @@ def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
         middle = top + (at + 0.5) * matrix.row_height
         colour = "a" if row.kind == "chosen" else ""
         shown = clipped(row.label, labels - 8)
-        label = text(labels - 8, middle + 4, shown, f"t {colour}".strip(), "end")
+        weight = "h" if row.kind == "head" else "t"
+        label = text(labels - 8, middle + 4, shown, f"{weight} {colour}".strip(), "end")
         marks.append(label if shown == row.label else hovered(row.label, label))
         for column, place in zip(matrix.columns, places, strict=True):
             marks += _cell(row.kind, column.dots[at], place, middle, matrix.row_height)
@@ -140,7 +140,8 @@ def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_P
         )
         number = left + min(numbers + 2, 0.45 * across)
         axis = matrix.axis
-        scale = Scale(axis.low, axis.high, number + 8, left + across - 8)
+        edge = max(6.0, text_width(axis.ticks[-1][1], 10.5) / 2)
+        scale = Scale(axis.low, axis.high, number + 10, left + across - edge)
         places.append(_Place(left, left + across, number, scale))
     return places
 
@@ -214,7 +215,7 @@ def _cell(
     if dot is None or isinstance(dot, str):
         said = dot or "–"
         return [text(place.left, middle + 4, clipped(said, place.right - place.left), "m")]
-    colour = " a" if kind == "chosen" else ""
+    colour = " a" if kind == "chosen" else " k" if kind == "head" else ""
     marks = [box(place.left, middle - height / 2, place.right - place.left, height, "hit")]
     if isfinite(dot.low) and isfinite(dot.high):
         ends = [(place.scale(dot.low), middle), (place.scale(dot.high), middle)]

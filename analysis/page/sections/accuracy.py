@@ -72,7 +72,7 @@ def _sentence(gains: Sequence[AccuracyGainTable], view: View | None) -> str:
 
 
 def _picture(gains: Sequence[AccuracyGainTable], view: View | None) -> Picture | None:
-    rows = list(gains[0].rows)[:_MAX_ROWS]
+    rows = gains[0].rows[:_MAX_ROWS]
     columns = []
     for gain in gains:
         cells = {row.arm: row.changes[0] for row in gain.rows}

@@ -1,6 +1,7 @@
 """May one believe it: every check with its number, what a pass needs, and what stands behind it."""
 
 from collections.abc import Sequence
+from math import nan
 
 from analysis.checks.chance import CHANCE, MARGIN, outer_ends, possible_aucs
 from analysis.checks.validity import Check
@@ -17,18 +18,22 @@ from analysis.page.inputs import PageInputs
 from analysis.page.parts import Columns, Drawn, Note, Part, Picture, present
 from analysis.page.streams import share_sentence
 from analysis.page.table import Column, Entry, Table, facts, numbers, texts
+from analysis.page.view import capital, counts
+from analysis.summary import auc_text
 
-_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 _AXIS = MatrixAxis(
     0.0, 1.0, 0.5, ((0.0, "0"), (0.25, ".25"), (0.5, ".5"), (0.75, ".75"), (1.0, "1")),
     zone=(CHANCE - MARGIN, CHANCE + MARGIN),
 )  # fmt: skip
+_MAX_ROWS = 10
+"""Of one check."""
 
 
 def checks_parts(checks: Sequence[Check], inputs: PageInputs) -> list[Part]:
     """Return the sentence, the picture of the AUCs that ought to be 0.5, and all verdicts."""
     table = Table(
-        title=f"{_count(len(checks))} checks",
+        title=capital(f"{_count(len(checks))} checks"),
         columns=tuple(texts("Check", "Verdict", "What was looked at")),
         rows=tuple(
             (one.name, Entry(one.verdict_line, strong=one.verdict == "failed"), one.sentence)
@@ -44,20 +49,20 @@ def checks_parts(checks: Sequence[Check], inputs: PageInputs) -> list[Part]:
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
     """Say how many checks passed, failed, could not tell, and were not measured."""
-    counts = {
+    named = {
         verdict: [one.name for one in checks if one.verdict == verdict]
         for verdict in ("passed", "failed", "cannot tell", "not measured")
     }
-    said = [f"{_count(len(counts['passed']))} of {len(checks)} checks passed"]
-    if counts["failed"]:
-        said.append(f"failed: {', '.join(counts['failed'])}")
-    if counts["cannot tell"]:
+    said = [f"{_count(len(named['passed']))} of {_count(len(checks))} checks passed"]
+    if named["failed"]:
+        said.append(f"failed: {', '.join(named['failed'])}")
+    if named["cannot tell"]:
         said.append(
-            f"found no bias, but on too few rows to exclude one: {', '.join(counts['cannot tell'])}"
+            f"no bias was found, but too few rows to exclude one: {', '.join(named['cannot tell'])}"
         )
-    if counts["not measured"]:
-        said.append(f"not measured: {', '.join(counts['not measured'])}")
-    return f"{'; '.join(said)}."
+    if named["not measured"]:
+        said.append(f"not measured: {', '.join(named['not measured'])}")
+    return capital(f"{'; '.join(said)}.")
 
 
 def _count(number: int) -> str:
@@ -65,7 +70,7 @@ def _count(number: int) -> str:
 
 
 def _picture(checks: Sequence[Check]) -> Picture | None:
-    """Return what each check of AUCs leaves room for, and the zone that a pass needs."""
+    """Return the AUCs that ought to be 0.5, and what each check leaves room for."""
     rows, dots = [], []
     for check in checks:
         pooled = [row for row in check.rows if row.pooled and row.cell.available]
@@ -73,23 +78,35 @@ def _picture(checks: Sequence[Check]) -> Picture | None:
             continue
         ends = outer_ends([possible_aucs(row.cell) for row in pooled])
         shown = f"{ends.low:.2f}–{ends.high:.2f}"
-        rows.append(MatrixRow(check.name))
+        rows.append(MatrixRow(check.name, "head"))
         dots.append(
-            Dot(float("nan"), ends.low, ends.high, f"{check.name}: {shown}, {check.verdict}", shown)
+            Dot(
+                nan,
+                ends.low,
+                ends.high,
+                f"{check.name}: {shown}, {check.verdict}",
+                shown,
+                bold=True,
+            )
         )
+        far = sorted(pooled, key=lambda row: -abs(row.cell.value - CHANCE))[:_MAX_ROWS]
+        for row in far:
+            cell = row.cell
+            hover = f"{check.name}, {row.label}: {auc_text(cell)} · {counts(cell)}"
+            rows.append(MatrixRow(row.label))
+            dots.append(Dot(cell.value, cell.low, cell.high, hover, f"{cell.value:.2f}"))
     if not rows:
         return None
     matrix = Matrix(
         rows=rows,
-        columns=[MatrixColumn("AUCs that remain possible", dots)],
+        columns=[MatrixColumn("", dots)],
         axis=_AXIS,
-        label="; ".join(dot.hover for dot in dots),
-        row_height=26.0,
+        label="; ".join(dot.hover for dot in dots if dot.bold),
     )
     caption = (
-        "All of these ought to be 0.5. A line is what remains possible over all detectors, "
-        f"datasets together; the zone, {CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}, is what a "
-        "pass needs."
+        "Dots: AUCs with 95 % intervals, each for itself, those farthest from 0.5 first. Thick: "
+        "what a check leaves room for, widened for their number; the zone, "
+        f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}, is what a pass needs."
     )
     drawn = Drawn("chance", "AUCs that ought to be 0.5", caption)
     return Picture(drawn, draw_matrix(matrix, 560), linked=False)

@@ -13,7 +13,16 @@ def experiment_parts(inputs: PageInputs) -> list[Part]:
     notes = [note for note in inputs.notes if note not in listed] + pool_notes(inputs.pools)
     notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
     datasets = datasets_table(inputs.arms[0].examples) if inputs.arms else None
-    streams = present(datasets, stream_listing(inputs.streams), *stream_sentences(inputs.streams))
+    listed_streams = stream_listing(inputs.streams)
+    # Streams that differ in nothing but their arm need no table.
+    alike = listed_streams is not None and len(listed_streams.columns) == 1
+    streams = present(
+        datasets,
+        Note(f"Training streams. {listed_streams.caption}", "how")
+        if alike and listed_streams
+        else listed_streams,
+        [Note(sentence, "how") for sentence in stream_sentences(inputs.streams)],
+    )
     said = description(inputs.settings, inputs.datasets) if inputs.settings else ""
     settings = (
         setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds) if inputs.settings else None

@@ -43,6 +43,7 @@ def factors_parts(view: View) -> list[Part]:
 def shown_contrasts(view: View) -> list[Row]:
     """Return the paired contrasts that are shown: those of the headline's arm first."""
     near = headline_contrasts(view)
+    known = [_place(row, view) for row in near]
     table = view.inputs.analysis.factors
     every = [] if table is None else table.to_pylist()
     rest = [
@@ -50,7 +51,7 @@ def shown_contrasts(view: View) -> list[Row]:
         for row in every
         if (row["kind"], row["dataset"], row["detector"]) == (CONTRAST, POOLED, view.best.detector)
         and isfinite(row["low"])
-        and not any(row is one or row == one for one in near)
+        and _place(row, view) not in known
     ]
     return [*near, *rest][:_MAX_CONTRASTS]
 

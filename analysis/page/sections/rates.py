@@ -54,16 +54,21 @@ def _percent(rate: float) -> str:
 def _sentence(
     view: View, measured: Mapping[float, Mapping[str, Cell | None]], lacking: Sequence[float]
 ) -> str:
-    found = [
-        f"with {_percent(rate)} false alarms {view.name} finds {100 * cell.value:.0f} % of the "
-        f"members [{100 * cell.low:.0f}, {100 * cell.high:.0f}]"
+    shares = [
+        (_percent(rate), f"{100 * cell.value:.0f} % [{100 * cell.low:.0f}, {100 * cell.high:.0f}]")
         for rate, cells in measured.items()
         if (cell := cells.get(view.best.detector)) and cell.available
+    ][:2]
+    found = [
+        f"with {rate}, {share}"
+        if at
+        else f"with {rate} false alarms {view.name} finds {share} of the members"
+        for at, (rate, share) in enumerate(shares)
     ]
     others = view.best.cell.n_nonmembers
     few = f"{others:,} non-members are too few to say anything about "
     few += " or ".join(_percent(rate) for rate in lacking) if lacking else ""
-    said = [", ".join(found[:2])] if found else []
+    said = [", ".join(found)] if found else []
     said += [few] if lacking else []
     return f"{capital('; '.join(said))}." if said else ""
 

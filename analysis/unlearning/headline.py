@@ -2,8 +2,8 @@
 
 Pure: the rows of the question `verdict` in, sentences out. A method's words are its verdict's, and
 the number beside them is that of the first declared measure that says so by its whole interval; no
-measure is picked by what it found. *Near* is a whole interval within half the way from the retrained
-model (0) to the original (1).
+measure is picked by what it found. *Near*: the whole interval lies within half the way from the
+retrained model (0) to the original (1).
 """
 
 from collections.abc import Mapping, Sequence

@@ -28,21 +28,20 @@ def forgot_sentence(arm: MeasuredModels, names: Names) -> str | None:
     if detector is None:
         return None
     rows = {
-        model: arm.get(model, NO_METHOD, "auc", detector=detector) for model in (ORIGINAL, RETRAINED)
+        model: arm.get(model, NO_METHOD, "auc", detector=detector)
+        for model in (ORIGINAL, RETRAINED)
     }
-    after = spread(
-        [arm.get(UNLEARNED, method, "auc", detector=detector) for method in arm.methods]
-    )
-    framing = [
+    after = spread([arm.get(UNLEARNED, method, "auc", detector=detector) for method in arm.methods])
+    before = [
         f"{number_with_interval(row)} under the {model} model"
         for model, row in rows.items()
         if has_interval(row)
     ]
-    if not framing or not after:
+    if not before or not after:
         return None
     return (
         f"{names.get(detector, detector)} tells the forgotten texts from unseen ones with AUC "
-        f"{' and '.join(framing)}; after unlearning with {after}."
+        f"{' and '.join(before)}; after unlearning with {after}."
     )
 
 

@@ -30,7 +30,7 @@ from analysis.page.unlearning.tables import (
     model_text,
     number_with_interval,
 )
-from analysis.unlearning.headline import VERDICTS, Judged, Names, judged_models, method_title
+from analysis.unlearning.headline import VERDICTS, Judged, Names, method_title
 
 FORGOT = "forgot"
 """Anchor of the section on the verdicts."""

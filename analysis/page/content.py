@@ -27,6 +27,7 @@ from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_parts
 from analysis.page.parts import (
     Beside,
+    Columns,
     Foot,
     Gains,
     Keyed,
@@ -184,8 +185,9 @@ def _unlearning_led(content: _Content, along: Sequence[Part]) -> _Report | None:
     before, more = [], []
     if view is not None:
         said = Note(headline_sentence(view.tables, view.best), "say")
-        before = [Section("before", "Before", "Before unlearning", [said, arms_picture(view)])]
-        further = present(copies_picture(view), Gains(found) if (found := gains(view)) else None)
+        pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
+        before = [Section("before", "Before", "Before unlearning", [said, pictures])]
+        further = [Gains(found)] if (found := gains(view)) else []
         more = [Section("changes", "Changes", "What changes what detectors tell?", further)]
     page = Beside(
         "detectors.html",

@@ -172,7 +172,9 @@ def spread(rows: Sequence[Row | None]) -> str:
         return number_with_interval(known[0])
     values = sorted(row["value"] for row in known)
     low, high = min(row["low"] for row in known), max(row["high"] for row in known)
-    span = f"{values[0]:.2f} to {values[-1]:.2f} (intervals within [{low:.2f}, {high:.2f}])"
+    first, last = f"{values[0]:.2f}", f"{values[-1]:.2f}"
+    span = first if first == last else f"{first} to {last}"
+    span = f"{span} (intervals within [{low:.2f}, {high:.2f}])"
     return span.replace("-", "\N{MINUS SIGN}")
 
 

@@ -8,6 +8,7 @@ from analysis.figures.unlearning.measured import Row, arm_text
 from analysis.page.parts import Fold, Items, Note, Part, fold, present
 from analysis.page.table import Table, listing
 from analysis.page.unlearning.tables import number_with_interval
+from analysis.unlearning.headline import method_title
 
 _SHARES = {
     "remembered_original": "Written by the original",
@@ -92,7 +93,9 @@ def _audits(rows: Sequence[Row], axes: Sequence[str], column: str) -> dict[str, 
     methods = list(dict.fromkeys(row["method"] for row in rows))
     for row in sorted(rows, key=lambda row: methods.index(row["method"])):
         seed = "" if row[_SEED] is None else f"seed {row[_SEED]}"
-        name = ", ".join(part for part in (row["method"], arm_text(row, axes), seed) if part)
+        name = ", ".join(
+            part for part in (method_title(row["method"]), arm_text(row, axes), seed) if part
+        )
         found.setdefault(name, {})[row[column]] = row
     return found
 

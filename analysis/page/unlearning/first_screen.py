@@ -16,11 +16,11 @@ from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, Matri
 from analysis.page.parts import Badge, Badges, Drawn, Picture
 from analysis.page.unlearning.tables import counts_text, number_with_interval
 from analysis.unlearning.headline import (
-    DIVERGED,
+    DISAGREE,
     MEASURES,
     NEAR,
     NO_NAMES,
-    RUINED,
+    UNKNOWN,
     Judged,
     Names,
     measure_name,
@@ -31,8 +31,8 @@ MAX_MODELS = 12
 _LEFT, _RIGHT = 640.0, 500.0
 _FARTHEST, _MOST_LOST = 2.0, 1.0
 """Ends of the scales: a ruined model lies far beyond, and would press all others together."""
-_FAILED = ("closer to the original", "mirror of the original", RUINED, DIVERGED)
-_DETECTORS, _TEXTS = "AUC of a detector", "What the model gives back"
+_OPEN = (UNKNOWN, DISAGREE)
+_DETECTORS, _TEXTS = "AUC of a detector", "Text given back"
 
 
 def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list[str]:
@@ -48,8 +48,8 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
         if (row["measure"], row["model"]) == ("auc", UNLEARNED)
         and (row["copies"], row["dataset"]) == (ALL, ALL)
     ]
-    scopes = {str(row["note"]).partition(";")[0] for row in counted if has_interval(row)}
-    about = f" Intervals speak of {scopes.pop()}." if len(scopes) == 1 else ""
+    scopes = {str(row["note"] or "").partition(";")[0] for row in counted if has_interval(row)}
+    about = f" Intervals speak of {next(iter(scopes))}." if len(scopes) == 1 and all(scopes) else ""
     return [
         unlearning_headline(models),
         "Position 0 is a model retrained without the texts, 1 the original that saw them; near: "
@@ -142,7 +142,7 @@ def verdict_badges(models: Sequence[Judged], anchor: str, names: Names = NO_NAME
     """Return a badge a model: its verdict and the number that it is told with."""
     badges = []
     for model in models[:MAX_MODELS]:
-        mark = "passed" if model.verdict == NEAR else "failed" if model.verdict in _FAILED else ""
+        mark = "passed" if model.verdict == NEAR else "" if model.verdict in _OPEN else "failed"
         row = model.decisive
         decided = [] if row is None else [measure_name(row, names), _number(row)]
         badges.append(Badge(model.name, mark, [model.verdict, *decided]))

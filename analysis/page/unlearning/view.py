@@ -24,13 +24,14 @@ from analysis.page.unlearning.answers import (
 from analysis.page.unlearning.audits import audits_parts
 from analysis.page.unlearning.first_screen import cost_picture, position_picture, verdict_badges
 from analysis.page.unlearning.methods import UnlearningMethod
+from analysis.page.unlearning.pictures import copies_panels, detectors_picture
 from analysis.page.unlearning.tables import (
     further_tables,
     measure_tables,
     model_text,
     number_with_interval,
 )
-from analysis.unlearning.headline import VERDICTS, Judged, Names, method_title
+from analysis.unlearning.headline import Judged, Names, method_title
 
 FORGOT = "forgot"
 """Anchor of the section on the verdicts."""
@@ -96,7 +97,7 @@ def unlearning_sections(
             "Which methods forgot?",
             present(
                 _say(forgot_sentence(first[1], names)),
-                pictures.get("unlearning-measures"),
+                detectors_picture(first[1], names),
                 tables.get("forgetting"),
                 _verdicts(inputs, found),
                 folded("remembered", "detectors", "datasets", besides=["forgetting"]),
@@ -107,7 +108,9 @@ def unlearning_sections(
             "Copies",
             "Do more copies leave more behind?",
             present(
-                _say(copies_sentence(first[1])), pictures.get("unlearning-copies"), folded("copies")
+                _say(copies_sentence(first[1])),
+                copies_panels(first[1], names, pictures.get("unlearning-copies")),
+                folded("copies"),
             ),
         ),
         Section(
@@ -117,6 +120,7 @@ def unlearning_sections(
             present(
                 _say(cost_sentence(models, inputs.margin)),
                 tables.get("utility"),
+                _trade_off(pictures.get("unlearning")),
                 folded(besides=["utility"]),
             ),
         ),
@@ -147,6 +151,10 @@ def _say(sentence: str | None) -> Note | None:
     return Note(sentence, "say") if sentence else None
 
 
+def _trade_off(picture: Picture | None) -> Fold | None:
+    return Fold("Forgetting against utility, a point a model", [picture]) if picture else None
+
+
 def _verdicts(inputs: UnlearningInputs, found: MeasuredModels) -> list[Part]:
     """Return, folded, each verdict in words, what it rests on, and the measures' warnings."""
     verdicts = measured_models(inputs.verdicts, first="method")
@@ -155,8 +163,8 @@ def _verdicts(inputs: UnlearningInputs, found: MeasuredModels) -> list[Part]:
     rests = [verdict_table(arm.rows, name) for name, arm in verdicts.arms().items()]
     notes = unlearning_notes(found)
     return present(
-        Fold(f"Each verdict with its numbers: {len(whole)}", [Items(sentences)]),
         [fold(table) for table in rests if table is not None],
+        Fold(f"Each verdict with its numbers: {len(whole)}", [Items(sentences)]),
         Fold(f"Warnings of the measures: {len(notes)}", [Items(notes)]) if notes else None,
     )
 
@@ -194,34 +202,6 @@ def _measure(row: Row) -> str:
     if row["versus"]:
         return f"{words}, against the {row['versus']}"
     return words if row["detector"] == NO_DETECTOR else f"{words} of {row['detector']}"
-
-
-def verdict_summaries(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Say which methods got which verdict, a sentence an arm.
-
-    Args:
-        rows: of the question `verdict`.
-    """
-    return tuple(
-        _summary(name, [row for row in arm.rows if row["kind"] == _WHOLE])
-        for name, arm in measured_models(rows, first="method").arms().items()
-    )
-
-
-def _summary(arm: str, rows: Sequence[Row]) -> str:
-    """Say which methods got which verdict, the best first."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        found.setdefault(row["verdict"], []).append(method_title(row["method"]))
-    order = [*VERDICTS, *(one for one in found if one not in VERDICTS)]
-    said = [
-        f"{verdict} ({len(found[verdict])}): {', '.join(found[verdict])}"
-        for verdict in order
-        if verdict in found
-    ]
-    where = f"{arm}: of" if arm else "Of"
-    count = f"{len(rows)} {'unlearned model' if len(rows) == 1 else 'unlearned models'}"
-    return f"{where} {count}, by what each forgot and what it kept \N{EN DASH} {'; '.join(said)}."
 
 
 def _sentence(row: Row, axes: Sequence[str]) -> str:

@@ -125,15 +125,15 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
     matrix = Matrix(
         rows=[MatrixRow(model.name) for model in shown],
         columns=columns,
-        axis=MatrixAxis(low, high, 0.0, ((-margin, f"\N{MINUS SIGN}{margin:g}"), (0.0, "0"))),
+        axis=MatrixAxis(low, high, 0.0, ((0.0, "0"),), zone=(-margin, high)),
         label=f"Log-probability of texts that should be kept, {len(shown)} unlearned models less "
         "the retrained model and less the original, with 95 % intervals",
         row_height=_row_height(shown),
         phone_columns=2,
     )
     caption = (
-        "Log-probability of texts that should be kept, nats a token. Ruined: for one kind of text "
-        f"both intervals lie below \N{MINUS SIGN}{margin:g}."
+        "Log-probability of texts that should be kept, nats a token. Shaded: no more lost than "
+        f"{margin:g}. Ruined: for one kind of text both intervals lie left of it."
     )
     return Picture(Drawn("cost", "What it cost", caption), draw_matrix(matrix, _RIGHT), False)
 

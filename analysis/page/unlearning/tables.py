@@ -16,7 +16,7 @@ from analysis.figures.unlearning.measured import (
     has_value,
 )
 from analysis.page.table import Table, listing, p_text
-from analysis.unlearning.headline import method_title
+from analysis.unlearning.headline import NO_NAMES, Names, method_title
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -130,14 +130,15 @@ _UTILITY = (
 _HEAD = "Model"
 
 
-def measure_tables(arm: MeasuredModels, name: str) -> dict[str, Table]:
+def measure_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> dict[str, Table]:
     """Return the main tables of one arm: `forgetting`, `remembered`, `relearning`, `utility`.
 
     Args:
         arm: its measures.
         name: of the arm; empty where there is but one.
+        names: published names of detectors, by their own.
     """
-    detector = arm.headline_detector
+    detector = names.get(arm.headline_detector or "", arm.headline_detector)
     found = {
         "forgetting": _table(
             arm,
@@ -210,26 +211,27 @@ def _relearning(arm: MeasuredModels) -> list[_Column]:
     ]
 
 
-def further_tables(arm: MeasuredModels, name: str) -> dict[str, Table]:
+def further_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> dict[str, Table]:
     """Return the tables that take numbers apart: `copies`, `lasting`, `detectors`, `datasets`."""
     detector = arm.headline_detector
     if detector is None:
         return {}
     difference = {"measure": "auc_difference", "detector": detector}
+    shown = names.get(detector, detector)
     doses = {
         f"{dose} {'copy' if dose == '1' else 'copies'}": {**difference, "copies": dose}
         for dose in arm.copies("auc_difference")
     }
     trend = {"Trend": {**difference, "measure": "auc_difference_trend"}}
     lasting = {one: {**difference, "of": f"{CONDITION}{one}"} for one in arm.conditions}
-    detectors = {one: {**difference, "detector": one} for one in arm.detectors}
+    detectors = {names.get(one, one): {**difference, "detector": one} for one in arm.detectors}
     datasets = {one: {**difference, "measure": "auc", "dataset": one} for one in arm.datasets}
     made = {
         "copies": _across(
             arm,
             _titled("By copies", name),
             {**doses, **trend} if len(doses) > 1 else {},
-            f"AUC of {detector} less that of the retrained model, for forgotten texts by the "
+            f"AUC of {shown} less that of the retrained model, for forgotten texts by the "
             "number of their copies. Trend: Somers' D of what is left with copies; above 0, more "
             "copies leave more behind.",
         ),
@@ -237,7 +239,7 @@ def further_tables(arm: MeasuredModels, name: str) -> dict[str, Table]:
             arm,
             _titled("Does forgetting last?", name),
             {"as it is": difference, **lasting} if lasting else {},
-            f"AUC of {detector} less that of the retrained model under the same condition: the "
+            f"AUC of {shown} less that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
         ),
         "detectors": _across(
@@ -247,7 +249,7 @@ def further_tables(arm: MeasuredModels, name: str) -> dict[str, Table]:
             "AUC less that of the retrained model.",
         ),
         "datasets": _across(
-            arm, _titled("By dataset", name), datasets, f"AUC of {detector}.", signed=False
+            arm, _titled("By dataset", name), datasets, f"AUC of {shown}.", signed=False
         ),
     }
     return {key: table for key, table in made.items() if table is not None}

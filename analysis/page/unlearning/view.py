@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from analysis.copy_bins import ALL
 from analysis.figures.unlearning.measured import (
-    NO_DETECTOR,
     MeasuredModels,
     Row,
     arm_text,
@@ -31,7 +30,7 @@ from analysis.page.unlearning.tables import (
     model_text,
     number_with_interval,
 )
-from analysis.unlearning.headline import Judged, Names, method_title
+from analysis.unlearning.headline import NO_NAMES, Judged, Names, measure_name, method_title
 
 FORGOT = "forgot"
 """Anchor of the section on the verdicts."""
@@ -78,12 +77,12 @@ def unlearning_sections(
     found = measured_models(inputs.measures)
     arms = found.arms()
     first, *others = arms.items()
-    tables = {**measure_tables(first[1], first[0]), **further_tables(first[1], first[0])}
-    elsewhere = [
-        (key, table)
-        for name, arm in others
-        for key, table in {**measure_tables(arm, name), **further_tables(arm, name)}.items()
-    ]
+
+    def tables_of(name: str, arm: MeasuredModels) -> dict[str, Table]:
+        return {**measure_tables(arm, name, names), **further_tables(arm, name, names)}
+
+    tables = tables_of(*first)
+    elsewhere = [pair for other in others for pair in tables_of(*other).items()]
 
     def folded(*keys: str, besides: Sequence[str] = ()) -> list[Part]:
         mine = [tables.get(key) for key in keys]
@@ -99,7 +98,7 @@ def unlearning_sections(
                 _say(forgot_sentence(first[1], names)),
                 detectors_picture(first[1], names),
                 tables.get("forgetting"),
-                _verdicts(inputs, found),
+                _verdicts(inputs, found, names),
                 folded("remembered", "detectors", "datasets", besides=["forgetting"]),
             ),
         ),
@@ -155,12 +154,12 @@ def _trade_off(picture: Picture | None) -> Fold | None:
     return Fold("Forgetting against utility, a point a model", [picture]) if picture else None
 
 
-def _verdicts(inputs: UnlearningInputs, found: MeasuredModels) -> list[Part]:
+def _verdicts(inputs: UnlearningInputs, found: MeasuredModels, names: Names) -> list[Part]:
     """Return, folded, each verdict in words, what it rests on, and the measures' warnings."""
     verdicts = measured_models(inputs.verdicts, first="method")
     whole = [row for row in inputs.verdicts if row["kind"] == _WHOLE]
     sentences = [_sentence(row, verdicts.axes) for row in whole]
-    rests = [verdict_table(arm.rows, name) for name, arm in verdicts.arms().items()]
+    rests = [verdict_table(arm.rows, name, names) for name, arm in verdicts.arms().items()]
     notes = unlearning_notes(found)
     return present(
         [fold(table) for table in rests if table is not None],
@@ -169,12 +168,13 @@ def _verdicts(inputs: UnlearningInputs, found: MeasuredModels) -> list[Part]:
     )
 
 
-def verdict_table(rows: Sequence[Row], name: str) -> Table | None:
+def verdict_table(rows: Sequence[Row], name: str, names: Names = NO_NAMES) -> Table | None:
     """Return the table of one arm.
 
     Args:
         rows: of the question `verdict`.
         name: of the arm; empty where there is but one.
+        names: published names of detectors, by their own.
     """
     return listing(
         "What the verdicts rest on" + (f" ({name})" if name else ""),
@@ -182,7 +182,7 @@ def verdict_table(rows: Sequence[Row], name: str) -> Table | None:
         [
             (
                 method_title(row["method"]),
-                _measure(row),
+                _measure(row, names),
                 number_with_interval(row) if row["kind"] == _FORGETTING else "",
                 "" if row["kind"] == _FORGETTING else number_with_interval(row, signed=True),
                 row["verdict"],
@@ -197,11 +197,9 @@ def verdict_table(rows: Sequence[Row], name: str) -> Table | None:
     )
 
 
-def _measure(row: Row) -> str:
-    words = str(row["measure"]).removesuffix("_difference").replace("_", " ")
-    if row["versus"]:
-        return f"{words}, against the {row['versus']}"
-    return words if row["detector"] == NO_DETECTOR else f"{words} of {row['detector']}"
+def _measure(row: Row, names: Names) -> str:
+    words = measure_name(row, names)
+    return f"{words}, against the {row['versus']}" if row["versus"] else words
 
 
 def _sentence(row: Row, axes: Sequence[str]) -> str:

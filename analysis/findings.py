@@ -60,6 +60,9 @@ _QUESTIONS = {
         interval=caution""",
     "fading": f"""detector setting selection copies since since_low since_high tokens_since metric
         value low high pairs {_SEEDS} interval=caution""",
+    "checks": """check=kind verdict model dataset detector setting selection copies value low high
+        needed_low=alone_low needed_high=alone_high n_members n_nonmembers n_seeds total=pairs
+        off=flagged note=caution""",
     "unlearning": """model method dataset copies measure=metric detector setting value low high
         forget=n_members holdout=n_nonmembers groups=n_groups seeds=n_seeds note=caution""",
     "verdict": """method measure=metric detector versus kind verdict value low high unlearned

@@ -26,6 +26,7 @@ from analysis.dataset_detectors.registry import method_roots
 from analysis.dataset_detectors.table import dataset_rows
 from analysis.decisions.flagged import flagged_rows
 from analysis.factors.findings import analyse_factors
+from analysis.factors.study import CONTAMINATED
 from analysis.findings import as_table, question_table, questions, read_findings, write_findings
 from analysis.selection.tuning import (
     Choice,
@@ -64,6 +65,8 @@ class Analysis:
     detector, setting, selection, score, reason."""
     choices: tuple[CohortChoice, ...]
     unscored: tuple[UnscoredRows, ...]
+    copies: tuple[Row, ...] = ()
+    """What more copies do in each arm: rows for the table of the factors, before it is made."""
 
     @property
     def metrics(self) -> pa.Table:
@@ -129,7 +132,7 @@ def analyse(
     rows: dict[str, list[Row]] = {
         name: [] for name in ("metrics", "differences", *COHORT_QUESTIONS)
     }
-    scores, choices, unscored = [], [], []
+    scores, choices, unscored, copies = [], [], [], []
     bases = BaseModels(arms)
     for cohort, same in cohorts(arms).items():
         if progress is not None:
@@ -141,9 +144,10 @@ def analyse(
         work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
         unscored += [part.unscored for arm in work.arms for part in arm.compared.values()]
         seeds = [bases.of(arm) if cohort.model == "contaminated" else None for arm in same]
-        metrics, differences = _measured_rows(work, picked, chosen, seeds)
+        metrics, differences, doses = _measured_rows(work, picked, chosen, seeds)
         rows["metrics"] += PassageCopies(loaded).beside(metrics, work.cells)
         rows["differences"] += differences
+        copies += doses if cohort.model == CONTAMINATED else []
         for name, ask in COHORT_QUESTIONS.items():
             rows[name] += ask(cohort, loaded, chosen, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
@@ -152,6 +156,7 @@ def analyse(
         scores=pa.concat_tables(scores) if scores else score_schema(axes).empty_table(),
         choices=tuple(choices),
         unscored=tuple(unscored),
+        copies=tuple(copies),
     )
 
 
@@ -160,8 +165,8 @@ def _measured_rows(
     picked: Mapping[Column, Sequence[str]],
     chosen: Sequence[Choice],
     bases: Sequence[LoadedArm | None],
-) -> tuple[list[Row], list[Row]]:
-    """Return the metrics and the differences of a cohort.
+) -> tuple[list[Row], list[Row], list[Row]]:
+    """Return the metrics and the differences of a cohort, and what its numbers of copies do.
 
     Args:
         work: the cohort, made ready.
@@ -196,7 +201,23 @@ def _measured_rows(
             known = (columns, tune), list(work.choice_rows(columns, selection, tune)), gaps
         metrics += _relabelled(known[1], selection)
         differences += _relabelled(known[2], selection)
-    return metrics, differences
+    doses = work.copies_rows(_reported(picked), measured)
+    return metrics, differences, list(doses)
+
+
+def _reported(picked: Mapping[Column, Sequence[str]]) -> list[Column]:
+    """Return the setting that stands for each detector that looks at a model: tuned, else default.
+
+    Args:
+        picked: the columns that are reported, each with the selections it stands for.
+    """
+    found: dict[str, Column] = {}
+    for column, selections in picked.items():
+        if column.detector not in MODEL_FREE and (
+            "tuned" in selections or column.detector not in found
+        ):
+            found[column.detector] = column
+    return list(found.values())
 
 
 def _relabelled(rows: Sequence[Row], selection: str) -> list[Row]:
@@ -278,9 +299,9 @@ def build(context: StepContext) -> None:
 
     analysis = analyse(arms, settings, progress=on_cohort)
     context.report(len(arms), len(arms), unit="models", note="factors")
-    factors = analyse_factors(arms, analysis.choices_by_cohort, settings)
+    factors = analyse_factors(arms, analysis.choices_by_cohort, settings, copies=analysis.copies)
     tables = {**analysis.tables, "factors": factors}
-    write_analysis(context.out, replace(analysis, tables=tables))
+    write_analysis(context.out, replace(analysis, tables=tables, copies=()))
 
 
 def open_arms(models: Sequence[Mapping[str, Any]], inputs: Mapping[str, Path]) -> list[Arm]:

@@ -102,7 +102,7 @@ def headline_sentence(tables: Sequence[CohortMetrics], best: Headline) -> str:
     doses = find_doses(tables, best)
     place = _place(best)
     if not doses:
-        return f"A text that was trained on{place} {_claim(best.cell)} ({auc_text(best.cell)})."
+        return f"A spiked text{place} {_claim(best.cell)} ({auc_text(best.cell)})."
     many, few = doses[-1], doses[0]
     sentence = f"A text {copied(many.label)}{place} {_claim(many.cell)} ({auc_text(many.cell)})"
     return f"{sentence}." if few is many else f"{sentence}; {_fewer(many, few)}."

@@ -17,6 +17,8 @@ from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
 from analysis.uncertainty.column_intervals import (
     CellInterval,
+    Contrast,
+    copies_contrasts,
     difference_intervals,
     no_interval,
 )
@@ -26,6 +28,8 @@ AUC = "auc"
 TREND = "copies_trend"
 """Somers' D of score given realised copies among members: the trend test of a report."""
 POOLED = "all"
+COPIES_CONTRAST = "copies"
+"""Rows of what each factor does: two numbers of copies within one arm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +253,57 @@ class PreparedCohort:
                             **_counts(measured[column], (d, 0, c)),
                         }
 
+    def copies_rows(
+        self, columns: Sequence[Column], measured: Mapping[Column, ColumnMetrics]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield what more copies do to each column's AUC, as rows of what each factor does.
+
+        The most copies less the fewest, then each number less the one before: one family.
+
+        Args:
+            columns: those that look at a model.
+            measured: of each.
+        """
+        for d, dataset in enumerate([POOLED, *self.datasets]):
+            families: dict[tuple[tuple[int, int], ...], list[Column]] = {}
+            for column in columns:
+                if pairs := self._dose_pairs(measured[column], d):
+                    families.setdefault(pairs, []).append(column)
+            for pairs, same in families.items():
+                found = copies_contrasts(
+                    [measured[column].sample for column in same],
+                    self.sample_name(dataset),
+                    pairs,
+                    confidence=self.settings.confidence,
+                )
+                for column, contrasts in zip(same, found, strict=True):
+                    for (c, b), contrast in zip(pairs, contrasts, strict=True):
+                        yield {
+                            **self.cohort.columns(),
+                            "kind": COPIES_CONTRAST,
+                            "factor": "copies",
+                            "dataset": dataset,
+                            "detector": column.detector,
+                            "setting": column.setting,
+                            "level": self.cells[c].label,
+                            "versus": self.cells[b].label,
+                            "term": "difference",
+                            **_contrast_columns(measured[column], contrast, (d, 0, c), (d, 0, b)),
+                        }
+
+    def _dose_pairs(self, found: ColumnMetrics, dataset: int) -> tuple[tuple[int, int], ...]:
+        """Return the cells of numbers of copies that are compared; empty with fewer than two."""
+        doses = [
+            c
+            for c, cell in enumerate(self.cells)
+            if is_dose(cell.label)
+            and cell.low > 0
+            and found.n_members[dataset, 0, c] >= self.settings.min_members
+            and np.isfinite(found.values[dataset, 0, c])
+        ]
+        ends = [(doses[-1], doses[0])] if len(doses) > 1 else []
+        return tuple(dict.fromkeys([*ends, *zip(doses[1:], doses, strict=False)]))
+
     def _head(self, column: Column, selection: str, dataset: str) -> dict[str, str]:
         return {
             **self.cohort.columns(),
@@ -296,6 +351,25 @@ def _best(
         )
     # Without a single interval there is no best, and any reference is as good as another.
     return by_name[next(iter(rank_detectors(cells)), next(iter(by_name)))]
+
+
+def _contrast_columns(
+    found: ColumnMetrics, contrast: Contrast, one: tuple[int, ...], other: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return a difference of two cells as columns of what each factor does."""
+    value = float(found.values[one] - found.values[other])
+    about = contrast.alone.about
+    counts = [_counts(found, at) for at in (one, other)]
+    return {
+        "value": value,
+        "low": contrast.band.low,
+        "high": contrast.band.high,
+        "alone_low": contrast.alone.low,
+        "alone_high": contrast.alone.high,
+        **{name: min(each[name] for each in counts) for name in ("n_members", "n_seeds")},
+        "shown": "" if about.startswith("none: ") else about,
+        "reason": about.removeprefix("none: ") if about.startswith("none: ") else "",
+    }
 
 
 def _counts(measured: ColumnMetrics, at: tuple[int, ...]) -> dict[str, int]:

@@ -15,9 +15,8 @@ the default and the tuned setting of every detector, all datasets and each alone
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from analysis.arm import MODEL_FREE
 from analysis.checks.chance import (
@@ -29,52 +28,15 @@ from analysis.checks.chance import (
     possible_aucs,
     within_margin,
 )
+from analysis.checks.check import Check, CheckRow, StreamFacts, Verdict
 from analysis.copy_bins import ALL
 from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
 from inject.overlap.filter import OverlapFacts
 from inject.stream.exposures import CopyOutcomes
 
-Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
 _POOLED = "all"
 _NO_INTERVAL = "There is no interval to judge by."
 _NAMED = 200
-
-
-class CheckRow(NamedTuple):
-    """One interval behind a verdict."""
-
-    label: str
-    cell: Cell
-    pooled: bool
-    """Whether it is over all datasets, as those are that a passed check needs near 0.5."""
-
-
-class StreamFacts(NamedTuple):
-    """What the audits say that differs between streams: a value a column, a row a stream."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[str, ...]], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One check with its verdict, a sentence for it, and what stands behind it."""
-
-    name: str
-    verdict: Verdict
-    sentence: str
-    margin: str = ""
-    """What an AUC's check leaves room for: part of the verdict's line."""
-    rows: tuple[CheckRow, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
-    """What the audit reported of every stream alike, as names and values."""
-    streams: StreamFacts | None = None
-    """What it reported of each; None where there is one stream, or all are alike."""
-
-    @property
-    def verdict_line(self) -> str:
-        """The verdict and, of a check of AUCs, what it leaves room for."""
-        return f"{self.verdict}: {self.margin}" if self.margin else self.verdict
 
 
 def check_validity(
@@ -108,7 +70,8 @@ def check_validity(
 def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
     name = "Audit of the training streams"
     if not audits:
-        return Check(name=name, verdict="not measured", sentence="No audit was handed in.")
+        none = "No audit was handed in."
+        return Check(key="streams", name=name, verdict="not measured", sentence=none)
     failed = [label for label, audit in audits.items() if audit.get("passed") is not True]
     facts, streams = _facts(audits)
     counted = f"{len(audits)} {'stream' if len(audits) == 1 else 'streams'}"
@@ -119,10 +82,18 @@ def _audit(audits: Mapping[str, Mapping[str, Any]]) -> Check:
     if failed:
         named = ": " + "; ".join(failed) if any(failed) else ""
         sentence = f"{len(failed)} of {counted} failed{named}."
+    planned, found, withheld = (
+        [int(audit.get(key, 0)) for audit in audits.values()]
+        for key in ("copies planned", "copies found", "non-members found")
+    )
+    wrong = [abs(one - other) for one, other in zip(planned, found, strict=True)]
     return Check(
+        key="streams",
         name=name,
         verdict="failed" if failed else "passed",
         sentence=sentence,
+        total=sum(planned),
+        off=sum(wrong) + sum(withheld),
         facts=facts,
         streams=streams,
     )
@@ -180,9 +151,12 @@ def _fed(fed: Mapping[str, CopyOutcomes]) -> Check:
         for name in one.first_altered
     )
     return Check(
+        key="fed",
         name="What the models were fed",
         verdict="failed" if altered else "passed",
         sentence=sentence,
+        total=planned,
+        off=altered,
         facts=(*facts, *named),
         streams=streams,
     )
@@ -195,7 +169,8 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
     rows = max(one.examples for one in found)
     dropped = sum(one.dropped for one in found)
     verdict: Verdict = "failed" if remaining else "cannot tell" if unchecked else "passed"
-    sentence = f"{sum(one.documents for one in found):,} documents were compared with {rows:,} rows"
+    documents = sum(one.documents for one in found)
+    sentence = f"{documents:,} documents were compared with {rows:,} rows"
     sentence += f"; {dropped:,} overlapped and were left out." if dropped else "."
     if remaining:
         sentence += f" {remaining:,} overlap and were kept: members or non-members stand in them."
@@ -206,9 +181,12 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
             f" {len(unchecked):,} of the rows have too few words to be looked for ({names}{more})."
         )
     return Check(
+        key="background",
         name="Audit of the background's text",
         verdict=verdict,
         sentence=sentence,
+        total=documents,
+        off=remaining,
         facts=tuple(
             (f"{one.dataset} {one.source_id} ({one.example_id})", f"{one.words:g} words")
             for one in list(unchecked.values())[:_NAMED]
@@ -221,6 +199,7 @@ def _blind(tables: Sequence[CohortMetrics]) -> Check:
     base = [table for table in tables if table.cohort.model == "base"]
     rows = _rows(base, MODEL_FREE) or _rows(contaminated_cohorts(tables), MODEL_FREE)
     return _at_chance(
+        "blind",
         "Blind classifier",
         rows,
         "A classifier that sees only the texts, never a model,",
@@ -239,7 +218,7 @@ def _clean(tables: Sequence[CohortMetrics], model: str) -> Check:
     }[model]
     same = [table for table in tables if table.cohort.model == model]
     rows = _rows(same, _contestants(same))
-    return _at_chance(name, rows, who, "already told them apart")
+    return _at_chance(model, name, rows, who, "already told them apart")
 
 
 def _contestants(tables: Sequence[CohortMetrics]) -> list[str]:
@@ -252,6 +231,7 @@ def _zero_copies(tables: Sequence[CohortMetrics]) -> Check:
     same = contaminated_cohorts(tables)
     rows = _rows(same, _contestants(same), copies="0")
     return _at_chance(
+        "no copy",
         "Members that drew no copy",
         rows,
         "Members of which no copy was spiked",
@@ -287,27 +267,49 @@ def _rows(
                     if cell is None:
                         continue
                     mark = (detector, cell.setting, dataset, cell.value, cell.low, cell.high)
+                    place = {
+                        **table.cohort.columns(),
+                        "model": table.cohort.model,
+                        "dataset": dataset,
+                        "detector": detector,
+                        "setting": cell.setting,
+                        "selection": selection,
+                        "copies": copies,
+                    }
                     label = _label(table, detector, cell, dataset)
-                    rows.setdefault(mark, CheckRow(label, cell, dataset == _POOLED))
+                    rows.setdefault(mark, CheckRow(label, cell, dataset == _POOLED, place))
     return tuple(rows.values())
 
 
 def _at_chance(
+    key: str,
     name: str,
     rows: Sequence[CheckRow],
     who: str,
     wrong: str,
     none: str = _NO_INTERVAL,
 ) -> Check:
-    def check(verdict: Verdict, sentence: str, margin: str = "") -> Check:
-        return Check(name=name, verdict=verdict, sentence=sentence, margin=margin, rows=tuple(rows))
-
     measured = [row for row in rows if row.cell.available]
     pooled = [row for row in measured if row.pooled]
-    if not pooled:
-        return check("not measured", none)
     cells = [row.cell for row in measured]
     off = cells_off_chance(cells)
+    ends = outer_ends([possible_aucs(row.cell) for row in pooled]) if pooled else None
+
+    def check(verdict: Verdict, sentence: str, margin: str = "") -> Check:
+        return Check(
+            key=key,
+            name=name,
+            verdict=verdict,
+            sentence=sentence,
+            margin=margin,
+            rows=tuple(rows),
+            room=ends,
+            total=len(cells),
+            off=len(off),
+        )
+
+    if ends is None:
+        return check("not measured", none)
     inside = sum(cell.contains(CHANCE) for cell in cells)
     alone = f" Taken alone, {inside} of {len(cells)} intervals contain 0.5."
     alone = "" if len(cells) == 1 else alone
@@ -323,7 +325,6 @@ def _at_chance(
             f"number; the farthest is {worst.label}, {_shown(worst.cell)} on "
             f"{_rows_of(worst.cell)}.{alone}",
         )
-    ends = outer_ends([possible_aucs(row.cell) for row in pooled])
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
     clear = f"none of {_aucs(len(cells))} is farther from 0.5 than chance"
     if len(cells) == 1:

@@ -182,7 +182,11 @@ class FactorLines(NamedTuple):
 
 
 def analyse_factors(
-    arms: Sequence[Arm], choices: Mapping[Cohort, Sequence[Choice]], settings: AnalysisSettings
+    arms: Sequence[Arm],
+    choices: Mapping[Cohort, Sequence[Choice]],
+    settings: AnalysisSettings,
+    *,
+    copies: Iterable[Row] = (),
 ) -> pa.Table:
     """Analyse the factors of a study; returns the table of what was found.
 
@@ -190,6 +194,7 @@ def analyse_factors(
         arms: all models of an experiment.
         choices: the settings chosen in each cohort.
         settings: which rows are compared, and the coverage of intervals.
+        copies: what more copies do in each arm (`PreparedCohort.copies_rows`).
     """
     study = collect_study(arms, choices, settings)
     axes = axis_names(arms)
@@ -212,6 +217,7 @@ def analyse_factors(
                 for row in compare_detectors(study, arm, confidence=confidence)
             ),
             *(row for one in lines for row in one.components),
+            *copies,
         ],
     )
 

@@ -12,17 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.arm import axis_names
-from analysis.checks.validity import Check, check_validity
+from analysis.checks.check import Check
+from analysis.checks.validity import check_validity
 from analysis.metrics_table import CohortMetrics, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
-from analysis.page.first_screen import (
-    CHECKS,
-    arms_picture,
-    badges,
-    copies_picture,
-    first_parts,
-    gains,
-)
+from analysis.page.first_screen import CHECKS, arms_picture, badges, first_parts, gains
 from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_parts
 from analysis.page.parts import (
@@ -42,7 +36,7 @@ from analysis.page.sections.accuracy import accuracy_parts
 from analysis.page.sections.all_results import all_results
 from analysis.page.sections.checks import audits_parts as stream_audits
 from analysis.page.sections.checks import checks_parts, checks_tables
-from analysis.page.sections.copies import copies_parts
+from analysis.page.sections.copies import copies_parts, copies_picture
 from analysis.page.sections.detector import detector_parts, left_out_listing
 from analysis.page.sections.examples import examples_parts
 from analysis.page.sections.experiment import experiment_parts
@@ -167,7 +161,7 @@ def _detection_led(content: _Content, along: Sequence[Part]) -> _Report:
     view, checks = content.view, content.checks
     return _Report(
         _first_sentences(view),
-        first_parts(view, checks) if view else [badges(checks, content.inputs)],
+        first_parts(view, checks) if view else [badges(checks)],
         [*_detection(content, along), *_run_sections(content)],
     )
 
@@ -197,7 +191,7 @@ def _unlearning_led(content: _Content, along: Sequence[Part]) -> _Report | None:
     )
     return _Report(
         leading_sentences(models, inputs.unlearning.measures),
-        [*lead_parts(inputs.unlearning, models, names), badges(content.checks, inputs)],
+        [*lead_parts(inputs.unlearning, models, names), badges(content.checks)],
         [
             *unlearning_sections(inputs.unlearning, models, content.pictures, names),
             *before,

@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from analysis.checks.chance import CHANCE, MARGIN, outer_ends, possible_aucs
-from analysis.checks.validity import Check
-from analysis.copy_bins import copies_middle, copies_order, is_dose
-from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.contrasts import change_words, headline_contrasts, level_cell
-from analysis.page.drawing.marks import Dot, round_limits
+from analysis.checks.check import NEEDED, Check
+from analysis.page.contrasts import (
+    change_words,
+    copies_contrast,
+    differences_of,
+    headline_contrasts,
+    level_cell,
+)
+from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, draw_matrix
-from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
-from analysis.page.inputs import PageInputs
 from analysis.page.parts import (
     Badge,
     Badges,
@@ -27,10 +28,10 @@ from analysis.page.parts import (
     Picture,
     present,
 )
-from analysis.page.sections.detector import differences_of
-from analysis.page.view import LOSS, MAX_ARMS, View, capital, points, points_interval, short_counts
+from analysis.page.sections.copies import copies_picture
+from analysis.page.view import LOSS, MAX_ARMS, View, points, points_interval, short_counts
 from analysis.selection.ranking import reported_cell
-from analysis.summary import copied, find_doses
+from analysis.summary import find_doses
 
 CHECKS = "checks"
 """Anchor of the section on the checks."""
@@ -38,10 +39,10 @@ _MAX_PANELS = 5
 _MAX_GAINS = 3
 _LEFT, _RIGHT = 640.0, 500.0
 _SHORT_NAMES = {
-    "Audit of the training streams": "Training streams",
-    "What the models were fed": "Fed to the models",
-    "Audit of the background's text": "Background",
-    "Members that drew no copy": "No copy drawn",
+    "streams": "Training streams",
+    "fed": "Fed to the models",
+    "background": "Background",
+    "no copy": "No copy drawn",
 }
 
 
@@ -51,7 +52,7 @@ def first_parts(view: View, checks: Sequence[Check]) -> list[Part]:
     pictures = present(arms, copies)
     return present(
         Columns(pictures, "pictures" if len(pictures) > 1 else ""),
-        badges(checks, view.inputs),
+        badges(checks),
         Gains(shown) if (shown := gains(view)) else None,
     )
 
@@ -99,122 +100,29 @@ def arms_picture(view: View) -> Picture:
     return view.picture("detectors", title, caption, draw_matrix(matrix, _LEFT))
 
 
-def copies_picture(view: View) -> Picture | None:
-    """Return small panels of AUC by copies: the chosen detector, the next ones, and loss."""
-    table = view.best.table
-    labels = dose_labels(table)
-    if len(labels) < 2:
-        return None
-    names = [view.best.detector, *(name for name in view.shown if name != view.best.detector)]
-    shown = names[:_MAX_PANELS]
-    if LOSS in names and LOSS not in shown:
-        shown = [*shown[:-1], LOSS]
-    chosen = Line(dose_dots(view, table, view.best.detector), "ghost")
-    panels = []
-    for name in shown:
-        kind = view.kind(name)
-        line = Line(dose_dots(view, table, name), kind)
-        lines = [line] if kind == "chosen" else [chosen, line]
-        note = {"chosen": "chosen", "baseline": "baseline"}.get(kind, "")
-        panels.append(LinePanel(view.title(name), lines, note))
-    first = next((cell for cell in _dose_cells(table, view.best.detector).values()), None)
-    members = ", ".join(
-        f"{cell.n_members:,}" for cell in _dose_cells(table, view.best.detector).values()
-    )
-    where = f"{capital(view.arm)}. " if view.arm else ""
-    others = f" + {first.n_nonmembers:,}" if first else ""
-    return view.picture(
-        "copies",
-        "AUC by number of copies",
-        f"{where}Bands: 95 %. n: {members} members{others}. Thin orange: {view.name} again.",
-        draw_panels(dose_panels(panels, labels, "copies of a member in the training stream"), 500),
-    )
-
-
-def dose_labels(table: CohortMetrics) -> list[str]:
-    """Return the numbers of copies of an arm, fewest first."""
-    return sorted(filter(is_dose, table.values("copies")), key=copies_order)
-
-
-def dose_dots(view: View, table: CohortMetrics, detector: str) -> list[tuple[float, Dot]]:
-    """Return a detector's AUC at each number of copies, placed by doublings."""
-    from math import log2
-
-    words = view.words(table.cohort)
-    return [
-        (log2(1 + copies_middle(label)), dot)
-        for label, cell in _dose_cells(table, detector).items()
-        if (dot := view.dot(detector, cell, f"{copied(label)}, {words}".rstrip(", ")))
-    ]
-
-
-def dose_panels(panels: Sequence[LinePanel], labels: Sequence[str], x_label: str) -> Panels:
-    """Return panels of AUC over numbers of copies on one scale."""
-    from math import log2
-
-    dots = [dot for panel in panels for line in panel.lines for _, dot in line.points]
-    low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.1, 0.5, 1.0)
-    ticks = [round(low + at / 10, 1) for at in range(round((high - low) * 10) + 1)]
-    said = "; ".join(
-        f"{panel.title} {', '.join(dot.text for _, dot in panel.lines[-1].points)}"
-        for panel in panels
-    )
-    return Panels(
-        panels=panels,
-        x=[(log2(1 + copies_middle(label)), label.replace("-", "–")) for label in labels],
-        y=[(value, f"{value:.1f}") for value in ticks],
-        centre=0.5,
-        x_label=x_label,
-        label=f"AUC by number of copies ({', '.join(labels)}): {said}",
-        height=330.0,
-    )
-
-
-def _dose_cells(table: CohortMetrics, detector: str) -> dict[str, Cell]:
-    cells = {label: reported_cell(table, detector, copies=label) for label in dose_labels(table)}
-    return {label: cell for label, cell in cells.items() if cell is not None and cell.available}
-
-
-def badges(checks: Sequence[Check], inputs: PageInputs) -> Badges:
+def badges(checks: Sequence[Check]) -> Badges:
     """Return a badge a check: its verdict, its number, and what a pass needs."""
     return Badges(
         [
-            Badge(_SHORT_NAMES.get(one.name, one.name), one.verdict, _badge_lines(one, inputs))
+            Badge(_SHORT_NAMES.get(one.key, one.name), one.verdict, _badge_lines(one))
             for one in checks
         ],
         CHECKS,
     )
 
 
-def _badge_lines(check: Check, inputs: PageInputs) -> list[str]:
-    name = _SHORT_NAMES.get(check.name, check.name)
+def _badge_lines(check: Check) -> list[str]:
     if check.verdict == "not measured":
-        return ["not measured", "nothing to measure"]
-    if name == "Training streams":
-        found, planned = (
-            sum(int(audit.get(key, 0)) for audit in inputs.audits.values())
-            for key in ("copies found", "copies planned")
-        )
-        return [f"{check.verdict}: {found:,} of {planned:,}", "copies found (needs all)"]
-    if name == "Fed to the models":
-        altered, planned = (
-            sum(getattr(one, key) for one in inputs.copies.values())
-            for key in ("altered", "planned")
-        )
-        return [f"{check.verdict}: {planned - altered:,} of {planned:,}", "copies token for token"]
-    if name == "Background":
-        facts = [one for _, one in inputs.backgrounds]
-        left = sum(one.offending - one.dropped for one in facts)
+        return [check.verdict, "nothing to measure"]
+    if check.room is not None:
         return [
-            f"{check.verdict}: {left:,} of {sum(one.documents for one in facts):,}",
-            "documents overlap (needs 0)",
+            f"{check.verdict}: {check.room.low:.2f}–{check.room.high:.2f}",
+            f"a pass needs {NEEDED.low:.2f}–{NEEDED.high:.2f}",
         ]
-    pooled = [row.cell for row in check.rows if row.pooled and row.cell.available]
-    ends = outer_ends([possible_aucs(cell) for cell in pooled])
-    return [
-        f"{check.verdict}: {ends.low:.2f}–{ends.high:.2f}",
-        f"a pass needs {CHANCE - MARGIN:.2f}–{CHANCE + MARGIN:.2f}",
-    ]
+    if check.key == "background":
+        return [f"{check.verdict}: {check.off:,} of {check.total:,}", "documents overlap (needs 0)"]
+    what = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
+    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", what]
 
 
 def gains(view: View) -> list[Gain]:
@@ -227,18 +135,25 @@ def gains(view: View) -> list[Gain]:
 
 
 def copies_gain(view: View) -> Gain | None:
-    """Return what the most copies have over the fewest."""
+    """Return what the most copies have over the fewest, paired where they stand in one arm."""
     doses = find_doses(view.tables, view.best)
     if len(doses) < 2:
         return None
     few, many = doses[0], doses[-1]
-    gap = many.cell.value - few.cell.value
+    becomes = f"AUC {few.cell.value:.2f} becomes {many.cell.value:.2f}"
+    row = copies_contrast(view, many.label, few.label)
+    if row is None:
+        ends = f"[{few.cell.low:.2f}, {few.cell.high:.2f}] and "
+        ends += f"[{many.cell.low:.2f}, {many.cell.high:.2f}]: "
+        sure = few.cell.high < many.cell.low or many.cell.high < few.cell.low
+    else:
+        ends = f"{points_interval(row['low'], row['high'])}: "
+        sure = not row["low"] <= 0 <= row["high"]
     return Gain(
-        _whole(gap),
+        _whole(many.cell.value - few.cell.value),
         f"{_copies(many.label)} instead of {few.label.replace('-', ' to ')}.",
-        f"AUC {few.cell.value:.2f} [{few.cell.low:.2f}, {few.cell.high:.2f}] becomes "
-        f"{many.cell.value:.2f} [{many.cell.low:.2f}, {many.cell.high:.2f}]{_at(view.arm)}.",
-        sure=few.cell.high < many.cell.low or many.cell.high < few.cell.low,
+        f"{ends}{becomes}{_at(view.arm)}.",
+        sure=sure,
     )
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from analysis.arm import MODEL_FREE, Cohort
 from analysis.arm_words import arm_words
 from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
-from analysis.page.drawing.marks import Dot
+from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import MatrixRow
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Drawn, Picture
@@ -68,7 +68,7 @@ class View:
                 capital(arm_words(axes[first : first + 1])) if grouped else "",
                 capital(arm_words(axes[:first] + axes[first + 1 :]))
                 if grouped
-                else capital(arm_words(axes)) or "All members",
+                else capital(arm_words(axes[at] for at in varied)) or "All members",
             )
             for one in arms
             for axes in [one.cohort.axes]

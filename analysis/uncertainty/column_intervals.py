@@ -12,7 +12,7 @@ import numpy as np
 
 from analysis.intervals.bounds import Interval, Scale, find_difference, find_interval
 from analysis.intervals.clustered import Clustered
-from analysis.uncertainty.samples import ColumnSample, Number, auc_gaps
+from analysis.uncertainty.samples import ColumnSample, Number, auc_gaps, cell_gaps
 
 
 class CellInterval(NamedTuple):
@@ -124,6 +124,61 @@ def difference_intervals(
         part = flat[nth * len(wanted) : (nth + 1) * len(wanted)]
         listed[at] = dict(zip(wanted, part, strict=True))
     return listed
+
+
+class Contrast(NamedTuple):
+    """The interval of one difference within a family."""
+
+    band: CellInterval
+    """Holds with all others of the family (Bonferroni)."""
+    alone: CellInterval
+
+
+def copies_contrasts(
+    samples: Sequence[ColumnSample],
+    dataset: str | None,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    confidence: float,
+) -> list[list[Contrast]]:
+    """Return the differences of AUC between cells of one column, by column and pair.
+
+    Args:
+        samples: the columns.
+        dataset: which; None for all together.
+        pairs: the cell and the one that is taken off; those of one column are a family.
+        confidence: coverage asked for.
+    """
+    ColumnSample.find(samples, "auc", dataset)
+    listed = [[Contrast(_ABSENT, _ABSENT)] * len(pairs) for _ in samples]
+    ones, others = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
+    compared = [
+        (at, (gap, every.at(ones), every.at(others)))
+        for at, gap in enumerate(cell_gaps(samples, dataset, pairs))
+        if gap is not None and (every := samples[at].auc(dataset)) is not None
+    ]
+    if not compared:
+        return listed
+    gap, one, other = (Clustered.joined([parts[k] for _, parts in compared]) for k in range(3))
+    apart = (one.seeds != gap.seeds) | (other.seeds != gap.seeds)
+    flat = [
+        _UNLIKE if unlike else Contrast(*ends)
+        for unlike, *ends in zip(
+            apart.tolist(),
+            *(
+                _cells(gap, find_difference(gap, one, other, confidence=1 - (1 - confidence) / m))
+                for m in (len(pairs), 1)
+            ),
+            strict=True,
+        )
+    ]
+    for nth, (at, _) in enumerate(compared):
+        listed[at] = flat[nth * len(pairs) : (nth + 1) * len(pairs)]
+    return listed
+
+
+_APART = _ABSENT._replace(about="none: not every seed has members of both")
+_UNLIKE = Contrast(_APART, _APART)
 
 
 def _listed(

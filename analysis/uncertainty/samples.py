@@ -231,6 +231,77 @@ def _gaps(
     return found
 
 
+def cell_gaps(
+    samples: Sequence[ColumnSample], dataset: str | None, pairs: Sequence[tuple[int, int]]
+) -> list[Clustered | None]:
+    """Return what AUCs of one cell differ by from those of another cell of the same column.
+
+    Members differ, non-members are the same: what the latter do to both cancels.
+
+    Args:
+        samples: the columns.
+        dataset: which; None for all together.
+        pairs: the cell and the other one.
+    """
+    found: list[Clustered | None] = [None] * len(samples)
+    for places in alike(samples):
+        parts = weighted_parts(stacked([samples[at] for at in places]), "auc", dataset)
+        if not any(parts):
+            continue
+        cells = len(next(part.weight for seed in parts for part in seed)) // len(places)
+        start = cells * np.arange(len(places))[:, None]
+        ones, others = ((start + np.array(side)).ravel() for side in zip(*pairs, strict=True))
+        gap = cluster([_cell_gaps(seed, ones, others) for seed in parts])
+        for nth, at in enumerate(places):
+            found[at] = gap.part(nth * len(pairs), (nth + 1) * len(pairs))
+    return found
+
+
+def _cell_gaps(
+    parts: Sequence[Weighted], ones: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
+) -> list[Weighted]:
+    """Return the parts of one seed's datasets in gaps, which are their mean.
+
+    A dataset's share differs between two cells, so it is in the parts and not in their weights.
+    """
+    if not parts:
+        return []
+    there = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
+    total = np.sum(there, axis=0)
+    shares = [one / np.where(total > 0, total, np.nan) for one in there]
+    pooled = np.sum(
+        [
+            share * np.nan_to_num(part.sample.value)
+            for part, share in zip(parts, shares, strict=True)
+        ],
+        axis=0,
+    )
+    groups = np.sum([part.sample.groups for part in parts], axis=0)
+    fewest = np.minimum(groups[:, ones], groups[:, others])
+    found: list[Weighted] = []
+    for part, share in zip(parts, shares, strict=True):
+        sample, factor = part.sample, np.nan_to_num(share) * len(parts)
+        # As in `cluster`: how far a group that is alone lies off stands for its spread.
+        alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
+        off = np.where(alone, np.nan_to_num(sample.value) - pooled, 0.0)
+        influence = np.concatenate(
+            [sample.influence, np.stack([off, np.zeros_like(off)])[:, :, None]], axis=2
+        )
+        influence = influence * factor[:, None]
+        value = np.where(total > 0, factor * np.nan_to_num(sample.value), np.nan)
+        freedom = np.where(factor > 0, sample.freedom, np.inf)
+        least = np.minimum(freedom[:, ones], freedom[:, others])
+        gap = Sample(
+            value[ones] - value[others],
+            influence[:, ones] - influence[:, others],
+            np.where(np.isfinite(least), least, 1.0),
+            # All counted with the first dataset: the smaller of two sums is no sum.
+            np.zeros_like(fewest) if found else fewest,
+        )
+        found.append(Weighted(part.dataset, gap, np.ones(len(ones))))
+    return found
+
+
 class DatasetRows(NamedTuple):
     """The rows of one dataset of one seed under columns that are measured on the same ones."""
 

@@ -76,8 +76,8 @@ class Run:
 
     @cached_property
     def models(self) -> pa.Table:
-        """One row a model: swept axes, arm, the arm in words, role, method, condition, the folders in the store of
-        the model and of its scores, seed and checkpoint."""
+        """One row a model: swept axes, arm, the same in words, role, method, condition, the folders
+        in the store of the model and of its scores, seed and checkpoint."""
         return read_parquet(self.folder / MODELS_FILE)
 
     def table(self, question: str) -> pa.Table:

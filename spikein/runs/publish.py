@@ -11,9 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.checks.check import QUESTION as CHECKS
+from analysis.checks.check import checks_table
 from analysis.figures.render import read_figures
 from analysis.figures.unlearning.measured import Row
-from analysis.findings import as_table, join_findings, read_findings, read_table
+from analysis.findings import as_findings, as_table, join_findings, read_findings, read_table
 from analysis.page.content import build_page
 from analysis.page.methods import write_methods
 from analysis.page.unlearning.audit_page import write_audit_page
@@ -63,10 +65,6 @@ def fill_run(
     write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
     shutil.copyfile(results_folder / SCORES_FILE, folder / SCORES_FILE)
     unlearned = _copy_unlearning(folder, experiment_graph, report, page_alone=page_alone)
-    steps = (experiment_graph.results, experiment_graph.accuracy_gain, experiment_graph.trajectory)
-    folders = [report.artifact(step).path for step in steps if step is not None]
-    parts = [*map(read_findings, folders), *_unlearning_findings(experiment_graph, report)]
-    join_findings(folder, parts)
     (folder / "figures").mkdir()
     figures = read_figures(report.artifact(experiment_graph.figures).path)
     for figure in figures:
@@ -91,6 +89,11 @@ def fill_run(
             show_protected=show_protected,
         )
     )
+    steps = (experiment_graph.results, experiment_graph.accuracy_gain, experiment_graph.trajectory)
+    folders = [report.artifact(step).path for step in steps if step is not None]
+    parts = [*map(read_findings, folders), *_unlearning_findings(experiment_graph, report)]
+    checks = checks_table(page.checks, list(experiment_graph.nodes[0].arm.labels))
+    join_findings(folder, [*parts, as_findings(CHECKS, checks)])
     write_text(folder / PAGE, page.html)
     for name, html in page.beside.items():
         write_text(folder / name, html)

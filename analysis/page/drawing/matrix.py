@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from analysis.page.drawing.marks import (
+from analysis.page.drawing.elements import (
     Dot,
     Scale,
     both_sizes,
@@ -136,7 +136,7 @@ def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_P
     for at, column in enumerate(matrix.columns):
         left = labels + at * (across + gap)
         numbers = max(
-            (text_width(dot.text) for dot in column.dots if isinstance(dot, Dot)), default=0.0
+            (text_width(_number(dot)) for dot in column.dots if isinstance(dot, Dot)), default=0.0
         )
         number = left + min(numbers + 2, 0.45 * across)
         axis = matrix.axis
@@ -209,6 +209,10 @@ def _scale_marks(
     return marks
 
 
+def _number(dot: Dot) -> str:
+    return f"{dot.text}†" if dot.doubtful else dot.text
+
+
 def _cell(
     kind: str, dot: Dot | str | None, place: _Place, middle: float, height: float
 ) -> list[Markup]:
@@ -224,7 +228,6 @@ def _cell(
         marks.append(
             element("circle", cx=place.scale(dot.value), cy=middle, r=3.1, cls=dot_class(kind))
         )
-    number = f"{dot.text}†" if dot.doubtful else dot.text
     bold = " b" if dot.bold else ""
-    marks.append(text(place.number, middle + 4, number, f"n{colour}{bold}", "end"))
+    marks.append(text(place.number, middle + 4, _number(dot), f"n{colour}{bold}", "end"))
     return [hovered(dot.hover, *marks)]

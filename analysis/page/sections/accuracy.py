@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from analysis.metrics_table import Cell
-from analysis.page.drawing.marks import Dot, round_limits
+from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, draw_matrix
 from analysis.page.grids import interval
 from analysis.page.parts import Columns, Fold, Note, Part, Picture, present

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from math import nan
 
-from analysis.checks.chance import CHANCE, MARGIN, outer_ends, possible_aucs
-from analysis.checks.validity import Check
-from analysis.page.drawing.marks import Dot
+from analysis.checks.chance import CHANCE
+from analysis.checks.check import NEEDED, Check, CheckRow
+from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import (
     Matrix,
     MatrixAxis,
@@ -19,12 +19,12 @@ from analysis.page.parts import Columns, Drawn, Note, Part, Picture, present
 from analysis.page.streams import share_sentence
 from analysis.page.table import Column, Entry, Table, facts, numbers, texts
 from analysis.page.view import capital, counts
-from analysis.summary import auc_text
+from analysis.summary import Names, auc_text
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 _AXIS = MatrixAxis(
     0.0, 1.0, 0.5, ((0.0, "0"), (0.25, ".25"), (0.5, ".5"), (0.75, ".75"), (1.0, "1")),
-    zone=(CHANCE - MARGIN, CHANCE + MARGIN),
+    zone=(NEEDED.low, NEEDED.high),
 )  # fmt: skip
 _MAX_ROWS = 10
 """Of one check."""
@@ -43,8 +43,9 @@ def checks_parts(checks: Sequence[Check], inputs: PageInputs) -> list[Part]:
         "reported, are on the page of methods.",
     )
     share = share_sentence(inputs.streams)
+    names = {one.name: one.title for one in inputs.detectors}
     sentence = f"{verdict_sentence(checks)} {share}".strip()
-    return [Note(sentence, "say"), Columns(present(_picture(checks), table), "answer")]
+    return [Note(sentence, "say"), Columns(present(_picture(checks, names), table), "answer")]
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
@@ -69,14 +70,14 @@ def _count(number: int) -> str:
     return _NUMBERS[number] if number < len(_NUMBERS) else f"{number}"
 
 
-def _picture(checks: Sequence[Check]) -> Picture | None:
+def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
     """Return the AUCs that ought to be 0.5, and what each check leaves room for."""
     rows, dots = [], []
     for check in checks:
         pooled = [row for row in check.rows if row.pooled and row.cell.available]
-        if not pooled:
+        ends = check.room
+        if ends is None:
             continue
-        ends = outer_ends([possible_aucs(row.cell) for row in pooled])
         shown = f"{ends.low:.2f}–{ends.high:.2f}"
         rows.append(MatrixRow(check.name, "head"))
         dots.append(
@@ -93,7 +94,7 @@ def _picture(checks: Sequence[Check]) -> Picture | None:
         for row in far:
             cell = row.cell
             hover = f"{check.name}, {row.label}: {auc_text(cell)} · {counts(cell)}"
-            rows.append(MatrixRow(row.label))
+            rows.append(MatrixRow(_label(row, names)))
             dots.append(Dot(cell.value, cell.low, cell.high, hover, f"{cell.value:.2f}"))
     if not rows:
         return None
@@ -106,10 +107,17 @@ def _picture(checks: Sequence[Check]) -> Picture | None:
     caption = (
         "Dots: AUCs with 95 % intervals, each for itself, those farthest from 0.5 first. Thick: "
         "what a check leaves room for, widened for their number; the zone, "
-        f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}, is what a pass needs."
+        f"{NEEDED.low:.1f} to {NEEDED.high:.1f}, is what a pass needs."
     )
     drawn = Drawn("chance", "AUCs that ought to be 0.5", caption)
     return Picture(drawn, draw_matrix(matrix, 560), linked=False)
+
+
+def _label(row: CheckRow, names: Names) -> str:
+    """Return a detector with its setting, and its arm where that tells it from others."""
+    detector, setting = row.place["detector"], row.place["setting"]
+    named = names.get(detector, detector)
+    return named if setting in ("default", "-") else f"{named} {setting}"
 
 
 def checks_tables(checks: Sequence[Check]) -> list[Table]:

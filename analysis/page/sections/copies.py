@@ -1,15 +1,21 @@
-"""How many copies: the chosen detector in each arm whose members have several numbers of copies."""
+"""How many copies: small panels of AUC by copies, by detector and by arm, and the numbers."""
 
-from analysis.copy_bins import copies_order
+from collections.abc import Sequence
+from math import log2
+
+from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.drawing.panels import Line, LinePanel, draw_panels
-from analysis.page.first_screen import dose_dots, dose_labels, dose_panels
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
 from analysis.page.grids import copies_tables, copies_text, folded, interval
 from analysis.page.parts import Columns, Note, Part, Picture, present
 from analysis.page.table import Column, Entry, Table
-from analysis.page.view import MAX_ARMS, View, capital
+from analysis.page.view import LOSS, MAX_ARMS, View, capital
 from analysis.selection.ranking import reported_cell
+from analysis.summary import copied
 from analysis.tables import TREND
+
+_MAX_PANELS = 5
 
 
 def copies_parts(view: View) -> list[Part]:
@@ -23,6 +29,78 @@ def copies_parts(view: View) -> list[Part]:
         return [sentence, *folded(copies_tables(arms[0], view.models_only, view.names))]
     shown = arms[:MAX_ARMS]
     return present(sentence, Columns([_picture(view, shown), _table(view, arms)], "answer"))
+
+
+def copies_picture(view: View) -> Picture | None:
+    """Return small panels of AUC by copies: the chosen detector, the next ones, and loss."""
+    table = view.best.table
+    labels = dose_labels(table)
+    if len(labels) < 2:
+        return None
+    names = [view.best.detector, *(name for name in view.shown if name != view.best.detector)]
+    shown = names[:_MAX_PANELS]
+    if LOSS in names and LOSS not in shown:
+        shown = [*shown[:-1], LOSS]
+    chosen = Line(dose_dots(view, table, view.best.detector), "ghost")
+    panels = []
+    for name in shown:
+        kind = view.kind(name)
+        line = Line(dose_dots(view, table, name), kind)
+        lines = [line] if kind == "chosen" else [chosen, line]
+        note = {"chosen": "chosen", "baseline": "baseline"}.get(kind, "")
+        panels.append(LinePanel(view.title(name), lines, note))
+    first = next((cell for cell in _dose_cells(table, view.best.detector).values()), None)
+    members = ", ".join(
+        f"{cell.n_members:,}" for cell in _dose_cells(table, view.best.detector).values()
+    )
+    where = f"{capital(view.arm)}. " if view.arm else ""
+    others = f" + {first.n_nonmembers:,}" if first else ""
+    return view.picture(
+        "copies",
+        "AUC by number of copies",
+        f"{where}Bands: 95 %. n: {members} members{others}. Thin orange: {view.name} again.",
+        draw_panels(dose_panels(panels, labels, "copies of a member in the training stream"), 500),
+    )
+
+
+def dose_labels(table: CohortMetrics) -> list[str]:
+    """Return the numbers of copies of an arm, fewest first."""
+    return sorted(filter(is_dose, table.values("copies")), key=copies_order)
+
+
+def dose_dots(view: View, table: CohortMetrics, detector: str) -> list[tuple[float, Dot]]:
+    """Return a detector's AUC at each number of copies, placed by doublings."""
+    words = view.words(table.cohort)
+    return [
+        (log2(1 + copies_middle(label)), dot)
+        for label, cell in _dose_cells(table, detector).items()
+        if (dot := view.dot(detector, cell, f"{copied(label)}, {words}".rstrip(", ")))
+    ]
+
+
+def dose_panels(panels: Sequence[LinePanel], labels: Sequence[str], x_label: str) -> Panels:
+    """Return panels of AUC over numbers of copies on one scale."""
+    dots = [dot for panel in panels for line in panel.lines for _, dot in line.points]
+    low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.1, 0.5, 1.0)
+    ticks = [round(low + at / 10, 1) for at in range(round((high - low) * 10) + 1)]
+    said = "; ".join(
+        f"{panel.title} {', '.join(dot.text for _, dot in panel.lines[-1].points)}"
+        for panel in panels
+    )
+    return Panels(
+        panels=panels,
+        x=[(log2(1 + copies_middle(label)), label.replace("-", "–")) for label in labels],
+        y=[(value, f"{value:.1f}") for value in ticks],
+        centre=0.5,
+        x_label=x_label,
+        label=f"AUC by number of copies ({', '.join(labels)}): {said}",
+        height=330.0,
+    )
+
+
+def _dose_cells(table: CohortMetrics, detector: str) -> dict[str, Cell]:
+    cells = {label: reported_cell(table, detector, copies=label) for label in dose_labels(table)}
+    return {label: cell for label, cell in cells.items() if cell is not None and cell.available}
 
 
 def _sentence(view: View, table: CohortMetrics) -> str:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from analysis.arm import UPPER_BOUNDS, Cohort, axis_column
+from analysis.arm import UPPER_BOUNDS, Cohort
 from analysis.arm_words import arm_words
 from analysis.dataset_detectors.detector import POOLED
 from analysis.dataset_detectors.registry import dataset_detector_names, get_dataset_detector
+from analysis.page.contrasts import columns_of, matching_rows
 from analysis.page.parts import Fold, Note, Part, present
 from analysis.page.table import listing, p_text
 from analysis.summary import NO_NAMES, Names
@@ -154,15 +155,3 @@ def _flagged_control(flagged: pa.Table, model: str, level: str) -> str:
     return (
         f"On {_CONTROLS[model]}, which saw no member and where each flagged row is wrong, {outcome}"
     )
-
-
-def columns_of(cohort: Cohort) -> dict[str, str]:
-    """Return the columns that name a cohort, with its values."""
-    return {axis_column(key): value for key, value in cohort.axes} | {"model": cohort.model}
-
-
-def matching_rows(table: pa.Table, wanted: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the rows that have some values in some columns."""
-    return [
-        row for row in table.to_pylist() if all(row[key] == value for key, value in wanted.items())
-    ]

@@ -11,24 +11,22 @@ from math import isfinite, nan
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.compared_rows import UnscoredRows
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.drawing.marks import Dot, round_limits
+from analysis.page.contrasts import BEST, differences_of
+from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, draw_matrix
 from analysis.page.grids import interval
 from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, present
-from analysis.page.sections.decisions import columns_of, matching_rows
 from analysis.page.sections.unscored import unscored_parts
 from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
 from analysis.page.view import LOSS, View, capital, counts, points, points_interval, short_counts
 from analysis.selection.ranking import common_rows, reported_cell
 from analysis.summary import auc_text
-from analysis.tables import AUC
 from detect.detector_table import DetectorFacts
 from detect.scoring import LeftOut
 
 _UNDECLARED = "not declared"
 _OPEN_ROWS = 12
 """Rows before the fold of a longer table."""
-_BEST = "best"
 
 
 def detector_parts(view: View, notes: Sequence[str]) -> list[Part]:
@@ -55,26 +53,11 @@ def detector_parts(view: View, notes: Sequence[str]) -> list[Part]:
     )
 
 
-def differences_of(view: View) -> dict[str, dict[str, Cell]]:
-    """Return each detector's paired AUC differences, by what they are to (`best`, `loss`).
-
-    In the headline's arm, pooled, of the headline's kind of settings.
-    """
-    wanted = columns_of(view.best.table.cohort) | {"dataset": "all", "copies": "all"}
-    wanted |= {"selection": view.best.selection, "metric": AUC}
-    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
-    found: dict[str, dict[str, Cell]] = {}
-    for row in matching_rows(view.inputs.analysis.differences, wanted):
-        cells = found.setdefault(row["detector"], {})
-        cells[row["reference"]] = Cell(**{name: row[name] for name in names})
-    return found
-
-
 def _sentence(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> str:
     """Say who was chosen, who cannot be told from it, and what it has over loss."""
     best = view.best
     start = f"{view.name}, with {auc_text(best.cell)}"
-    known = [cells[_BEST] for cells in gaps.values() if _BEST in cells and cells[_BEST].available]
+    known = [cells[BEST] for cells in gaps.values() if BEST in cells and cells[BEST].available]
     alike = sum(cell.contains(0) for cell in known)
     others = f"{alike} of {len(known)} others cannot be told from it"
     if not known:
@@ -100,11 +83,11 @@ def _picture(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> Picture | No
             note=note,
         )
         for key, reference, note in (
-            (_BEST, view.best.detector, "all at once"),
+            (BEST, view.best.detector, "all at once"),
             (LOSS, LOSS, "each for itself"),
         )
         if any(key in cells for cells in gaps.values())
-        and (key == _BEST or view.best.detector != LOSS)
+        and (key == BEST or view.best.detector != LOSS)
     ]
     if not columns or len(names) < 2:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import log10
 
 from analysis.metrics_table import Cell
-from analysis.page.drawing.marks import Dot
+from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
 from analysis.page.grids import chosen, interval
 from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
@@ -40,7 +40,7 @@ def rates_parts(view: View) -> list[Part]:
     whole = dataset_findings(analysis.datasets, cohort)
     return present(
         Note(_sentence(view, measured, lacking), "say") if cells else None,
-        Columns(present(_picture(view, min(measured, default=0.05)), table), "answer"),
+        Columns(present(_picture(view, min(measured)), table), "answer") if measured else None,
         Fold(f"The other {len(rest.rows)} detectors", [rest]) if rest else None,
         Fold("Decisions with a bound on their errors", decided) if decided else None,
         Fold("The data set as a whole", whole) if whole else None,
@@ -66,10 +66,11 @@ def _sentence(
         for at, (rate, share) in enumerate(shares)
     ]
     others = view.best.cell.n_nonmembers
-    few = f"{others:,} non-members are too few to say anything about "
-    few += " or ".join(_percent(rate) for rate in lacking) if lacking else ""
     said = [", ".join(found)] if found else []
-    said += [few] if lacking else []
+    if lacking:
+        *rates, last = map(_percent, lacking)
+        named = f"{', '.join(rates)} or {last}" if rates else last
+        said.append(f"{others:,} non-members are too few to say anything about {named}")
     return f"{capital('; '.join(said))}." if said else ""
 
 

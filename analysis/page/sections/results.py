@@ -14,7 +14,7 @@ from analysis.page.grids import (
     variants_tables,
 )
 from analysis.page.parts import Part, Picture, present
-from analysis.page.sections.factors import factor_tables
+from analysis.page.sections.factor_tables import factor_tables
 from analysis.page.table import Table, listing
 from analysis.page.template import number_text
 from analysis.page.view import View

@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from analysis.findings import read_table
-from analysis.page.drawing.marks import Dot, round_limits
+from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, draw_matrix
 from analysis.page.parts import (
     Badge,
     Badges,
     Columns,
     Drawn,
-    Fold,
     Note,
     Part,
     Picture,
     Section,
     Stacked,
+    fold,
     present,
     render_page,
 )
-from analysis.page.table import Table, listing, with_noun
+from analysis.page.table import NOTHING, PROTECTED, Column, Entry, Table, listing, with_noun
 from analysis.page.unlearning.tables import number_with_interval
 from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION, finding_lines
 from analysis.unlearning_audit.checks import MARGIN, QUESTIONS, UNKNOWN, YES
@@ -104,13 +104,13 @@ def write_audit_page(
 
 def _sentences(findings: Mapping[str, Row], record: Row, chunks: int) -> list[str]:
     """Return what the models still write, and the verdict with its meaning."""
-    verdict, *meaning = record["headline"].rpartition(f"{record['verdict'].capitalize()}: ")[1:]
+    head, verdict, meaning = record["headline"].rpartition(f"{record['verdict'].capitalize()}: ")
     shares = {name: findings.get(name) for name in _WRITTEN}
     said = {name: _percent(row) for name, row in shares.items() if row is not None}
     if all(said.get(name) for name in _WRITTEN):
         lead = (
             f"The unlearned model still writes {said[_WRITTEN[1]]} of the texts, the original "
-            f"{said[_WRITTEN[0]]}: {record['verdict']}."
+            f"{said[_WRITTEN[0]]}. Verdict: {record['verdict']}."
         )
         scale = (
             f"Written: {record['level']:g} true words in a row is the most that the control "
@@ -118,11 +118,9 @@ def _sentences(findings: Mapping[str, Row], record: Row, chunks: int) -> list[st
             "writes less may know it all the same. "
         )
     else:
-        lead, scale = record["headline"].removesuffix(f" {verdict}{''.join(meaning)}"), ""
-        lead = f"{lead.rstrip('.')}: {record['verdict']}."
-    reason = "".join(meaning).strip()
+        lead, scale = f"{head.strip()} Verdict: {record['verdict']}.", ""
     counted = f"{with_noun(chunks, 'text')} audited; 95 % intervals."
-    return [lead, f"{scale}{reason[:1].upper()}{reason[1:]} {counted}".strip()]
+    return [lead, f"{scale}{verdict}{meaning} {counted}"]
 
 
 def _percent(row: Row) -> str:
@@ -189,8 +187,8 @@ def _side_pictures(findings: Mapping[str, Row], record: Row) -> list[Part]:
         _rows_picture("shares", "Share of the texts still written", shares, share_axis,
                       "With 95 % intervals; a lower bound of what a model knows."),
         _rows_picture("losses", "Loss above its comparison, nats a token", losses, loss_axis,
-                      "Control texts: less the original; audited ones: less the control. Left of 0: "
-                      f"likelier. Shaded: within {MARGIN:g}. Lines: 95 % intervals."),
+                      "Control texts: less the original; audited ones: less the control. Left "
+                      f"of 0: likelier. Shaded: within {MARGIN:g}. Lines: 95 % intervals."),
     )  # fmt: skip
     return present(*pictures)
 
@@ -253,9 +251,7 @@ def _rule_parts(findings: Mapping[str, Row], record: Row) -> list[Part]:
     return present(
         Note(f"{said}.", "say") if said else None,
         _numbers("The ratio rule", findings, record, _RULE),
-        Fold(f"{further.title}: {with_noun(len(further.rows), 'row')}", [further])
-        if further
-        else None,
+        fold(further) if further else None,
     )
 
 
@@ -286,20 +282,34 @@ def _text_tables(
 ) -> list[Part]:
     """Return the table of texts, most written first: some open, the rest folded."""
     models = [name for name in MODELS if any((row["chunk"], name) in closest for row in chunks)]
-    heads = ("Text", "Written", *(f"Words, {name}" for name in models), "Flagged", "Ratio")
-    shown = [] if hide_texts else ["Beginning", "Truth", *(f"Written, {name}" for name in models)]
-    rows = []
+    columns = (
+        Column("Text"),
+        Column("Written"),
+        *(Column(f"Words, {name}", right=True) for name in models),
+        Column("Flagged"),
+        Column("Ratio", right=True),
+        *([] if hide_texts else [Column("Beginning | truth, and what is written", long=True)]),
+    )
+    rows: list[tuple[str | Entry, ...]] = []
     for row in chunks[:_MOST]:
-        own = [closest.get((row["chunk"], name)) for name in models]
-        texts = [row["prompt"], row["truth"], *(one and one["text"] for one in own)]
+        own = {name: closest[key] for name in models if (key := (row["chunk"], name)) in closest}
+        written = [f"{name.capitalize()}: {one['text'] or ''}" for name, one in own.items()]
+        text = f"{row['prompt']} | {row['truth']}" if row["prompt"] is not None else PROTECTED
         rows.append(
             (
                 f"{row['text_id']}, characters {row['start']:,} to {row['stop']:,}",
                 _judged(row["remembered"]),
-                *("" if one is None else f"{one['longest_common_substring']:g}" for one in own),
+                *(
+                    f"{own[name]['longest_common_substring']:g}" if name in own else NOTHING
+                    for name in models
+                ),
                 _judged(None if row["ratio"] is None else row["suspicious"]),
-                "" if row["ratio"] is None else f"{row['ratio']:.2f}",
-                *(text or "" for text in texts[: len(shown)]),
+                NOTHING if row["ratio"] is None else f"{row['ratio']:.2f}",
+                *(
+                    []
+                    if hide_texts
+                    else [Entry(text, notes=tuple(written) if row["prompt"] is not None else ())]
+                ),
             )
         )
     caption = (
@@ -309,10 +319,11 @@ def _text_tables(
     )
     if len(chunks) > _MOST:
         caption += f" The other {len(chunks) - _MOST:,} texts are in {CHUNKS_FILE}."
-    first = listing("Text by text", (*heads, *shown), rows[:_OPEN], caption)
-    rest = listing("Further texts", (*heads, *shown), rows[_OPEN:])
-    folded = Fold(f"{with_noun(len(rows) - _OPEN, 'further text')}", [rest]) if rest else None
-    return present(first, folded)
+    table = Table(title="Text by text", columns=columns, rows=tuple(rows[:_OPEN]), caption=caption)
+    if len(rows) <= _OPEN:
+        return [table]
+    further = Table(title="Further texts", columns=columns, rows=tuple(rows[_OPEN:]))
+    return [table, fold(further)]
 
 
 def _order(row: Row, closest: Mapping[tuple[int, str], Row]) -> tuple[bool, float, float, int]:

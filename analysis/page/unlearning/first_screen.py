@@ -11,7 +11,7 @@ from math import isfinite, nan
 
 from analysis.copy_bins import ALL
 from analysis.figures.unlearning.measured import UNLEARNED, Row, has_interval
-from analysis.page.drawing.marks import Dot, round_limits
+from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, draw_matrix
 from analysis.page.parts import Badge, Badges, Drawn, Picture
 from analysis.page.unlearning.tables import counts_text, number_with_interval

@@ -14,7 +14,7 @@ from analysis.figures.unlearning.measured import (
     Row,
     has_interval,
 )
-from analysis.page.drawing.marks import Dot, round_limits
+from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, MatrixRow, draw_matrix
 from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
 from analysis.page.parts import Drawn, Picture

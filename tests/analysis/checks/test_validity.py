@@ -1,6 +1,9 @@
 from dataclasses import replace
 
+import pytest
+
 from analysis.arm import Cohort
+from analysis.checks.check import checks_table
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import Cell, CohortMetrics, Key
 from analysis.page.setup import background_parts
@@ -51,6 +54,30 @@ def test_everything_at_chance_passes():
     # The line of the verdict says what it leaves room for.
     assert checks[2].verdict_line == "passed: leaves room for AUCs from 0.43 to 0.58"
     assert checks[0].verdict_line == "passed"
+
+
+def test_the_checks_are_rows_of_numbers():
+    base = table("base", axes=[("train.lr", "0.1")], blind=cell(0.51), loss=cell(0.46, 0.08))
+    audits = {"a": {"passed": True, "copies planned": 7, "copies found": 7}}
+    fed = {"a": CopyOutcomes(planned=7, whole=6, altered=1, partly=0, never=0, first_altered=())}
+    checks = check_validity([base], audits, fed)
+    rows = checks_table(checks, ["train.lr"]).to_pylist()
+    heads = {row["check"]: row for row in rows if row["verdict"]}
+    assert [row["verdict"] for row in heads.values()] == [one.verdict for one in checks]
+    assert [(heads[name]["total"], heads[name]["off"]) for name in ("streams", "fed", "base")] == [
+        (7, 0), (7, 1), (1, 0),
+    ]  # fmt: skip
+    assert heads["base"]["note"] == checks[3].sentence
+    assert (heads["no copy"]["verdict"], heads["no copy"]["low"]) == ("not measured", None)
+    (auc,) = [row for row in rows if row["check"] == "base" and not row["verdict"]]
+    assert (auc["train.lr"], auc["model"], auc["detector"], auc["dataset"]) == (
+        "0.1", "base", "loss", "all",
+    )  # fmt: skip
+    # Its own interval is wider than what chance does to so many rows.
+    assert (auc["value"], auc["low"]) == (0.46, pytest.approx(0.38))
+    assert (heads["base"]["low"], heads["base"]["high"]) == (auc["low"], auc["high"])
+    assert (auc["needed_low"], auc["needed_high"]) == (0.4, 0.6)
+    assert f"from {auc['low']:.2f} to {auc['high']:.2f}" in checks[3].margin
 
 
 def test_each_check_can_fail():

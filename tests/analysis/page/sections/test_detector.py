@@ -1,4 +1,4 @@
-"""The leaderboard: who stands where, who is not ranked and why, and how many are shown."""
+"""Which detector: who stands where, who has no number and why, and how many are shown."""
 
 import math
 from dataclasses import replace
@@ -14,8 +14,11 @@ from analysis.metrics_table import split_by_cohort
 from analysis.page.content import build_page
 from analysis.page.grids import MAX_ROWS, OPEN_ROWS, interval
 from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs
-from analysis.page.sections.leaderboard import leaderboard, left_out_listing
-from analysis.page.template import page_script
+from analysis.page.parts import Columns, Fold
+from analysis.page.sections.detector import detector_parts, left_out_listing
+from analysis.page.table import Table
+from analysis.page.view import MAX_DETECTORS as MAX_SHOWN
+from analysis.page.view import View
 from analysis.results import analyse
 from analysis.selection.ranking import TIE, reported_cell
 from analysis.settings import AnalysisSettings
@@ -81,38 +84,41 @@ def tables(report):
 
 
 @pytest.fixture(scope="module")
-def board(report, tables):
-    best = find_headline(tables)
-    return leaderboard(best, tables, report.analysis, declared=report.detectors, to_loss={})
+def view(report, tables):
+    return View(inputs=report, tables=tables, best=find_headline(tables))
 
 
 @pytest.fixture(scope="module")
-def path(report, tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(build_page(report).html)
-    return path
+def pages(report, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    page = build_page(report)
+    for name, html in {"report.html": page.html, **page.beside}.items():
+        (folder / name).write_text(html)
+    return folder
 
 
-def rows_of(board) -> dict[str, dict]:
-    """Return the rows by detector, each by the heads of its columns."""
-    table = board.table
-    return {row[0].text: dict(zip(table.heads, row, strict=True)) for row in table.rows}
+def rows_of(view) -> dict[str, dict]:
+    """Return the rows by detector's title, each by the heads of its columns."""
+    parts = detector_parts(view, [])
+    parts += [inner for part in parts if isinstance(part, Columns | Fold) for inner in part.parts]
+    tables = [one for one in parts if isinstance(one, Table) and "AUC, test split" in one.heads]
+    return {row[0].text: dict(zip(table.heads, row, strict=True))
+            for table in tables for row in table.rows}  # fmt: skip
 
 
-def test_every_detector_stands_on_the_board_once_ranked_by_the_rule_of_the_headline(board, tables):
-    assert sorted(row[0].text for row in board.table.rows) == sorted(
-        [*DEFAULTS, *map(further_name, range(FURTHER))]
-    )
-    rows = rows_of(board)
-    ranked = [name for name, row in rows.items() if row["Rank"] != "–"]
-    assert ranked == list(rows)[: len(ranked)]
-    assert [rows[name]["Rank"] for name in ranked] == [str(at + 1) for at in range(len(ranked))]
-    tune = [reported_cell(tables[0], name).tune for name in ranked]
-    assert all(after < before + TIE for before, after in pairwise(tune))
-    unranked = {name: row["Detector"].notes for name, row in rows.items() if name not in ranked}
-    assert set(unranked) == {"zlib", "blind"}
-    assert any("on rows of its own" in note for note in unranked["zlib"])
-    assert any("no model" in note for note in unranked["blind"])
+def test_every_detector_stands_in_the_table_once_by_its_auc_controls_last(view, tables):
+    rows = rows_of(view)
+    names = [*DEFAULTS, *map(further_name, range(FURTHER))]
+    assert sorted(rows) == sorted(map(view.title, names))
+    assert view.order[-1] == "blind"
+    values = [reported_cell(tables[0], name).value for name in view.order[:-1]]
+    assert all(after <= before + TIE for before, after in pairwise(values))
+    strong = [name for name, row in rows.items() if row["AUC, test split"].strong]
+    assert strong == [view.name], "bold: the best on the tune split"
+    orange = [name for name, row in rows.items() if row["Detector"].kind == "chosen"]
+    assert orange == [view.name]
+    assert any("on rows of its own" in note for note in rows[view.title("zlib")]["Detector"].notes)
+    assert any("no model" in note for note in rows[view.title("blind")]["Detector"].notes)
 
 
 def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(report, tables):
@@ -124,46 +130,47 @@ def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(
         if key.detector != "blind"
     }
     without = replace(arm, cells=cells)
-    best = find_headline([without])
-    found = leaderboard(best, [without, base], report.analysis, declared=[], to_loss={})
+    bare = replace(report, detectors=[], left_out=[])
+    found = View(inputs=bare, tables=[without, base], best=find_headline([without]))
     rows = rows_of(found)
-    assert rows["blind"]["Rank"] == "–"
-    assert rows["blind"]["AUC"] == interval(base.get("blind", selection="tuned"))
-    assert {row["Access"] for row in rows.values()} == {"not declared"}
+    assert rows["blind"]["AUC, test split"] == interval(base.get("blind", selection="tuned"))
+    assert {row["What it needs"] for row in rows.values()} == {"not declared"}
     setting, *remarks = rows["surp"]["Detector"].notes
     assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
-    assert found.choices == []
     assert left_out_listing([]) is None
 
 
-def test_the_page_shows_the_board_and_who_was_left_out(board, path):
-    page = Page(path.read_text(encoding="utf-8"))
-    (table,) = page.titled("Leaderboard")
-    assert table.column("Detector") == list(rows_of(board))
-    assert table.column("Rank")[0] == "1"
-    at = [place.text for place in table.heads].index("AUC")
-    for row, shown in zip(rows_of(board).values(), table.rows[1:], strict=True):
-        low, value, high = row["AUC"].bar
-        wanted = [float(f"{number:.2f}") for number in (value, low, high)]
-        assert list(numbers_of(shown[at])) == wanted
+def test_the_page_shows_the_numbers_of_the_metrics_and_who_was_left_out(view, tables, pages):
+    page = Page((pages / "report.html").read_text(encoding="utf-8"))
+    titles = {view.title(name): name for name in view.order}
+    found = 0
+    for table in page.tables:
+        heads = [place.text for place in table.heads]
+        if "AUC, test split" not in heads:
+            continue
+        for row in table.rows[1:]:
+            cell = reported_cell(tables[0], titles[row[0].text])
+            if cell is not None and cell.available:
+                shown = numbers_of(row[heads.index("AUC, test split")])
+                assert shown == tuple(float(f"{x:.2f}") for x in (cell.value, cell.low, cell.high))
+                found += 1
+    assert found >= len(DEFAULTS) + FURTHER - 1
     (left,) = page.titled("Detectors that are not in this run")
     assert [place.text for place in left.rows[1]] == [
         "lira", "shadow models", "Set twins.shadows to an even number such as 8."
     ]  # fmt: skip
 
 
-def test_the_filter_needs_no_script_and_offers_the_levels_that_occur(path):
-    html = path.read_text(encoding="utf-8")
-    page = Page(html)
-    chosen = [given["id"] for tag, given in page.tags if given.get("name") == "access"]
-    assert chosen == ["access-all", "access-0", "access-3"], "the highest is the same as anything"
-    assert "access-" not in page_script().text
-    rows = [given["data-level"] for tag, given in page.tags if "data-level" in given]
-    assert set(rows) == {"0", "3", "4"}
+def test_pictures_of_many_detectors_show_the_first_and_loss_and_say_where_the_rest_is(view, pages):
+    assert len(view.shown) == MAX_SHOWN < len(view.models_only)
+    assert {"loss", view.best.detector} <= set(view.shown)
+    assert view.shown == [name for name in view.order if name in set(view.shown)]
+    text = (pages / "report.html").read_text(encoding="utf-8")
+    assert f"{len(view.models_only) - MAX_SHOWN} more detectors: all results, below." in text
 
 
-def test_long_tables_fold_what_is_lower_and_lose_nothing(path):
-    page = Page(path.read_text(encoding="utf-8"))
+def test_long_tables_fold_what_is_lower_and_lose_nothing(pages):
+    page = Page((pages / "results.html").read_text(encoding="utf-8"))
     tables = page.titled("Detectors and arms, tuned settings")
     assert len(tables[0].rows) - 1 == OPEN_ROWS
     assert sum(len(table.rows) - 1 for table in tables) == len(DEFAULTS) + FURTHER
@@ -183,16 +190,11 @@ def test_figures_of_many_detectors_show_the_strongest_and_loss_wherever_it_stand
 
 
 @pytest.mark.slow
-def test_nothing_reaches_beyond_the_screen(path, tmp_path):
-    found = overflow(path, 390, tmp_path, figures_scroll=True)
+def test_many_detectors_reach_beyond_no_screen_and_no_sheet(view, pages, tmp_path):
+    found = overflow(pages / "report.html", 390, tmp_path, figures_scroll=True)
     assert found["scroll"] <= found["client"]
     assert found["broken"] == []
-
-
-@pytest.mark.slow
-def test_paper_has_the_whole_board_and_no_hundreds_of_intervals(path, tmp_path):
-    text, beyond = on_paper(path, tmp_path)
+    text, beyond = on_paper(pages / "report.html", tmp_path)
     assert beyond == []
-    for number in range(FURTHER):
-        assert further_name(number) in text
-    assert "findings.parquet" in text
+    assert all(view.title(name).split()[0] in text for name in view.shown)
+    assert further_name(FURTHER - 1) not in text, "what is folded stays out of paper"

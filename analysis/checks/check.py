@@ -1,0 +1,105 @@
+"""A check with its verdict and numbers, and the rows of the findings that they stand in.
+
+Of each check one row says the verdict and what stands behind all of it; of a check of AUCs one row
+more an AUC says what that one leaves room for. Whoever shows a check reads numbers and no sentence.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+
+from analysis.checks.chance import CHANCE, MARGIN, Ends, possible_aucs
+from analysis.findings import question_table
+from analysis.metrics_table import Cell
+
+QUESTION = "checks"
+NEEDED = Ends(CHANCE - MARGIN, CHANCE + MARGIN)
+"""Where all that a passed check of AUCs leaves room for lies."""
+Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
+
+
+class CheckRow(NamedTuple):
+    """One interval behind a verdict."""
+
+    label: str
+    cell: Cell
+    pooled: bool
+    """Whether it is over all datasets, as those are that a passed check needs near 0.5."""
+    place: Mapping[str, str] = MappingProxyType({})
+    """Swept axes, model, dataset, detector, setting, selection and copies of the cell."""
+
+
+class StreamFacts(NamedTuple):
+    """What the audits say that differs between streams: a value a column, a row a stream."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One check with its verdict, a sentence for it, and what stands behind it."""
+
+    key: str
+    """`streams`, `fed`, `background`, `blind`, `base`, `no copy` or `twin`."""
+    name: str
+    verdict: Verdict
+    sentence: str
+    margin: str = ""
+    """What an AUC's check leaves room for: part of the verdict's line."""
+    room: Ends | None = None
+    """The same as numbers; None where no AUC was measured."""
+    total: int = 0
+    """What was looked at: copies looked for in the streams or fed to the models, documents
+    compared, AUCs."""
+    off: int = 0
+    """How many of these are wrong: copies that are missing, too many or altered, non-members found,
+    documents that overlap and were kept, AUCs farther from 0.5 than chance."""
+    rows: tuple[CheckRow, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    """What the audit reported of every stream alike, as names and values."""
+    streams: StreamFacts | None = None
+    """What it reported of each; None where there is one stream, or all are alike."""
+
+    @property
+    def verdict_line(self) -> str:
+        """The verdict and, of a check of AUCs, what it leaves room for."""
+        return f"{self.verdict}: {self.margin}" if self.margin else self.verdict
+
+
+def checks_table(checks: Sequence[Check], axes: Sequence[str]) -> pa.Table:
+    """Return the checks as findings.
+
+    Args:
+        checks: of one experiment.
+        axes: the swept axes, by their dotted keys.
+    """
+    return question_table(QUESTION, axes, (row for check in checks for row in _rows(check)))
+
+
+def _rows(check: Check) -> Iterator[dict[str, Any]]:
+    head: dict[str, Any] = {"check": check.key}
+    if check.room is not None:
+        head |= {"needed_low": NEEDED.low, "needed_high": NEEDED.high}
+    yield {
+        **head,
+        "verdict": check.verdict,
+        **({} if check.room is None else check.room._asdict()),
+        "total": check.total,
+        "off": check.off,
+        "note": check.sentence,
+    }
+    for row in check.rows:
+        if row.cell.available:
+            yield {
+                **head,
+                **row.place,
+                "value": row.cell.value,
+                **possible_aucs(row.cell)._asdict(),
+                "n_members": row.cell.n_members,
+                "n_nonmembers": row.cell.n_nonmembers,
+                "n_seeds": row.cell.n_seeds,
+            }

@@ -31,7 +31,7 @@ FAULTS = f"""
 <div style="position:relative;height:3em"><p style="position:absolute;top:0;left:0">A text</p>
 <p style="position:absolute;top:4px;left:10px">over it</p></div>
 <details><summary>Folded</summary><svg width="200" height="40"><text x="5" y="20">label</text>
-<text x="20" y="22">number</text></svg></details>
+<text x="20" y="22">number</text><text x="180" y="38">a name too long</text></svg></details>
 <div style="width:500px">wide</div>
 {'<p style="page-break-before:always;height:700px">sheet</p>' * 10}
 <!-- {"x" * 1_000_000} -->
@@ -55,12 +55,13 @@ def test_planted_faults_are_found_and_a_sound_page_has_none(tmp_path, capsys):
     assert (faults["tables"], faults["dead_links"]) == (13, 3)
     assert faults["sheets"] > 10
     assert (faults["overlaps_1280"], faults["overlaps_390"]) == (2, 2)
+    assert (faults["cut_1280"], faults["cut_390"]) == (1, 1)
     assert 100 <= faults["scroll"] <= 126
     assert faults["screens"] > 8
     assert 930 < faults["first_screen"] < 1100
     assert len(faults["broken"]) == len(page_measures.LIMITS)
     told = "\n".join(faults["broken"])
-    for planted in ("A text", "over it", "label", "number", "#nowhere", "missing.html"):
+    for planted in ("over it", "number", "a name too long", "#nowhere", "missing.html"):
         assert planted in told
     names = {path.stem for path in pictures.iterdir()}
     looks = {"1280-light", "1280-dark", "390-light", "390-dark", "printed"}

@@ -16,15 +16,27 @@ from analysis.checks.check import Check
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import CohortMetrics, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
-from analysis.page.first_screen import CHECKS, badges, first_parts
+from analysis.page.first_screen import CHECKS, arms_picture, badges, first_parts, gains
 from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_parts
-from analysis.page.parts import Beside, Foot, Keyed, Part, Picture, Section, present, render_page
+from analysis.page.parts import (
+    Beside,
+    Columns,
+    Foot,
+    Gains,
+    Keyed,
+    Note,
+    Part,
+    Picture,
+    Section,
+    present,
+    render_page,
+)
 from analysis.page.sections.accuracy import accuracy_parts
 from analysis.page.sections.all_results import all_results
 from analysis.page.sections.checks import audits_parts as stream_audits
 from analysis.page.sections.checks import checks_parts, checks_tables
-from analysis.page.sections.copies import copies_parts
+from analysis.page.sections.copies import copies_parts, copies_picture
 from analysis.page.sections.detector import detector_parts, left_out_listing
 from analysis.page.sections.examples import examples_parts
 from analysis.page.sections.experiment import experiment_parts
@@ -35,8 +47,8 @@ from analysis.page.sections.trajectory import along_training, trajectory_parts
 from analysis.page.sections.unscored import detector_notes
 from analysis.page.setup import background_parts
 from analysis.page.svg import inline_svg
-from analysis.page.unlearning.audits import audits_parts
-from analysis.page.unlearning.view import unlearning_parts
+from analysis.page.unlearning.first_screen import leading_sentences
+from analysis.page.unlearning.view import lead_parts, unlearning_sections
 from analysis.page.view import View
 from analysis.summary import (
     AUC_MEANS,
@@ -48,6 +60,7 @@ from analysis.summary import (
     summary_sentences,
 )
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
+from analysis.unlearning.headline import judged_models
 from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"
@@ -102,37 +115,89 @@ def build_page(inputs: PageInputs) -> RunPage:
     content = _Content(inputs, tables, checks, view, notes, _pictures(inputs))
     methods = describe_methods(inputs) if inputs.settings else None
     along = inputs.trajectory and trajectory_parts(inputs.trajectory, inputs.swept)
-    sections = _sections(content, along_training(along, content.pictures) if along else [])
-    beside = _pages_beside(content, methods)
+    training = along_training(along, content.pictures) if along else []
+    led = _unlearning_led(content, training)
+    shown = led or _detection_led(content, training)
+    beside = [*shown.beside, *_pages_beside(content, methods)]
     foot = Foot([page for page, _ in beside] if inputs.figure_links else [], _foot_lines(inputs))
     names = view.names if view else {}
     return RunPage(
         html=render_page(
-            _KIND,
-            inputs.name,
-            _first_sentences(view),
-            sections,
-            first=first_parts(view, checks) if view else [badges(checks)],
-            foot=foot,
+            _KIND, inputs.name, shown.sentences, shown.sections, first=shown.first, foot=foot
         ),
         beside={
             page.file: render_page(
                 page.title,
                 inputs.name,
                 [page.about],
-                shown,
+                sections,
                 foot=Foot([Beside(REPORT, "Report", "the answer, and a section a question")]),
                 script=True,
             )
-            for page, shown in beside
+            for page, sections in beside
         },
         checks=checks,
         sentences=(
             *(note for note in notes if NO_SCORE in note),
+            *([str(led.sentences[0])] if led else []),
             *summary_sentences(tables, names),
             *(along.sentences if along else ()),
         ),
         methods=methods,
+    )
+
+
+class _Report(NamedTuple):
+    """What the report of a run shows, and where the rest goes."""
+
+    sentences: Sequence[str | Keyed]
+    first: Sequence[Part]
+    sections: Sequence[Section]
+    beside: Sequence[tuple[Beside, list[Section]]] = ()
+
+
+def _detection_led(content: _Content, along: Sequence[Part]) -> _Report:
+    """Return a report that leads with what detectors tell."""
+    view, checks = content.view, content.checks
+    return _Report(
+        _first_sentences(view),
+        first_parts(view, checks) if view else [badges(checks)],
+        [*_detection(content, along), *_run_sections(content)],
+    )
+
+
+def _unlearning_led(content: _Content, along: Sequence[Part]) -> _Report | None:
+    """Return a report that leads with the verdicts on unlearned models; None without any.
+
+    What detectors told before unlearning is one section, and all else of it a page beside.
+    """
+    inputs, view = content.inputs, content.view
+    models = judged_models(inputs.unlearning.verdicts) if inputs.unlearning else []
+    if inputs.unlearning is None or not models:
+        return None
+    names = view.names if view else {}
+    before, more = [], []
+    if view is not None:
+        said = Note(headline_sentence(view.tables, view.best), "say")
+        pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
+        before = [Section("before", "Before", "Before unlearning", [said, pictures])]
+        further = [Gains(found)] if (found := gains(view)) else []
+        more = [Section("changes", "Changes", "What changes what detectors tell?", further)]
+    page = Beside(
+        "detectors.html",
+        "Detectors before unlearning",
+        "How well detectors tell members under the models that were not unlearned, a section a "
+        "question.",
+    )
+    return _Report(
+        leading_sentences(models, inputs.unlearning.measures),
+        [*lead_parts(inputs.unlearning, models, names), badges(content.checks)],
+        [
+            *unlearning_sections(inputs.unlearning, models, content.pictures, names),
+            *before,
+            *_run_sections(content),
+        ],
+        [(page, [*(one for one in more if one.parts), *_detection(content, along)])],
     )
 
 
@@ -144,12 +209,21 @@ def _first_sentences(view: View | None) -> list[str | Keyed]:
     return [headline_sentence(view.tables, view.best), Keyed(key, rest)]
 
 
-def _sections(content: _Content, along: Sequence[Part]) -> list[Section]:
-    """Return the sections of the report that have something to say."""
-    inputs, view, pictures = content.inputs, content.view, content.pictures
+def _run_sections(content: _Content) -> list[Section]:
+    """Return what stands in every report: whether it may be believed, and what was run."""
+    checks = checks_parts(content.checks, content.inputs)
+    sections = (
+        Section(CHECKS, "Checks", "May I believe it?", checks),
+        Section("experiment", "Set-up", "What was run", experiment_parts(content.inputs)),
+    )
+    return [section for section in sections if section.parts]
+
+
+def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
+    """Return the sections on detectors that have something to say."""
+    inputs, view = content.inputs, content.view
     axes = axis_names(inputs.arms)
-    accuracy, unlearning = inputs.accuracy, inputs.unlearning
-    gains = accuracy_gain_tables(accuracy, axes) if accuracy else []
+    accuracy = accuracy_gain_tables(inputs.accuracy, axes) if inputs.accuracy else []
     sections = (
         Section(
             "detector",
@@ -176,24 +250,10 @@ def _sections(content: _Content, along: Sequence[Part]) -> list[Section]:
             "during-training", "During training", "How does it change during training?", [*along]
         ),
         Section(
-            "unlearning",
-            "Unlearning",
-            "What did unlearning leave behind?",
-            unlearning_parts(unlearning, pictures) if unlearning else [],
-        ),
-        Section(
-            "unlearning-audits",
-            "Audits of unlearning",
-            "Would an audit have seen it?",
-            audits_parts(unlearning) if unlearning else [],
-        ),
-        Section(CHECKS, "Checks", "May I believe it?", checks_parts(content.checks, inputs)),
-        Section("experiment", "Set-up", "What was run", experiment_parts(inputs)),
-        Section(
             "accuracy",
             "Task",
             "Did the model get better at the task?",
-            accuracy_parts(gains, view) if gains else [],
+            accuracy_parts(accuracy, view) if accuracy else [],
         ),
     )
     return [section for section in sections if section.parts]

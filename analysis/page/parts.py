@@ -82,10 +82,11 @@ class Badge(NamedTuple):
 
 
 class Badges(NamedTuple):
-    """All checks in one line; each leads to the section of the checks."""
+    """All checks, or all verdicts, in one line; each leads to their section."""
 
     badges: Sequence[Badge]
     anchor: str
+    label: str = "Checks"
 
 
 class Gain(NamedTuple):

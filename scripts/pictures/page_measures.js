@@ -33,7 +33,7 @@
     }
     return frames.get(element);
   };
-  const boxes = [], range = document.createRange();
+  const boxes = [], cut = [], range = document.createRange();
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node; (node = walker.nextNode());) {
     const parent = node.parentElement, text = node.textContent.trim();
@@ -48,6 +48,10 @@
         top: Math.max(box.top + scrollY + room, around.top),
         bottom: Math.min(box.bottom + scrollY - room, around.bottom)};
       if (ink.right - ink.left > 1 && ink.bottom - ink.top > 1) boxes.push(ink);
+      const drawing = parent.ownerSVGElement?.getBoundingClientRect();
+      if (drawing && (box.left < drawing.left - 1 || box.right > drawing.right + 1
+          || box.top + room < drawing.top - 1 || box.bottom - room > drawing.bottom + 1))
+        cut.push(text.slice(0, 60));
     }
   }
   boxes.sort((one, other) => one.top - other.top);
@@ -67,5 +71,6 @@
     open.push(box);
   }
   measures.overlaps = pairs;
+  measures.cut = cut;
   return measures;
 })()

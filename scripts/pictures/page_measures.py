@@ -45,6 +45,8 @@ LIMITS = (
     Limit("tables", MAX_TABLES, "tables outside folds"),
     Limit(f"overlaps_{WIDE}", 0, f"pairs of texts over one another at {WIDE}"),
     Limit(f"overlaps_{PHONE}", 0, f"pairs of texts over one another at {PHONE}"),
+    Limit(f"cut_{WIDE}", 0, f"texts that reach out of their picture at {WIDE}"),
+    Limit(f"cut_{PHONE}", 0, f"texts that reach out of their picture at {PHONE}"),
     Limit("scroll", 0, f"pixels beyond the edge at {PHONE}"),
     Limit("dead_links", 0, "links that do not resolve"),
 )
@@ -65,6 +67,8 @@ def measure(browser: Chromium, page: Path) -> dict[str, Any]:
     behind = {
         f"overlaps_{WIDE}": seen["overlaps"],
         f"overlaps_{PHONE}": phone["overlaps"],
+        f"cut_{WIDE}": seen["cut"],
+        f"cut_{PHONE}": phone["cut"],
         "dead_links": dead_links(page, seen["links"], set(seen["ids"])),
     }
     measures = {

@@ -5,7 +5,7 @@ It is the one form for AUCs, for their differences and for what a check leaves r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import isfinite
 from typing import NamedTuple
@@ -77,11 +77,25 @@ class Matrix:
     label: str
     """What it shows, for readers who do not see it."""
     row_height: float = 18.0
+    phone_columns: int = 4
+    """So many stand beside each other on a phone; the rest goes below."""
 
 
 def draw_matrix(matrix: Matrix, width: float) -> Markup:
     """Return the picture for a column of a width, and for a phone."""
-    return both_sizes(lambda across, phone: _draw(matrix, across, phone), width, matrix.label)
+
+    def draw(across: float, phone: bool) -> tuple[Markup, float]:
+        if not phone:
+            return _draw(matrix, across, phone)
+        step, marks, below = matrix.phone_columns, Markup(""), 0.0
+        for at in range(0, len(matrix.columns), step):
+            columns = matrix.columns[at : at + step]
+            drawn, height = _draw(replace(matrix, columns=columns), across, phone)
+            marks += element("g", drawn, transform=f"translate(0 {below:g})")
+            below += height + (_GAP if at + step < len(matrix.columns) else 0)
+        return marks, below
+
+    return both_sizes(draw, width, matrix.label)
 
 
 class _Place(NamedTuple):

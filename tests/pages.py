@@ -52,6 +52,8 @@ class Page(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.tables: list[Table] = []
         self.paragraphs: list[tuple[str, str]] = []
+        self.hovers: list[str] = []
+        """What appears when a pointer rests on a mark."""
         self._section = ""
         self._open: list[tuple[str, list[str]]] = []
         self.feed(html)
@@ -82,6 +84,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         names = [tag for tag, _ in self._open]
+        if names and names[-1] == "title":
+            self.hovers.append(data)
         if "caption" in names:
             self.tables[-1].caption += data
         elif "td" in names or "th" in names:

@@ -262,6 +262,7 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
 def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Beside, list[Section]]]:
     """Return the further pages, with their sections."""
     inputs, view, pictures = content.inputs, content.view, content.pictures
+    names = {one.name: one.title for one in inputs.detectors}
     pages = (
         (
             Beside(
@@ -272,7 +273,7 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
             ),
             [
                 Section("all-results", "All results", "All results",
-                        present(all_results(content.tables))),
+                        present(all_results(content.tables, names))),
                 *(results_sections(view, pictures) if view else []),
             ],
         ),

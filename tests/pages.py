@@ -148,6 +148,7 @@ frame.onload = () => {
   const wide = [];
   for (const one of page.querySelectorAll("table, th, td, p, pre, summary, svg, h1, h2, h3")) {
     if (one.closest(".drawing, svg") && one.tagName !== "svg") continue;
+    if (one.closest(".scroll") && one.closest("table") && !one.closest(".stack")) continue;
     const box = one.getBoundingClientRect();
     if (box.width < 2 || (one.tagName === "svg" && ALLOW)) continue;
     if (one.closest("pre") || one.closest("thead") && page.defaultView.innerWidth < 640) continue;

@@ -129,8 +129,9 @@ def build_page(inputs: PageInputs) -> RunPage:
             page.file: render_page(
                 page.title,
                 inputs.name,
-                [page.about],
+                [],
                 sections,
+                first=[Note(page.about, "how", (("Back to the report", REPORT),))],
                 foot=Foot([Beside(REPORT, "Report", "the answer, and a section a question")]),
                 script=True,
             )

@@ -293,5 +293,9 @@ def test_the_page_keeps_its_limits_and_its_texts_apart(swept, tmp_path):
     with Chromium() as started:
         for name in ("report.html", "results.html", "examples.html", "methods.html"):
             measured = measure(started, swept[1].folder / name)
-            assert measured["broken"] == [], name
-            assert name != "report.html" or measured["first_screen"] <= 800
+            # What is on pages beside may fill as many sheets as it has rows.
+            broken = [one for one in measured["broken"] if "sheets" not in one]
+            assert broken == [], name
+            if name == "report.html":
+                assert broken == measured["broken"]
+                assert measured["first_screen"] <= 800

@@ -16,6 +16,8 @@ from analysis.page.unlearning.tables import steps_text
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from analysis.unlearning.headline import method_title
+from scripts.pictures.chromium import Chromium, find_chromium
+from scripts.pictures.page_measures import measure
 from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
 from tests.pages import Page
 
@@ -57,14 +59,14 @@ def test_verdicts_come_first_and_every_model_has_a_row(report, page):
         "Gradient ascent-once, Gradient difference, KL and 8 others brought the model near one "
         "that never saw the texts (within [−0.08, 0.32]); Gradient ascent ruined it (retained text "
         "−0.50 [−0.70, −0.30] nats a token)."
-    ) in page.text("")
+    ) in page.text("").replace("\N{NO-BREAK SPACE}", " ")
     badges = re.findall(r'<li class="(\w+)"><a href="#forgot">.*?<b>(.*?)</b><small>(.*?)<', lead)
     titles = [*map(method_title, METHODS[1:]), "Gradient ascent"]
     assert badges == [
         *(("passed", name, "closer to the retrained") for name in titles[:-1]),
         ("failed", "Gradient ascent", "ruined"),
     ]
-    text = page.text("forgot")
+    text = page.text("forgot").replace("\N{NO-BREAK SPACE}", " ")
     assert (
         "min_k tells the forgotten texts from unseen ones with AUC 0.92 [0.87, 0.97] under the "
         "original model and 0.50 [0.45, 0.55] under the retrained model; after unlearning with "
@@ -191,3 +193,15 @@ def test_every_method_that_has_words_has_an_entry():
 
     cited = {one for entry in bibliography() for one in entry.cited_for}
     assert {one.partition(":")[2] for one in cited if one.startswith("unlearning:")} == set(_WORDS)
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="NO CHROMIUM: the layout is not checked")
+def test_the_page_of_twelve_methods_in_two_arms_keeps_the_limits(report, tmp_path):
+    made = {
+        name: [row for lr in ("0.001", "0.01") for row in rows(axes={"train.lr": lr})]
+        for name, rows in (("measures", measured_rows), ("verdicts", verdict_rows))
+    }
+    wide = UnlearningInputs(**made, audits=audit_rows(methods=METHODS, seeds=2))
+    (tmp_path / "report.html").write_text(render(dataclasses.replace(report, unlearning=wide)))
+    with Chromium() as browser:
+        assert measure(browser, tmp_path / "report.html")["broken"] == []

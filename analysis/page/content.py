@@ -42,7 +42,7 @@ from analysis.page.sections.examples import examples_parts
 from analysis.page.sections.experiment import experiment_parts
 from analysis.page.sections.factors import factors_parts
 from analysis.page.sections.rates import rates_parts
-from analysis.page.sections.results import results_parts
+from analysis.page.sections.results import results_sections
 from analysis.page.sections.trajectory import along_training, trajectory_parts
 from analysis.page.sections.unscored import detector_notes
 from analysis.page.setup import background_parts
@@ -262,20 +262,18 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
 def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Beside, list[Section]]]:
     """Return the further pages, with their sections."""
     inputs, view, pictures = content.inputs, content.view, content.pictures
-    detail = results_parts(view, pictures) if view else {}
     pages = (
         (
             Beside(
                 "results.html",
                 "All results",
-                "Every detector, setting, arm, dataset and number of copies, with search; default "
-                "settings; AUCs adjusted by the base model; figures of the sweep.",
+                "Every detector, setting, arm, dataset and number of copies, with search; AUCs "
+                "adjusted by the base model; chosen settings; the factors in full.",
             ),
             [
                 Section("all-results", "All results", "All results",
                         present(all_results(content.tables))),
-                *(Section(anchor, title, title, parts) for (anchor, title), parts
-                  in detail.items()),
+                *(results_sections(view, pictures) if view else []),
             ],
         ),
         (

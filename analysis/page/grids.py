@@ -186,33 +186,8 @@ def chosen(
     return table.get(detector, selection=selection, **part) or table.get(detector, **part)
 
 
-def arms_tables(
-    tables: Sequence[CohortMetrics], detectors: Sequence[str], selection: str, names: Names
-) -> list[Table]:
-    """All arms, all datasets pooled: one column an arm, one row a detector."""
-    lines = []
-    for table in sorted(tables, key=lambda table: table.cohort.model != "contaminated"):
-        cells = [chosen(table, name, selection=selection) for name in detectors]
-        model = "" if table.cohort.model == "contaminated" else f"{table.cohort.model} model"
-        arm = arm_words(table.cohort.axes)
-        head, note = arm or model or "all members", model if arm else ""
-        # A model that saw no copy of the members has no best detector.
-        lines.append(table_line(head, note, detectors, cells, best=not model))
-    return tables_by_detector(
-        f"Detectors and arms, {selection} settings",
-        detectors,
-        lines,
-        "AUC with its interval; all datasets pooled (mean of the datasets' AUCs, "
-        "weighted by members), members with at least one copy. Bold: the best of an arm, with "
-        "the highest AUC on the tune split, of those on the rows that most detectors share, where "
-        "its interval is above 0.5. "
-        f"{_COUNTS_NOTE}",
-        names,
-    )
-
-
 def adjusted_tables(
-    tables: Sequence[CohortMetrics], detectors: Sequence[str], names: Names
+    tables: Sequence[CohortMetrics], detectors: Sequence[str], names: Names = NO_NAMES
 ) -> list[Table]:
     """All trained arms with the luck of the pool taken out; none where no base model was scored."""
     lines = []
@@ -225,12 +200,14 @@ def adjusted_tables(
         "Detectors and arms, adjusted by the base model",
         detectors,
         lines,
-        "AUC less what the luck of the pool added to it, with its interval; else as above. Some "
+        "AUC less what the luck of the pool added to it, with its interval; tuned settings, all "
+        "datasets pooled, members with at least one copy. Some "
         "texts are easier for a detector whoever trained on them, and which of them became members "
         "is drawn. The base model saw none of them, so what its AUC on the same rows differs from "
         "0.5 by is that luck; a share of it is taken off, the one that leaves the least variance "
         "(adjusted = AUC − weight × (base AUC − 0.5); findings.parquet has base AUC and weight). "
-        "Sides that differ in truth are taken for luck as well: look at the checks first.",
+        "Sides that differ in truth are taken for luck as well: look at the checks first. "
+        f"{_COUNTS_NOTE}",
         names,
     )
 
@@ -268,54 +245,6 @@ def copies_tables(
         {copies_text(label): {"copies": label} for label in labels.values()},
         "Tuned settings, all datasets pooled. Numbers of copies with too few members are left "
         "out; 0 copies: members that drew none.",
-        names,
-    )
-
-
-def variants_tables(
-    tables: Sequence[CohortMetrics], detectors: Sequence[str], names: Names
-) -> list[Table]:
-    """Every arm whose members' copies differ in what they carry; none where none does."""
-    lines = []
-    for table in tables:
-        for variant in table.values("variant"):
-            if variant != "all":
-                cells = [chosen(table, name, variant=variant) for name in detectors]
-                arm = arm_words(table.cohort.axes)
-                lines.append(table_line(variant, arm, detectors, cells, best=True))
-    return tables_by_detector(
-        "By variant of the copies",
-        detectors,
-        lines,
-        "AUC with its interval; tuned settings, all datasets pooled. Detectors are always "
-        "given the whole example, whatever its copies carried. The members of one variant are "
-        f"compared with all non-members. {_COUNTS_NOTE}",
-        names,
-    )
-
-
-def retrained_tables(
-    tables: Sequence[CohortMetrics], detectors: Sequence[str], names: Names
-) -> list[Table]:
-    """Every model that was trained again without a forget set; none where there is none."""
-    lines = []
-    for table in tables:
-        if table.cohort.model != "retrained":
-            continue
-        for copies, name in (("0", "forgotten"), ("all", "kept")):
-            cells = [reported_cell(table, detector, copies=copies) for detector in detectors]
-            if any(cell is not None for cell in cells):
-                lines.append(
-                    table_line(name, arm_words(table.cohort.axes), detectors, cells, best=True)
-                )
-    return tables_by_detector(
-        "Trained again without the forget set",
-        detectors,
-        lines,
-        "AUC with its interval; tuned settings, all datasets pooled. Forgotten: members of the "
-        "arm that this model never saw; their AUC is what a perfect removal leaves. Kept: members "
-        "with their copies. Both are compared with the same non-members. "
-        f"{_COUNTS_NOTE}",
         names,
     )
 

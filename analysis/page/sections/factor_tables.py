@@ -9,7 +9,7 @@ from analysis.arm_words import arm_words
 from analysis.factors.comparisons import BEST, GAP
 from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
-from analysis.page.parts import Items, Part, Picture, fold, present
+from analysis.page.parts import Part, Picture, fold, present
 from analysis.page.table import Table, listing, p_text
 from analysis.page.view import View
 from analysis.summary import Names
@@ -42,102 +42,10 @@ def factor_tables(view: View, pictures: Mapping[str, Picture]) -> list[Part]:
         _contrasts(rows, axes, names),
     )
     return present(
-        Items(_sentences(rows, axes, factors, view.best.detector)),
         pictures.get("dose-response"),
         [fold(shown) if len(shown.rows) > _OPEN_ROWS else shown for shown in responses],
         [fold(shown) for shown in tables if shown is not None],
     )
-
-
-def _sentences(
-    rows: Sequence[Row], axes: Sequence[str], factors: Sequence[str], best: str
-) -> list[str]:
-    """Return one sentence a factor, and one of the differences between arms."""
-    mine = [row for row in rows if row["detector"] == best]
-    found = [_factor_sentence(mine, axes, factor, best) for factor in factors]
-    differences = [row for row in mine if row["kind"] == CONTRAST and isfinite(row["low"])]
-    if differences:
-        found.append(
-            f"Of {len(differences)} paired differences between arms under {best}, "
-            f"{_told(differences)} distinguishable from zero, corrected for their number."
-        )
-    return found
-
-
-def _factor_sentence(mine: Sequence[Row], axes: Sequence[str], factor: str, best: str) -> str:
-    """Say in one sentence what all lines of a factor show: how many, the steepest, the pooled."""
-    slopes = [row for row in mine if (row["factor"], row["term"]) == (factor, "slope")]
-    lines = [row for row in slopes if not row["reason"]]
-    if not lines:
-        return _without_line(mine, slopes, factor, best)
-    if len(lines) == 1:
-        (only,) = lines
-        where = arm_of(only, axes)
-        verdict = "does not show a change of the AUC"
-        if _sure(only):
-            verdict = f"shows that the AUC {'rises' if only['value'] > 0 else 'falls'}"
-        start = f"{where}: under" if where else "Under"
-        return (
-            f"{start} {best}, the study {verdict} with {noun_of(factor)}: its probit changes by "
-            f"{_change(only, mine, axes)} for each doubling of {doubled(factor)}."
-        )
-    up, down = (sum(_sure(row) and row["value"] * sign > 0 for row in lines) for sign in (1, -1))
-    shown = " and ".join(
-        f"{verb} in {number}" for verb, number in (("rises", up), ("falls", down)) if number
-    )
-    counted = f"{shown} of {len(lines)}" if shown else f"shows no change in any of {len(lines)}"
-    steepest = max(lines, key=lambda row: abs(row["value"]))
-    # What goes over several arms says more than any one of them.
-    pooled = [row for row in lines if _pooled(row, axes, factor) and row is not steepest]
-    named = "; ".join(
-        f"{name} {_change(row, mine, axes)}{f' ({arm_of(row, axes)})' if arm_of(row, axes) else ''}"
-        for name, row in (("the steepest", steepest), *(("over arms", row) for row in pooled))
-    )
-    return (
-        f"Under {best}, with {noun_of(factor)} the AUC {counted} lines (each interval for itself); "
-        f"its probit changes for each doubling of {doubled(factor)}: {named}."
-    )
-
-
-def _without_line(mine: Sequence[Row], slopes: Sequence[Row], factor: str, best: str) -> str:
-    """Say why a factor has no line, and what its paired differences show."""
-    reason = slopes[0]["reason"] if slopes else "its values are no positive numbers"
-    found = f"Under {best}, {noun_of(factor)}: no line, since {reason}"
-    differences = [
-        row
-        for row in mine
-        if row["kind"] == CONTRAST and row["factor"] == factor and isfinite(row["low"])
-    ]
-    if not differences:
-        return f"{found}."
-    largest = max(differences, key=lambda row: abs(row["value"]))
-    return (
-        f"{found}; of {len(differences)} paired differences {_told(differences)} distinguishable "
-        f"from zero, the largest {largest['level']} less {largest['versus']}, "
-        f"{largest['value']:+.3f} [{largest['low']:+.3f}, {largest['high']:+.3f}]."
-    )
-
-
-def _told(differences: Sequence[Row]) -> str:
-    sure = sum(_sure(row) for row in differences)
-    return f"{sure} {'is' if sure == 1 else 'are'}"
-
-
-def _sure(row: Row) -> bool:
-    return bool(row["low"] > 0 or row["high"] < 0)
-
-
-def _pooled(row: Row, axes: Sequence[str], factor: str) -> bool:
-    """Say whether a line goes over arms: the axis that they differ in is empty."""
-    mine = [axis for axis in axes if axis == factor or axis.split(".")[0] == factor]
-    return any(not row[axis_column(axis)] for axis in mine)
-
-
-def _change(row: Row, mine: Sequence[Row], axes: Sequence[str]) -> str:
-    """Return a slope, and where its line reaches AUC 0.75 if it goes up or down at all."""
-    shown = f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
-    reach = next((r["shown"] for r in mine if r["term"] == "reach" and _same(r, row, axes)), "")
-    return f"{shown}, AUC 0.75 at {reach}" if reach and _sure(row) else shown
 
 
 def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str, names: Names) -> Table | None:

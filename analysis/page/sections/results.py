@@ -1,49 +1,33 @@
-"""The results in full, on a page of their own: every arm, setting, dataset and number of copies."""
+"""The results in full, on a page of their own, besides the table of every AUC."""
 
 from collections.abc import Mapping
 
 from analysis.arm_words import arm_words
 from analysis.metrics_table import contaminated_cohorts
-from analysis.page.grids import (
-    adjusted_tables,
-    arms_tables,
-    copies_tables,
-    dataset_tables,
-    folded,
-    retrained_tables,
-    variants_tables,
-)
-from analysis.page.parts import Part, Picture, present
+from analysis.page.grids import adjusted_tables, folded
+from analysis.page.parts import Part, Picture, Section, present
 from analysis.page.sections.factor_tables import factor_tables
 from analysis.page.table import Table, listing
 from analysis.page.template import number_text
 from analysis.page.view import View
 from analysis.results import Analysis
-from analysis.summary import Names, find_trend_arm
+from analysis.summary import Names
 
 
-def results_parts(view: View, pictures: Mapping[str, Picture]) -> dict[tuple[str, str], list[Part]]:
-    """Return sections by their anchors and titles; those without parts have nothing to show."""
-    tables, order, names = view.tables, view.order, view.names
-    seen = contaminated_cohorts(tables)
-    tuned, default = (arms_tables(tables, order, one, names) for one in ("tuned", "default"))
-    other = [table.rows for table in tuned] != [table.rows for table in default]
-    by_copies = find_trend_arm(tables, view.best) or view.best.table
-    sweeps: list[Part] = [
-        picture for name, picture in pictures.items() if name.startswith("sweep-")
-    ]
-    choices = _choices(view.inputs.analysis, names)
-    return {
-        ("arms", "Detectors and arms"): present(folded(tuned), sweeps),
-        ("default", "Default settings"): folded(default) if other else [],
-        ("adjusted", "Adjusted by the base model"): folded(adjusted_tables(seen, order, names)),
-        ("settings", "Chosen settings"): present(choices, pictures.get("surp-grid")),
-        ("by-copies", "By number of copies"): folded(copies_tables(by_copies, order, names)),
-        ("variants", "By variant"): folded(variants_tables(seen, order, names)),
-        ("retrained", "After a perfect removal"): folded(retrained_tables(tables, order, names)),
-        ("by-dataset", "By dataset"): folded(dataset_tables(view.best.table, order, names)),
-        ("factors-in-full", "Factors in full"): factor_tables(view, pictures),
-    }
+def results_sections(view: View, pictures: Mapping[str, Picture]) -> list[Section]:
+    """Return what else is known of the results; sections without parts have nothing to show."""
+    seen = contaminated_cohorts(view.tables)
+    adjusted = folded(adjusted_tables(seen, view.order, view.names))
+    choices = _choices(view.inputs.analysis, view.names)
+    swept = [name for name in pictures if name.startswith("sweep-")]
+    sweeps: list[Part] = [pictures[name] for name in swept]
+    factors = [*sweeps, *factor_tables(view, pictures)]
+    titled = (
+        ("adjusted", "Adjusted by the base model", adjusted),
+        ("settings", "Chosen settings", present(choices, pictures.get("surp-grid"))),
+        ("factors-in-full", "Factors in full", factors),
+    )
+    return [Section(anchor, title, title, parts) for anchor, title, parts in titled]
 
 
 def _choices(analysis: Analysis, names: Names) -> Table | None:

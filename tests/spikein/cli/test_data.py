@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from inject.hub.address import fits
 from inject.public_data.catalogue import DATA_SETS, data_sets
 from inject.shipped import AUDITS, EXPERIMENTS
 from spikein.cli.main import app
@@ -74,6 +75,15 @@ def test_the_data_sets_are_listed_with_licence_commit_and_place():
             assert file.path in text
             assert f"hf://datasets/{file.hub}@{file.commit}/" in text
     assert spikein("data", "fetch", "unlearning", "--list").count("detect/tofu/") == 2
+
+
+def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetched():
+    files = [file.path for one in DATA_SETS for file in one.files]
+    for name, path in EXPERIMENTS.files().items():
+        patterns = re.findall(r"\$\{data\}/([^\"]+)", path.read_text(encoding="utf-8"))
+        assert bool(patterns) == (path.parent.name == "small"), name
+        for pattern in patterns:
+            assert any(fits(file, pattern) for file in files), f"{name}: {pattern}"
 
 
 @pytest.mark.parametrize(

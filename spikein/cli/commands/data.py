@@ -50,7 +50,7 @@ def data(
 ) -> None:
     """Fetch the public data that the presets read, at pinned commits; or list it with its licences.
 
-    Each file is checked against the hub's digest, brought into the layout
+    Each whole file is checked against the hub's digest, brought into the layout
     that presets read, and noted in [cyan]DIR/spikein-data.json[/]. The same call
     again checks what is there, names a file that was changed, and fetches
     what is missing. Of large data sets the first rows are taken. Where the

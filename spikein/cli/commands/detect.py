@@ -1,5 +1,6 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -157,7 +158,9 @@ def detect(
     from spikein.scoring.options import ScoringOptions
     from spikein.scoring.scored_rows import count_requests
 
-    overrides = [*(settings or ()), *([f"server.base_url={server}"] if server else ())]
+    overrides = [*(settings or ())]
+    if server is not None:
+        overrides.append(f"server.base_url={json.dumps(server)}")
     given = {
         "limit": limit,
         "text_column": text_column,

@@ -147,7 +147,9 @@ def prepare_push(
             hint="Give the id of a new data set, or a branch of its own by --revision.",
         )
     content = str(header["content"])
-    card = dataset_card(described, rows.values(), hub_id=hub_id, content=content, licence=licence)
+    card = dataset_card(
+        described, list(rows.values()), hub_id=hub_id, content=content, licence=licence
+    )
     return Push(
         path=path,
         place=remote,

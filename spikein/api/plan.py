@@ -16,7 +16,7 @@ from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError, Unreachable
 from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
-from spikein.api.experiment import AnyExperiment, Overrides, read
+from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.api.folders import AnyPath, store_folder
 from spikein.estimates.injection import InjectionEstimate, injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
@@ -122,7 +122,9 @@ def plan(
     store_root = store_folder(store)
     check_folder(store_root, STORE_OPTION)
     with without_network() as notes:
-        experiment_graph = build_graph(read(experiment, overrides))
+        checked = read(experiment, overrides)
+        with naming_missing_data(checked):
+            experiment_graph = build_graph(checked)
     artifacts = Store(store_root)
     every = [node.arm for node in experiment_graph.nodes]
     injection = injection_estimates(every, _tokenizer(experiment_graph, artifacts))

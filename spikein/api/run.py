@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from inject.errors import InputError
-from spikein.api.experiment import AnyExperiment, Overrides, read
+from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.executors import Executor, RunReport, executor_of, get_executor, run_graph
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
@@ -128,7 +128,8 @@ def _run(
     check_home(runs_root / name)
     store = Store(store_root)
     with store.in_use(required=refused is None):
-        experiment_graph = build_graph(checked)
+        with naming_missing_data(checked):
+            experiment_graph = build_graph(checked)
         planned = plan(experiment_graph.graph, store) if refused else ()
         if refused and any(one.to_do for one in planned):
             raise refused

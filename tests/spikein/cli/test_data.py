@@ -90,7 +90,7 @@ def test_the_data_sets_are_listed_with_licence_commit_and_place():
             ("data", "fetch", "boolq", "--accept-terms", "boolq"),
             "--accept-terms boolq: has no terms",
         ),
-        (("data", "fetch", "boolq", "--to", "{here}/file"), "file: is no folder"),
+        (("data", "fetch", "boolq", "--to", "{here}/file"), "file: no folder can be made there"),
         (("data", "fetch", "boolq", "--to", ""), "is empty"),
         (("data", "list", "nothing"), "nothing: no data set of this name"),
     ],
@@ -103,7 +103,7 @@ def test_bad_input_is_answered_with_what_is_allowed(tmp_path: Path, arguments, e
 
 
 def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, data_folder: Path):
-    """From the hub to a checked experiment: licences are shown, and two ways to the data agree."""
+    """From the hub to a checked experiment: licences are shown, two ways to the data are one."""
     with serving() as hub:
         connect(monkeypatch, hub, tmp_path / "hub")
         monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
@@ -116,12 +116,14 @@ def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, d
         spikein("data", "fetch", "gpqa", "--accept-terms", "gpqa", "--to", folder)
         assert "0 of them fetched now" in spikein("data", "fetch", "--to", folder)
         store = ["--store", tmp_path / "store"]
+        missing = refusal("check", "frequency", f"data={tmp_path}/none", *store)
+        assert f"`spikein data fetch frequency --to {tmp_path}/none`" in missing
         checked = spikein("check", "frequency", f"data={folder}", *store)
         assert "frequency: nothing wrong was found" in checked
         from spikein.api.plan import plan
 
-        # All the others read what one of these reads.
-        for name in ("real-small", "size-in-distribution", "unlearning"):
+        # All others but the one on arXiv's abstracts read what one of these reads.
+        for name in ("real-small", "unlearning"):
             planned = plan(name, overrides=[f"data={folder}", "seeds=[0]"], store=tmp_path / "s")
             assert (planned.problems, planned.unresolved) == ((), {}), name
         by_folder = plan("twins-small", overrides=[f"data={folder}"], store=tmp_path / "store")

@@ -218,7 +218,7 @@ def test_a_path_that_leaves_the_folder_is_refused_before_it_is_fetched(bundles, 
         ("hf://datasets/me/lacks", "lacks the file "),
         (
             "hf://datasets/me/gated",
-            "(GatedRepoError: 401 Client Error.). Look at its page on the hub, and accept",
+            "only after its conditions are accepted. Look at its page on the hub",
         ),
     ],
 )

@@ -1,11 +1,12 @@
-# spikein in a container, from its wheel; CPU, or with TORCH_INDEX a GPU:
+# spikein in a container, from its wheel; for CPUs, or with another TORCH_INDEX for GPUs:
 #   docker build --tag spikein .
-#   docker build --tag spikein:cuda --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cu130 .
-# Runs and store go to the folder that is mounted, and belong to whoever starts it:
+#   docker build --tag spikein:cuda --build-arg TORCH_INDEX=https://pypi.org/simple .
+# Runs, store and caches go to the folder that is mounted, and belong to whoever starts it; a GPU is
+# seen with `--gpus all`:
 #   docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/work" spikein run quickstart
 FROM python:3.11-slim-bookworm AS build
 
-# Wheels of torch: its version with a local label, such as 2.13.0+cpu, comes before the index's own.
+# Where torch comes from. 2.13.0+cpu of this index goes before 2.13.0 of PyPI, which is for CUDA.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 # Such as "[ray,slurm]".
 ARG EXTRAS=""
@@ -40,7 +41,7 @@ RUN if [ -n "${PACKAGES}" ]; then \
     fi
 
 COPY --from=build /opt/spikein /opt/spikein
-# Caches go to the mounted folder, too, whoever the user is.
+# Whoever the user is, caches go to the mounted folder, too.
 ENV PATH=/opt/spikein/bin:$PATH HOME=/work
 RUN useradd --uid 1000 --home-dir /work --create-home spikein
 USER 1000

@@ -112,7 +112,11 @@ class Catalogue:
             f"there is no such file.{did_you_mean(path.name, near)}",
             where=str(path),
             allowed=", ".join(near) or None,
-            hint=f"Names that spikein knows: {', '.join(known)}." if known else None,
+            hint=(
+                f"The {self.kind} that comes with spikein is asked for by its name, {path.stem}."
+                if path.stem in known
+                else f"Names that spikein knows: {', '.join(known)}."
+            ),
         )
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _BASE: Final = "base model"
 _KINDS: Final = {
-    "corpus": "tokenizer examples variants corpus general_text frequency",
+    "corpus": "tokenizer examples variants corpus general_text",
     "plan and audit": "plan audit",
     "models": "model adapter",
-    "evidence": "statistics gradients shots neighbours neighbour_means continuations "
+    "evidence": "frequency statistics gradients shots neighbours neighbour_means continuations "
     "forgotten_continuations audit_continuations choices words guesses entities",
     "scores": "scores orders paraphrase_scores accuracy",
     "results": "results accuracy_gain figures trajectory unlearning forgetting utility "

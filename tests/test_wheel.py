@@ -64,7 +64,7 @@ def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: 
     assert {name for name in held if not name.startswith(about)} == sources()
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert {"Repository", "Changelog"} <= {
+    assert {"Changelog", "Repository"} <= {
         url.partition(",")[0] for url in metadata.get_all("Project-URL")
     }
     assert metadata["Description-Content-Type"] == "text/markdown"
@@ -79,6 +79,7 @@ def test_it_works_from_an_empty_folder_without_the_clone(wheel: Path, tmp_path: 
     (tmp_path / "empty").mkdir()
     shown = iter(try_out(spikein, tmp_path / "empty", SMALL))
     assert next(shown).split() == ["spikein", VERSION]
+    assert "min-k-table3" in next(shown)
     assert "mine.yaml" in next(shown)
     assert "mine.py" in next(shown)
     assert "nothing wrong was found" in next(shown)

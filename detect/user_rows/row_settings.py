@@ -49,7 +49,11 @@ class RowSettings(Settings):
     @field_validator("labels")
     @classmethod
     def _plain_labels(cls, labels: dict[str, bool]) -> dict[str, bool]:
-        return {plain_label(label): member for label, member in labels.items()}
+        plain: dict[str, bool] = {}
+        for label, member in labels.items():
+            if plain.setdefault(plain_label(label), member) != member:
+                raise ValueError(f"{label!r} is a member and a non-member; case does not count")
+        return plain
 
     @property
     def names_columns(self) -> bool:

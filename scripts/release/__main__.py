@@ -8,6 +8,7 @@ the empty environment and its quickstart take half an hour on two cores.
 """
 
 import argparse
+import datetime
 import hashlib
 import re
 import shutil
@@ -39,17 +40,36 @@ class Release:
     out: Path
     """Takes the files of this release, and holds no others."""
 
-    @property
-    def project(self) -> dict[str, Any]:
-        """The table `project` of pyproject.toml."""
-        text = (self.repository / "pyproject.toml").read_text(encoding="utf-8")
-        project: dict[str, Any] = tomllib.loads(text)["project"]
-        return project
+    def text(self, name: str) -> str:
+        """Return the text of a file of the clone.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        try:
+            return (self.repository / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot be read: {error}", where=name) from None
+
+    def project(self, key: str) -> Any:
+        """Return a value of the table `project` of pyproject.toml.
+
+        Raises:
+            InputError: the file is no TOML, or has no such key.
+        """
+        name = "pyproject.toml"
+        try:
+            table = tomllib.loads(self.text(name)).get("project", {})
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"is no TOML: {error}", where=name) from None
+        if key not in table:
+            raise InputError(f"has no `{key}` in [project]", where=name)
+        return table[key]
 
     @property
     def version(self) -> str:
         """The version, without a `v`."""
-        return str(self.project["version"])
+        return str(self.project("version"))
 
     def built(self, pattern: str) -> Path:
         """Return the one file of this release that fits a pattern.
@@ -82,7 +102,7 @@ def changes(text: str) -> tuple[str, str, str]:
     """Return the version, the date and the lines of the newest entry of a changelog."""
     match = re.search(r"^## (\S+) \(([^)]+)\)\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     if match is None:
-        raise InputError("has no entry `## VERSION (DATE)`", where="CHANGELOG.md")
+        raise InputError("has no entry `## VERSION (YYYY-MM-DD)`", where="CHANGELOG.md")
     return match[1], match[2], match[3].strip()
 
 
@@ -101,20 +121,19 @@ def tree(release: Release) -> str:
 def version(release: Release) -> str:
     """The version, its changelog entry with a date, its citation, a tag that is free, a place."""
     own, problems = release.version, []
-    changelog = (release.repository / "CHANGELOG.md").read_text(encoding="utf-8")
-    newest, date, _ = changes(changelog)
+    newest, date, _ = changes(release.text("CHANGELOG.md"))
     if newest != own:
         problems.append(f"CHANGELOG.md begins with {newest}: write what is new in {own}")
     wanted = [f"version: {own}"]
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", date):
-        wanted.append(f'date-released: "{date}"')
-    else:
+    try:
+        wanted.append(f'date-released: "{datetime.date.fromisoformat(date)}"')
+    except ValueError:
         problems.append(f"CHANGELOG.md says {newest} ({date}): write the date, YYYY-MM-DD")
-    citation = (release.repository / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    citation = release.text("CITATION.cff").splitlines()
     problems.extend(f"CITATION.cff has no line `{line}`" for line in wanted if line not in citation)
     if run("git", "tag", "--list", f"v{own}", folder=release.repository).strip():
         problems.append(f"there is a tag v{own} already: raise `version` in pyproject.toml")
-    if PLACEHOLDER in str(release.project["urls"]):
+    if PLACEHOLDER in str(release.project("urls")):
         problems.append(
             "pyproject.toml does not say where the repository is: write its account in place of "
             f"{PLACEHOLDER}, there and in the other files that `git grep -l {PLACEHOLDER}` lists"
@@ -136,14 +155,19 @@ def tests(release: Release) -> str:
 
 def distributions(release: Release) -> str:
     """Source distribution, wheel and release notes, from the files of the commit alone."""
-    release.out.mkdir(parents=True, exist_ok=True)
+    try:
+        release.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot be made: {error.strerror}", where=f"--out {release.out}"
+        ) from None
     with tempfile.TemporaryDirectory() as temporary:
         archive = Path(temporary) / "commit.tar"
         run("git", "archive", "--output", archive, "HEAD", folder=release.repository)
         with tarfile.open(archive) as opened:
             opened.extractall(Path(temporary) / "commit", filter="data")
         wheel = build(Path(temporary) / "commit", release.out)
-    _, _, notes = changes((release.repository / "CHANGELOG.md").read_text(encoding="utf-8"))
+    _, _, notes = changes(release.text("CHANGELOG.md"))
     (release.out / NOTES).write_text(f"{notes}\n", encoding="utf-8")
     return wheel.name
 
@@ -204,7 +228,7 @@ CHECKS = ("tree", "version")
 
 def left_to_do(release: Release) -> str:
     """Return what a person does once all steps are done."""
-    tag, url = f"v{release.version}", release.project["urls"]["Repository"]
+    tag, url = f"v{release.version}", release.project("urls")["Repository"]
     return (
         f"spikein {release.version} is in {release.out}. Nothing was uploaded. What is left:\n"
         f"  git tag --annotate {tag} --message 'spikein {release.version}'\n"

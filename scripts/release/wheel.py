@@ -111,6 +111,7 @@ def try_out(spikein: Path, folder: Path, overrides: Sequence[str] = ()) -> Itera
     (folder / "rows.csv").write_text(_ROWS, encoding="utf-8")
     for command in (
         ("--version",),
+        ("presets",),
         ("init", "mine"),
         ("init", "--detector", "mine.py"),
         # DeepSpeed's settings are files of the wheel, and read where it trains.

@@ -235,12 +235,12 @@ def _check_wandb() -> None:
             allowed="WANDB_API_KEY in the environment, or `wandb login` before the run",
             hint=f"Or WANDB_MODE=offline, {_WITHOUT.format('wandb')}",
         )
-    _require_answer("Weights & Biases", address, "WANDB_MODE=offline", "wandb")
+    _require_answer("Weights & Biases", address, "Set WANDB_MODE=offline", "wandb")
 
 
 def _check_mlflow() -> None:
     address = os.environ.get("MLFLOW_TRACKING_URI", "")
-    instead = "MLFLOW_TRACKING_URI=sqlite:///mlflow.db"
+    instead = "Set MLFLOW_TRACKING_URI to a server, or (with the whole of mlflow) to sqlite:///FILE"
     if address.startswith(("http://", "https://")):
         _require_answer("MLflow", address, instead, "mlflow")
     import mlflow
@@ -248,15 +248,19 @@ def _check_mlflow() -> None:
     try:
         mlflow.MlflowClient()
     except Exception as error:
+        why, _, _ = masked(str(error)).strip().partition(". ")
         raise InputError(
-            f"MLflow cannot write where MLFLOW_TRACKING_URI says ({masked(str(error))})",
+            f"MLflow cannot write to {masked(address) or 'its own place'} ({why})",
             where="execution.trackers",
-            hint=f"Set {instead}, {_WITHOUT.format('mlflow')}",
+            hint=f"{instead}, {_WITHOUT.format('mlflow')}",
         ) from None
 
 
 def _check_trackio() -> None:
     if not os.environ.get("TRACKIO_SPACE_ID"):
+        server = os.environ.get("TRACKIO_SERVER_URL", "")
+        if server.startswith(("http://", "https://")):
+            _require_answer("trackio's server", server, "Unset TRACKIO_SERVER_URL", "trackio")
         return
     from huggingface_hub import get_token
 
@@ -268,7 +272,7 @@ def _check_trackio() -> None:
             hint=f"Unset TRACKIO_SPACE_ID, {_WITHOUT.format('trackio')}",
         )
     address = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
-    _require_answer("trackio's space", address, "no TRACKIO_SPACE_ID", "trackio")
+    _require_answer("trackio's space", address, "Unset TRACKIO_SPACE_ID", "trackio")
 
 
 def _in_netrc(address: str) -> bool:
@@ -297,5 +301,5 @@ def _require_answer(who: str, address: str, instead: str, tracker: Tracker) -> N
         raise InputError(
             f"{who} does not answer at {masked(address)} ({error})",
             where="execution.trackers",
-            hint=f"Set {instead}, {_WITHOUT.format(tracker)}",
+            hint=f"{instead}, {_WITHOUT.format(tracker)}",
         ) from None

@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,7 @@ def plan_file(
     known = None if benchmark is None else get_benchmark(benchmark)
     _check_writable(out)
     path = _rows_path(examples)
+    _check_no_input(out, path, options)
     rows = (known.read if known else read_labelled)(path, options)
     plan = plan_rows(rows, model, options, control=known is not None)
     read = {"file": examples, **options.model_dump(include=set(RowSettings.model_fields))}
@@ -134,6 +136,23 @@ def _check_writable(out: Path) -> None:
         raise InputError("the folder for the scores does not exist", where=str(out.parent))
     if not os.access(out.parent, os.W_OK):
         raise InputError("the folder for the scores cannot be written to", where=str(out.parent))
+
+
+def _check_no_input(out: Path, path: str, options: ScoringOptions) -> None:
+    """Refuse to write over what is read."""
+    if not out.exists():
+        return
+    for pattern in (path, options.held_out, options.frequency):
+        files: list[Path] = []
+        # What cannot be read is refused where it is needed.
+        with suppress(InputError):
+            files = source_files(pattern or "")
+        if any(out.samefile(file) for file in files):
+            raise InputError(
+                "the scores would take the place of rows that are read",
+                where=str(out),
+                hint="Give another file by --out.",
+            )
 
 
 def check_suffix(path: Path) -> None:

@@ -65,6 +65,13 @@ class Price(Settings):
 class ScoredServer(ServerSettings):
     """The server of the model that is scored."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_an_address(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "base_url" not in values:
+            raise ValueError("its address is missing: --server URL, or server.base_url=URL")
+        return values
+
     confirm_above: Annotated[int, Field(ge=0)] = 1000
     """Requests that are sent without `--yes` or a question."""
     price_per_million: Price | None = None

@@ -1,5 +1,6 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from spikein.scoring.options import ScoredServer
     from spikein.scoring.scored_rows import RowsPlan
     from spikein.scoring.served_rows import StepRequests
+
+_SHARING = ", cdd:samples=10:temperature=1:top_k=50 to share the samples of samia"
 
 
 def detect(
@@ -155,7 +158,9 @@ def detect(
     from spikein.scoring.options import ScoringOptions
     from spikein.scoring.scored_rows import count_requests
 
-    overrides = [*(settings or ()), *([f"server.base_url={server}"] if server else ())]
+    overrides = [*(settings or ())]
+    if server is not None:
+        overrides.append(f"server.base_url={json.dumps(server)}")
     given = {
         "limit": limit,
         "text_column": text_column,
@@ -241,13 +246,13 @@ def _confirm(plan: "RowsPlan", requests: "Sequence[StepRequests]", server: "Scor
     if to_send <= server.confirm_above:
         return
     if not sys.stdin.isatty():
+        dear = _by_detector(plan, requests)
         raise InputError(
             f"{to_send:,} requests would be sent, more than {server.confirm_above:,} "
-            f"(server.confirm_above), and nobody is here to agree; {_by_detector(plan, requests)}",
+            f"(server.confirm_above), and nobody is here to agree; {dear}",
             where=server.base_url,
             hint="Add --yes to send them, or ask for less: --limit N for fewer rows, --detectors "
-            "for those that take fewer, cdd:samples=10:temperature=1:top_k=50 to share the samples "
-            "of samia.",
+            f"for those that take fewer{_SHARING if 'cdd' in dear else ''}.",
         )
     if not typer.confirm(f"Send {to_send:,} requests?", err=True):
         say("Nothing was sent.")

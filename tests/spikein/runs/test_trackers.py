@@ -117,7 +117,7 @@ def test_nothing_is_asked_of_a_tracker_that_keeps_all_on_this_disk(monkeypatch):
         (
             "mlflow",
             {"MLFLOW_TRACKING_URI": "http://me:word@localhost:9"},
-            r"MLflow does not answer at http://\*\*\*@localhost:9 .*sqlite:///mlflow.db",
+            r"MLflow does not answer at http://\*\*\*@localhost:9 .*sqlite:///FILE",
         ),
         (
             "mlflow",

@@ -168,7 +168,7 @@ def test_options_without_influence_are_refused(rows, tmp_path):
     words = ["detect", "--model", "m", "--examples", rows, "server.api=chat"]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code == 2
-    assert "server.base_url: is missing" in refused.output
+    assert "server: its address is missing: --server URL" in refused.output
 
 
 def test_addresses_and_keys_that_cannot_be_used(rows, tmp_path, monkeypatch):

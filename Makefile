@@ -60,4 +60,4 @@ $(SETUP): $(RUNTIME)
 	@touch $(SETUP)
 
 clean:
-	rm -rf $(VENV) build site *.egg-info
+	rm -rf $(VENV) build dist site *.egg-info

@@ -6,6 +6,7 @@ fewer rows than are taken of the hub's file, they are repeated. GPQA's rows are 
 """
 
 import csv
+import functools
 import gzip
 import io
 import json
@@ -54,6 +55,7 @@ def add_data_sets(hub: HubServer, sets: Iterable[DataSet], data: Path) -> None:
         hub.add(hub_id, files, commit=commit, gated=hub_id == "Idavidrein/gpqa")
 
 
+@functools.cache
 def _content(name: str, file: DataFile, source: str, data: Path) -> bytes:
     if name == "gpqa":
         return _gpqa()

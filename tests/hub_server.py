@@ -8,8 +8,8 @@ Served are, for data sets and models alike:
 
 Every file counts as LFS, so that its `ETag` is its SHA-256. A gated repository wants the token
 `TOKEN`: 401 without one, 403 with another. `faults` makes the next answers about a path go wrong.
-Whatever else is asked is answered 404; a route for more goes into `_route`. `requests` keeps what
-was asked.
+Uploads are answered by `tests.hub_uploads`, whatever else is asked 404. `requests` keeps what was
+asked.
 
 In this process `connect(monkeypatch, server, cache)` leads the library here; for another process
 `server.environment(cache)` are its variables.
@@ -27,6 +27,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.hub_uploads import Refused, answer_upload
 
 TOKEN = "hf_loopback"
 """Opens gated repositories; too short to be a real one."""
@@ -57,6 +59,8 @@ class Repository:
 
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     gated: bool = False
+    private: bool = False
+    """Whether it is unknown to whoever has no token."""
     branches: dict[str, str] = field(default_factory=dict)
     """Further names of commits, such as `refs/convert/parquet`."""
 
@@ -80,6 +84,12 @@ class HubServer:
         self.sent = 0
         """Bytes of files that were sent."""
         self.url = ""
+        self.stored: dict[str, bytes] = {}
+        """SHA-256 -> content that was uploaded, in a commit or not yet."""
+        self.messages: list[str] = []
+        """Of the commits that were uploaded."""
+        self.fails_after: int | None = None
+        """Uploads of content that go well; then they fail. None: all do."""
 
     def add(
         self,
@@ -128,6 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._route()
 
+    def do_PUT(self) -> None:
+        self._route()
+
     def log_message(self, format: str, *arguments: Any) -> None:
         """Stay silent."""
 
@@ -136,7 +149,15 @@ class _Handler(BaseHTTPRequestHandler):
         # A revision may hold slashes, which its address has as %2F.
         raw = urlsplit(self.path).path
         self.hub.requests.append((self.command, unquote(raw)))
-        if match := _API.fullmatch(raw):
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        try:
+            answer = answer_upload(self.hub, self.command, raw, token, body)
+        except Refused as error:
+            self._refuse(error.status, str(error))
+            return
+        if answer is not None:
+            self._send_json(answer)
+        elif match := _API.fullmatch(raw):
             kind, hub_id, question, revision, below = match.groups()
             repository = self._repository(kind, unquote(hub_id), api=True)
             if repository is not None:
@@ -155,7 +176,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Return a repository that may be read; else answer and return None."""
         repository = self.hub.repositories.get((kind, hub_id))
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-        if repository is None:
+        if repository is None or (repository.private and token != TOKEN):
+            repository = None
             self._refuse(404, "no such repository", code="RepoNotFound")
         # The hub describes a gated repository to anybody, and keeps its files.
         elif repository.gated and not api and token != TOKEN:
@@ -196,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
                     "_id": "0" * 24,
                     "id": hub_id,
                     "sha": commit,
-                    "private": False,
+                    "private": repository.private,
                     "gated": "manual" if repository.gated else False,
                     "tags": [],
                     "downloads": 0,
@@ -248,7 +270,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def _refuse(self, status: int, why: str, *, code: str = "", commit: str = "") -> None:
-        content = json.dumps({"error": why}).encode()
+        content = json.dumps({"error": why, "errors": [{"message": why}]}).encode()
         self.send_response(status)
         if code:
             self.send_header("X-Error-Code", code)

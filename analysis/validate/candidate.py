@@ -236,7 +236,7 @@ def packing_hint(parts: Sequence[str]) -> str | None:
     if not parts:
         return None
     asked = " ".join(f"--with {part}" for part in parts)
-    return f"The run has it, and the bundle was packed without: spikein bundle RUN {asked}."
+    return f"The bundle was packed without; `spikein bundle RUN {asked}` brings what the run has."
 
 
 def _lacking(setting: DetectorSetting, evidence: Evidence) -> list[Need]:

@@ -104,6 +104,13 @@ def read_header(path: Path) -> dict[str, Any]:
             where=str(path),
             hint="Use the spikein that made it, or pack the run again: spikein bundle.",
         )
+    if not (path / HEADER).exists():
+        there = path.is_dir()
+        raise InputError(
+            f"is no bundle: it has no {HEADER}" if there else "no such folder",
+            where=str(path),
+            hint="Pack a run first: spikein bundle RUN --out FOLDER.",
+        )
     with open_regular(path / HEADER, what="bundle") as file:
         text = file.read(_HEADER_BYTES + 1)
     if len(text) > _HEADER_BYTES:

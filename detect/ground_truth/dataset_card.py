@@ -22,7 +22,7 @@ _INVENTED = "invented by spikein; no rights are held in it"
 
 def dataset_card(
     described: Description,
-    rows: Iterable[Example],
+    rows: Sequence[Example],
     *,
     hub_id: str,
     content: str,
@@ -32,7 +32,7 @@ def dataset_card(
 
     Args:
         described: what the bundle is made of.
-        rows: of all pools that are scored; a row may come twice.
+        rows: of all pools that are scored, each once.
         hub_id: where it is published.
         content: the digest that names the bundle.
         licence: what its author publishes it under, in the words of the hub.
@@ -50,7 +50,6 @@ def dataset_card(
     }
     left_out = sorted({part for one in described.models for part in one.left_out})
     detectors = {one.partition(":")[0] for model in described.models for one in model.detectors}
-    unique = {row.example_id: row for row in rows}
     return "\n".join(
         [
             "---",
@@ -63,10 +62,9 @@ def dataset_card(
             "Text was spiked into a training corpus and language models were trained on it, so it "
             "is known which texts each model saw, how often and when. This bundle holds that, what "
             "every model says of every token, and the scores of the detectors that were run. It "
-            "holds no model. A new detector is judged by it in seconds:",
+            "holds no model. With spikein, a new detector is judged by it in seconds:",
             "",
             "```",
-            "pip install spikein",
             "spikein init --detector my_detector.py",
             f"spikein validate my_detector.py:score hf://datasets/{hub_id}",
             "```",
@@ -102,7 +100,7 @@ def dataset_card(
             "",
             "## Texts and their licences",
             "",
-            *_texts(list(unique.values()), experiment),
+            *_texts(rows, experiment),
             "",
         ]
     )

@@ -18,10 +18,14 @@ from inject.errors import InputError, Unreachable
 from inject.examples.example import Example, read_examples
 from inject.hub.address import SCHEME, parse_address
 from inject.hub.snapshot import Snapshot, fetch_snapshot
-from inject.hub.upload import RemoteDataset, look_at, upload
+from inject.hub.upload import RemoteDataset, hide_progress_without_terminal, look_at, upload
 from inject.secrets import secrets_in
 
+_ABSOLUTE = re.compile(
+    r"(?:(?<=[\s\"'])|^)(?:~|[A-Za-z]:)?[/\\][^\s\"'/\\]+[/\\][^\s\"',\]}]+", re.M
+)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_PAGES = ("https://huggingface.co/", "http://huggingface.co/", "https://hf.co/")
 _OURS = {HEADER, CARD, ".gitattributes"}
 
 
@@ -45,6 +49,8 @@ class Push(NamedTuple):
     rows: int
     withheld: int
     """Rows whose texts are not inside."""
+    paths: tuple[str, ...]
+    """Files of the machine that made it, which its experiment names."""
 
     @property
     def content(self) -> str:
@@ -54,7 +60,7 @@ class Push(NamedTuple):
 
 def is_address(text: str) -> bool:
     """Return whether a text is an address of the hub, right or wrong."""
-    return text.startswith((SCHEME, "hf:/"))
+    return text.lower().startswith(("hf:/", *_PAGES))
 
 
 def fetch_bundle(address: str) -> FetchedBundle:
@@ -66,11 +72,14 @@ def fetch_bundle(address: str) -> FetchedBundle:
     """
     asked = parse_address(address)
     if asked is None or asked.path:
+        page = re.match(r".*/datasets/([^/@]+/[^/@]+)", address)
         raise InputError(
             "is no address of a bundle on the hub",
             where=address,
             allowed=f"{SCHEME}datasets/OWNER/NAME[@REVISION], with %2F for a slash in REVISION",
+            hint=f"Did you mean {SCHEME}datasets/{page[1]}?" if page else None,
         )
+    hide_progress_without_terminal()
     try:
         header = _fetch(asked.id, asked.revision, HEADER, address)
         # The commit is fixed from here on, whatever the branch does.
@@ -78,7 +87,16 @@ def fetch_bundle(address: str) -> FetchedBundle:
         found = fetch_snapshot(asked.id, header.commit, [HEADER, *names], kind="dataset")
     except Unreachable as error:
         hint = "Try again with a connection, or give the folder of a bundle."
+        if here := _commits_here(asked.id):
+            hint = f"On this machine are {', '.join(here)}: name one behind an @, or try again."
         raise Unreachable(error.problem, where=address, hint=hint) from None
+    except InputError as error:
+        if error.where != asked.id:
+            raise
+        # What the hub says of an id speaks of local copies of other things.
+        hint = "Look at its page on the hub, and accept its terms if it has any; for a private "
+        hint += "one set HF_TOKEN."
+        raise InputError(error.problem, where=address, hint=hint) from None
     return FetchedBundle(found.path, f"{SCHEME}datasets/{asked.id}@{header.commit}")
 
 
@@ -129,7 +147,9 @@ def prepare_push(
             hint="Give the id of a new data set, or a branch of its own by --revision.",
         )
     content = str(header["content"])
-    card = dataset_card(described, rows.values(), hub_id=hub_id, content=content, licence=licence)
+    card = dataset_card(
+        described, list(rows.values()), hub_id=hub_id, content=content, licence=licence
+    )
     return Push(
         path=path,
         place=remote,
@@ -138,6 +158,7 @@ def prepare_push(
         size=sum((path / name).stat().st_size for name in (HEADER, *header["files"])),
         rows=len(rows),
         withheld=sum(row.protected for row in rows.values()),
+        paths=tuple(dict.fromkeys(_ABSOLUTE.findall(described.experiment))),
     )
 
 
@@ -158,6 +179,14 @@ def push_bundle(push: Push, *, message: str | None = None) -> str:
         delete={name for name in push.place.files if FILE.fullmatch(name)} - set(names),
         message=message or f"Ground truth {push.header['name']}, content {push.content[:12]}",
     )
+
+
+def _commits_here(hub_id: str) -> list[str]:
+    """Return the commits of a data set in the cache of the hub library."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE) / f"datasets--{hub_id.replace('/', '--')}" / "snapshots"
+    return sorted(path.name for path in folder.glob("*"))
 
 
 def _fetch(hub_id: str, revision: str | None, name: str, address: str) -> Snapshot:

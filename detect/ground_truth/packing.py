@@ -116,7 +116,8 @@ def with_parts(described: Description, parts: Collection[str]) -> Description:
                 f"the run has no part {part!r}.{did_you_mean(part, (*known, ALL))}",
                 where="--with",
                 allowed=", ".join((*known, ALL)) if known else "nothing: a bundle holds it all",
-                hint="`spikein bundle RUN --list` says what each of them weighs.",
+                hint="Every bundle holds the plain text, the reference and token frequencies; "
+                "`spikein bundle RUN --list` says what the rest weighs.",
             )
     kept = {None, *(known if ALL in parts else parts)}
 

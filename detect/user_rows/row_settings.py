@@ -7,9 +7,9 @@ words, or in words that the settings explain; all that is neither is gathered, a
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import isnan
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from inject.errors import InputError, did_you_mean
 from inject.settings import PositiveInt, Settings
@@ -18,37 +18,42 @@ _MEMBER = ("1", "true", "yes", "member")
 _NON_MEMBER = ("0", "false", "no", "non-member")
 _WRITTEN_OTHERWISE = {"1.0": "1", "0.0": "0", "nonmember": "non-member", "non_member": "non-member"}
 _TAB = ("tab", "\\t")
-_MOST_NAMED, _LONGEST = 5, 40
+_MOST_NAMED, _LONGEST = 3, 40
+
+
+def _one_sign(sign: str | None) -> str | None:
+    if sign in _TAB:
+        return "\t"
+    if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
+        raise ValueError(f"is {sign!r}. Allowed: one sign other than a quote or a line end; tab")
+    return sign
+
+
+Delimiter = Annotated[str | None, AfterValidator(_one_sign)]
 
 
 class RowSettings(Settings):
     """How a file of rows is read."""
 
     limit: PositiveInt | None = None
-    """Read the first so many rows alone, to try things out; null reads all."""
+    """Read the first so many rows alone."""
     text_column: str | None = Field(default=None, min_length=1)
-    """Column of the text; `text` or `input` by default."""
+    """Column of the text: `text`, else `input`."""
     label_column: str | None = Field(default=None, min_length=1)
-    """Column of the label; `label` by default."""
+    """Column of the label: `label`."""
     labels: dict[str, bool] = Field(default_factory=dict)
-    """What labels mean, such as `{seen: true, unseen: false}` (true: member), beside 1, true, yes,
-    member and 0, false, no, non-member."""
-    delimiter: str | None = None
-    """Sign between the columns of CSV and TSV, or `tab`; null: as the first line has it."""
-
-    @field_validator("delimiter")
-    @classmethod
-    def _one_sign(cls, sign: str | None) -> str | None:
-        if sign in _TAB:
-            return "\t"
-        if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
-            raise ValueError("must be one sign other than a quote or a line end, or tab")
-        return sign
+    """What labels mean beside 1, yes, 0, no …: `{seen: true, unseen: false}`; true is a member."""
+    delimiter: Delimiter = None
+    """Sign between the columns of CSV, or `tab`: that of the first line."""
 
     @field_validator("labels")
     @classmethod
     def _plain_labels(cls, labels: dict[str, bool]) -> dict[str, bool]:
-        return {plain_label(label): member for label, member in labels.items()}
+        plain: dict[str, bool] = {}
+        for label, member in labels.items():
+            if plain.setdefault(plain_label(label), member) != member:
+                raise ValueError(f"{label!r} is a member and a non-member; case does not count")
+        return plain
 
     @property
     def names_columns(self) -> bool:
@@ -126,7 +131,7 @@ class Labels:
             for label, count in self._unknown.most_common(_MOST_NAMED)
         ]
         more = len(self._unknown) - len(listed)
-        every = f" ({'; '.join(listed)}{f'; and {more:,} others' if more else ''})"
+        every = f" ({'; '.join(listed)}{f'; and {more:,} more' if more else ''})"
         explained = " ".join(f"labels.{_clipped(one)}=…" for one in [*self._unknown][:2])
         raise InputError(
             f"label {_clipped(repr(value))} is neither member nor non-member"

@@ -20,6 +20,7 @@ from inject.hub.resolver import (
     TIMEOUT_SECONDS,
     RepositoryKind,
     describe_repository,
+    gated,
     identity_commit,
     resolve_commit,
 )
@@ -62,6 +63,7 @@ def fetch_snapshot(
         InputError: no such id or revision, no access, or a download that failed.
     """
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import GatedRepoError
 
     commit = resolve_commit(kind, hub_id, revision)
     try:
@@ -70,7 +72,7 @@ def fetch_snapshot(
         if described != commit:
             _, files = describe_repository(kind, hub_id, commit)
     except Unreachable as error:
-        return Snapshot(_cached(kind, hub_id, commit, error), commit, True)
+        return Snapshot(_cached(kind, hub_id, commit, patterns, error), commit, True)
     if check is not None:
         check(files)
     try:
@@ -81,6 +83,8 @@ def fetch_snapshot(
             allow_patterns=list(patterns),
             etag_timeout=TIMEOUT_SECONDS,
         )
+    except GatedRepoError as error:
+        raise gated(kind, hub_id) from error
     except Exception as error:
         raise InputError(
             f"the download from the hub failed ({first_line(error)})",
@@ -90,13 +94,25 @@ def fetch_snapshot(
     return Snapshot(Path(path), commit, False)
 
 
-def _cached(kind: RepositoryKind, hub_id: str, commit: str, reason: Unreachable) -> Path:
+def _cached(
+    kind: RepositoryKind,
+    hub_id: str,
+    commit: str,
+    patterns: Sequence[str],
+    reason: Unreachable,
+) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(
-            snapshot_download(hub_id, repo_type=kind, revision=commit, local_files_only=True)
+        # Of the files that were not asked for, none need be there.
+        path = snapshot_download(
+            hub_id,
+            repo_type=kind,
+            revision=commit,
+            allow_patterns=list(patterns),
+            local_files_only=True,
         )
+        return Path(path)
     except Exception as error:
         raise Unreachable(
             f"not in the cache, and {reason.problem}", where=hub_id, hint=reason.hint

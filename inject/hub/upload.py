@@ -7,13 +7,14 @@ where somebody else changed the data set meanwhile.
 """
 
 import os
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inject.errors import InputError, Unreachable, first_line
+from inject.errors import InputError, Unreachable
 from inject.hub.resolver import TIMEOUT_SECONDS
 from inject.secrets import masked
 
@@ -52,7 +53,7 @@ def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
     name = branch or "main"
     _check_id(hub_id)
     api = _api(hub_id)
-    with _hub_errors(hub_id):
+    with _hub_errors(hub_id, failed="the hub cannot be asked", hint="Check the network."):
         try:
             found = api.dataset_info(hub_id, timeout=TIMEOUT_SECONDS)
         except RepositoryNotFoundError:
@@ -90,12 +91,11 @@ def upload(
         InputError: the hub refuses, or the connection ended; what has arrived is kept.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-    from huggingface_hub.utils import disable_progress_bars
 
-    if not sys.stderr.isatty():
-        disable_progress_bars()
+    hide_progress_without_terminal()
     api = _api(place.id)
-    with _hub_errors(place.id):
+    hint = "What has arrived is kept: run the same command to go on."
+    with _hub_errors(place.id, failed="the upload failed", hint=hint):
         if place.new:
             api.create_repo(place.id, repo_type="dataset", private=place.private, exist_ok=True)
         if place.commit is None and place.branch != "main":
@@ -112,6 +112,14 @@ def upload(
             parent_commit=place.commit,
         )
     return str(done.oid)
+
+
+def hide_progress_without_terminal() -> None:
+    """Let the hub library draw no bars where they would fill a log."""
+    from huggingface_hub.utils import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
 
 
 def _api(hub_id: str) -> Any:
@@ -138,13 +146,19 @@ def _check_id(hub_id: str) -> None:
     try:
         validate_repo_id(hub_id)
     except HFValidationError:
-        raise InputError("is no id of the hub", where=hub_id or "''", allowed=_FORM) from None
+        address = re.match(r".*/datasets/([^/@]+/[^/@]+)", hub_id)
+        raise InputError(
+            "is no id of the hub",
+            where=hub_id or "''",
+            allowed=_FORM,
+            hint=f"Did you mean {address[1]}?" if address else None,
+        ) from None
     if "/" not in hub_id:
         raise InputError("has no owner", where=hub_id, allowed=_FORM)
 
 
 @contextmanager
-def _hub_errors(hub_id: str) -> Iterator[None]:
+def _hub_errors(hub_id: str, *, failed: str, hint: str) -> Iterator[None]:
     try:
         yield
     except InputError:
@@ -152,12 +166,14 @@ def _hub_errors(hub_id: str) -> Iterator[None]:
     # Network libraries share no base class of errors across versions of huggingface_hub.
     except Exception as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
-        said = masked(first_line(error), os.environ.get(TOKEN))
-        problem = f"the upload failed ({said})"
-        hint = "What has arrived is kept: run the same command to go on."
+        said = masked(" ".join(str(error).split())[:300], os.environ.get(TOKEN))
+        problem = f"{failed} ({type(error).__name__}: {said})"
         if status in (401, 403):
             problem = f"the hub refuses the token in {TOKEN} (status {status})"
             hint = f"It needs write access to {hub_id.partition('/')[0]}: see its settings."
+        elif "metadata in README" in said:
+            problem = f"the hub refuses the card ({said})"
+            hint = "Its names of licences: https://huggingface.co/docs/hub/repositories-licenses"
         elif status == 412:
             problem = "the data set was changed while this was uploaded, so nothing was committed"
             hint = "Look at what is there now, and run the command again."

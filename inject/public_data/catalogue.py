@@ -263,6 +263,7 @@ def data_sets(names: Iterable[str]) -> tuple[DataSet, ...]:
                 f"no data set of this name can be fetched.{did_you_mean(name, known)}",
                 where=name,
                 allowed=", ".join(known),
-                hint="`spikein data list` says what each is.",
+                hint="`spikein data list` says what each is, and a preset's name means what it "
+                "reads. Any other data set: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
     return tuple(one for one in DATA_SETS if not asked or one.name in asked)

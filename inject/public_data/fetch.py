@@ -58,9 +58,7 @@ def fetch(
     """
     from filelock import FileLock
 
-    if folder.exists() and not folder.is_dir():
-        raise InputError("is no folder", where=str(folder), hint="Give a folder with --to.")
-    folder.mkdir(parents=True, exist_ok=True)
+    _require_folder(folder)
     hidden = folder / _HIDDEN
     with FileLock(folder / f".{MANIFEST}.lock"):
         manifest = read_manifest(folder)
@@ -114,6 +112,8 @@ def _one(
     """Make one file, or say what is there."""
     target = folder / file.path
     entry = manifest["files"].get(file.path)
+    if target.is_dir():
+        raise InputError("is a folder where a file belongs", where=str(target))
     if target.exists():
         size = target.stat().st_size
         if entry is None:
@@ -121,6 +121,7 @@ def _one(
         other = entry["commit"] != file.commit
         note = f"of commit {entry['commit']}; delete it to fetch {file.commit}" if other else ""
         return FileState(file.path, "checked", entry["rows"], size, note)
+    _require_folder(target.parent)
     with replacing(target) as temporary:
         made = make_file(file, sources, temporary)
     manifest["files"][file.path] = {
@@ -138,6 +139,22 @@ def _one(
         json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
     )
     return FileState(file.path, "fetched", made.rows, target.stat().st_size, file.part())
+
+
+def _require_folder(folder: Path) -> None:
+    """Make a folder where there is none.
+
+    Raises:
+        InputError: something else is there, or none can be made there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, FileNotFoundError) as error:
+        raise InputError(
+            f"no folder can be made there ({error.strerror})",
+            where=str(folder),
+            hint="Give another folder with --to.",
+        ) from error
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

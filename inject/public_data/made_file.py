@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inject.errors import InputError
+from inject.errors import InputError, first_line
 from inject.examples.datasets.gpqa import GpqaOptions
 from inject.public_data.catalogue import DataFile
 from inject.public_data.conversions import write_rows
@@ -46,9 +46,18 @@ def _taken(file: DataFile, rows: Iterator[dict[str, Any]]) -> Iterator[Mapping[s
     if first is None:
         return
     _require_columns(file, list(first))
-    converted = (file.convert(row) for row in _with(first, rows))
+    converted = (_converted(file, number, row) for number, row in enumerate(_with(first, rows), 1))
     kept = (row for row in converted if row is not None)
     yield from islice(kept, 0, None if file.rows is None else file.rows * file.every, file.every)
+
+
+def _converted(file: DataFile, number: int, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    try:
+        return file.convert(row)
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"row {number:,} cannot be converted ({first_line(error)})", where=_where(file)
+        ) from error
 
 
 def _with(first: dict[str, Any], rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -61,10 +70,14 @@ def _zip(file: DataFile, sources: Sources, target: Path) -> MadeFile:
     parts = {source: sources.whole(file, source) for source in file.sources}
     contents = {name: part.path.read_bytes() for name, part in parts.items()}
     rows = 0
-    for content in contents.values():
-        table = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
-        _require_columns(file, next(table, []))
-        rows = rows or sum(1 for _ in table)
+    for name, content in contents.items():
+        try:
+            table = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+            _require_columns(file, next(table, []))
+            rows = rows or sum(1 for _ in table)
+        except (UnicodeDecodeError, csv.Error):
+            # The library's message may quote a protected row.
+            raise InputError("cannot be read as CSV", where=str(parts[name].path)) from None
     target.write_bytes(encrypted_zip(contents, password=GpqaOptions().password))
     return MadeFile(rows, [part.facts for part in parts.values()])
 

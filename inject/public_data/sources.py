@@ -6,6 +6,7 @@ the pinned commit. The library resumes a connection that breaks, and begins a fi
 process ended; whole files here have at most 21 MB.
 """
 
+import errno
 import gzip
 import hashlib
 import json
@@ -26,6 +27,8 @@ DOWNLOADS = "downloads"
 _BLOCK = 1 << 20
 _BATCH = 64
 """Rows of a Parquet file that are turned into Python's values at a time."""
+
+_OF_THIS_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
 
 Facts = dict[str, Any]
 """What the manifest says of a source."""
@@ -148,8 +151,11 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
             if source.endswith(".parquet"):
                 import pyarrow.parquet as pq
 
-                for batch in pq.ParquetFile(remote).iter_batches(batch_size=_BATCH):
-                    yield from batch.to_pylist()
+                parquet = pq.ParquetFile(remote)
+                # Asked for all groups at once, the reader fetches the whole file.
+                for group in range(parquet.num_row_groups):
+                    for batch in parquet.iter_batches(batch_size=_BATCH, row_groups=[group]):
+                        yield from batch.to_pylist()
                 return
             lines = gzip.GzipFile(fileobj=remote) if source.endswith(".gz") else remote
             for line in lines:
@@ -167,17 +173,17 @@ def _hub_errors(file: DataFile, source: str) -> Iterator[None]:
     except SpikeinError:
         raise
     except GatedRepoError as error:
-        known = "is not among those who may read it" if os.environ.get("HF_TOKEN") else "is missing"
+        known = "its token has none" if os.environ.get("HF_TOKEN") else "it is not set"
         raise InputError(
-            f"the hub gives access only to those who accepted its conditions, and HF_TOKEN {known}",
+            "the hub gives access only to the HF_TOKEN of those who accepted its conditions, and "
+            f"{known}",
             where=where,
             hint=f"Accept them on https://huggingface.co/datasets/{file.hub}, make a token on "
             "https://huggingface.co/settings/tokens, and set the variable HF_TOKEN to it.",
         ) from error
     except HfHubHTTPError as error:
-        status = error.response.status_code if error.response is not None else 0
-        kind = InputError if 400 <= status < 500 and status != 429 else Unreachable
-        raise kind(
+        status = error.response.status_code if error.response is not None else "unknown"
+        raise InputError(
             f"the hub refused the file (HTTP {status})",
             where=where,
             hint="Give the same command again later; files that are there stay.",
@@ -189,8 +195,8 @@ def _hub_errors(file: DataFile, source: str) -> Iterator[None]:
             hint="Give the same command again; nothing was kept of it.",
         ) from error
     except OSError as error:
-        # A full disk is this machine's, and said so by the command line.
-        if error.errno is not None and error.filename is not None:
+        # A full disk is this machine's fault, and the command line says so.
+        if error.errno in _OF_THIS_MACHINE:
             raise
         raise _out_of_reach(where, error) from error
     except Exception as error:

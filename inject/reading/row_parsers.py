@@ -19,7 +19,15 @@ from inject.bounded_files import check_regular, check_row, check_unpacked, check
 from inject.errors import InputError, first_line
 
 _MARK = b"\xef\xbb\xbf"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_NO_TEXT = {
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"\x1f\x8b": "gzip, whose name ends in .gz",
+    b"\x28\xb5\x2f\xfd": "Zstandard, whose name ends in .zst",
+    b"PK\x03\x04": "a ZIP archive",
+    b"PAR1": "Parquet, whose name ends in .parquet",
+}
+"""What other files begin with."""
 _SIGNS = ",;\t|"
 """What may separate columns."""
 _CLIP = 60
@@ -48,15 +56,25 @@ def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text with its line end)."""
     for number, line in enumerate(read_lines(path, what), start=1):
         if number == 1:
-            if line.startswith(_UTF_16):
-                raise InputError(
-                    f"{what}: the text is UTF-16",
-                    where=str(path),
-                    allowed="UTF-8",
-                    hint="Convert the file, for instance with `iconv -f utf-16 -t utf-8`.",
-                )
+            _check_text(line, path, what)
             line = line.removeprefix(_MARK)
         yield number, _decoded(line, f"{path}:{number}", what)
+
+
+def _check_text(beginning: bytes, path: Path, what: str) -> None:
+    kind = next((_NO_TEXT[mark] for mark in _NO_TEXT if beginning.startswith(mark)), None)
+    # Two bytes a letter, without a mark.
+    if kind is None and b"\x00" in beginning:
+        kind = "UTF-16"
+    if kind is not None:
+        raise InputError(
+            f"{what}: its content is {kind}",
+            where=str(path),
+            allowed="UTF-8",
+            hint="Convert the file, for instance with `iconv -f utf-16 -t utf-8`."
+            if kind == "UTF-16"
+            else "Unpack the file, or give it the name of its kind.",
+        )
 
 
 def _whole(lines: Iterator[tuple[int, str]], path: Path, what: str) -> str:
@@ -77,7 +95,7 @@ def _decoded(line: bytes, place: str, what: str) -> str:
             f"{what}: invalid UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} "
             "of this line)",
             where=place,
-            hint="Convert the file, for instance with `iconv -t utf-8`.",
+            hint="Convert the file, for instance with `iconv -f cp1252 -t utf-8`.",
         ) from error
 
 
@@ -194,6 +212,13 @@ def _csv(
     first = next(((number, line) for number, line in every if line.strip()), None)
     if first is None:
         return
+    if "\r" in first[1].rstrip("\r\n") and '"' not in first[1]:
+        raise InputError(
+            f"{what}: its lines end in carriage returns alone",
+            where=str(path),
+            allowed="lines that end in line feeds",
+            hint="Save it so, for instance with `tr '\\r' '\\n'`.",
+        )
     sign = delimiter or _separator(first[1], usual, f"{path}:{first[0]}", what)
 
     def lines() -> Iterator[str]:

@@ -18,6 +18,8 @@ from inject.reading.row_parsers import DELIMITED, KNOWN_FORMATS, PARSERS, Placed
 from inject.reading.unchanged import content_digest
 
 _MOST_NAMED = 20
+_ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".xlsx", ".xls", ".ods")
+_OF_ARCHIVES = "Unpack an archive first; save a spreadsheet as CSV."
 
 __all__ = ["PlacedRow", "content_digest", "files_identity", "read_rows", "source_files"]
 
@@ -53,6 +55,8 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
         InputError: nothing there (with the sibling that was perhaps meant), no permission,
             no file of a known format, or something of one that is no regular file.
     """
+    if not pattern.strip():
+        raise InputError(f"{what}: no file is named", allowed="a file, a folder or a glob")
     path = Path(os.path.expanduser(pattern))
     named = _named(pattern)
     files = [file for file in named if format_of(file)]
@@ -78,6 +82,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             f"{what}: unknown file extension {named[0].suffix or '(none)'!r}",
             where=str(named[0]),
             allowed=KNOWN_FORMATS,
+            hint=_OF_ARCHIVES if named[0].suffix.lower() in _ARCHIVES else None,
         )
     for file in files:
         check_regular(file, what=what)

@@ -16,7 +16,7 @@ from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError, Unreachable
 from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
-from spikein.api.experiment import AnyExperiment, Overrides, read
+from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.api.folders import AnyPath, store_folder
 from spikein.estimates.injection import InjectionEstimate, injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
@@ -29,6 +29,7 @@ from spikein.estimates.training import (
 from spikein.executors.pools.local import visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan as plan_steps
+from spikein.runs.trackers import check_trackers
 from spikein.store.filesystem import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
@@ -114,14 +115,16 @@ def plan(
         ```python
         import spikein
 
-        planned = spikein.plan("configs/quickstart.yaml")
+        planned = spikein.plan("quickstart")
         print(planned.arms, "arms;", sum(not row.stored for row in planned.rows), "steps to do")
         ```
     """
     store_root = store_folder(store)
     check_folder(store_root, STORE_OPTION)
     with without_network() as notes:
-        experiment_graph = build_graph(read(experiment, overrides))
+        checked = read(experiment, overrides)
+        with naming_missing_data(checked):
+            experiment_graph = build_graph(checked)
     artifacts = Store(store_root)
     every = [node.arm for node in experiment_graph.nodes]
     injection = injection_estimates(every, _tokenizer(experiment_graph, artifacts))
@@ -181,6 +184,7 @@ def refusals(experiment_graph: ExperimentGraph) -> list[str]:
         experiment, corpus = node.arm.experiment, node.corpus
         detect, execution, model = experiment.detect, experiment.execution, experiment.model
         checks[f"{execution!r}"] = partial(require_installed, execution)
+        checks[f"{execution.trackers}"] = partial(check_trackers, execution.trackers)
         # The machines of a cluster have devices of their own.
         if experiment_graph.experiment.executor.kind in ("in-process", "local"):
             checks[f"device {detect.device}"] = partial(usable_device, detect.device)

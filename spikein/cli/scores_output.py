@@ -53,6 +53,7 @@ def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
     return {
         "out": str(out),
         "rows": len(result.rows.texts),
+        "limited": result.rows.limited,
         "members": None if labels is None else sum(labels),
         "nonmembers": None if labels is None else len(labels) - sum(labels),
         "scores": counts,

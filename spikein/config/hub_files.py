@@ -33,7 +33,7 @@ def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
             return node
         try:
             if node not in known:
-                known[node] = _local(node)
+                known[node] = local_path(node)
         except InputError as error:
             # The same address may stand in many places.
             known[node] = node
@@ -55,12 +55,25 @@ def layout_folder() -> Path:
     return cache_folder() / "data"
 
 
-def _local(address: str) -> str:
-    if address == PRESETS or address.startswith(f"{PRESETS}/"):
-        return _of_layout(address.removeprefix(PRESETS).strip("/"))
-    parsed = parse_address(address)
-    assert parsed is not None
-    return fetch_address(parsed).path
+def local_path(text: str) -> str:
+    """Return where what an address names lies here, fetched; any other text as it is.
+
+    Raises:
+        InputError: no such address, or the hub does not give what it names.
+    """
+    if text == PRESETS or text.startswith(f"{PRESETS}/"):
+        return _of_layout(text.removeprefix(PRESETS).strip("/"))
+    address = parse_address(text)
+    if address is not None:
+        return fetch_address(address).path
+    if "://" in text:
+        raise InputError(
+            "is the address of something that is not on the hub",
+            where=text,
+            allowed="a file, a folder, a glob, or hf://datasets/OWNER/NAME/FILE",
+            hint="Download it first.",
+        )
+    return text
 
 
 def _of_layout(pattern: str) -> str:

@@ -73,9 +73,9 @@ class ScoredServer(ServerSettings):
         return values
 
     confirm_above: Annotated[int, Field(ge=0)] = 1000
-    """Ask before so many requests are exceeded; `--yes` goes on without."""
+    """Requests that are sent without `--yes` or a question."""
     price_per_million: Price | None = None
-    """Price of a million tokens in any currency, to say beforehand what it costs at most."""
+    """`{tokens_in: 0.15, tokens_out: 0.60}`, in any currency, tells the cost beforehand."""
 
     send_protected: tuple[str, ...] = ()
     """Protected datasets, by name, whose texts may be sent to it."""

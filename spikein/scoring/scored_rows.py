@@ -51,6 +51,7 @@ from detect.views import TEXT
 from inject.errors import InputError
 from inject.reading.rows import source_files
 from inject.step import Step
+from spikein.config.hub_files import local_path
 from spikein.executors.given_models import build_steps, given_model, open_store
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
@@ -119,7 +120,7 @@ def plan_rows(
     # Refused now, whoever needs it.
     held_out = None
     if options.held_out:
-        held_out = read_held_out_file(options.held_out, rows, options)
+        held_out = read_held_out_file(local_path(options.held_out), rows, options)
     notes = [*repeated_detectors(options.detectors), *rows_notes(rows)]
     served = _served(model, options, rows, held_out)
     if served is not None:
@@ -131,7 +132,7 @@ def plan_rows(
     notes += [*lacking, *_unused(needs, sources.detect)]
     node = served.node if served else _local_model(needs, model, options)
     if any(isinstance(need, Frequency) for need in needs):
-        pattern = options.frequency or ""
+        pattern = local_path(options.frequency or "")
         source_files(pattern, what="frequency")
         sources = replace(sources, frequency=file_frequency_step(pattern, node))
     calibrated = _calibrated(settings) if sources.held_out and served is None else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spikein.cli import completion
-from spikein.cli.options import argument, option
+from spikein.cli.options import argument, folder_path, option
 from spikein.cli.output import say
 
 if TYPE_CHECKING:
@@ -32,7 +32,13 @@ def data(
         ),
     ] = None,
     to: Annotated[
-        Path, option("--to DIR", "The folder; [cyan]data=DIR[/] of a preset.", show_default=True)
+        Path,
+        option(
+            "--to DIR",
+            "The folder; [cyan]data=DIR[/] of a preset.",
+            show_default=True,
+            parser=folder_path,
+        ),
     ] = Path("data"),
     accept_terms: Annotated[
         list[str] | None,
@@ -70,7 +76,10 @@ def data(
             allowed=f"{_FETCH}, {_LIST}",
         )
     wanted = data_sets(_data_names(names or ()))
-    accepted = {one.name for one in data_sets(accept_terms or ())} if accept_terms else set()
+    accepted = {one.name for one in data_sets(accept_terms)} if accept_terms else set()
+    for one in wanted:
+        if one.name in accepted and not one.terms:
+            raise InputError("has no terms to accept", where=f"--accept-terms {one.name}")
     if action == _LIST or list_only:
         _print_list(wanted)
         return

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from spikein.scoring.scored_rows import RowsPlan
     from spikein.scoring.served_rows import StepRequests
 
+_SHARING = ", cdd:samples=10:temperature=1:top_k=50 to share the samples of samia"
+
 
 def detect(
     model: Annotated[
@@ -35,8 +37,8 @@ def detect(
             "--examples FILE",
             "Rows with [cyan]text[/] or [cyan]input[/], optional [cyan]id[/], "
             "[cyan]label[/] (1 = member), [cyan]group[/], in upper or lower case: JSON "
-            "Lines, Parquet, CSV, TSV; .gz and .zst too; or [cyan]hf://datasets/OWNER/NAME[/], "
-            "a data set of the hub.",
+            "Lines, JSON, Parquet, CSV, TSV; .gz and .zst too; or of the hub: "
+            "[cyan]hf://datasets/OWNER/NAME[@REVISION]/FILE[/].",
         ),
     ],
     settings: Annotated[
@@ -45,7 +47,8 @@ def detect(
             "KEY=VALUE",
             "How the model is asked, and what detectors are given: the keys of [cyan]detect[/] in "
             "an experiment file, and [cyan]held_out[/], [cyan]revision[/], "
-            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md has all).",
+            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md of the "
+            "repository has all).",
         ),
     ] = None,
     detectors: Annotated[
@@ -131,8 +134,8 @@ def detect(
 
       spikein detect --model my/model --examples my.csv --detectors min_k:k=0.2,zlib long=truncate
 
-      spikein detect --model my/model --examples hf://datasets/OWNER/NAME/test --limit 100 \
---text-column passage --label-column split labels.train=true labels.test=false
+      spikein detect --model my/model --examples hf://datasets/OWNER/NAME@main/test.jsonl \
+--limit 100 --text-column passage --label-column split labels.train=true labels.test=false
 
       spikein detect --model my/model --examples rows.jsonl --detectors loss,my_detector.py:score
 
@@ -243,13 +246,13 @@ def _confirm(plan: "RowsPlan", requests: "Sequence[StepRequests]", server: "Scor
     if to_send <= server.confirm_above:
         return
     if not sys.stdin.isatty():
+        dear = _by_detector(plan, requests)
         raise InputError(
             f"{to_send:,} requests would be sent, more than {server.confirm_above:,} "
-            f"(server.confirm_above), and nobody is here to agree; {_by_detector(plan, requests)}",
+            f"(server.confirm_above), and nobody is here to agree; {dear}",
             where=server.base_url,
             hint="Add --yes to send them, or ask for less: --limit N for fewer rows, --detectors "
-            "for those that take fewer, cdd:samples=10:temperature=1:top_k=50 to share the samples "
-            "of samia.",
+            f"for those that take fewer{_SHARING if 'cdd' in dear else ''}.",
         )
     if not typer.confirm(f"Send {to_send:,} requests?", err=True):
         say("Nothing was sent.")

@@ -58,7 +58,7 @@ def presets(
         say(head_of(preset.name))
         say("")
         size = "; ".join(text for text in (_size(preset), _time(preset)) if text)
-        say(f"{size}; data: {_data(preset)}" if size else "")
+        say("; ".join(text for text in (size, f"data: {_data(preset)}") if text))
         for command in preset.commands():
             say(f"  {command}")
         if preset.fetched:
@@ -94,4 +94,5 @@ def _time(preset: "Preset") -> str:
 
 
 def _data(preset: "Preset") -> str:
-    return ", ".join(preset.data) or "none"
+    # An audit is of texts that somebody brings.
+    return ", ".join(preset.data) or ("none" if preset.arms else "texts of your own")

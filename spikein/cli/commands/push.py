@@ -73,6 +73,9 @@ def _show(push: "Push") -> None:
         say(f"What is there now stays as commit {place.commit[:12]}.")
     if shown := push.rows - push.withheld:
         warn(f"The texts of {shown:,} rows go with it: their licences are yours to keep.")
+    if push.paths:
+        more = f" and {len(push.paths) - 3} more" if len(push.paths) > 3 else ""
+        warn(f"Its experiment names files of this machine: {', '.join(push.paths[:3])}{more}.")
     if push.withheld:
         warn(
             f"{push.withheld:,} rows are protected: their texts are not inside. Do not publish the "

@@ -115,8 +115,6 @@ def validate(
             say(f"Page: {page}", style="bold")
     for one in found.refused:
         warn(f"Not judged ({one.kind}): {one.problem}")
-    if found.refused:
-        raise typer.Exit(2)
     wrong = [
         f"{judged.name} ({finding.check})"
         for judged in found.judged
@@ -125,7 +123,8 @@ def validate(
     ]
     if strict and wrong:
         print_error(f"found wrong: {', '.join(wrong)}")
-        raise typer.Exit(1)
+    if found.refused or (strict and wrong):
+        raise typer.Exit(2 if found.refused else 1)
 
 
 def _print_validation(found: "Validation") -> None:
@@ -188,7 +187,7 @@ def bundle(
         option(
             "--with PART",
             "What it holds besides, such as [cyan]lowercase[/] or [cyan]shadows[/]; "
-            "[cyan]all[/] for everything. May be given several times.",
+            "[cyan]all[/] for everything. Several: one by one, or with commas.",
         ),
     ] = None,
     listed: Annotated[
@@ -223,6 +222,10 @@ def bundle(
     from spikein.api.ground_truth import bundle_sizes
 
     if listed:
+        if out is not None or parts:
+            raise InputError(
+                "--list packs nothing", where="spikein bundle", hint="Leave out --out and --with."
+            )
         sizes = bundle_sizes(run, arm=arm, runs=runs, store=store)
         names = {"": "every bundle"}
         print_table(
@@ -235,7 +238,8 @@ def bundle(
             where="spikein bundle",
             hint=f"spikein bundle {run} --out {Path(run).name}.bundle; --list says what it weighs.",
         )
-    facts = pack(run, out, arm=arm, parts=parts or (), runs=runs, store=store)
+    asked = [part.strip() for given in parts or () for part in given.split(",")]
+    facts = pack(run, out, arm=arm, parts=asked, runs=runs, store=store)
     if facts.withheld:
         warn(
             f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."

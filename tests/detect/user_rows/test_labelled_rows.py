@@ -75,8 +75,10 @@ def test_columns_labels_and_rows_are_those_of_the_settings(tmp_path):
         with pytest.raises(InputError, match=message):
             read_labelled(str(path), RowSettings(**wrong))
     assert RowSettings(delimiter="tab").delimiter == "\t"
-    with pytest.raises(ValidationError, match="one sign other than a quote"):
+    with pytest.raises(ValidationError, match="Allowed: one sign"):
         RowSettings(delimiter=";;")
+    with pytest.raises(ValidationError, match="'A' is a member and a non-member"):
+        RowSettings(labels={"a": True, "A": False})
 
 
 def test_json_lines_are_known_by_their_content(tmp_path):

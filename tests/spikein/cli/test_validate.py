@@ -28,8 +28,13 @@ def invoke(*arguments: object):
 @pytest.fixture(scope="session")
 def small_bundle(shared_run, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("bundle") / "tiny.bundle"
-    done = invoke("bundle", shared_run.folder, "--out", path)
+    listed = invoke("bundle", shared_run.folder, "--list")
+    assert [line.split()[0] for line in listed.output.splitlines()[3:] if line.strip()] == [
+        "every", "lowercase", "shadows",
+    ]  # fmt: skip
+    done = invoke("bundle", shared_run.folder, "--out", path, "--with", "shadows")
     assert done.exit_code == 0, done.output
+    assert "Left out: lowercase. --with NAME brings one" in done.output
     assert "Content: " in done.output
     return path
 
@@ -84,7 +89,7 @@ def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
         "analysis={task_accuracy: false, replicates: 100, min_members: 2}",
     ).folder
     path = tmp_path / "all.bundle"
-    assert spikein.bundle(done, path).models == 3
+    assert spikein.bundle(done, path, parts=["all"]).models == 3
     truth = spikein.load_bundle(path)
     compared = 0
     for model in truth.models:

@@ -49,13 +49,16 @@ OPTIONS = {
 }
 UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content counts"}
 OTHERS = {
+    "RowSettings": "how rows of a file are read: the base of settings of commands",
     "RunRecord": "what a run's folder says of itself",
     "Place": "a place in it",
     "Description": "what a bundle says of itself",
     "Provenance": "where it comes from",
     "ModelTables": "a model in it",
     "ScoringOptions": "how `spikein detect` asks a given model, whose steps hold it",
+    "Price": "what its tokens cost, for an estimate",
     "ServerSettings": "a server that is asked; which model it serves counts",
+    "RowSettings": "which rows of a user's file are read, whose content counts",
     "ScoredServer": "the same, of the model that is scored",
     "Assumed": "what a calculation of power takes for granted",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",

@@ -16,7 +16,7 @@ BOLD = 13.8
 """The size as which bold letters are counted."""
 PHONE = 350
 """Width of the drawing for a phone of 390 pixels."""
-_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−…")
+_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−=…")
 
 
 class Dot(NamedTuple):

@@ -30,6 +30,8 @@ from analysis.page.drawing.elements import (
 
 _TICKS = 18.0
 _GAP = 10.0
+_MIN_STRIP = 16.0
+"""Where intervals have less room than this, columns stand below each other."""
 
 
 class MatrixRow(NamedTuple):
@@ -103,6 +105,15 @@ def _size(row: MatrixRow) -> float:
     return BOLD if row.kind == "head" else 12.0
 
 
+def _stacked(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
+    """Draw the columns in two parts below each other, where they have no room beside."""
+    half = -(-len(matrix.columns) // 2)
+    upper, above = _draw(replace(matrix, columns=matrix.columns[:half]), width, phone)
+    lower, below = _draw(replace(matrix, columns=matrix.columns[half:]), width, phone)
+    moved = element("g", lower, transform=f"translate(0 {above + _GAP:g})")
+    return upper + moved, above + _GAP + below
+
+
 class _Place(NamedTuple):
     """Where a column stands."""
 
@@ -117,6 +128,8 @@ def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
     labels = max((text_width(row.label, _size(row)) for row in matrix.rows), default=0.0) + 8
     labels = min(labels, 0.3 * width if len(matrix.columns) > 1 else 0.42 * width)
     places = _places(matrix, labels, width, phone)
+    if len(places) > 1 and any(one.scale.end - one.scale.start < _MIN_STRIP for one in places):
+        return _stacked(matrix, width, phone)
     heads, top = _heads(matrix, places, phone)
     bottom = top + matrix.row_height * len(matrix.rows)
     marks = [*heads, *_ground(matrix, top, width)]
@@ -143,7 +156,7 @@ def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_P
         numbers = max(
             (text_width(_number(dot)) for dot in column.dots if isinstance(dot, Dot)), default=0.0
         )
-        number = left + min(numbers + 2, 0.45 * across)
+        number = left + numbers + 2
         axis = matrix.axis
         edge = max(6.0, text_width(axis.ticks[-1][1], 10.5) / 2)
         scale = Scale(axis.low, axis.high, number + 10, left + across - edge)
@@ -157,12 +170,22 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
     y = 12.0
     columns = list(zip(matrix.columns, places, strict=True))
     if any(column.group for column in matrix.columns):
-        for group, same in groupby(columns, key=lambda pair: pair[0].group):
-            held = [place for _, place in same]
+        groups = [
+            (group, [place for _, place in same])
+            for group, same in groupby(columns, key=lambda pair: pair[0].group)
+        ]
+        deepest = max(
+            len(wrapped(group, held[-1].right - held[0].left - 4, 2, BOLD))
+            for group, held in groups
+        )
+        for group, held in groups:
             left, right = held[0].left, held[-1].right
-            marks.append(text(left, y, clipped(group, right - left - 4, BOLD), "h"))
-            marks.append(path([(left, y + 5), (right, y + 5)], "ax"))
-        y += 19
+            lines = wrapped(group, right - left - 4, 2, BOLD)
+            for at, line in enumerate(lines):
+                marks.append(text(left, y + 13 * (at + deepest - len(lines)), line, "h"))
+            under = y + 13 * (deepest - 1) + 5
+            marks.append(path([(left, under), (right, under)], "ax"))
+        y += 13 * (deepest - 1) + 19
     size = 11.0 if phone else 12.0
     heads = [
         wrapped(column.head, place.right - place.left, 3 if phone else 2, size)

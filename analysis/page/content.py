@@ -129,8 +129,9 @@ def build_page(inputs: PageInputs) -> RunPage:
             page.file: render_page(
                 page.title,
                 inputs.name,
-                [page.about],
+                [],
                 sections,
+                first=[Note(page.about, "how", (("Back to the report", REPORT),))],
                 foot=Foot([Beside(REPORT, "Report", "the answer, and a section a question")]),
                 script=True,
             )
@@ -262,6 +263,7 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
 def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Beside, list[Section]]]:
     """Return the further pages, with their sections."""
     inputs, view, pictures = content.inputs, content.view, content.pictures
+    names = {one.name: one.title for one in inputs.detectors}
     pages = (
         (
             Beside(
@@ -272,7 +274,7 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
             ),
             [
                 Section("all-results", "All results", "All results",
-                        present(all_results(content.tables))),
+                        present(all_results(content.tables, names))),
                 *(results_sections(view, pictures) if view else []),
             ],
         ),

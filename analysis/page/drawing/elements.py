@@ -12,6 +12,8 @@ from markupsafe import Markup, escape
 
 from analysis.page.template import visible
 
+BOLD = 13.8
+"""The size as which bold letters are counted."""
 PHONE = 350
 """Width of the drawing for a phone of 390 pixels."""
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−=<>…")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from analysis.page.drawing.elements import (
+    BOLD,
     Dot,
     Scale,
     both_sizes,
@@ -98,6 +99,10 @@ def draw_matrix(matrix: Matrix, width: float) -> Markup:
     return both_sizes(draw, width, matrix.label)
 
 
+def _size(row: MatrixRow) -> float:
+    return BOLD if row.kind == "head" else 12.0
+
+
 class _Place(NamedTuple):
     """Where a column stands."""
 
@@ -109,7 +114,7 @@ class _Place(NamedTuple):
 
 
 def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
-    labels = max((text_width(row.label) for row in matrix.rows), default=0.0) + 8
+    labels = max((text_width(row.label, _size(row)) for row in matrix.rows), default=0.0) + 8
     labels = min(labels, 0.3 * width if len(matrix.columns) > 1 else 0.42 * width)
     places = _places(matrix, labels, width, phone)
     heads, top = _heads(matrix, places, phone)
@@ -120,7 +125,7 @@ def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
     for at, row in enumerate(matrix.rows):
         middle = top + (at + 0.5) * matrix.row_height
         colour = "a" if row.kind == "chosen" else ""
-        shown = clipped(row.label, labels - 8)
+        shown = clipped(row.label, labels - 8, _size(row))
         weight = "h" if row.kind == "head" else "t"
         label = text(labels - 8, middle + 4, shown, f"{weight} {colour}".strip(), "end")
         marks.append(label if shown == row.label else hovered(row.label, label))
@@ -155,7 +160,7 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
         for group, same in groupby(columns, key=lambda pair: pair[0].group):
             held = [place for _, place in same]
             left, right = held[0].left, held[-1].right
-            marks.append(text(left, y, clipped(group, right - left), "h"))
+            marks.append(text(left, y, clipped(group, right - left - 4, BOLD), "h"))
             marks.append(path([(left, y + 5), (right, y + 5)], "ax"))
         y += 19
     size = 11.0 if phone else 12.0

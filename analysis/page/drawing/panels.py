@@ -12,6 +12,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from analysis.page.drawing.elements import (
+    BOLD,
     Dot,
     Scale,
     both_sizes,
@@ -97,7 +98,7 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         start = left + at * across
         along = Scale(first, last, start + 12, start + across - 22)
         colour = "a" if panel.lines and panel.lines[-1].kind == "chosen" else ""
-        title = clipped(panel.title, across - 14, 13)
+        title = clipped(panel.title, across - 14, BOLD)
         marks.append(text(start + 8, 12, title, f"h {colour}".strip()))
         if panel.note:
             marks.append(text(start + 8, 26, clipped(panel.note, across - 10, 10.5), "m xs"))

@@ -100,7 +100,7 @@ def _picture(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> Picture | No
         rows=view.rows(names),
         columns=columns,
         axis=MatrixAxis(low, high, 0.0, ticks),
-        label=f"Paired differences of AUC in points between {len(names)} detectors",
+        label="; ".join(dot.hover for dot in dots[: len(names)]),
         row_height=20.0,
     )
     where = f", {view.arm}" if view.arm else ""

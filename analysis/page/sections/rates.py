@@ -12,6 +12,7 @@ from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
 from analysis.page.sections.decisions import dataset_findings, flagged_parts
 from analysis.page.table import Column, Entry, Table
 from analysis.page.view import LOSS, View, capital, short_counts
+from analysis.summary import auc_text
 
 _OPEN_ROWS = 8
 _TICKS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -140,7 +141,8 @@ def _picture(view: View, floor: float) -> Picture | None:
         y=[(at / 4, f"{25 * at} %") for at in range(5)],
         centre=0.0,
         x_label="non-members flagged (false alarms)",
-        label=f"ROC curves of {len(lines)} detectors from {_percent(floor)} false alarms on",
+        label=f"ROC curves of {len(lines)} detectors from {_percent(floor)} false alarms on; "
+        f"{view.name} has {auc_text(view.best.cell)}",
         height=300.0,
     )
     caption = f"Members found. Orange: {view.name}; dashed: Loss; grey: the others. "

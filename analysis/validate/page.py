@@ -227,8 +227,8 @@ def ranking_picture(found: Validation) -> Picture | None:
     caption = (
         f"All members with a copy in the arm {found.arm}; settings chosen on the tune split. "
         f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
-        f"summed by group. {shared.n_members:,} members and {shared.n_nonmembers:,} non-members of the test "
-        f"split, {seeds_text([shared.n_seeds])}"
+        f"summed by group. {shared.n_members:,} members and {shared.n_nonmembers:,} non-members of "
+        f"the test split, {seeds_text([shared.n_seeds])}"
     )
     if apart:
         caption += f" On rows of their own: {', '.join(apart)}."

@@ -30,8 +30,8 @@ from analysis.page.drawing.elements import (
 
 _TICKS = 18.0
 _GAP = 10.0
-_MIN_STRIP = 16.0
-"""Where intervals have less room than this, columns stand below each other."""
+_MIN_STRIP = 20.0
+"""Where intervals have less room than this on a phone, columns stand below each other."""
 
 
 class MatrixRow(NamedTuple):
@@ -91,6 +91,8 @@ def draw_matrix(matrix: Matrix, width: float) -> Markup:
         if not phone:
             return _draw(matrix, across, phone)
         step, marks, below = matrix.phone_columns, Markup(""), 0.0
+        while step > 1 and _too_narrow(replace(matrix, columns=matrix.columns[:step]), across):
+            step -= 1
         for at in range(0, len(matrix.columns), step):
             columns = matrix.columns[at : at + step]
             drawn, height = _draw(replace(matrix, columns=columns), across, phone)
@@ -105,15 +107,6 @@ def _size(row: MatrixRow) -> float:
     return BOLD if row.kind == "head" else 12.0
 
 
-def _stacked(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
-    """Draw the columns in two parts below each other, where they have no room beside."""
-    half = -(-len(matrix.columns) // 2)
-    upper, above = _draw(replace(matrix, columns=matrix.columns[:half]), width, phone)
-    lower, below = _draw(replace(matrix, columns=matrix.columns[half:]), width, phone)
-    moved = element("g", lower, transform=f"translate(0 {above + _GAP:g})")
-    return upper + moved, above + _GAP + below
-
-
 class _Place(NamedTuple):
     """Where a column stands."""
 
@@ -124,12 +117,20 @@ class _Place(NamedTuple):
     scale: Scale
 
 
+def _label_width(matrix: Matrix, width: float) -> float:
+    widest = max((text_width(row.label, _size(row)) for row in matrix.rows), default=0.0) + 8
+    return min(widest, 0.3 * width if len(matrix.columns) > 1 else 0.42 * width)
+
+
+def _too_narrow(matrix: Matrix, width: float) -> bool:
+    """Say whether intervals have too little room on a phone."""
+    places = _places(matrix, _label_width(matrix, width), width, phone=True)
+    return any(one.scale.end - one.scale.start < _MIN_STRIP for one in places)
+
+
 def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
-    labels = max((text_width(row.label, _size(row)) for row in matrix.rows), default=0.0) + 8
-    labels = min(labels, 0.3 * width if len(matrix.columns) > 1 else 0.42 * width)
+    labels = _label_width(matrix, width)
     places = _places(matrix, labels, width, phone)
-    if len(places) > 1 and any(one.scale.end - one.scale.start < _MIN_STRIP for one in places):
-        return _stacked(matrix, width, phone)
     heads, top = _heads(matrix, places, phone)
     bottom = top + matrix.row_height * len(matrix.rows)
     marks = [*heads, *_ground(matrix, top, width)]

@@ -153,20 +153,30 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
 
 
 def _numbers(line: Line, along: Scale, up: Scale) -> list[Markup]:
-    """Write the first and the last number of a line, and those between where there are few."""
+    """Write the last number of a line, the first, and those between where there is room."""
     marks = []
+    taken: list[tuple[float, float, float]] = []
     last = len(line.points) - 1
     colour = " a" if line.kind == "chosen" else ""
-    for at, (place, dot) in enumerate(line.points):
+    for at in dict.fromkeys([last, 0, *range(1, last)]):
+        place, dot = line.points[at]
         if not dot.text or (last > 3 and at not in (0, last)):
             continue
         x, y = along(place), up(dot.value)
         number = f"{dot.text}†" if dot.doubtful else dot.text
-        cls = f"n hal{colour} sm"
+        wide = text_width(number, 11)
+        right, base, anchor = x - 7, y - 5, "end"
         if last and at == last:
-            marks.append(text(x + 6, y - 9, number, cls, "end" if last > 1 else "middle"))
+            right, base = x + 6 + (0 if last > 1 else wide / 2), y - 9
+            anchor = "end" if last > 1 else "middle"
         elif at == 0:
-            marks.append(text(x + 6, y + 13, number, cls))
-        else:
-            marks.append(text(x - 7, y - 5, number, cls, "end"))
+            right, base, anchor = x + 6 + wide, y + 13, ""
+        if any(
+            right > left and right - wide < end and abs(base - height) < 12
+            for left, end, height in taken
+        ):
+            continue
+        taken.append((right - wide, right, base))
+        left = {"end": right, "middle": right - wide / 2, "": right - wide}[anchor]
+        marks.append(text(left, base, number, f"n hal{colour} sm", anchor))
     return marks

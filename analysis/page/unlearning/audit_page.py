@@ -113,7 +113,7 @@ def _sentences(findings: Mapping[str, Row], record: Row, chunks: int) -> list[st
             f"{said[_WRITTEN[0]]}. Verdict: {record['verdict']}."
         )
         scale = (
-            f"Written: {record['level']:g} true words in a row is the most that the control "
+            f"Written: {with_noun(round(record['level']), 'true word')} in a row is the most that the control "
             f"writes of a text ({record['control']}); a model that writes more knows it, one that "
             "writes less may know it all the same. "
         )

@@ -5,7 +5,7 @@ one in each.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from analysis.page.drawing.elements import (
     path,
     text,
     text_width,
+    wrapped,
 )
 
 
@@ -71,11 +72,11 @@ def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
     per_row = min(len(figure.panels), 5)
     height = figure.height
     if phone and len(figure.panels) > 3:
-        per_row = 3
+        per_row, height = 3, 0.75 * height
     rows = [figure.panels[at : at + per_row] for at in range(0, len(figure.panels), per_row)]
     marks = []
     for at, panels in enumerate(rows):
-        drawn = _row(figure, panels, width, per_row)
+        drawn = _row(replace(figure, height=height), panels, width, per_row)
         marks.append(element("g", drawn, transform=f"translate(0 {at * height:g})"))
     return Markup("").join(marks), height * len(rows)
 
@@ -98,8 +99,9 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         start = left + at * across
         along = Scale(first, last, start + 12, start + across - 22)
         colour = "a" if panel.lines and panel.lines[-1].kind == "chosen" else ""
-        title = clipped(panel.title, across - 14, BOLD)
-        marks.append(text(start + 8, 12, title, f"h {colour}".strip()))
+        titles = wrapped(panel.title, across - 14, 1 if panel.note else 2, BOLD)
+        for line_at, title in enumerate(titles):
+            marks.append(text(start + 8, 12 + 13 * line_at, title, f"h {colour}".strip()))
         if panel.note:
             marks.append(text(start + 8, 26, clipped(panel.note, across - 10, 10.5), "m xs"))
         marks += _ticks(figure, along, bottom)

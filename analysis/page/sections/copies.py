@@ -16,6 +16,8 @@ from analysis.summary import copied
 from analysis.tables import TREND
 
 _MAX_PANELS = 5
+_MAX_COLUMNS = 5
+"""A table of more stands below its picture."""
 
 
 def copies_parts(view: View) -> list[Part]:
@@ -28,7 +30,9 @@ def copies_parts(view: View) -> list[Part]:
         # The first screen has drawn it.
         return [sentence, *folded(copies_tables(arms[0], view.models_only, view.names))]
     shown = arms[:MAX_ARMS]
-    return present(sentence, Columns([_picture(view, shown), _table(view, arms)], "answer"))
+    picture, table = _picture(view, shown), _table(view, shown)
+    wide = len(table.columns) > _MAX_COLUMNS
+    return present(sentence, *([picture, table] if wide else [Columns([picture, table], "answer")]))
 
 
 def copies_picture(view: View) -> Picture | None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors, Unreachable
 from inject.files import fsync, write_text
-from inject.hub.upload import hide_progress_without_terminal
+from inject.hub.snapshot import hide_progress_without_terminal
 from inject.public_data.catalogue import DataSet
 from inject.public_data.made_file import make_file
 from inject.public_data.sources import Sources
@@ -109,9 +109,7 @@ def _fetch(
     return states
 
 
-def _one(
-    data_set: DataSet, sources: Sources, folder: Path, manifest: dict[str, Any]
-) -> FileState:
+def _one(data_set: DataSet, sources: Sources, folder: Path, manifest: dict[str, Any]) -> FileState:
     """Make one file, or say what is there."""
     file = sources.file
     target = folder / file.path

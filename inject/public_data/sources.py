@@ -31,7 +31,6 @@ _BATCH = 64
 _OF_THIS_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
 
 
-
 class Sources:
     """Where the files of the hub come from that one file of the layout is made of."""
 

@@ -1,6 +1,5 @@
 """`spikein data`: the public data sets that the presets read, fetched from the Hugging Face hub."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from spikein.cli import completion
 from spikein.cli.options import argument, folder_path, option
-from spikein.cli.output import say, with_noun
+from spikein.cli.output import at_terminal, say, with_noun
 
 if TYPE_CHECKING:
     from inject.public_data.catalogue import DataSet
@@ -44,9 +43,6 @@ def data(
         list[str] | None,
         option("--accept-terms NAME", "Agree to the terms of a data set that has any."),
     ] = None,
-    list_only: Annotated[
-        bool, option("--list", "With fetch: list what would be fetched, and fetch nothing.")
-    ] = False,
 ) -> None:
     """Fetch the public data that the presets read, at pinned commits; or list it with its licences.
 
@@ -81,7 +77,7 @@ def data(
     for one in wanted:
         if one.name in accepted and not one.terms:
             raise InputError("has no terms to accept", where=f"--accept-terms {one.name}")
-    if action == _LIST or list_only:
+    if action == _LIST:
         _print_list(wanted, to)
         return
     agreed = [one for one in wanted if _agreed(one, accepted, to, named=bool(names))]
@@ -136,7 +132,7 @@ def _agreed(one: "DataSet", accepted: set[str], folder: Path, *, named: bool) ->
         return True
     if all((folder / file.path).exists() for file in one.files):
         return True
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if at_terminal():
         say(f"{one.name}: {one.terms} Licence: {one.licence}. {' '.join(one.pages)}")
         if typer.confirm("Do you agree?"):
             return True

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from inject.step import Step
@@ -35,15 +35,24 @@ _ANEW_SECONDS: Final = 1.0
 """How old an estimate may be."""
 
 
-class StageEnd(NamedTuple):
-    """A stage of which every step is done."""
+@dataclass(kw_only=True)
+class Done:
+    """The finished steps of one stage, or of one kind."""
 
-    stage: str
-    steps: int
-    reused: int
+    name: str
+    steps: int = 0
+    reused: int = 0
     """Steps of it that were not built here after all."""
-    seconds: float
+    seconds: float = 0.0
     """Of its steps, one after the other."""
+    flops: float = 0.0
+
+    def add(self, entry: "_Entry", seconds: float, *, reused: bool) -> None:
+        """Count one step."""
+        self.steps += 1
+        self.reused += reused
+        self.seconds += seconds
+        self.flops += entry.flops or 0.0
 
 
 @dataclass(kw_only=True)
@@ -64,24 +73,6 @@ class _Entry:
     """When it said so."""
 
 
-@dataclass(kw_only=True)
-class _Stage:
-    """What was done of one stage."""
-
-    steps: int = 0
-    reused: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(kw_only=True)
-class _Done:
-    """What the finished steps of one kind took together."""
-
-    steps: int = 0
-    seconds: float = 0.0
-    flops: float = 0.0
-
-
 @dataclass
 class RunTally:
     """The steps of a run by what became of them. Steps are known by name, which several share."""
@@ -90,8 +81,9 @@ class RunTally:
     """By digest, inputs first; a step that nobody announced, by its name."""
     _named: dict[str, list[str]] = field(default_factory=dict)
     _to_do: Counter[str] = field(default_factory=Counter)
-    _stages: dict[str, _Stage] = field(default_factory=dict)
-    _kinds: dict[str, _Done] = field(default_factory=dict)
+    _stages: dict[str, Done] = field(default_factory=dict)
+    _kinds: dict[str, Done] = field(default_factory=dict)
+    """Of steps that were built."""
     _most: int = 1
     """Steps that ran at one time."""
     _estimate: tuple[float, float | None] | None = None
@@ -108,7 +100,7 @@ class RunTally:
                     kind=step.kind,
                     stage=_BASE if base else _STAGES.get(step.kind, step.kind),
                     flops=step.cost.flops if step.cost else None,
-                    needs=tuple(given.digest for given in step.inputs.values()),
+                    needs=tuple(made.digest for made in step.inputs.values()),
                 ),
             )
 
@@ -133,26 +125,19 @@ class RunTally:
         entry.share = (done - entry.first[1]) / max(total - entry.first[1], 1e-9)
         entry.latest = now
 
-    def finish(self, name: str, *, seconds: float, reused: bool) -> StageEnd | None:
+    def finish(self, name: str, *, seconds: float, reused: bool) -> Done | None:
         """Record that a step is done; return its stage where that is done with it."""
         if not self._named.get(name):
             self.start(name)
         entry = self._open.pop(self._named[name].pop(0))
-        stage = self._stages.setdefault(entry.stage, _Stage())
-        stage.steps += 1
-        stage.reused += reused
-        stage.seconds += seconds
+        stage = self._stages.setdefault(entry.stage, Done(name=entry.stage))
+        stage.add(entry, seconds, reused=reused)
         if not reused:
-            done = self._kinds.setdefault(entry.kind, _Done())
-            done.steps += 1
-            done.seconds += seconds
-            done.flops += entry.flops or 0.0
+            kind = self._kinds.setdefault(entry.kind, Done(name=entry.kind))
+            kind.add(entry, seconds, reused=False)
         self._estimate = None
         self._to_do[entry.stage] -= 1
-        if self._to_do[entry.stage]:
-            return None
-        del self._stages[entry.stage]
-        return StageEnd(entry.stage, stage.steps, stage.reused, stage.seconds)
+        return None if self._to_do[entry.stage] else self._stages.pop(entry.stage)
 
     def running(self) -> list[str]:
         """Return the names of the steps that run."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.errors import InputError, did_you_mean
 from spikein.cli import completion
 from spikein.cli.options import argument, folder_path, option
 from spikein.cli.output import at_terminal, say, with_noun
@@ -63,7 +64,6 @@ def data(
 
       spikein data fetch gpqa --accept-terms gpqa
     """
-    from inject.errors import InputError, did_you_mean
     from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
 
@@ -99,25 +99,19 @@ def data(
 def _data_names(names: "list[str] | tuple[()]") -> list[str]:
     """Return names of data sets, a preset's own in place of its name."""
     from inject.shipped import EXPERIMENTS
+    from spikein.estimates.presets import data_of
 
-    known = EXPERIMENTS.files()
-    found: list[str] = []
+    wanted: list[str] = []
     for name in names:
-        if name not in known:
-            found.append(name)
-            continue
-        from inject.errors import InputError
-        from spikein.estimates.presets import data_of
-
-        own = data_of(name)
+        own = data_of(name) if name in EXPERIMENTS.files() else (name,)
         if not own:
             raise InputError(
                 "this preset reads no data folder, and needs nothing fetched",
                 where=name,
                 hint=f"`spikein presets {name}` says what it reads.",
             )
-        found += own
-    return found
+        wanted += own
+    return wanted
 
 
 def _agreed(one: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:
@@ -126,8 +120,6 @@ def _agreed(one: "DataSet", accepted: set[str], folder: Path, *, named: bool) ->
     Raises:
         InputError: it was asked for by name, and its terms were not agreed to.
     """
-    from inject.errors import InputError
-
     if not one.terms or one.name in accepted:
         return True
     if all((folder / file.path).exists() for file in one.files):

@@ -164,9 +164,7 @@ class LiveLine(Lines):
 
     def notice(self, text: str) -> None:
         """Print the text above the line."""
-        from rich.text import Text
-
-        self._console.print(Text(text, style="yellow"))
+        self._write((text, "yellow"))
 
     def _show(self) -> None:
         """Say what runs; where it is one step, how far it is."""
@@ -187,14 +185,16 @@ class LiveLine(Lines):
         )
 
     def _print(self, text: str) -> None:
-        from rich.text import Text
-
-        self._console.print(Text(text, style="dim"))
+        self._write((text, "dim"))
 
     def _print_done(self, text: str) -> None:
+        self._write(("✓ ", "green"), (text, ""))
+
+    def _write(self, *parts: tuple[str, str]) -> None:
+        """Print texts, each with its style."""
         from rich.text import Text
 
-        self._console.print(Text.assemble(("✓ ", "green"), text))
+        self._console.print(Text.assemble(*parts))
 
 
 def _amount(done: float, total: float | None, unit: str) -> str:

@@ -7,9 +7,6 @@ read and named by their content, as any local files are, so that a run has the s
 way they came.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from inject.errors import InputError, did_you_mean
 from inject.hub.address import SCHEME, fetch_address, fits, parse_address
 from spikein.config.yaml_document import Document, KeyPath, dotted
@@ -23,28 +20,20 @@ def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
     problems: list[InputError] = []
     known: dict[str, str] = {}
 
-    def walk(node: Any, path: KeyPath) -> Any:
-        if isinstance(node, Mapping):
-            return {key: walk(item, (*path, key)) for key, item in node.items()}
-        if isinstance(node, list):
-            return [walk(item, (*path, index)) for index, item in enumerate(node)]
-        if not isinstance(node, str) or not node.startswith(SCHEME):
-            return node
+    def replaced(text: str, path: KeyPath) -> str:
+        if not text.startswith(SCHEME):
+            return text
         try:
-            if node not in known:
-                known[node] = local_path(node)
+            if text not in known:
+                known[text] = local_path(text)
         except InputError as error:
             # The same address may stand in many places.
-            known[node] = node
+            known[text] = text
             where = f"{document.place(path)}: {dotted(path)}"
             problems.append(InputError(str(error), where=where))
-        return known[node]
+        return known[text]
 
-    values = {
-        key: node if key == "variables" else walk(node, (key,))
-        for key, node in document.values.items()
-    }
-    return Document(values=values, places=document.places, name=document.name), problems
+    return document.with_texts(replaced), problems
 
 
 def local_path(text: str) -> str:

@@ -126,14 +126,10 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
                 InputError(f"variables.{name}: a variable cannot name a variable", where=where)
             )
 
-    def walk(node: Any, path: KeyPath) -> Any:
-        if isinstance(node, Mapping):
-            return {key: walk(item, (*path, key)) for key, item in node.items()}
-        if isinstance(node, list):
-            return [walk(item, (*path, index)) for index, item in enumerate(node)]
-        if not isinstance(node, str) or "${" not in node:
-            return node
-        for name in _references(node):
+    def replaced(text: str, path: KeyPath) -> Any:
+        if "${" not in text:
+            return text
+        for name in _references(text):
             if name not in variables:
                 problems.append(
                     InputError(
@@ -144,20 +140,16 @@ def interpolate(document: Document) -> tuple[Document, list[InputError]]:
                         hint=f"Give {name}=… on the command line, or $${{ for a literal ${{.",
                     )
                 )
-                return node
-        whole = _REFERENCE.fullmatch(node)
+                return text
+        whole = _REFERENCE.fullmatch(text)
         if whole and whole.group(2) is not None:
             return variables[whole.group(2)]
         return _REFERENCE.sub(
             lambda match: "${" if match.group(2) is None else _written(variables[match.group(2)]),
-            node,
+            text,
         )
 
-    values = {
-        key: (node if key == "variables" else walk(node, (key,)))
-        for key, node in document.values.items()
-    }
-    return Document(values=values, places=document.places, name=document.name), problems
+    return document.with_texts(replaced), problems
 
 
 def read_settings(

@@ -8,7 +8,7 @@ one of the two would silently win. Cost: about 25 ms for a file of a hundred lin
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,22 @@ class Document:
             if found := self.places.get(path[:stop]):
                 return found
         return self.name
+
+    def with_texts(self, replaced: Callable[[str, KeyPath], Any]) -> "Document":
+        """Return the document with every text replaced, but for those of `variables`."""
+
+        def walk(node: Any, path: KeyPath) -> Any:
+            if isinstance(node, Mapping):
+                return {key: walk(item, (*path, key)) for key, item in node.items()}
+            if isinstance(node, list):
+                return [walk(item, (*path, index)) for index, item in enumerate(node)]
+            return replaced(node, path) if isinstance(node, str) else node
+
+        values = {
+            key: node if key == "variables" else walk(node, (key,))
+            for key, node in self.values.items()
+        }
+        return Document(values=values, places=self.places, name=self.name)
 
 
 def read_document(path: Path) -> Document:

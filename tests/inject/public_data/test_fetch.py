@@ -147,7 +147,7 @@ def test_a_download_that_goes_wrong_leaves_nothing_half_written(
     assert [path for path in hidden if path.is_file()] == []
 
 
-@pytest.mark.parametrize("place", ["huggingface_hub.hf_hub_download", "made_file.write_rows"])
+@pytest.mark.parametrize("place", ["huggingface_hub.hf_hub_download", "fetch.write_rows"])
 def test_a_full_disk_is_told_from_a_hub_out_of_reach(hub, tmp_path: Path, monkeypatch, place: str):
     full = OSError(errno.ENOSPC, "No space left on device")
 

@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: quickstart test test-quick durations lint site bench clean
 
 quickstart: $(RUNTIME)
-	$(BIN)/spikein run configs/quickstart.yaml
+	@$(BIN)/spikein run configs/quickstart.yaml
 
 test: $(SETUP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -46,16 +46,18 @@ bench: $(SETUP)
 	$(BIN)/python -m scripts.bench.verifying
 	$(BIN)/python -m scripts.bench.study
 
+# Nothing is compiled ahead: the few modules that are imported are compiled then, in half the time.
+# Warnings of pip say nothing of use here; its errors are shown.
 $(RUNTIME): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
-	touch $(RUNTIME)
+	@echo "Setting up $(VENV), once; about a minute …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --no-compile --constraint constraints.txt --editable .
+	@touch $(RUNTIME)
 
 $(SETUP): $(RUNTIME)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	touch $(SETUP)
+	@echo "Adding what tests and tools need, once; some minutes …"
+	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable '.[dev]'
+	@touch $(SETUP)
 
 clean:
-	rm -rf $(VENV) build site *.egg-info
+	rm -rf $(VENV) build dist site *.egg-info

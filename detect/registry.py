@@ -97,6 +97,11 @@ def get_detector(text: str) -> KnownDetector:
     )
 
 
+def detector_title(name: str) -> str:
+    """Return what a built-in detector is called in print, by its name; of any other the name."""
+    return (_built_in(name).title or name) if name in _built_in_names() else name
+
+
 def every_detector(files: Sequence[str] = ()) -> tuple[list[KnownDetector], tuple[str, ...]]:
     """Return the built-in detectors, those of installed packages and of some files, and warnings.
 
@@ -155,8 +160,15 @@ def _of_file(reference: FileReference) -> KnownDetector:
         function_name=f"{stem}.{plugin.name}",
         reference=f"{Path(reference.file).expanduser().resolve()}:{reference.name}",
     )
-    name = found.detector.name
-    taken = "a built-in detector" if name in (*_built_in_names(), *_aliases()) else ""
+    name, title = found.detector.name, found.detector.title
+    built_in = {*_built_in_names(), *_aliases()}
+    if name not in built_in and _plain(title) in built_in:
+        raise InputError(
+            f"the title {title!r} is taken by a built-in detector",
+            where=plugin.origin,
+            hint="Give the Detector another `title`.",
+        )
+    taken = "a built-in detector" if name in built_in else ""
     if not taken and (installed := installed_plugins(_GROUP).get(name)):
         taken = f"a detector of {installed.origin}"
     if taken or name.lower() == ALL:

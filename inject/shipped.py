@@ -3,7 +3,8 @@
 A text is a *name* when it has no folder and does not end in `.yaml` or `.yml`; anything else is a
 path. A name always means the shipped file, so that it means the same in every folder; a file of
 one's own is given by its path, `quickstart.yaml`. Only where nothing of that name is shipped is a
-name tried as a path. `configs/` lies beside the packages, where an editable installation finds it.
+name tried as a path. A wheel holds `configs/` in this folder; a clone, and so an editable
+installation, has it beside the packages.
 """
 
 import os
@@ -13,7 +14,12 @@ from pathlib import Path
 
 from inject.errors import InputError, did_you_mean
 
-CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+_PACKAGE = Path(__file__).resolve().parent
+# Beside the packages of a wheel may lie a `configs` of somebody else.
+CONFIGS = next(
+    (folder / "configs" for folder in (_PACKAGE, _PACKAGE.parent) if (folder / "configs").is_dir()),
+    _PACKAGE / "configs",
+)
 """The folder of all shipped files."""
 
 _ENDINGS = (".yaml", ".yml")
@@ -89,7 +95,7 @@ class Catalogue:
         elif not CONFIGS.is_dir():
             hint = (
                 f"Shipped files are expected in {CONFIGS}, which is not there: install spikein "
-                "from its clone with `pip install -e`."
+                "again, from its wheel or, with `pip install -e`, from its clone."
             )
         return InputError(
             f"no {self.kind} of this name comes with spikein.{did_you_mean(name, known)}",
@@ -106,7 +112,11 @@ class Catalogue:
             f"there is no such file.{did_you_mean(path.name, near)}",
             where=str(path),
             allowed=", ".join(near) or None,
-            hint=f"Names that spikein knows: {', '.join(known)}." if known else None,
+            hint=(
+                f"The {self.kind} that comes with spikein is asked for by its name, {path.stem}."
+                if path.stem in known
+                else f"Names that spikein knows: {', '.join(known)}."
+            ),
         )
 
 

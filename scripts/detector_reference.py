@@ -30,7 +30,7 @@ def reference() -> str:
                 one.access,
                 ", ".join(need for need in one.needs if need != "view text"),
                 one.cost,
-                one.source,
+                one.source.replace(f" ({one.title})", ""),
             )
             for one in found
         ),
@@ -61,7 +61,6 @@ def _section(one: DetectorFacts, first: dict[str, str]) -> list[str]:
         "",
         f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}"
         + (f" Depends on {one.depends_on}." if one.depends_on else "")
-        + (f" Also called {', '.join(f'`{name}`' for name in one.aliases)}." if one.aliases else "")
         + (f" Tuned over {one.grid_text}." if one.grid else ""),
         "",
     ]

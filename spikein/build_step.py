@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         graph = open_graph(given.graph)
         step = find_step(graph, given.step)
         threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        outcome = build_stored(graph, step, Lines(sys.stderr), threads=threads)
+        outcome = build_stored(graph, step, Lines(sys.stderr, verbose=True), threads=threads)
     except SpikeinError as error:
         print_error("\n".join([str(error), *getattr(error, "__notes__", [])]))
         return error.exit_code

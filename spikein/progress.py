@@ -1,6 +1,6 @@
-"""How a run shows its progress: bars on a terminal, one line a step elsewhere.
+"""How a run shows its progress: one line a stage, above one that moves on a terminal.
 
-Everything goes to standard error, so that standard output holds results alone. Bars and times are
+Everything goes to standard error, so that standard output holds results alone. The moving line is
 rich's. An executor calls a `Progress`; nothing that it does changes a result.
 """
 
@@ -8,7 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from math import inf
+from typing import IO, TYPE_CHECKING, TextIO
+
+from spikein.run_tally import RunTally
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,127 +45,161 @@ class Progress:
 
 
 class Lines(Progress):
-    """One line a step, and one every half minute of a long step; for logs and pipes."""
+    """One line a stage, or a step; one now and then in a long stage. For logs and pipes."""
 
-    def __init__(self, stream: TextIO, *, every: float = 30.0) -> None:
+    def __init__(self, stream: IO[str], *, verbose: bool = False, every: float = 60.0) -> None:
         self._stream = stream
+        self._verbose = verbose
         self._every = every
+        self._began = self._printed = time.monotonic()
+        self._tally = RunTally()
         # By step: several may run side by side.
-        self._last: dict[str, float] = {}
         self._places: dict[str, str] = {}
 
+    def run_started(self, steps: "Sequence[Step]") -> None:
+        """Take note of what will be built."""
+        self._tally.plan(steps)
+
     def step_started(self, name: str, *, number: int, total: int) -> None:
-        """Print `[2/9] corpus …`."""
+        """Print `[2/9] corpus …` where every step is told."""
+        self._tally.start(name)
         self._places[name] = f"[{number}/{total}]"
-        self._last[name] = time.monotonic()
-        self._print(name, f"{name} …")
+        if self._verbose:
+            self._print(f"{self._places[name]} {name} …")
 
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
     ) -> None:
-        """Print the progress of the step, at most every half minute."""
+        """Print how far the step and the run are, once a minute; less often in a long run."""
+        self._tally.advance(name, done, total)
         now = time.monotonic()
-        if now - self._last.get(name, 0.0) >= self._every:
-            self._last[name] = now
-            share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
-            words = " ".join(part for part in (f"{name}: {share}", unit) if part)
-            self._print(name, ", ".join(part for part in (words, note) if part))
+        if now - self._printed >= max(self._every, (now - self._began) / 50):
+            left = self._tally.left()
+            rest = "" if left is None else f"about {duration(left)} left"
+            place = self._places.get(name, "")
+            amount = ", ".join(part for part in (_amount(done, total, unit), note, rest) if part)
+            self._print(f"{place} {name}: {amount}".lstrip())
 
     def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
-        """Print how long the step took."""
-        result = f"done in {duration(seconds)}" if built else _reused(same_as)
-        self._print(name, f"{name}: {result}")
-        self._places.pop(name, None)
+        """Print a stage with its last step; or the step, where every one is told."""
+        stage = self._tally.finish(name, seconds=seconds, reused=not built)
+        place = self._places.pop(name, "")
+        if self._verbose:
+            result = f"done in {duration(seconds)}" if built else _reused(same_as)
+            self._print_done(f"{place} {name}: {result}".lstrip())
+        elif stage is not None:
+            steps = f"{stage.steps} step{'' if stage.steps == 1 else 's'}"
+            reused = f", {stage.reused} not built again" if stage.reused else ""
+            self._print_done(f"{stage.stage:<14}  {steps:>8}  {duration(stage.seconds)}{reused}")
 
     def notice(self, text: str) -> None:
-        """Print the text."""
+        """Print the text, with its step where that is certain."""
         running = [*self._places]
-        self._print(running[0] if len(running) == 1 else "", text)
+        self._print(f"{running[0]}: {text}" if len(running) == 1 else text)
 
-    def _print(self, name: str, text: str) -> None:
-        place = self._places.get(name, "")
-        print(" ".join(part for part in (place, text) if part), file=self._stream, flush=True)
+    def _print(self, text: str) -> None:
+        self._printed = time.monotonic()
+        print(text, file=self._stream, flush=True)
+
+    def _print_done(self, text: str) -> None:
+        self._print(text)
 
 
-class Bars(Progress):
-    """A bar for each step that runs, a line for each that is done; for terminals."""
+class LiveLine(Lines):
+    """The same lines above one that moves: what runs, how far the run is, the time left."""
 
-    def __init__(self, console: "Console") -> None:
-        from rich.progress import (
-            BarColumn,
-            SpinnerColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+    def __init__(self, console: "Console", *, verbose: bool = False) -> None:
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as RichProgress
         from rich.table import Column
 
-        def cut(ratio: int) -> Column:
-            return Column(ratio=ratio, no_wrap=True, overflow="ellipsis")
+        def text(field: str, column: Column) -> TextColumn:
+            return TextColumn("{task." + field + "}", markup=False, table_column=column)
 
+        super().__init__(console.file, verbose=verbose, every=inf)
         # On a narrow terminal names and figures are cut, the times never.
         self._console = console
         self._rich = RichProgress(
             SpinnerColumn(table_column=Column(width=1)),
-            TextColumn("{task.description}", markup=False, table_column=cut(3)),
+            text("description", Column(ratio=3, no_wrap=True, overflow="ellipsis")),
             BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=4)),
-            TextColumn("{task.fields[amount]}", markup=False, table_column=cut(2)),
             TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
-            TimeRemainingColumn(table_column=Column(no_wrap=True, min_width=7)),
+            text("fields[left]", Column(no_wrap=True, min_width=11)),
             console=console,
             transient=True,
             expand=True,
         )
-        # By step: several may run side by side.
-        self._tasks: dict[str, TaskID] = {}
-        self._whole: TaskID | None = None
+        self._line: TaskID | None = None
+        self._amounts: dict[str, str] = {}
 
-    def __enter__(self) -> "Bars":
+    def __enter__(self) -> "LiveLine":
         self._rich.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._rich.stop()
 
-    def run_started(self, steps: "Sequence[Step]") -> None:
-        """Show the bar of the whole run."""
-        if steps:
-            self._whole = self._rich.add_task("whole run", total=len(steps), amount="")
-
     def step_started(self, name: str, *, number: int, total: int) -> None:
-        """Show a new bar."""
-        self._tasks[name] = self._rich.add_task(f"{number}/{total}  {name}", total=None, amount="")
+        """Name the step in the line."""
+        super().step_started(name, number=number, total=total)
+        self._show()
 
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
     ) -> None:
-        """Move the bar."""
-        share = f"{done:,.0f}/{total:,.0f}" if total else f"{done:,.0f}"
-        amount = " ".join(part for part in (share, unit, note) if part)
-        if name in self._tasks:
-            self._rich.update(self._tasks[name], completed=done, total=total, amount=amount)
+        """Move the line."""
+        super().step_advanced(name, done, total, unit, note)
+        self._amounts[name] = " ".join(part for part in (_amount(done, total, unit), note) if part)
+        self._show()
 
     def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None
     ) -> None:
-        """Replace the bar by a line."""
-        from rich.text import Text
-
-        if name in self._tasks:
-            self._rich.remove_task(self._tasks.pop(name))
-        if self._whole is not None:
-            self._rich.advance(self._whole)
-        result = duration(seconds) if built else _reused(same_as)
-        self._console.print(Text.assemble(("✓ ", "green"), name, (f"  {result}", "dim")))
+        """Print what is done above the line."""
+        super().step_finished(name, built=built, seconds=seconds, same_as=same_as)
+        self._amounts.pop(name, None)
+        self._show()
 
     def notice(self, text: str) -> None:
-        """Print the text above the bar."""
+        """Print the text above the line."""
         from rich.text import Text
 
         self._console.print(Text(text, style="yellow"))
+
+    def _show(self) -> None:
+        """Say what runs; where it is one step, how far it is."""
+        if self._line is None:
+            self._line = self._rich.add_task("", total=None, left="")
+        names = [*self._places]
+        amount = f"  {self._amounts.get(names[0], '')}" if len(names) == 1 else ""
+        place = self._places[names[-1]] if names else ""
+        left = self._tally.left()
+        elapsed = time.monotonic() - self._began
+        self._rich.update(
+            self._line,
+            description=f"{place} {', '.join(names)}{amount}",
+            # A bar of time: one step may take as long as twenty others.
+            total=None if left is None else 1.0,
+            completed=0.0 if left is None else elapsed / max(elapsed + left, 1e-9),
+            left="" if left is None else f"{duration(left)} left",
+        )
+
+    def _print(self, text: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(text, style="dim"))
+
+    def _print_done(self, text: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text.assemble(("✓ ", "green"), text))
+
+
+def _amount(done: float, total: float | None, unit: str) -> str:
+    share = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
+    return f"{share} {unit}".rstrip()
 
 
 def _reused(same_as: str | None) -> str:
@@ -172,21 +209,26 @@ def _reused(same_as: str | None) -> str:
 
 
 @contextmanager
-def show_progress(*, stream: TextIO | None = None) -> Iterator[Progress]:
-    """Yield bars where `stream` (standard error by default) is a terminal, else lines."""
+def show_progress(*, verbose: bool = False, stream: TextIO | None = None) -> Iterator[Progress]:
+    """Yield what shows a run on `stream`, standard error by default.
+
+    Args:
+        verbose: tell every step, not every stage.
+        stream: a terminal gets a line that moves, too.
+    """
     stream = stream or sys.stderr
     if not stream.isatty():
-        yield Lines(stream)
+        yield Lines(stream, verbose=verbose)
         return
     from rich.console import Console
 
-    with Bars(Console(file=stream)) as bars:
-        yield bars
+    with LiveLine(Console(file=stream), verbose=verbose) as live:
+        yield live
 
 
 @contextmanager
 def task_progress(name: str, *, unit: str = "tokens") -> Iterator[Callable[..., None]]:
-    """Show the bar of a command that does one thing, from the first call on.
+    """Show the progress of a command that does one thing, from the first call on.
 
     Yields a function of the units done, all units (None: unknown), and a note.
     """

@@ -139,3 +139,18 @@ def served(tmp_path_factory: pytest.TempPathFactory):
 
     with transformers_serve(tmp_path_factory.mktemp("served")) as running:
         yield running
+
+
+@pytest.fixture
+def offline_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tracker keeps what it is told below a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in {
+        "WANDB_MODE": "offline",
+        "WANDB_DIR": str(tmp_path),
+        "WANDB_SILENT": "true",
+        "MLFLOW_TRACKING_URI": f"file:{tmp_path}/mlruns",
+        "MLFLOW_ALLOW_FILE_STORE": "true",
+        "TRACKIO_DIR": str(tmp_path / "trackio"),
+    }.items():
+        monkeypatch.setenv(name, value)

@@ -3,7 +3,8 @@
 A page is Markdown. A fenced block with `title="PATH"` is a file, as it stands; a `console` block
 holds commands after `$ `, and under each what it prints: every line shown must be in the output, in
 that order (`…` stands for anything). A page starts in an empty folder; the comment
-`<!-- folder: repository -->` moves on to a copy of the repository, `<!-- folder: yours -->` back.
+`<!-- folder: repository -->` moves on to a copy of the repository, `<!-- folder: yours -->` back,
+and `<!-- model: PATH -->` says where the reader has a model (here a tiny one).
 """
 
 import os
@@ -19,7 +20,7 @@ from typing import NamedTuple
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDERS = ("yours", "repository")
 _PARTS = re.compile(
-    r"^<!-- folder: (?P<folder>\w+) -->$"
+    r"^<!-- (?P<comment>folder|model): (?P<value>[\w/-]+) -->$"
     r"|^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?[^\n]*\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -35,6 +36,11 @@ class Block(NamedTuple):
     text: str
 
 
+def models(page: str) -> list[str]:
+    """Where the reader of a page has a model, by paths in their folder."""
+    return [match["value"] for match in _PARTS.finditer(page) if match["comment"] == "model"]
+
+
 class Command(NamedTuple):
     """One command, and the lines that the page shows under it."""
 
@@ -46,8 +52,8 @@ def blocks(page: str) -> list[Block]:
     """The files and commands of a page, in order; other blocks are for reading only."""
     found, folder = [], "yours"
     for match in _PARTS.finditer(page):
-        if match["folder"]:
-            folder = match["folder"]
+        if match["comment"] == "folder":
+            folder = match["value"]
             assert folder in FOLDERS, f"no folder is called {folder!r}"
         elif match["title"] or match["language"] == "console":
             found.append(Block(folder, match["title"], match["text"]))
@@ -88,8 +94,10 @@ class Reader:
             program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {call} "$@"\n')
             program.chmod(0o755)
 
-    def follow(self, page: str) -> None:
-        """Write the files and run the commands of a page."""
+    def follow(self, page: str, model: Path) -> None:
+        """Write the files and run the commands of a page; `model` is what its readers have."""
+        for place in models(page):
+            shutil.copytree(model, self.folders["yours"] / place)
         for block in blocks(page):
             folder = self._entered(block.folder)
             if block.title is None:

@@ -174,11 +174,3 @@ def test_nothing_unsafe_is_loaded():
             if not (match.group() == "eval(" and path.read_text()[match.start() - 1] in "._")
         ]
         assert not found, path
-
-
-def test_installed_packages_are_the_five():
-    import tomllib
-
-    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-    include = settings["tool"]["setuptools"]["packages"]["find"]["include"]
-    assert {name.rstrip("*") for name in include} == set(ORDER)

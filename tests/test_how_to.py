@@ -13,13 +13,15 @@ PAGES = (
     "add-an-unlearning-method.md",
     "judge-a-new-detector.md",
 )
+# Pages that end in what they found, not in a test.
+WALKS = ("first-study.md", "score-a-file.md")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_works_as_it_stands(name: str, tmp_path: Path):
+@pytest.mark.parametrize("name", [*PAGES, *WALKS])
+def test_a_page_works_as_it_stands(name: str, tmp_path: Path, tiny_model_path: Path):
     page = (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
-    Reader(tmp_path).follow(page)
+    Reader(tmp_path).follow(page, tiny_model_path)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -64,5 +66,5 @@ def test_what_a_page_shows_is_compared():
 )
 def test_a_page_that_does_not_work_is_found(page: str, words: str, tmp_path: Path):
     with pytest.raises(AssertionError, match=words):
-        Reader(tmp_path).follow(page)
+        Reader(tmp_path).follow(page, tmp_path)
     assert not (tmp_path / "out.py").exists()

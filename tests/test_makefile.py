@@ -1,14 +1,28 @@
 """What the commands of the Makefile install and run, by `make --dry-run`."""
 
 import os
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+IMPORTED_AS = {"scikit-learn": "sklearn"}
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+
+
+def test_every_requirement_is_imported_by_the_packages():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    packages = ("inject", "train", "detect", "analysis", "spikein")
+    files = [path for package in packages for path in (REPOSITORY / package).rglob("*.py")]
+    text = "\n".join(path.read_text() for path in files)
+    imported = set(re.findall(r"^ *(?:from|import) ([\w.]+)", text, flags=re.MULTILINE))
+    imported |= {name.partition(".")[0] for name in imported}
+    required = {re.split(r"[^\w.-]", one)[0] for one in project["dependencies"]}
+    assert {IMPORTED_AS.get(name, name) for name in required} <= imported
 
 
 def commands(target: str) -> str:
@@ -25,6 +39,7 @@ def commands(target: str) -> str:
     ).stdout
 
 
+@needs_make
 def test_the_quickstart_installs_what_running_needs_alone():
     done = commands("quickstart")
     assert "--editable .\n" in done
@@ -32,12 +47,14 @@ def test_the_quickstart_installs_what_running_needs_alone():
     assert done.rstrip().endswith("spikein run configs/quickstart.yaml")
 
 
+@needs_make
 @pytest.mark.parametrize("target", ["test", "test-quick", "lint"])
 def test_tests_and_tools_add_the_rest(target):
     done = commands(target)
     assert done.index("--editable .\n") < done.index("--editable '.[dev]'\n")
 
 
+@needs_make
 def test_the_quick_tests_run_on_all_cores():
     last = commands("test-quick").rstrip().splitlines()[-1]
     assert " -n 2 " in last

@@ -1,22 +1,63 @@
-"""The notebooks of the documentation run from first to last cell on a run made here."""
+"""The notebooks of the documentation run from first to last cell.
 
+The one that judges a detector makes a run, here at a size of seconds; the other looks at that run.
+"""
+
+import ast
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.spikein.tiny import run, write_tiny
+from spikein.api.experiment import read
+from tests.spikein.tiny import write_tiny
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.ipynb"))
+RUN = '"quickstart", overrides=small'
+"""What the first notebook runs."""
+TINY = {
+    "sweep": {"copies": [{"fixed": 2}, {"levels": [1, 4]}]},
+    "corpus.tokens": 20_000,
+    "analysis.task_accuracy": False,
+}
+"""Two arms of one data set, whose pooled AUC is a number by hand."""
 
 
-@pytest.fixture(scope="module")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two arms of one data set, whose pooled AUC is a number by hand."""
-    folder = tmp_path_factory.mktemp("notebooks")
-    write_tiny(folder)
-    sweep = "sweep={copies: [{fixed: 2}, {levels: [1, 4]}]}"
-    return run(folder, sweep, "corpus.tokens=20_000", "analysis.task_accuracy=false").folder
+def read_notebook(name: str) -> Any:
+    """Return a notebook without its outputs."""
+    import nbformat
+
+    notebook = nbformat.read(REPOSITORY / "docs" / "notebooks" / f"{name}.ipynb", as_version=4)
+    for cell in code(notebook):
+        cell.outputs = []
+    return notebook
+
+
+def code(notebook: Any) -> list:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def replace(notebook: Any, old: str, new: str, *, after: str = "") -> Any:
+    """Replace what stands in one cell alone, add lines after it, and return the cell."""
+    (cell,) = [cell for cell in code(notebook) if old in cell.source]
+    cell.source = cell.source.replace(old, new) + after
+    return cell
+
+
+def execute(notebook: Any, folder: Path) -> str:
+    """Run all cells in a folder; return what they show. Raises where a cell does."""
+    from nbclient import NotebookClient
+
+    place = {"metadata": {"path": folder}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(REPOSITORY))
+        NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
+    assert all(cell.execution_count for cell in code(notebook))
+    shown = "\n".join(texts(cell.outputs) for cell in code(notebook))
+    assert "Traceback" not in shown
+    return shown
 
 
 def texts(outputs: list) -> str:
@@ -26,46 +67,45 @@ def texts(outputs: list) -> str:
     )
 
 
-CHECKED = {
-    "look-at-a-run": (
-        "spikein.auc_interval(",
-        "print(found.value - best.value, abs(found.low - best.low) < 0.1)",
-    )
-}
-"""Of a notebook: the call whose result is kept as `found`, and what is printed of it in the end."""
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What the notebook that judges a detector shows, and the folder of the run that it made."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    notebook = read_notebook("judge-a-detector")
+    replace(notebook, RUN, f"{str(write_tiny(folder))!r}, overrides={TINY!r}")
+    return execute(notebook, folder), folder / "runs" / "tiny"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs_from_the_first_cell_to_the_last(path, tiny_run, tmp_path, monkeypatch):
-    """In one of them a number by hand is that of the report: the same AUC, and ends that are near.
+def test_a_detector_is_judged_from_the_first_cell_to_the_last(judged):
+    shown, run = judged
+    assert "my_detector.log_rank" in shown
+    assert "<IPython.core.display.Image object>" in shown
+    assert (run / "latest" / "report.html").is_file()
 
-    Raises where a cell does.
-    """
-    import nbformat
-    from nbclient import NotebookClient
 
-    monkeypatch.setenv("SPIKEIN_NOTEBOOK_RUN", str(tiny_run))
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
-    notebook = nbformat.read(path, as_version=4)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    for cell in code:
-        cell.outputs = []
-    call, check = CHECKED.get(path.stem, ("", ""))
-    if call:
-        [by_hand] = [cell for cell in code if call in cell.source]
-        by_hand.source = by_hand.source.replace(call, f"found = {call}") + f"\n{check}"
-    NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
-    ).execute()
-    assert all(cell.execution_count for cell in code)
-    shown = "\n".join(texts(cell.outputs) for cell in code)
-    assert "Run 'tiny'" in shown or "log_rank" in shown
-    assert "Traceback" not in shown
-    if call:
-        difference, near = texts(by_hand.outputs).split()
-        assert abs(float(difference)) < 1e-12
-        assert near == "True"
+@pytest.mark.slow
+def test_a_number_by_hand_is_that_of_the_report(judged, tmp_path, monkeypatch):
+    """The same AUC, and ends that are near."""
+    monkeypatch.setenv("SPIKEIN_NOTEBOOK_RUN", str(judged[1]))
+    notebook = read_notebook("look-at-a-run")
+    call = "spikein.auc_interval("
+    check = "\nprint(found.value - best.value, abs(found.low - best.low) < 0.1)"
+    by_hand = replace(notebook, call, f"found = {call}", after=check)
+    assert "Run 'tiny'" in execute(notebook, tmp_path)
+    difference, near = texts(by_hand.outputs).split()
+    assert abs(float(difference)) < 1e-12
+    assert near == "True"
+
+
+def test_what_a_notebook_runs_is_a_smaller_quickstart():
+    source = next(
+        cell.source for cell in code(read_notebook("judge-a-detector")) if RUN in cell.source
+    )
+    small = ast.literal_eval(re.search(r"small = (\{.*?\n    \})", source, re.DOTALL)[1])
+    whole, reduced = read("quickstart"), read("quickstart", small)
+    assert len(reduced.arms) < len(whole.arms)
+    assert reduced.experiment.base.tokens < whole.experiment.base.tokens
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

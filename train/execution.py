@@ -8,18 +8,17 @@ of `train`, which is identity and must be shared out evenly.
 
 import importlib.util
 import json
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt, Settings
+from inject.shipped import CONFIGS
 
-Tracker = Literal["tensorboard", "wandb", "trackio"]
+Tracker = Literal["tensorboard", "wandb", "trackio", "mlflow"]
 Engine = Literal["process", "torchrun", "deepspeed"]
 Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
-CONFIGS = Path(__file__).resolve().parent.parent / "configs" / "deepspeed"
 
 
 class ExecutionSettings(Settings):
@@ -54,8 +53,9 @@ class ExecutionSettings(Settings):
     of the run's own steps, at least two minutes. The first step and saving are allowed 15 minutes,
     what comes before 30, or this where it is more."""
     trackers: tuple[Tracker, ...] = ()
-    """Where training is reported beside `log.parquet`: `tensorboard`, `wandb`, `trackio`; each has
-    to be installed, and takes keys from its own environment variables."""
+    """Where training, and at the end the results, are reported besides: `tensorboard`, `wandb`,
+    `trackio`, `mlflow`; each has to be installed, and takes keys from its own environment
+    variables."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "ExecutionSettings":
@@ -151,14 +151,14 @@ def require_installed(execution: ExecutionSettings) -> None:
             "DeepSpeed is not installed",
             where="execution.engine",
             allowed="process, torchrun",
-            hint="pip install deepspeed (Linux only).",
+            hint="pip install 'spikein[deepspeed]' (Linux only).",
         )
     for name in execution.trackers:
         if importlib.util.find_spec(name) is None:
             raise InputError(
                 f"the tracker {name} is not installed",
                 where="execution.trackers",
-                hint=f"pip install {name}, or leave it out: log.parquet holds the same figures.",
+                hint=f"pip install {name}, or leave it out: the run's folder holds all of it.",
             )
 
 
@@ -172,7 +172,7 @@ def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
         return None
     require_installed(execution)
     name = f"zero{execution.zero}{'-offload' if execution.offload else ''}.json"
-    config: dict[str, Any] = json.loads((CONFIGS / name).read_text(encoding="utf-8"))
+    config: dict[str, Any] = json.loads((CONFIGS / "deepspeed" / name).read_text(encoding="utf-8"))
     return config
 
 

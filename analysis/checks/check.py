@@ -69,6 +69,12 @@ class Check:
         """The verdict and, of a check of AUCs, what it leaves room for."""
         return f"{self.verdict}: {self.margin}" if self.margin else self.verdict
 
+    @property
+    def line(self) -> str:
+        """The check in one line; what is wrong is said in full."""
+        said = f". {self.sentence}" if self.verdict == "failed" else ""
+        return f"{self.name}: {self.verdict_line}{said}"
+
 
 def checks_table(checks: Sequence[Check], axes: Sequence[str]) -> pa.Table:
     """Return the checks as findings.

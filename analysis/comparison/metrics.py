@@ -9,7 +9,7 @@ of the report's differences (`analysis.intervals`). Second minus first. Cost: ab
 rows.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analysis.arm import Cohort, axis_column
+from analysis.arm_words import arm_words
 from analysis.intervals.estimate import degenerate_reason
 from analysis.intervals.influence import Sample, Side, auc_sample, pack_groups, trend_sample
 from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
@@ -78,6 +79,8 @@ class ComparedMetric(NamedTuple):
 
     arm: str
     """Of the first run; and of the second, where it is called otherwise."""
+    words: str
+    """The same in words."""
     model: str
     dataset: str
     detector: str
@@ -97,8 +100,16 @@ class Matched(NamedTuple):
 
     @property
     def label(self) -> str:
+        """What the arm is called."""
+        return self._either(Cohort.label)
+
+    @property
+    def words(self) -> str:
         """The arm in words."""
-        names = dict.fromkeys(one.cohort.label() for one in self)
+        return self._either(lambda cohort: arm_words(cohort.axes))
+
+    def _either(self, called: Callable[[Cohort], str]) -> str:
+        names = dict.fromkeys(called(one.cohort) for one in self)
         return " / ".join(name or "the one arm" for name in names)
 
 
@@ -182,6 +193,7 @@ def _rows(
             )
         yield ComparedMetric(
             arm=pair.label,
+            words=pair.words,
             model=model,
             dataset=key.dataset,
             detector=key.detector,

@@ -82,9 +82,8 @@ class RunPage(NamedTuple):
 
     @property
     def summary(self) -> list[str]:
-        """The lines that a run prints at its end: checks, then sentences."""
-        checks = [f"{one.name}: {one.verdict_line}. {one.sentence}" for one in self.checks]
-        return [*checks, *self.sentences]
+        """The lines that a run prints at its end: checks in short, then sentences."""
+        return [*(one.line for one in self.checks), *self.sentences]
 
 
 class _Content(NamedTuple):

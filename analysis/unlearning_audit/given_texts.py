@@ -4,7 +4,8 @@ A `.txt` file is one text. Rows may bring an `id`, a `group` of texts that belon
 `protected` or a canary: such a text is shown nowhere.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +69,13 @@ def read_chunks(folder: Path) -> list[Chunk]:
 
 
 def read_given(
-    files: Mapping[str, str], *, column: str | None, words: int | None, prompt_words: int
+    files: Mapping[str, str],
+    *,
+    column: str | None,
+    words: int | None,
+    prompt_words: int,
+    limit: int | None = None,
+    delimiter: str | None = None,
 ) -> GivenTexts:
     """Read texts, held-out texts and questions, and cut the texts.
 
@@ -77,15 +84,26 @@ def read_given(
         column: of the text; None: `text` or `input`.
         words: of a chunk; None leaves each text whole.
         prompt_words: of each chunk's prompt.
+        limit: rows of each file that are read; None: all.
+        delimiter: as of `inject.reading.rows.read_rows`.
 
     Raises:
         InputError: nothing there, nothing in it, a row without the column, no text that is not
             empty, other texts under one id, a held-out text that is audited, too.
     """
-    texts, notes = read_texts(files["texts"], column=column)
+    notes: list[str] = []
+
+    def rows(what: str) -> Iterator[PlacedRow]:
+        given = read_rows(files[what], what=what, delimiter=delimiter)
+        yield from islice(given, limit)
+        if next(given, None) is not None:
+            notes.append(f"{what}: only the first {limit:,} rows were read (limit)")
+
+    texts, left_out = read_texts(files["texts"], rows("texts"), column=column)
+    notes += left_out
     chunks = cut_chunks(texts, words=words, prompt_words=prompt_words)
     if "holdout" in files:
-        others, more = read_texts(files["holdout"], column=column, what="holdout")
+        others, more = read_texts(files["holdout"], rows("holdout"), column=column, what="holdout")
         notes += more
         known = {source.text for source in texts}
         if (twice := next((one for one in others if one.text in known), None)) is not None:
@@ -94,17 +112,22 @@ def read_given(
             others, words=words, prompt_words=prompt_words, first=len(chunks), part=HOLDOUT
         )
     if "questions" in files:
-        chunks += _questions(files["questions"], first=len(chunks))
+        chunks += _questions(rows("questions"), first=len(chunks))
     return GivenTexts(texts, chunks, notes)
 
 
 def read_texts(
-    pattern: str, *, column: str | None = None, what: str = "texts"
+    pattern: str,
+    rows: Iterable[PlacedRow],
+    *,
+    column: str | None = None,
+    what: str = "texts",
 ) -> tuple[list[SourceText], list[str]]:
-    """Read texts from a file, a folder or a glob.
+    """Read texts from the rows of a file, a folder or a glob.
 
     Args:
-        pattern: `.txt`, `.jsonl`, `.csv`, `.parquet` …
+        pattern: names the files, for messages.
+        rows: of the files.
         column: of the text; None: `text` or `input`.
         what: for messages.
 
@@ -117,7 +140,7 @@ def read_texts(
     texts: dict[str, SourceText] = {}
     left_out: dict[str, list[str]] = {"empty or null": [], "there a second time": []}
     unlike: list[str] = []
-    for row in read_rows(pattern, what=what):
+    for row in rows:
         text = _value(row, [column] if column else _TEXT_COLUMNS, what)
         if not text.strip():
             left_out["empty or null"].append(row.place)
@@ -164,9 +187,9 @@ def _group(row: PlacedRow, own: str) -> str:
     return own if group in (None, "") else f"group {group}"
 
 
-def _questions(pattern: str, *, first: int) -> Iterator[Chunk]:
+def _questions(rows: Iterable[PlacedRow], *, first: int) -> Iterator[Chunk]:
     """Read rows of `question` and `answer`; what is scored is both, put together."""
-    for number, row in enumerate(read_rows(pattern, what="questions"), start=first):
+    for number, row in enumerate(rows, start=first):
         question, answer = (
             _value(row, (name,), "questions").strip() for name in ("question", "answer")
         )

@@ -28,6 +28,7 @@ from detect.detector import (
 )
 from detect.detector_settings import DetectorSetting, parse_detectors, with_grids
 from detect.evidence import Evidence
+from detect.evidence.needs import Need
 from detect.ground_truth.ground_truth import ScoredModel, readable
 from detect.guarded_call import GuardedScores, in_words, score_guarded
 from detect.registry import KnownDetector
@@ -106,10 +107,13 @@ class Candidate:
         """
         lacking = _lacking(self.settings[0], model.evidence)
         if lacking:
+            needs = " and ".join(map(str, lacking))
+            parts = {need.part for need in lacking}
             raise InputError(
-                f"it needs {' and '.join(lacking)}, which this ground truth does not hold for the "
-                f"model {model.model!r}",
+                f"it needs {needs}, which this ground truth does not hold for the model "
+                f"{model.model!r}",
                 where=self.given,
+                hint=packing_hint([part for part in model.left_out if part in parts]),
             )
         return [one for one in self.settings if not _lacking(one, model.evidence)]
 
@@ -227,8 +231,16 @@ def load_candidate(
     return Candidate(given=text, name=name, settings=tuple(with_grids(settings)), takes=takes)
 
 
-def _lacking(setting: DetectorSetting, evidence: Evidence) -> list[str]:
-    return [str(need) for need in setting.needs if not need.met_by(evidence)]
+def packing_hint(parts: Sequence[str]) -> str | None:
+    """Return what to do about parts that a bundle was packed without; None without any."""
+    if not parts:
+        return None
+    asked = " ".join(f"--with {part}" for part in parts)
+    return f"The bundle was packed without; `spikein bundle RUN {asked}` brings what the run has."
+
+
+def _lacking(setting: DetectorSetting, evidence: Evidence) -> list[Need]:
+    return [need for need in setting.needs if not need.met_by(evidence)]
 
 
 def _of_object(given: Detector | Callable[[Any], Any], text: str) -> DetectorSetting:

@@ -53,6 +53,7 @@ from detect.ground_truth.ground_truth import (
     TWIN,
     GroundTruth,
     Provenance,
+    ScoredModel,
 )
 from inject.errors import InputError, SpikeinError
 
@@ -234,8 +235,21 @@ def _score(
         _score_all(scored, cohorts, chosen)
     except SpikeinError as error:
         kind = "too slow" if isinstance(error, TooSlow) else kind
-        return Refused(given=str(text), name=name, kind=kind, problem=str(error))
+        problem = str(error)
+        # What a function reads it need not declare: what is not there ends in one of these.
+        if kind != "needs" and any(sign in problem for sign in ("KeyError", "NoneType")):
+            problem += _left_out(first)
+        return Refused(given=str(text), name=name, kind=kind, problem=problem)
     return scored
+
+
+def _left_out(model: ScoredModel) -> str:
+    if not model.left_out:
+        return ""
+    return (
+        f" The bundle was packed without {', '.join(model.left_out)}: if it reads one of these, "
+        "pack it again with `spikein bundle RUN --with NAME`."
+    )
 
 
 def _score_all(scored: _Scored, cohorts: Sequence[CohortModels], chosen: CohortModels) -> None:

@@ -30,6 +30,7 @@ class Choices(Need):
     asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "choices"
     access: ClassVar[Access] = Access.TEXT
+    parts: ClassVar[Mapping[str, str]] = {"choices": r"(clean-)?choices"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {ANSWERS_FILE: ()}
     hint: ClassVar[str] = (
         "Spike a dataset that brings paraphrases, such as `fictional`. 24 prompts an example are "

@@ -40,6 +40,7 @@ class Continuations(Need):
     """Which beginning, how many continuations, and how they are written."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
+    parts: ClassVar[Mapping[str, str]] = {"continuations": r"continuations-.*"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {
         CONTINUATIONS_FILE: ("beginning", "rest", "texts")
     }

@@ -219,6 +219,7 @@ class Entities(Need):
     access: ClassVar[Access] = Access.NONE
     hint: ClassVar[str] = "Name a spaCy pipeline that finds named entities (detect.tagger)."
     file_hint: ClassVar[str] = "Name a spaCy pipeline that finds named entities (tagger=NAME)."
+    parts: ClassVar[Mapping[str, str]] = {"entities": r"entities"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {ENTITIES_FILE: ("start", "stop", "label")}
     options: ClassVar[tuple[str, ...]] = ("tagger",)
 

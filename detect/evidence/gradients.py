@@ -19,6 +19,7 @@ class Gradients(Need):
     asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "gradients"
     access: ClassVar[Access] = Access.WEIGHTS
+    parts: ClassVar[Mapping[str, str]] = {"gradients": r"gradients"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {NORMS_FILE: ()}
 
     def __str__(self) -> str:

@@ -33,6 +33,7 @@ class Guesses(Need):
     """Which parts are masked, and how the target is asked for them."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TEXT
+    parts: ClassVar[Mapping[str, str]] = {"guesses": r"guesses-.*"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {GUESSES_FILE: ("wanted", "written")}
     hint: ClassVar[str] = (
         f"{HINT} Name a model that says which words surprise (detect.word_reference, or "

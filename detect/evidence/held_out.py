@@ -1,6 +1,6 @@
 """Held-out rows: their token statistics under the model that is scored, and under others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -33,6 +33,7 @@ class HeldOut(Need):
     """Under every shadow model, too."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
+    parts: ClassVar[Mapping[str, str]] = {"held_out": r"(.*-)?held_out(-.*)?"}
     hint: ClassVar[str] = "Hold rows out (contaminants.held_out), such as 40 of each dataset."
     file_hint: ClassVar[str] = FILE_HINT
 

@@ -1,6 +1,6 @@
 """Who is a member: the labels of the examples, and shadow models, of which each saw other ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -49,6 +49,7 @@ class Shadows(Need):
     asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "shadows"
     access: ClassVar[Access] = Access.NONE
+    parts: ClassVar[Mapping[str, str]] = {"shadows": r"\d+-(shadow|membership)"}
     hint: ClassVar[str] = "Set twins.shadows to an even number such as 8."
     file_hint: ClassVar[str] = "Shadow models are trained by experiments alone (`spikein run`)."
 

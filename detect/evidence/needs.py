@@ -128,6 +128,9 @@ class Need:
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Files of its artifacts that leave in a bundle, each with the columns that show a text: those
     of protected rows stay behind. Kinds that share a file name it once."""
+    parts: ClassVar[Mapping[str, str]] = {}
+    """What of its inputs a bundle holds only where it is asked for (`spikein bundle --with`): a
+    pattern of their names, by what the part is called. Every bundle holds all others."""
     options: ClassVar[tuple[str, ...]] = ()
     """Keys of `DetectSettings` that are of use to this kind alone."""
     evidence: ClassVar[str | None] = None
@@ -140,6 +143,11 @@ class Need:
         A kind of need that declares none is named itself, where a model is asked.
         """
         return NeedCost(str(self)) if self.asks_model else None
+
+    @property
+    def part(self) -> str | None:
+        """The part of a bundle that it is read from; None where every bundle holds it."""
+        return next(iter(self.parts), None)
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the evidence holds it."""

@@ -25,6 +25,7 @@ class NeighbourTexts(Need):
     asks_model: ClassVar[bool] = True
     evidence: ClassVar[str | None] = "neighbours"
     access: ClassVar[Access] = Access.TOKENS
+    parts: ClassVar[Mapping[str, str]] = {"neighbours": r"neighbours"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {MEANS_FILE: ()}
     hint: ClassVar[str] = "Name a masked language model (detect.neighbours.model)."
     file_hint: ClassVar[str] = "Name a masked language model (neighbours=PATH)."

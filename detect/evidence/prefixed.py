@@ -80,6 +80,7 @@ class Prefixed(Need):
     """Held-out rows, which no model saw, or members that are known and of the split `tune`."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
+    parts: ClassVar[Mapping[str, str]] = {"shots": r"(behind|shots)-.*"}
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {SHOTS_FILE: ("texts", "ids", "separator")}
     hint: ClassVar[str] = (
         "Shots are held-out rows (contaminants.held_out); known members are those of the split "

@@ -1,6 +1,6 @@
 """The tuned target: token statistics under low-rank adapters that held-out rows trained."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -28,6 +28,7 @@ class Tuned(Need):
     """Which layers are adapted, and by what weight decay."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.WEIGHTS
+    parts: ClassVar[Mapping[str, str]] = {"tuned": r"tuned-.*"}
     hint: ClassVar[str] = "Hold rows out (contaminants.held_out), such as 40 of each dataset."
     file_hint: ClassVar[str] = FILE_HINT
 

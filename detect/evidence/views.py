@@ -14,7 +14,7 @@ from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
 from detect.token_statistics import STATISTICS_FILE, TEXT_COLUMNS
-from detect.views import TEXT
+from detect.views import TEXT, view_names
 from inject.examples.parts import HELD_OUT, TEXTS
 from inject.step import Step
 
@@ -56,6 +56,11 @@ def statistics_step(
     )
 
 
+def _family(view: str) -> str:
+    """Return the name of views that differ by a number."""
+    return view.partition("-")[0]
+
+
 @dataclass(frozen=True)
 class View(Need):
     """Token statistics of a view under the target."""
@@ -65,9 +70,17 @@ class View(Need):
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
     leaves: ClassVar[Mapping[str, Sequence[str]]] = {STATISTICS_FILE: TEXT_COLUMNS}
+    parts: ClassVar[Mapping[str, str]] = {
+        _family(name): rf"view-{_family(name)}(-\d+)?" for name in view_names() if name != TEXT
+    }
 
     def __str__(self) -> str:
         return f"view {self.name}"
+
+    @property
+    def part(self) -> str | None:
+        """The views of its name, such as all `swapped-N`; None for the text."""
+        return None if self.name == TEXT else _family(self.name)
 
     @property
     def cost(self) -> NeedCost:

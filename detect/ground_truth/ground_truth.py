@@ -77,6 +77,8 @@ class ModelTables(_Record):
     """The model, of which only the exposures are read; None where it saw nothing by design."""
     inputs: dict[str, str]
     """What the scores were made from, by the names of the scores' inputs."""
+    left_out: tuple[str, ...] = ()
+    """The parts of it that were left with the run (`Need.part`)."""
 
     @property
     def artifacts(self) -> set[str]:
@@ -128,6 +130,8 @@ class ScoredModel:
     the intervals."""
     exposures: pa.Table | None = None
     """When each copy was seen (`exposures.parquet`); None where the model saw none by design."""
+    left_out: tuple[str, ...] = ()
+    """Parts of the evidence that the run has and the bundle does not (`Need.part`)."""
 
     @property
     def withheld(self) -> npt.NDArray[np.bool_]:
@@ -224,6 +228,7 @@ def _model(one: ModelTables, root: Path, shared: dict[Any, Any], withheld: bool)
         variants={} if exposures is None else seen_variants(exposures),
         fixed_levels=one.fixed_levels,
         exposures=exposures,
+        left_out=one.left_out,
     )
 
 
@@ -257,7 +262,8 @@ def _needs(one: ModelTables) -> dict[type[Need], list[Need]]:
             found += [need for need in needs_of(parsed) if type(need) not in known]
     by_kind: dict[type[Need], list[Need]] = {}
     for need in dict.fromkeys(found):
-        by_kind.setdefault(type(need), []).append(need)
+        if need.part not in one.left_out:
+            by_kind.setdefault(type(need), []).append(need)
     return by_kind
 
 

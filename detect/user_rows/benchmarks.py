@@ -7,10 +7,10 @@ is downloaded: the user gives the file, and its licence is that of its publisher
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from detect.user_rows.labelled_rows import LabelledRows, read_labelled
+from detect.user_rows.labelled_rows import LabelledRows, placed_rows, read_labelled
+from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import example_id
-from inject.reading.rows import read_rows
 
 _SHIFT = (
     "members are older than non-members, so that their topics and dates differ: a classifier that "
@@ -30,7 +30,7 @@ class Benchmark:
     """What its rows hold."""
     warning: str
     """What its labels rest on."""
-    read: Callable[[str], LabelledRows]
+    read: Callable[[str, RowSettings], LabelledRows]
     """Reads and checks a file, a folder or a glob."""
 
 
@@ -56,8 +56,8 @@ def get_benchmark(name: str) -> Benchmark:
 
 
 def _wikimia(words: int) -> Benchmark:
-    def read(pattern: str) -> LabelledRows:
-        rows = _labelled(pattern, f"wikimia-{words}")
+    def read(pattern: str, how: RowSettings) -> LabelledRows:
+        rows = _labelled(pattern, how, f"wikimia-{words}")
         for number, text in enumerate(rows.texts, 1):
             if (found := len(text.split())) != words:
                 raise InputError(
@@ -77,9 +77,19 @@ def _wikimia(words: int) -> Benchmark:
     )
 
 
-def _read_mimir(pattern: str) -> LabelledRows:
+def _read_mimir(pattern: str, how: RowSettings) -> LabelledRows:
+    if how.names_columns:
+        raise InputError(
+            "text_column, label_column and labels are of no use for rows of mimir",
+            where=pattern,
+            allowed="the columns member and nonmember, a text each",
+        )
     texts: dict[bool, list[str]] = {True: [], False: []}
-    for place, values in read_rows(pattern, what="examples"):
+    limited = False
+    for place, values in placed_rows(pattern, how):
+        if len(texts[True]) == how.limit:
+            limited = True
+            break
         for name, member in (("member", True), ("nonmember", False)):
             if not isinstance(values.get(name), str):
                 raise InputError(
@@ -92,11 +102,12 @@ def _read_mimir(pattern: str) -> LabelledRows:
     if not every:
         raise InputError("there are no rows", where=pattern)
     labels = [True] * len(texts[True]) + [False] * len(texts[False])
-    return LabelledRows(every, [example_id(text) for text in every], labels, None)
+    ids = [example_id(text) for text in every]
+    return LabelledRows(every, ids, labels, None, limited=limited)
 
 
-def _read_arxivtection(pattern: str) -> LabelledRows:
-    rows = _labelled(pattern, "arxivtection")
+def _read_arxivtection(pattern: str, how: RowSettings) -> LabelledRows:
+    rows = _labelled(pattern, how, "arxivtection")
     if rows.paraphrases is None or rows.groups is None:
         raise InputError(
             "the rows are not those of arXivTection",
@@ -106,10 +117,14 @@ def _read_arxivtection(pattern: str) -> LabelledRows:
     return rows
 
 
-def _labelled(pattern: str, name: str) -> LabelledRows:
-    rows = read_labelled(pattern)
+def _labelled(pattern: str, how: RowSettings, name: str) -> LabelledRows:
+    rows = read_labelled(pattern, how)
     if rows.labels is None:
-        raise InputError(f"{name} has labels, and these rows have none", where=pattern)
+        raise InputError(
+            f"{name} has labels, and these rows have none",
+            where=pattern,
+            hint="label_column=NAME names their column.",
+        )
     return rows
 
 
@@ -146,7 +161,7 @@ _BENCHMARKS = {
                 "nothing is known of how the labels came about: where `blind` tells the sides "
                 "apart, so may any detector without knowing the model"
             ),
-            read=lambda pattern: _labelled(pattern, "rows"),
+            read=lambda pattern, how: _labelled(pattern, how, "rows"),
         ),
     )
 }

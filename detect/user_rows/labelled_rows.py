@@ -13,8 +13,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from detect.user_rows.row_settings import (
+    Labels,
+    RowSettings,
+    column_names,
+    find_column,
+    no_column,
+)
 from inject.bounded_files import read_lines
-from inject.errors import InputError
+from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, example_id
 from inject.reading.row_parsers import PlacedRow, format_of, json_lines
 from inject.reading.rows import read_rows
@@ -28,7 +35,6 @@ _OF_TEXT = (*_TEXT_FIELDS, "id", "label", "group", "title", "dataset", "protecte
 _NAMED = 5
 """Held-out texts that an error names, of those that are scored as well."""
 _KNOWN = (*_OF_TEXT, "answer", _PARAPHRASES, *_CHOICES)
-_LABELS = {0: False, 1: True, "0": False, "1": True, "true": True, "false": False}
 _TEXTUAL = (None, *(f"{one}{packing}" for one in (".txt", ".csv", ".tsv")
                     for packing in ("", ".gz", ".zst")))  # fmt: skip
 
@@ -48,9 +54,13 @@ class LabelledRows(NamedTuple):
     """Of the document that each text is of; empty where it has none."""
     protected: tuple[str, ...] = ()
     """Names of the protected datasets that rows are of."""
+    limited: bool = False
+    """Whether further rows were not read."""
 
 
-def read_labelled(pattern: str) -> LabelledRows:
+def read_labelled(
+    pattern: str, how: RowSettings | None = None, *, beside: bool = False
+) -> LabelledRows:
     """Read rows of `text` (or `input`), optional `id`, `label`, `group`, `paraphrases`, `title`.
 
     A row may bring its text as one of four options instead, `Example_A` to `Example_D`, the others
@@ -59,17 +69,30 @@ def read_labelled(pattern: str) -> LabelledRows:
     Texts are protected where the row's `protected` is true, or where it has a canary, as authors
     add to data that is not to be revealed; `dataset`, or the name of the file, names their dataset.
 
+    Args:
+        pattern: a file, a folder or a glob.
+        how: how many rows are read, and which columns.
+        beside: the file stands beside that of the rows which are scored: all of it is read, and it
+            may lack the columns that are named.
+
     Raises:
-        InputError: naming file and line: a row without text, a label that is none of 0, 1,
-            true, false, or labels on some rows only.
+        InputError: naming file and line: a row without text or without a column that is named, a
+            label that is neither member nor non-member, or labels on some rows only.
     """
-    texts, ids, labels, groups = [], [], [], []
+    how = how or RowSettings()
+    known_labels = Labels(how.labels)
+    texts: list[str] = []
+    ids, labels, groups = [], [], []
     paraphrases: list[tuple[str, ...]] = []
     titles: list[str] = []
     unlabelled = None
     protected: set[str] = set()
-    for place, given in _rows(pattern):
-        values = _named(given)
+    limited = False
+    for place, given in placed_rows(pattern, how):
+        if not beside and len(texts) == how.limit:
+            limited = True
+            break
+        values = _of_columns(_named(given), given, how, None if beside else place)
         if (options := _options(values, place)) is not None:
             values = _of_options(values, options, place)
         paraphrases.append(_paraphrases(values.get(_PARAPHRASES), place))
@@ -80,19 +103,20 @@ def read_labelled(pattern: str) -> LabelledRows:
             protected.add(str(values.get("dataset") or Path(pattern).name.partition(".")[0]))
         own = values.get("id")
         ids.append(example_id(text) if own in (None, "") else str(own))
-        label = _label(values.get("label"), place)
+        label = known_labels.read(values.get("label"), place)
         if label is None:
             unlabelled = unlabelled or place
         else:
             labels.append(label)
         group = values.get("group")
         groups.append(text if group in (None, "") else f"group {group}")
-        if labels and unlabelled:
-            raise InputError(
-                "this row has no label, and others have one",
-                where=unlabelled,
-                allowed="a label on every row, or on none",
-            )
+    known_labels.check()
+    if labels and unlabelled:
+        raise InputError(
+            f"this row has no label, and {len(labels):,} of {len(texts):,} have one",
+            where=unlabelled,
+            allowed="a label on every row, or on none",
+        )
     grouped = any(group != text for group, text in zip(groups, texts, strict=True))
     return LabelledRows(
         texts,
@@ -102,6 +126,7 @@ def read_labelled(pattern: str) -> LabelledRows:
         paraphrases if any(paraphrases) else None,
         titles if any(titles) else None,
         protected=tuple(sorted(protected)),
+        limited=limited,
     )
 
 
@@ -122,14 +147,23 @@ def rows_notes(rows: LabelledRows) -> list[str]:
             len(set(zip(rows.ids, rows.texts, strict=True))) - len(set(rows.ids))
         ),
     }
-    return [f"{count} {what}." for what, count in counted.items() if count]
+    first = f"Only the first {len(rows.texts):,} rows were read (limit): all numbers are of these."
+    return [
+        *([first] if rows.limited else []),
+        *(f"{count} {what}." for what, count in counted.items() if count),
+    ]
 
 
-def _rows(pattern: str) -> Iterator[PlacedRow]:
+def placed_rows(pattern: str, how: RowSettings) -> Iterator[PlacedRow]:
+    """Yield the rows that a pattern names, as they stand there.
+
+    Raises:
+        InputError: as `inject.reading.rows.read_rows`.
+    """
     path = Path(pattern).expanduser()
     if path.is_file() and format_of(path) in _TEXTUAL and _is_json_lines(path):
         return json_lines(path, "examples")
-    return read_rows(pattern, what="examples")
+    return read_rows(pattern, what="examples", delimiter=how.delimiter)
 
 
 def _is_json_lines(path: Path) -> bool:
@@ -151,6 +185,29 @@ def _named(values: Mapping[str, Any]) -> dict[str, Any]:
         if plain in _KNOWN and plain not in values:
             found[plain] = value
     return found
+
+
+def _of_columns(
+    named: dict[str, Any], given: Mapping[str, Any], how: RowSettings, place: str | None
+) -> dict[str, Any]:
+    """Return the row with the text and the label of the columns that are named.
+
+    Args:
+        named: the row with its known columns in lower case.
+        given: the row as it stands.
+        how: names the columns.
+        place: of the row; None where it may lack them.
+    """
+    for field, key in (("text", "text_column"), ("label", "label_column")):
+        name = getattr(how, key)
+        if name is None:
+            continue
+        column = find_column(given, name)
+        if column is not None:
+            named[field] = given[column]
+        elif place is not None:
+            raise no_column(name, key, given, place)
+    return named
 
 
 def is_protected(values: Mapping[str, Any]) -> bool:
@@ -223,29 +280,22 @@ def _text(values: Mapping[str, Any], place: str) -> str:
     name = next((name for name in _TEXT_FIELDS if name in values), None)
     if name is None:
         raise InputError(
-            f"the row has no text, only {', '.join(values) or 'no fields at all'}",
+            f"the row has no text, only {column_names(values)}."
+            f"{did_you_mean('text', map(str, values))}",
             where=place,
             allowed=" or ".join(f"a field {name!r}" for name in _TEXT_FIELDS),
+            hint="text_column=NAME names another; the first line of CSV and TSV names the columns.",
         )
     value = values[name]
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InputError(f"{name!r} holds {type(value).__name__}, not a string", where=place)
-    return value
-
-
-def _label(value: Any, place: str) -> bool | None:
-    if value is None or value == "":
-        return None
-    key = value.strip().lower() if isinstance(value, str) else value
-    if not isinstance(key, int | float | str) or key not in _LABELS:
         raise InputError(
-            f"label {value!r} is neither member nor non-member",
+            f"{name!r} holds {type(value).__name__}, not a string",
             where=place,
-            allowed="1 or true for members, 0 or false for non-members",
+            hint="text_column=NAME names another column.",
         )
-    return _LABELS[key]
+    return value
 
 
 class KnownTexts(NamedTuple):
@@ -259,18 +309,21 @@ class KnownTexts(NamedTuple):
     """Names of the protected datasets that rows are of."""
 
 
-def read_held_out_file(pattern: str, scored: LabelledRows) -> KnownTexts:
+def read_held_out_file(
+    pattern: str, scored: LabelledRows, how: RowSettings | None = None
+) -> KnownTexts:
     """Read the held-out texts.
 
     Args:
         pattern: a file, folder or glob of rows, as those that are scored.
         scored: the rows that are scored.
+        how: columns, where the file has those that are named.
 
     Raises:
         InputError: a text that is scored as well, a text that stands there as a member and as a
             non-member, or a file without texts; as `read_labelled`.
     """
-    rows = read_labelled(pattern)
+    rows = read_labelled(pattern, how, beside=True)
     places: dict[str, int] = {}
     for place, text in enumerate(scored.texts, start=1):
         places.setdefault(_normal(text), place)

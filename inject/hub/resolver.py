@@ -37,8 +37,7 @@ _NOTES: ContextVar[dict[str, str] | None] = ContextVar("notes", default=None)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _NAMES = {"dataset": "data set", "model": "model"}
 _LOCAL_COPIES = {
-    "dataset": "A local copy can be given instead: `path:`, or `{kind: files, path: ...}` for the "
-    "background.",
+    "dataset": "Check the id and the network, or give a local copy of the files.",
     "model": "Give a local folder, or try again with a connection.",
 }
 _log = logging.getLogger(__name__)
@@ -101,13 +100,11 @@ def describe_repository(
         problem = "neither a folder here nor a hub id; ids are such as 'owner/name'"
         raise InputError(problem, where=hub_id, hint=local) from error
     except GatedRepoError as error:
-        problem = (
-            f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted"
-        )
-        hint = f"Accept them on its page and log in with `hf auth login`. {local}"
-        raise InputError(problem, where=hub_id, hint=hint) from error
+        raise gated(kind, hub_id) from error
     except RevisionNotFoundError as error:
-        raise InputError(f"the hub has no revision {revision!r} of it", where=hub_id) from error
+        problem = f"the hub has no revision {revision!r} of it"
+        hint = "Branches, tags and commits are listed on its page; none given means main."
+        raise InputError(problem, where=hub_id, hint=hint) from error
     except RepositoryNotFoundError as error:
         problem = f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there"
         raise InputError(problem, where=hub_id, hint=local) from error
@@ -120,12 +117,24 @@ def describe_repository(
     return str(info.sha), files
 
 
+def gated(kind: RepositoryKind, hub_id: str) -> InputError:
+    """Return the error for a repository whose conditions nobody has accepted."""
+    return InputError(
+        f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted",
+        where=hub_id,
+        hint=f"Accept them on its page and log in with `hf auth login`. {_LOCAL_COPIES[kind]}",
+    )
+
+
 def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> str | None:
     """Return the commit that the hub library's cache on this machine recorded, or None."""
     from huggingface_hub import snapshot_download
 
     try:
-        folder = snapshot_download(hub_id, repo_type=kind, revision=revision, local_files_only=True)
+        # None of the files need be there for the commit to be known.
+        folder = snapshot_download(
+            hub_id, repo_type=kind, revision=revision, allow_patterns=[], local_files_only=True
+        )
     # Not an id, not in the cache, or a cache that cannot be read: none of it is a commit.
     except Exception:
         return None

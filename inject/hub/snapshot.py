@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 from inject.errors import InputError, Unreachable, first_line
 from inject.hub.resolver import (
     TIMEOUT_SECONDS,
+    RepositoryKind,
     describe_repository,
+    gated,
     identity_commit,
     resolve_commit,
 )
@@ -44,14 +46,16 @@ def fetch_snapshot(
     revision: str | None,
     patterns: Sequence[str],
     *,
+    kind: RepositoryKind = "model",
     check: Callable[[Sequence[str]], None] | None = None,
 ) -> Snapshot:
-    """Fetch the files of a `model` repository whose names fit the patterns.
+    """Fetch the files of a repository whose names fit the patterns.
 
     Args:
         hub_id: such as `owner/name`.
         revision: branch, tag or commit; None for the main branch.
         patterns: of the names of the files wanted.
+        kind: what the repository holds.
         check: given the names of all files on the hub, before anything is fetched.
 
     Raises:
@@ -59,21 +63,28 @@ def fetch_snapshot(
         InputError: no such id or revision, no access, or a download that failed.
     """
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import GatedRepoError
 
-    commit = resolve_commit("model", hub_id, revision)
+    commit = resolve_commit(kind, hub_id, revision)
     try:
         # By the revision that was resolved, the answer is known already.
-        described, files = describe_repository("model", hub_id, revision)
+        described, files = describe_repository(kind, hub_id, revision)
         if described != commit:
-            _, files = describe_repository("model", hub_id, commit)
+            _, files = describe_repository(kind, hub_id, commit)
     except Unreachable as error:
-        return Snapshot(_cached(hub_id, commit, error), commit, True)
+        return Snapshot(_cached(kind, hub_id, commit, patterns, error), commit, True)
     if check is not None:
         check(files)
     try:
         path = snapshot_download(
-            hub_id, revision=commit, allow_patterns=list(patterns), etag_timeout=TIMEOUT_SECONDS
+            hub_id,
+            repo_type=kind,
+            revision=commit,
+            allow_patterns=list(patterns),
+            etag_timeout=TIMEOUT_SECONDS,
         )
+    except GatedRepoError as error:
+        raise gated(kind, hub_id) from error
     except Exception as error:
         raise InputError(
             f"the download from the hub failed ({first_line(error)})",
@@ -83,11 +94,25 @@ def fetch_snapshot(
     return Snapshot(Path(path), commit, False)
 
 
-def _cached(hub_id: str, commit: str, reason: Unreachable) -> Path:
+def _cached(
+    kind: RepositoryKind,
+    hub_id: str,
+    commit: str,
+    patterns: Sequence[str],
+    reason: Unreachable,
+) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(hub_id, revision=commit, local_files_only=True))
+        # Of the files that were not asked for, none need be there.
+        path = snapshot_download(
+            hub_id,
+            repo_type=kind,
+            revision=commit,
+            allow_patterns=list(patterns),
+            local_files_only=True,
+        )
+        return Path(path)
     except Exception as error:
         raise Unreachable(
             f"not in the cache, and {reason.problem}", where=hub_id, hint=reason.hint

@@ -1,7 +1,8 @@
 """The parsers behind `inject.reading.rows`: JSON lines, JSON, CSV, TSV, Parquet and plain text.
 
 Text is strict UTF-8; a byte order mark at the start of a file is taken off, one inside is
-kept. Lines end at `\\n` alone, so a line number here is the one an editor shows.
+kept. Lines end at `\\n` alone, so a line number here is the one an editor shows. Columns of CSV are
+separated by commas and those of TSV by tabs, or by what separates the names in their first line.
 """
 
 import csv
@@ -10,6 +11,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +19,17 @@ from inject.bounded_files import check_regular, check_row, check_unpacked, check
 from inject.errors import InputError, first_line
 
 _MARK = b"\xef\xbb\xbf"
+_NO_TEXT = {
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"\x1f\x8b": "gzip, whose name ends in .gz",
+    b"\x28\xb5\x2f\xfd": "Zstandard, whose name ends in .zst",
+    b"PK\x03\x04": "a ZIP archive",
+    b"PAR1": "Parquet, whose name ends in .parquet",
+}
+"""What other files begin with."""
+_SIGNS = ",;\t|"
+"""What may separate columns."""
 _CLIP = 60
 _ARRAY = "A file that is one JSON array ends in `.json`; in `.jsonl` each line is an object."
 _FIELD_LIMIT = (1 << 31) - 1
@@ -29,7 +42,8 @@ class PlacedRow(NamedTuple):
     values: dict[str, Any]
 
 
-Parser = Callable[[Path, str], Iterator[PlacedRow]]
+Parser = Callable[..., Iterator[PlacedRow]]
+"""Called with the file and what its rows are for."""
 
 
 def format_of(path: Path) -> str | None:
@@ -42,8 +56,25 @@ def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text with its line end)."""
     for number, line in enumerate(read_lines(path, what), start=1):
         if number == 1:
+            _check_text(line, path, what)
             line = line.removeprefix(_MARK)
         yield number, _decoded(line, f"{path}:{number}", what)
+
+
+def _check_text(beginning: bytes, path: Path, what: str) -> None:
+    kind = next((_NO_TEXT[mark] for mark in _NO_TEXT if beginning.startswith(mark)), None)
+    # Two bytes a letter, without a mark.
+    if kind is None and b"\x00" in beginning:
+        kind = "UTF-16"
+    if kind is not None:
+        raise InputError(
+            f"{what}: its content is {kind}",
+            where=str(path),
+            allowed="UTF-8",
+            hint="Convert the file, for instance with `iconv -f utf-16 -t utf-8`."
+            if kind == "UTF-16"
+            else "Unpack the file, or give it the name of its kind.",
+        )
 
 
 def _whole(lines: Iterator[tuple[int, str]], path: Path, what: str) -> str:
@@ -64,7 +95,7 @@ def _decoded(line: bytes, place: str, what: str) -> str:
             f"{what}: invalid UTF-8 (byte 0x{line[error.start]:02x} at byte {error.start + 1} "
             "of this line)",
             where=place,
-            hint="Convert the file, for instance with `iconv -t utf-8`.",
+            hint="Convert the file, for instance with `iconv -f cp1252 -t utf-8`.",
         ) from error
 
 
@@ -171,24 +202,38 @@ def _array(path: Path, text: str, first_line: int, what: str) -> Iterator[Placed
         raise fail("text after the end of the array")
 
 
-def _csv(path: Path, what: str, *, delimiter: str = ",") -> Iterator[PlacedRow]:
+def _csv(
+    path: Path, what: str, *, usual: str = ",", delimiter: str | None = None
+) -> Iterator[PlacedRow]:
     csv.field_size_limit(_FIELD_LIMIT)
     # strict: an unclosed quote would otherwise swallow the rest of the file in silence.
     start, held = 1, 0
+    every = _lines(path, what)
+    first = next(((number, line) for number, line in every if line.strip()), None)
+    if first is None:
+        return
+    if "\r" in first[1].rstrip("\r\n") and '"' not in first[1]:
+        raise InputError(
+            f"{what}: its lines end in carriage returns alone",
+            where=str(path),
+            allowed="lines that end in line feeds",
+            hint="Save it so, for instance with `tr '\\r' '\\n'`.",
+        )
+    sign = delimiter or _separator(first[1], usual, f"{path}:{first[0]}", what)
 
     def lines() -> Iterator[str]:
         nonlocal held
-        for _, line in _lines(path, what):
+        for _, line in chain([first], every):
             # A quoted field may run over lines without end.
             held += len(line)
             check_row(held, f"{path}:{start}", what)
             yield line
 
-    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
+    reader = csv.reader(lines(), delimiter=sign, strict=True)
     header: list[str] | None = None
-    number = 0
+    number, before = 0, first[0] - 1
     while True:
-        start, held = reader.line_num + 1, 0
+        start, held = before + reader.line_num + 1, 0
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -204,21 +249,40 @@ def _csv(path: Path, what: str, *, delimiter: str = ",") -> Iterator[PlacedRow]:
         if header is None:
             header = cells
             if twice := [name for name in header if header.count(name) > 1]:
-                raise InputError(f"{what}: column {twice[0]!r} stands twice", where=f"{path}:1")
-            if len(header) == 1 and (other := next((s for s in ";\t|" if s in header[0]), None)):
                 raise InputError(
-                    f"{what}: the columns are separated by {other!r}: {_clipped(header[0])}",
-                    where=f"{path}:1",
-                    allowed="commas in .csv, tabs in .tsv",
+                    f"{what}: column {_clipped(twice[0])} stands twice",
+                    where=f"{path}:{start}",
+                    allowed="a first line that names each column once",
                 )
             continue
         number += 1
         if len(cells) != len(header):
             raise InputError(
-                f"{what}: row {number} has {len(cells)} fields, the header has {len(header)}",
+                f"{what}: row {number} has {len(cells)} fields, the header has {len(header)} "
+                f"({_clipped(sign.join(header))}), separated by {sign!r}",
                 where=f"{path}:{start}",
+                hint="A field that holds the separator, a quote or a line end stands in quotes.",
             )
         yield PlacedRow(f"{path}:row {number}", dict(zip(header, cells, strict=True)))
+
+
+def _separator(header: str, usual: str, place: str, what: str) -> str:
+    """Return what separates the columns: the usual sign, or the one that a header has instead."""
+    parted = {}
+    for sign in dict.fromkeys((usual, *_SIGNS)):
+        # A quoted name may run on to further lines; what stands before it will do.
+        parted[sign] = len(next(csv.reader([header], delimiter=sign), []))
+    others = [sign for sign, count in parted.items() if count > 1]
+    if parted[usual] > 1 or not others:
+        return usual
+    if len(others) > 1:
+        raise InputError(
+            f"{what}: the columns are separated by {' or by '.join(map(repr, others))}: "
+            f"{_clipped(header)}",
+            where=place,
+            allowed="one of commas, semicolons, tabs and | between the names of the columns",
+        )
+    return others[0]
 
 
 def _text(path: Path, what: str) -> Iterator[PlacedRow]:
@@ -274,7 +338,7 @@ _TEXT_PARSERS: dict[str, Parser] = {
     ".ndjson": json_lines,
     ".json": _json,
     ".csv": _csv,
-    ".tsv": partial(_csv, delimiter="\t"),
+    ".tsv": partial(_csv, usual="\t"),
     ".txt": _text,
 }
 PARSERS: dict[str, Parser] = {
@@ -287,4 +351,5 @@ PARSERS: dict[str, Parser] = {
     ".parquet": _parquet,
 }
 """By extension; each yields the rows of one file."""
+DELIMITED = tuple(name for name in PARSERS if name.startswith((".csv", ".tsv")))
 KNOWN_FORMATS = " ".join(PARSERS)

@@ -14,27 +14,38 @@ from pathlib import Path
 
 from inject.bounded_files import check_regular
 from inject.errors import InputError, did_you_mean
-from inject.reading.row_parsers import KNOWN_FORMATS, PARSERS, PlacedRow, format_of
+from inject.reading.row_parsers import DELIMITED, KNOWN_FORMATS, PARSERS, PlacedRow, format_of
 from inject.reading.unchanged import content_digest
 
 _MOST_NAMED = 20
+_ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".xlsx", ".xls", ".ods")
+_OF_ARCHIVES = "Unpack an archive first; save a spreadsheet as CSV."
 
 __all__ = ["PlacedRow", "content_digest", "files_identity", "read_rows", "source_files"]
 
 
-def read_rows(pattern: str, *, what: str) -> Iterator[PlacedRow]:
+def read_rows(pattern: str, *, what: str, delimiter: str | None = None) -> Iterator[PlacedRow]:
     """Yield the rows of all files that `pattern` names, file by file in sorted order.
 
     Args:
         pattern: a file, a folder (all known files below it) or a glob with `**`; `~` is
             expanded, a relative path is relative to the current directory.
         what: what the rows are for, such as `background`; begins the error messages.
+        delimiter: the sign between the columns of CSV and TSV; None: as their first line has it.
 
     Raises:
         InputError: at once where no file is found; while reading where a file is empty or a
             row cannot be read (file and line named).
     """
-    return _rows(source_files(pattern, what=what), what)
+    files = source_files(pattern, what=what)
+    other = next((file for file in files if format_of(file) not in DELIMITED), None)
+    if delimiter is not None and other is not None:
+        raise InputError(
+            f"{what}: delimiter={delimiter!r} is of use for CSV and TSV alone",
+            where=str(other),
+            allowed=" ".join(DELIMITED),
+        )
+    return _rows(files, what, {} if delimiter is None else {"delimiter": delimiter})
 
 
 def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
@@ -44,6 +55,8 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
         InputError: nothing there (with the sibling that was perhaps meant), no permission,
             no file of a known format, or something of one that is no regular file.
     """
+    if not pattern.strip():
+        raise InputError(f"{what}: no file is named", allowed="a file, a folder or a glob")
     path = Path(os.path.expanduser(pattern))
     named = _named(pattern)
     files = [file for file in named if format_of(file)]
@@ -69,6 +82,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             f"{what}: unknown file extension {named[0].suffix or '(none)'!r}",
             where=str(named[0]),
             allowed=KNOWN_FORMATS,
+            hint=_OF_ARCHIVES if named[0].suffix.lower() in _ARCHIVES else None,
         )
     for file in files:
         check_regular(file, what=what)
@@ -104,10 +118,10 @@ def files_identity(pattern: str) -> list[dict[str, str]]:
     return sorted(identities, key=lambda entry: (entry["name"], entry["sha256"]))
 
 
-def _rows(files: list[Path], what: str) -> Iterator[PlacedRow]:
+def _rows(files: list[Path], what: str, how: dict[str, str]) -> Iterator[PlacedRow]:
     for path in files:
         empty = True
-        for row in PARSERS[format_of(path) or ""](path, what):
+        for row in PARSERS[format_of(path) or ""](path, what, **how):
             empty = False
             yield row
         if empty:

@@ -6,10 +6,12 @@ problems are named by their keys, as it has no lines.
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from inject.errors import InputError
+from inject.shipped import EXPERIMENTS
 from spikein.api.folders import AnyPath
 from spikein.config.load import (
     CheckedExperiment,
@@ -26,6 +28,24 @@ Overrides = Sequence[str] | Mapping[str, Any]
 """`["train.lr=1e-3"]`, or `{"train.lr": 1e-3}`."""
 
 _MAPPING = "the experiment given"
+
+
+@contextmanager
+def naming_missing_data(checked: CheckedExperiment) -> Iterator[None]:
+    """Add to an error about the data of a preset how they are fetched."""
+    try:
+        yield
+    except InputError as error:
+        name, folder = checked.experiment.name, str(checked.experiment.variables.get("data"))
+        if name in EXPERIMENTS.files() and str(error.where).startswith(folder):
+            from spikein.estimates.presets import data_of
+
+            if data_of(name):
+                error.add_note(
+                    f"The data of this preset: `spikein data fetch {name} --to {folder}`, or "
+                    f"data=hf://presets in place of data={folder}."
+                )
+        raise
 
 
 def read(experiment: AnyExperiment, overrides: Overrides = ()) -> CheckedExperiment:

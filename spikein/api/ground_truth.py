@@ -1,18 +1,21 @@
 """Ground truth as a folder for others, and new detectors judged by it.
 
 `bundle` packs a run; `load_bundle` opens such a folder; `validate` takes a run or a bundle, and
-needs neither a model nor a network.
+needs neither a model nor a network. A bundle on the hub is taken by its address.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from analysis.validate.candidate import TIME_LIMIT
 from analysis.validate.validation import Progress, Validation, validate_detectors
 from detect.detector import Detector
 from detect.evidence import ExampleEvidence
-from detect.ground_truth.bundle import BundleFacts, is_bundle, read_bundle, write_bundle
+from detect.ground_truth.bundle import is_bundle, read_bundle
 from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
+from detect.ground_truth.hub_bundle import fetch_bundle, is_address
+from detect.ground_truth.packing import BundleFacts, part_sizes, write_bundle
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
 from inject.plugins import file_reference
@@ -34,15 +37,20 @@ def bundle(
     out: AnyPath,
     *,
     arm: str | None = None,
+    parts: Collection[str] = (),
     runs: AnyPath | None = None,
     store: AnyPath | None = None,
 ) -> BundleFacts:
     """Pack the ground truth of a run into a folder, without the texts of protected datasets.
 
+    Inside is what judging a new detector takes: sides, copies, the stored scores, and the token
+    tables of the plain text. `parts` brings more.
+
     Args:
         run: the run's folder, or its name.
         out: the folder, which must not be there yet.
         arm: the label of one arm; None packs all.
+        parts: further evidence, such as `lowercase` or `shadows`; `all` for everything.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
         store: the store, where it is not the one that the run remembers.
 
@@ -50,7 +58,7 @@ def bundle(
         What is inside: the digest that names it, and counts.
 
     Raises:
-        InputError: no such run or arm; an artifact is missing or damaged; the folder is there
+        InputError: no such run, arm or part; an artifact is missing or damaged; the folder is there
             already, or cannot be written.
 
     Example:
@@ -61,14 +69,35 @@ def bundle(
         print(facts.content, facts.rows)
         ```
     """
-    return write_bundle(Path(out), *_stored(run, arm, runs, store))
+    return write_bundle(Path(out), *_stored(run, arm, runs, store), parts=parts)
+
+
+def bundle_sizes(
+    run: AnyPath,
+    *,
+    arm: str | None = None,
+    runs: AnyPath | None = None,
+    store: AnyPath | None = None,
+) -> dict[str, int]:
+    """Return about how many bytes a bundle of a run takes (under ``), and each part beside that.
+
+    Args:
+        run: as for `bundle`; `arm`, `runs` and `store` alike.
+        arm: the label of one arm.
+        runs: the folder of runs.
+        store: the store.
+
+    Raises:
+        InputError: as `bundle`.
+    """
+    return part_sizes(*_stored(run, arm, runs, store))
 
 
 def load_bundle(path: AnyPath) -> GroundTruth:
     """Open a bundle; every byte is checked against its checksum first.
 
     Args:
-        path: the folder.
+        path: the folder, or an address on the hub: `hf://datasets/OWNER/NAME[@REVISION]`.
 
     Returns:
         The models with what they say of every row, the ledger of exposures and all stored scores.
@@ -85,7 +114,7 @@ def load_bundle(path: AnyPath) -> GroundTruth:
         print(model.axes, len(model.rows), model.evidence.statistics["text"][0].log_probability)
         ```
     """
-    return read_bundle(Path(path))
+    return read_bundle(fetch_bundle(path).path if _on_hub(path) else Path(path))
 
 
 def validate(
@@ -103,7 +132,8 @@ def validate(
     Args:
         detectors: one or more: `FILE.py:NAME`, a `Detector`, or a function of one
             `TokenStatistics` or `ExampleEvidence` that returns a number.
-        truth: a run's folder or name, a bundle's folder, or what `load_bundle` returned.
+        truth: a run's folder or name, a bundle's folder or its address on the hub
+            (`hf://datasets/OWNER/NAME[@REVISION]`), or what `load_bundle` returned.
         arm: the arm in which they are ranked; None for the one in which stored detectors do best.
         time_limit: seconds that a detector may take for 1,000 rows.
         runs: the folder of runs that a name is looked up in; `$SPIKEIN_RUNS`, else `runs`.
@@ -142,7 +172,10 @@ def validate(
                 hint="The run comes last: spikein validate FILE.py:NAME quickstart.",
             )
         path = Path(truth)
-        if is_bundle(path):
+        if _on_hub(truth):
+            path, source = fetch_bundle(truth)
+            truth = read_bundle(path)
+        elif is_bundle(path):
             truth = read_bundle(path)
         else:
             truth = read_ground_truth(*_stored(truth, None, runs, store))
@@ -154,6 +187,10 @@ def validate(
         time_limit=time_limit,
         progress=progress,
     )
+
+
+def _on_hub(place: AnyPath) -> TypeGuard[str]:
+    return isinstance(place, str) and is_address(place)
 
 
 def _stored(

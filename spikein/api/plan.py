@@ -16,14 +16,20 @@ from inject.corpus.named_tokenizer import load_named_tokenizer
 from inject.errors import InputError, Unreachable
 from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
-from spikein.api.experiment import AnyExperiment, Overrides, read
+from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.api.folders import AnyPath, store_folder
 from spikein.estimates.injection import InjectionEstimate, injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
-from spikein.estimates.training import Hardware, TrainingEstimate, training_estimates
+from spikein.estimates.training import (
+    Hardware,
+    TrainingEstimate,
+    hardware_needed,
+    training_estimates,
+)
+from spikein.executors.pools.local import visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
-from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
+from spikein.runs.trackers import check_trackers
 from spikein.store.filesystem import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
@@ -65,6 +71,8 @@ class PlanResult:
     """What the copies of each arm are expected to amount to."""
     training: tuple[TrainingEstimate, ...] = ()
     """What the training runs are expected to take."""
+    hardware: Hardware | None = None
+    """The GPUs that this assumes; None where the processor of this machine is enough."""
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """What could not be looked up without a network, and why; not checked."""
     measured: TrainingRate | None = None
@@ -92,7 +100,8 @@ def plan(
         experiment: an experiment file, a mapping of the same keys, or a checked experiment.
         overrides: values that replace those of the experiment, by dotted key.
         store: the folder of artifacts; `$SPIKEIN_STORE`, else `store`, when None.
-        hardware: the GPUs that training is estimated for.
+        hardware: the GPUs that training is estimated for; None for eight H100s, unless this machine
+            has no GPU and its processor trains everything within days.
         measure: time a few training steps on this machine, to say how long steps will take.
         thorough: read the background's files, too, and ask for devices, packages and tokenizers.
 
@@ -106,14 +115,16 @@ def plan(
         ```python
         import spikein
 
-        planned = spikein.plan("configs/quickstart.yaml")
+        planned = spikein.plan("quickstart")
         print(planned.arms, "arms;", sum(not row.stored for row in planned.rows), "steps to do")
         ```
     """
     store_root = store_folder(store)
     check_folder(store_root, STORE_OPTION)
     with without_network() as notes:
-        experiment_graph = build_graph(read(experiment, overrides))
+        checked = read(experiment, overrides)
+        with naming_missing_data(checked):
+            experiment_graph = build_graph(checked)
     artifacts = Store(store_root)
     every = [node.arm for node in experiment_graph.nodes]
     injection = injection_estimates(every, _tokenizer(experiment_graph, artifacts))
@@ -136,7 +147,7 @@ def plan(
                 kind=planned.step.kind,
                 label=planned.step.label,
                 stored=not planned.to_do,
-                state=_state(planned),
+                state=planned.in_words,
                 problem=None
                 if planned.problem is None
                 else f"{planned.problem.where} {planned.problem.problem}",
@@ -148,13 +159,15 @@ def plan(
             )
         )
     found = refusals(experiment_graph) if thorough else []
+    training = training_estimates(every, hardware or Hardware())
     return PlanResult(
         name=experiment_graph.experiment.name,
-        notes=experiment_graph.notes,
+        notes=tuple(experiment_graph.short_notes),
         arms=len(experiment_graph.nodes),
         rows=tuple(rows),
         injection=injection,
-        training=training_estimates(every, hardware or Hardware()),
+        training=training,
+        hardware=hardware or hardware_needed(training, gpus=len(visible_gpus())),
         measured=None if measured is None else measured[1],
         unresolved=notes,
         problems=tuple(dict.fromkeys([one.problem for one in injection if one.problem] + found)),
@@ -171,6 +184,7 @@ def refusals(experiment_graph: ExperimentGraph) -> list[str]:
         experiment, corpus = node.arm.experiment, node.corpus
         detect, execution, model = experiment.detect, experiment.execution, experiment.model
         checks[f"{execution!r}"] = partial(require_installed, execution)
+        checks[f"{execution.trackers}"] = partial(check_trackers, execution.trackers)
         # The machines of a cluster have devices of their own.
         if experiment_graph.experiment.executor.kind in ("in-process", "local"):
             checks[f"device {detect.device}"] = partial(usable_device, detect.device)
@@ -205,14 +219,3 @@ def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:
     if isinstance(named, str) and Path(named).expanduser().is_dir():
         return load_named_tokenizer(named, trust_remote_code=model.trust_remote_code)
     return None
-
-
-def _state(planned: Planned) -> str:
-    """Return what `spikein plan` says of a step."""
-    said = {
-        "stored": "in the store",
-        "same": "in the store under another name",
-        "damaged": "damaged, will be rebuilt",
-        "maybe": "to do, unless its inputs stay equal",
-    }
-    return said.get(planned.state, "to do")

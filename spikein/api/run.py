@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from inject.errors import InputError
-from spikein.api.experiment import AnyExperiment, Overrides, read
+from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.executors import Executor, RunReport, executor_of, get_executor, run_graph
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
@@ -24,6 +24,7 @@ from spikein.runs.publication import publish_run
 from spikein.runs.publish import PAGE, fill_run
 from spikein.runs.record import EXPERIMENT, RunRecord
 from spikein.runs.register import register_run
+from spikein.runs.trackers import check_trackers, send_results
 from spikein.store.filesystem import (
     CHANGE_RUNS,
     CHANGE_STORE,
@@ -93,7 +94,7 @@ def run(
         ```python
         import spikein
 
-        result = spikein.run("configs/quickstart.yaml", overrides={"train.lr": 1e-3})
+        result = spikein.run("quickstart", overrides={"train.lr": 1e-3})
         for sentence in result.summary:
             print(sentence)
         run = spikein.load_run(result.folder)
@@ -127,17 +128,23 @@ def _run(
     check_home(runs_root / name)
     store = Store(store_root)
     with store.in_use(required=refused is None):
-        experiment_graph = build_graph(checked)
+        with naming_missing_data(checked):
+            experiment_graph = build_graph(checked)
         planned = plan(experiment_graph.graph, store) if refused else ()
         if refused and any(one.to_do for one in planned):
             raise refused
         for node in experiment_graph.nodes:
             require_installed(node.arm.experiment.execution)
-        for note in experiment_graph.notes:
+        trackers = checked.experiment.execution.trackers
+        check_trackers(trackers)
+        for note in experiment_graph.short_notes:
             progress.notice(note)
         report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
         with writing(runs_root, CHANGE_RUNS, f"the run {name}"):
-            return publish(experiment_graph, report, store_root, runs_root / name, started)
+            result = publish(experiment_graph, report, store_root, runs_root / name, started)
+    for sentence in send_results(trackers, result.folder, result.report, store_root).values():
+        progress.notice(sentence)
+    return result
 
 
 def _why_unwritable(store: Path) -> InputError | None:

@@ -15,7 +15,7 @@ from inject.errors import InputError
 from inject.examples.example import example_id
 from spikein.api.folders import AnyPath
 from spikein.scoring.options import ScoringOptions
-from spikein.scoring.scored_rows import score_labelled_rows
+from spikein.scoring.scored_rows import plan_rows, score_rows
 
 
 class ScoredTexts(NamedTuple):
@@ -81,7 +81,9 @@ def score_texts(
     chosen = (options or ScoringOptions()).model_copy(
         update={name: value for name, value in given.items() if value}
     )
-    found = score_labelled_rows(rows, str(model), chosen)
+    if chosen.limit is not None:
+        raise InputError("limit is of use for a file of rows alone", where="options")
+    found = score_rows(plan_rows(rows, str(model), chosen))
     table = None
     if rows.labels is not None:
         table = _auc_columns(auc_table(found.scores, rows.labels, rows.groups or rows.texts))

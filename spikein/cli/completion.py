@@ -27,6 +27,20 @@ def shipped_experiments(incomplete: str) -> list[str]:
     return _starting(EXPERIMENTS.files(), incomplete)
 
 
+def presets(incomplete: str) -> list[str]:
+    """Return the names of all presets, audits among them."""
+    from inject.shipped import AUDITS, EXPERIMENTS
+
+    return _starting({**EXPERIMENTS.files(), **AUDITS.files()}, incomplete)
+
+
+def public_data(incomplete: str) -> list[str]:
+    """Return the names of data sets that can be fetched, and of presets, whose data can be."""
+    from inject.public_data.catalogue import DATA_SETS
+
+    return [*_starting([one.name for one in DATA_SETS], incomplete), *presets(incomplete)]
+
+
 def runs(incomplete: str) -> list[str]:
     """Return the names of the runs in the usual folder, and folders by path."""
     folder = Path(os.environ.get("SPIKEIN_RUNS") or "runs")

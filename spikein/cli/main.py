@@ -1,9 +1,7 @@
 """The command `spikein`: its commands, and how they end.
 
-Exit codes: 0 done; 2 bad input, a failed audit, or a machine that refuses (no space, no
-permission), reported without a traceback; 3 some steps failed and all others were finished; 130
-interrupted; 143 ended by SIGTERM, with a checkpoint where a model was being trained; 1 a defect of
-ours, with its traceback. Nothing heavy is imported before a command runs.
+How each ends is said in `EXIT_STATUSES`, which `spikein --help` prints. Nothing heavy is imported
+before a command runs.
 """
 
 import io
@@ -19,10 +17,19 @@ from typer.main import get_command
 from inject.errors import SpikeinError
 from spikein.cli.output import print_error, say
 
+EXIT_STATUSES = {
+    0: "done, or declined at a question",
+    1: "`validate --strict` found a detector wrong; with a traceback: a defect of spikein",
+    2: "bad input, a failed audit, a detector that could not be judged, or a machine that refuses "
+    "(no space, no permission)",
+    3: "some steps of a run failed; all others are finished",
+    130: "interrupted",
+    143: "ended by SIGTERM, with a checkpoint where a model was being trained",
+}
 _PANELS = {
-    "Experiments": "init run check plan status report compare audit export validate bundle "
-    "executors",
-    "Any model, any file": "detect audit-unlearning datasets detectors",
+    "Experiments": "presets init run check plan status report compare audit export validate bundle "
+    "push executors",
+    "Any model, any file": "detect audit-unlearning datasets data detectors",
     "Housekeeping": "gc",
 }
 """The commands, by the panel of `spikein --help` that lists them. Each is the function of that
@@ -136,7 +143,9 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(
+    epilog="Exit status: " + "; ".join(f"{code} {what}" for code, what in EXIT_STATUSES.items())
+)
 def _spikein(
     version: Annotated[
         bool,

@@ -25,7 +25,7 @@ def argument(
     return typer.Argument(metavar=metavar, help=sentence, show_default=show_default, **further)
 
 
-def _folder(text: str | Path) -> Path:
+def folder_path(text: str | Path) -> Path:
     """Return a folder's path; an empty one would mean the working directory, unasked."""
     if not str(text).strip():
         raise typer.BadParameter("is empty. Give a folder; '.' is the working directory.")
@@ -57,7 +57,7 @@ StoreFolder = Annotated[
         "--store DIR",
         "Where artifacts are kept; several runs may share one.",
         show_default=True,
-        parser=_folder,
+        parser=folder_path,
         envvar="SPIKEIN_STORE",
     ),
 ]
@@ -67,7 +67,7 @@ RunsFolder = Annotated[
         "--runs DIR",
         "Where run folders are kept.",
         show_default=True,
-        parser=_folder,
+        parser=folder_path,
         envvar="SPIKEIN_RUNS",
     ),
 ]
@@ -76,7 +76,7 @@ RunStore = Annotated[
     option(
         "--store DIR",
         "The store of this run, where it is not the one that the run remembers.",
-        parser=_folder,
+        parser=folder_path,
     ),
 ]
 AsJson = Annotated[bool, option("--json", "Print one JSON object, and nothing else.")]

@@ -15,6 +15,7 @@ from inject.secrets import secrets_in, without_secrets
 from inject.shipped import EXPERIMENTS, SHAPES
 from spikein.config.cross_checks import cross_checks
 from spikein.config.extends import read_extended
+from spikein.config.hub_files import with_hub_files
 from spikein.config.overrides import apply_overrides, escape, interpolate
 from spikein.config.schema import Experiment, plain_values
 from spikein.config.sweep import (
@@ -68,7 +69,8 @@ def check_document(document: Document, overrides: Sequence[str] = ()) -> Checked
     document, problems = apply_overrides(document, overrides, keys=Experiment.model_fields)
     document, unknown = interpolate(_without_nulls(document))
     document, secret = _refuse_secrets(document)
-    problems = [*problems, *unknown, *secret]
+    document, out_of_reach = with_hub_files(document)
+    problems = [*problems, *unknown, *secret, *out_of_reach]
     try:
         candidates = combinations(document)
     except InputErrors as error:

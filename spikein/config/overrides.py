@@ -228,8 +228,10 @@ def _with_variables(
     extra = len(path) > (2 if first == "variables" else 1)
     if extra or (name not in declared and name not in used):
         candidates = [*keys, *declared, *used]
+        # The settings of a command have no variables.
+        noun = "key and no variable" if "variables" in keys else "setting"
         raise InputError(
-            f"no key and no variable is called {dotted(path)!r}."
+            f"no {noun} is called {dotted(path)!r}."
             + did_you_mean(first if first != "variables" else name, candidates),
             where=place,
             allowed=", ".join(dict.fromkeys(candidates)),

@@ -67,7 +67,19 @@ def step_seconds(
         if not injection or injection[0].text_tokens is None:
             return None
         passes = 1 if step.kind == "statistics" else _ANSWERS
-        operations = flops_per_token(sizes.shape, sizes.vocabulary, context) * _FORWARD
         tokens = injection[0].text_tokens * passes
-        return START_SECONDS + tokens * operations / rate.flops_per_second
+        return pass_seconds(tokens, sizes=sizes, rate=rate, context=context)
     return OTHER_SECONDS
+
+
+def pass_seconds(tokens: float, *, sizes: Sizes, rate: "TrainingRate", context: int) -> float:
+    """Return the seconds in which a model reads so many tokens.
+
+    Args:
+        tokens: that it reads.
+        sizes: of the model.
+        rate: measured on this machine.
+        context: tokens of a text.
+    """
+    operations = flops_per_token(sizes.shape, sizes.vocabulary, context) * _FORWARD
+    return START_SECONDS + tokens * operations / rate.flops_per_second

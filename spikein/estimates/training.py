@@ -26,6 +26,9 @@ from train.models.model_sizes import Sizes, known_sizes
 from train.schedule import kept_steps, step_count
 from train.settings import TrainSettings
 
+PROCESSOR_FLOPS = 2e15
+"""What a processor of two cores trains in about two days, at 10 GFLOP/s."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
@@ -125,6 +128,18 @@ def training_estimates(
         for _ in range(runs):
             _count(found, _estimate("twins", experiment, whole, experiment.corpus.tokens, hardware))
     return tuple(found.values())
+
+
+def hardware_needed(estimates: Sequence[TrainingEstimate], *, gpus: int) -> Hardware | None:
+    """Return the GPUs to plan for where nobody named any; None for this machine's processor.
+
+    Args:
+        estimates: of all training runs.
+        gpus: how many this machine has.
+    """
+    costs = [one.runs * one.cost.flops for one in estimates if one.cost is not None]
+    on_processor = len(costs) == len(estimates) and sum(costs) <= PROCESSOR_FLOPS
+    return None if on_processor and not gpus else Hardware()
 
 
 def _count(found: dict[str, TrainingEstimate], one: TrainingEstimate) -> None:

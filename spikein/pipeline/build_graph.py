@@ -16,7 +16,7 @@ from analysis.unlearning.unlearning_step import unlearning_step
 from detect.evidence.needs import TWIN, EvidenceSources, Shadow
 from detect.evidence.token_counts import frequency_step
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
-from detect.scores_step import asked_settings, scores_step
+from detect.scores_step import asked_settings, detectors_left_out, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
 from inject.corpus.separators import Separation
 from inject.errors import InputError
@@ -74,6 +74,19 @@ class ExperimentGraph:
     graph: Graph
     notes: tuple[str, ...]
     """What was left out, and why; and names that may be taken for another file."""
+
+    @property
+    def short_notes(self) -> list[str]:
+        """The same in fewer lines: detectors of `all` that lack the same are one note."""
+        left_out = [one for node in self.nodes for one in detectors_left_out(node.sources)]
+        lacking: dict[str, dict[str, None]] = {}
+        for one in left_out:
+            lacking.setdefault(one.hint, {})[one.detector] = None
+        said = {one.note for one in left_out}
+        return [note for note in self.notes if note not in said] + [
+            f"{', '.join(names)} of `all` {'are' if len(names) > 1 else 'is'} left out. {hint}"
+            for hint, names in lacking.items()
+        ]
 
 
 def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> ExperimentGraph:

@@ -73,6 +73,17 @@ class Planned:
         """Whether it may have to be built."""
         return self.state in ("damaged", "build", "maybe")
 
+    @property
+    def in_words(self) -> str:
+        """Return what a plan says of the step."""
+        said = {
+            "stored": "in the store",
+            "same": "in the store under another name",
+            "damaged": "damaged, will be rebuilt",
+            "maybe": "to do, unless its inputs stay equal",
+        }
+        return said.get(self.state, "to do")
+
 
 def plan(graph: Graph, store: Store) -> list[Planned]:
     """Return what running the graph would do, in the order of the steps; builds nothing.

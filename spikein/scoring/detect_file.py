@@ -7,7 +7,10 @@ result, which holds scores and labels.
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +20,20 @@ from detect.detector_settings import parse_detectors
 from detect.scores.table import SCORES_FILE, write_score_table
 from detect.user_rows.benchmarks import get_benchmark
 from detect.user_rows.labelled_rows import read_labelled
+from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError
 from inject.files import write_text
+from inject.hub.address import parse_address
+from inject.hub.resolver import resolve_commit
+from inject.reading.rows import source_files
 from inject.tables import csv_text
+from spikein.config.hub_files import local_path
 from spikein.progress import Progress
 from spikein.scoring.options import ScoringOptions
-from spikein.scoring.scored_rows import OnEstimate, ScoredRows, score_labelled_rows
+from spikein.scoring.scored_rows import RowsPlan, ScoredRows, plan_rows, score_rows
 
+_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-]+")
+_MOST_NAMED = 5
 SUFFIXES = (".parquet", ".csv", ".jsonl")
 
 
@@ -35,19 +45,41 @@ def detect_file(
     *,
     benchmark: str | None = None,
     progress: Progress | None = None,
-    on_estimate: OnEstimate | None = None,
 ) -> ScoredRows:
     """Score every row of a file with every detector asked for, and write `out`.
 
     Args:
-        examples: a file, folder or glob of rows: `text` or `input`, optional `id`, `label`,
-            `group`.
+        examples: as of `plan_file`.
+        model: as of `plan_file`.
+        out: the file of scores.
+        options: as of `plan_file`.
+        benchmark: as of `plan_file`.
+        progress: receives the events of the run.
+
+    Raises:
+        InputError: as `plan_file` and `spikein.scoring.scored_rows.score_rows`.
+    """
+    plan = plan_file(examples, model, out, options, benchmark=benchmark)
+    return score_file(plan, out, progress=progress)
+
+
+def plan_file(
+    examples: str,
+    model: str,
+    out: Path,
+    options: ScoringOptions,
+    *,
+    benchmark: str | None = None,
+) -> RowsPlan:
+    """Read the rows of a file, and return what it takes to score them.
+
+    Args:
+        examples: a file, folder or glob of rows, or a data set of the hub: `text` or `input`,
+            optional `id`, `label`, `group`.
         model: a folder, a hub id, or the name that a server knows it by.
         out: the file of scores.
-        options: detectors, what they are given, and how the model is asked.
+        options: which rows and columns, detectors, what they are given, and how the model is asked.
         benchmark: that the rows are (`detect.user_rows.benchmarks`); None: rows of any kind.
-        progress: receives the events of the run.
-        on_estimate: called before a server is asked, with what that will take.
 
     Raises:
         InputError: unreadable rows, wrong labels, an output that cannot be written, unknown
@@ -56,13 +88,43 @@ def detect_file(
     parse_detectors(options.detectors)
     known = None if benchmark is None else get_benchmark(benchmark)
     _check_writable(out)
-    rows = (known.read if known else read_labelled)(examples)
-    scored = score_labelled_rows(
-        rows, model, options, progress, on_estimate=on_estimate, control=known is not None
-    )
-    write_score_file(out, scored.scores, record=scored.record)
+    path = _rows_path(examples)
+    _check_no_input(out, path, options)
+    rows = (known.read if known else read_labelled)(path, options)
+    plan = plan_rows(rows, model, options, control=known is not None)
+    read = {"file": examples, **options.model_dump(include=set(RowSettings.model_fields))}
     notes = (f"{known.name}: {known.warning}.",) if known else ()
-    return scored._replace(notes=(*notes, *scored.notes))
+    address = parse_address(examples)
+    if address is not None:
+        read["commit"] = resolve_commit("dataset", address.id, address.revision)
+        notes = (*notes, _hub_note(path, read["commit"]))
+    return replace(plan, record={**plan.record, "examples": read}, notes=(*notes, *plan.notes))
+
+
+def _rows_path(examples: str) -> str:
+    """Return where the rows lie; those of the hub are fetched."""
+    if _HUB_ID.fullmatch(examples) and not Path(examples).exists():
+        raise InputError(
+            "no such file or folder",
+            where=examples,
+            hint=f"A data set of the hub is written hf://datasets/{examples}.",
+        )
+    return local_path(examples)
+
+
+def _hub_note(path: str, commit: str) -> str:
+    """Say which files of a data set were read, and at which commit."""
+    files = source_files(path)
+    names = ", ".join(file.name for file in files[:_MOST_NAMED])
+    more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
+    return f"Read at commit {commit}: {names}{more}."
+
+
+def score_file(plan: RowsPlan, out: Path, *, progress: Progress | None = None) -> ScoredRows:
+    """Score the rows of `plan_file`, and write `out`; errors as `score_rows`."""
+    scored = score_rows(plan, progress)
+    write_score_file(out, scored.scores, record=scored.record)
+    return scored
 
 
 def _check_writable(out: Path) -> None:
@@ -74,6 +136,23 @@ def _check_writable(out: Path) -> None:
         raise InputError("the folder for the scores does not exist", where=str(out.parent))
     if not os.access(out.parent, os.W_OK):
         raise InputError("the folder for the scores cannot be written to", where=str(out.parent))
+
+
+def _check_no_input(out: Path, path: str, options: ScoringOptions) -> None:
+    """Refuse to write over what is read."""
+    if not out.exists():
+        return
+    for pattern in (path, options.held_out, options.frequency):
+        files: list[Path] = []
+        # What cannot be read is refused where it is needed.
+        with suppress(InputError):
+            files = source_files(pattern or "")
+        if any(out.samefile(file) for file in files):
+            raise InputError(
+                "the scores would take the place of rows that are read",
+                where=str(out),
+                hint="Give another file by --out.",
+            )
 
 
 def check_suffix(path: Path) -> None:

@@ -3,11 +3,12 @@
 The keys are those of `detect` in an experiment file, and what is said of a model without one.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from detect.settings import DetectSettings, NeighbourSettings, detector_parts, names_all
+from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError
 from inject.secrets import masked
 from inject.server.address import Api, Server
@@ -52,15 +53,36 @@ class ServerSettings(Settings):
         )
 
 
+class Price(Settings):
+    """What a server takes for a million tokens."""
+
+    tokens_in: Annotated[float, Field(ge=0)]
+    """Of prompts."""
+    tokens_out: Annotated[float, Field(ge=0)]
+    """Of what is written."""
+
+
 class ScoredServer(ServerSettings):
     """The server of the model that is scored."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_an_address(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "base_url" not in values:
+            raise ValueError("its address is missing: --server URL, or server.base_url=URL")
+        return values
+
+    confirm_above: Annotated[int, Field(ge=0)] = 1000
+    """Requests that are sent without `--yes` or a question."""
+    price_per_million: Price | None = None
+    """`{tokens_in: 0.15, tokens_out: 0.60}`, in any currency, tells the cost beforehand."""
 
     send_protected: tuple[str, ...] = ()
     """Protected datasets, by name, whose texts may be sent to it."""
 
 
-class ScoringOptions(DetectSettings):
-    """How a model is asked for scores."""
+class ScoringOptions(RowSettings, DetectSettings):
+    """How rows are read, and how a model is asked for scores."""
 
     detectors: tuple[str, ...] = ("all",)
     """`all`, or names with parameters such as `min_k:k=0.2,zlib`, and `FILE.py:NAME`."""

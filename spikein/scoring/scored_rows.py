@@ -5,8 +5,9 @@ an experiment, and the scores are a step, too. Everything that can be wrong with
 before a model is loaded. Errors name keys of `ScoringOptions`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,14 @@ from detect.detector_settings import (
 from detect.evidence.entities import tagger_record
 from detect.evidence.frequency import Frequency
 from detect.evidence.held_out import HeldOut
-from detect.evidence.needs import EvidenceSources, Need, Scored, every_kind, unmet
+from detect.evidence.needs import (
+    EvidenceSources,
+    Need,
+    Scored,
+    every_kind,
+    evidence_inputs,
+    unmet,
+)
 from detect.evidence.reference import Reference
 from detect.evidence.token_counts import file_frequency_step
 from detect.evidence.views import InverseTemperature, View
@@ -42,16 +50,17 @@ from detect.user_rows.rows_step import rows_step
 from detect.views import TEXT
 from inject.errors import InputError
 from inject.reading.rows import source_files
-from inject.server.client import Estimate
 from inject.step import Step
+from spikein.config.hub_files import local_path
 from spikein.executors.given_models import build_steps, given_model, open_store
+from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.scoring.options import ScoringOptions
-from spikein.scoring.served_rows import Served, check_protected
+from spikein.scoring.served_rows import Served, StepRequests, check_protected
+from spikein.store.store import Store
 from train.device import default_device
 from train.models.model_node import ModelNode
 
-OnEstimate = Callable[[Estimate], None]
 _OF_LOCAL_MODELS = (
     *("bos", "long", "score_first", "inverse_temperatures", "device", "dtype", "device_map"),
     *("batch_tokens", "revision", "trust_remote_code"),
@@ -71,71 +80,47 @@ class ScoredRows(NamedTuple):
     """Scores of held-out rows; None where none were given, or no detector can score them."""
 
 
-def score_labelled_rows(
-    rows: LabelledRows,
-    model: str,
-    options: ScoringOptions,
-    progress: Progress | None = None,
-    *,
-    on_estimate: OnEstimate | None = None,
-    control: bool = False,
-) -> ScoredRows:
-    """Score every row with every detector asked for.
+@dataclass(frozen=True, kw_only=True)
+class RowsPlan:
+    """What scoring rows takes; nothing is scored yet."""
+
+    rows: LabelledRows
+    options: ScoringOptions
+    settings: tuple[DetectorSetting, ...]
+    """The detectors that will run."""
+    step: Step
+    """The scores."""
+    detectors_of: Mapping[str, tuple[str, ...]]
+    """Digest of each step to the detectors that need it."""
+    served: Served | None
+    calibration_groups: tuple[str, ...] | None
+    """Of the held-out rows, where they are scored, too."""
+    record: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+def plan_rows(
+    rows: LabelledRows, model: str, options: ScoringOptions, *, control: bool = False
+) -> RowsPlan:
+    """Return what it takes to score every row with every detector asked for.
 
     Args:
         rows: texts, and their labels and groups where they are known.
         model: a folder, a hub id, or the name that a server knows it by.
         options: the detectors, what they are given, and how the model is asked.
-        progress: receives the events of the run.
-        on_estimate: called before a server is asked, with what that will take.
         control: score labelled rows with `blind`, too, whatever was asked for.
 
     Raises:
         InputError: unknown detectors, a detector named without what it needs, a model that cannot
             be loaded, or a server that gives no answer.
     """
-    planned = _planned(rows, model, options, control=control)
-    notes, step, served = list(planned.notes), planned.step, planned.served
-    with open_store(options.store) as store:
-
-        def build(*goals: Step) -> list[Path]:
-            return build_steps(goals, store, executor=options.executor, progress=progress)
-
-        if served is None:
-            [folder] = build(step)
-        else:
-            if on_estimate is not None:
-                on_estimate(served.estimate(step, build))
-            stored = served.stored(step, store)
-            [folder] = build(step)
-            notes += served.notes(step, build, stored)
-        table = _with_own_ids(read_scores(folder), rows.ids)
-        calibration = None
-        if planned.calibration_groups is not None:
-            calibration = Calibration(
-                pq.read_table(folder / HELD_OUT_SCORES), planned.calibration_groups
-            )
-        notes += score_notes(folder)
-    return ScoredRows(rows, table, tuple(dict.fromkeys(notes)), planned.record, calibration)
-
-
-class _Planned(NamedTuple):
-    step: Step
-    """The scores."""
-    served: Served | None
-    calibration_groups: tuple[str, ...] | None
-    """Of the held-out rows, where they are scored, too."""
-    record: Mapping[str, Any]
-    notes: list[str]
-
-
-def _planned(rows: LabelledRows, model: str, options: ScoringOptions, *, control: bool) -> _Planned:
-    """Return the step of the scores; everything that can be wrong with the input is found."""
     asked = _asked(options)
     if control and rows.labels is not None:
         asked = with_control(asked)
     # Refused now, whoever needs it.
-    held_out = read_held_out_file(options.held_out, rows) if options.held_out else None
+    held_out = None
+    if options.held_out:
+        held_out = read_held_out_file(local_path(options.held_out), rows, options)
     notes = [*repeated_detectors(options.detectors), *rows_notes(rows)]
     served = _served(model, options, rows, held_out)
     if served is not None:
@@ -147,7 +132,7 @@ def _planned(rows: LabelledRows, model: str, options: ScoringOptions, *, control
     notes += [*lacking, *_unused(needs, sources.detect)]
     node = served.node if served else _local_model(needs, model, options)
     if any(isinstance(need, Frequency) for need in needs):
-        pattern = options.frequency or ""
+        pattern = local_path(options.frequency or "")
         source_files(pattern, what="frequency")
         sources = replace(sources, frequency=file_frequency_step(pattern, node))
     calibrated = _calibrated(settings) if sources.held_out and served is None else []
@@ -155,9 +140,82 @@ def _planned(rows: LabelledRows, model: str, options: ScoringOptions, *, control
     if calibrated and held_out is not None:
         groups = tuple(row.group for row in held_out.nonmembers)
         notes += _not_calibrated(settings, calibrated)
-    step = settings_step(settings, Scored(node, "arm"), sources, calibrated=calibrated)
-    record = _record(model, options, settings, sources)
-    return _Planned(step, served, groups, record, notes)
+    scored = Scored(node, "arm")
+    return RowsPlan(
+        rows=rows,
+        options=options,
+        settings=tuple(settings),
+        step=settings_step(settings, scored, sources, calibrated=calibrated),
+        detectors_of=_detectors_of(settings, sources, scored),
+        served=served,
+        calibration_groups=groups,
+        record=_record(model, options, settings, sources),
+        notes=tuple(notes),
+    )
+
+
+def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
+    """Score the rows of a plan.
+
+    Args:
+        plan: of `plan_rows`.
+        progress: receives the events of the run.
+
+    Raises:
+        InputError: what a step raised, or a server that gives no answer.
+    """
+    notes, step, served = list(plan.notes), plan.step, plan.served
+    with _building(plan.options, progress) as (store, build):
+        if served is None:
+            [folder] = build(step)
+        else:
+            stored = served.stored(step, store)
+            [folder] = build(step)
+            notes += served.notes(step, build, stored)
+        table = _with_own_ids(read_scores(folder), plan.rows.ids)
+        calibration = None
+        if plan.calibration_groups is not None:
+            calibration = Calibration(
+                pq.read_table(folder / HELD_OUT_SCORES), plan.calibration_groups
+            )
+        notes += score_notes(folder)
+    return ScoredRows(plan.rows, table, tuple(dict.fromkeys(notes)), plan.record, calibration)
+
+
+def count_requests(plan: RowsPlan, progress: Progress | None = None) -> list[StepRequests]:
+    """Return what each step of a plan will ask of a server; builds what they are made of.
+
+    Raises:
+        InputError: as `score_rows`.
+    """
+    if plan.served is None:
+        return []
+    with _building(plan.options, progress) as (_, build):
+        return plan.served.requests(plan.step, build)
+
+
+@contextmanager
+def _building(
+    options: ScoringOptions, progress: Progress | None
+) -> Iterator[tuple[Store, Callable[..., list[Path]]]]:
+    """Open the store, and yield it with a function that builds steps in it."""
+    with open_store(options.store) as store:
+
+        def build(*goals: Step) -> list[Path]:
+            return build_steps(goals, store, executor=options.executor, progress=progress)
+
+        yield store, build
+
+
+def _detectors_of(
+    settings: Sequence[DetectorSetting], sources: EvidenceSources, scored: Scored
+) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for setting in settings:
+        inputs, _ = evidence_inputs(setting.needs, sources, scored)
+        for step in Graph(goals=tuple(inputs.values())).steps if inputs else ():
+            found.setdefault(step.digest, {})[setting.name] = None
+    return {digest: tuple(names) for digest, names in found.items()}
 
 
 def _served(

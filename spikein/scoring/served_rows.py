@@ -8,8 +8,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from operator import sub
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from detect.access import Access
 from detect.asked_model import SERVER_FILE
@@ -56,6 +58,13 @@ def replies_file(server: ServerSettings | None) -> Path:
     return (Path(named).expanduser() if named else cache_folder()) / _REPLIES_FILE
 
 
+class StepRequests(NamedTuple):
+    """What one step asks of a server."""
+
+    step: Step
+    estimate: Estimate
+
+
 class Served:
     """A model on a server, and what a graph of steps asks of it."""
 
@@ -90,8 +99,11 @@ class Served:
                     because = "this server shows what its model writes, and no probabilities"
         return within_access(settings, most, leave_out=leave_out, because=because)
 
-    def estimate(self, goal: Step, build: Build) -> Estimate:
-        """Return what the steps up to a goal ask of the server; builds what they are made of."""
+    def requests(self, goal: Step, build: Build) -> list[StepRequests]:
+        """Return what each step up to a goal asks of the server; builds what they are made of.
+
+        A request that two steps make counts for the first.
+        """
         asking = _asking(goal)
         of_asking = {step.digest for step in asking}
         before = {
@@ -101,12 +113,17 @@ class Served:
             if given.digest not in of_asking
         }
         folders = dict(zip(before, build(*before.values()), strict=True)) if before else {}
+        found: list[StepRequests] = []
         with self._opened() as model:
             counting = model.counting()
+            counted = counting.estimate()
             for step in asking:
                 inputs = {name: folders[given.digest] for name, given in step.inputs.items()}
                 _count(step, inputs, counting)
-            return counting.estimate()
+                now = counting.estimate()
+                found.append(StepRequests(step, Estimate(*map(sub, now, counted))))
+                counted = now
+        return found
 
     def stored(self, goal: Step, store: Store) -> frozenset[str]:
         """Return which of the asking steps need not ask any more."""
@@ -118,7 +135,7 @@ class Served:
         """Return what to know about the replies, and what they cost.
 
         Args:
-            goal: as of `estimate`.
+            goal: as of `requests`.
             build: returns the folders of the steps, which are built by now.
             stored: steps that did not ask this time.
         """

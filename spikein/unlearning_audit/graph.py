@@ -23,6 +23,7 @@ from inject.errors import InputError
 from inject.reading.rows import source_files
 from inject.settings import plain
 from inject.step import Step
+from spikein.config.hub_files import local_path
 from spikein.executors.given_models import given_model
 from spikein.scoring.served_rows import replies_file
 from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
@@ -46,10 +47,12 @@ def given_audit(settings: AuditSettings) -> Step:
     """
     detector = _one_detector(settings.detector)
     given = read_given(
-        settings.files,
+        {name: local_path(pattern) for name, pattern in settings.files.items()},
         column=settings.text_column,
         words=settings.chunk_words,
         prompt_words=settings.prompt_words,
+        limit=settings.limit,
+        delimiter=settings.delimiter,
     )
     _check_meaning(settings, given)
     if settings.retrained is not None:
@@ -145,7 +148,7 @@ def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
     """
     asked = parse_detectors(sources.detect.detectors)
     settings = runnable(asked, unmet(sources), leave_out=False).settings
-    pattern = sources.detect.frequency
+    pattern = sources.detect.frequency and local_path(sources.detect.frequency)
     if pattern is not None and any(isinstance(need, Frequency) for need in needs_of(settings)):
         source_files(pattern, what="frequency")
         sources = replace(sources, frequency=file_frequency_step(pattern, model))
@@ -156,7 +159,7 @@ def _held_out(settings: AuditSettings, given: GivenTexts) -> KnownTexts | None:
     if settings.held_out is None:
         return None
     texts = [chunk.text for chunk in given.chunks]
-    return read_held_out_file(settings.held_out, LabelledRows(texts, texts, None, None))
+    return read_held_out_file(local_path(settings.held_out), LabelledRows(texts, texts, None, None))
 
 
 def _check_meaning(settings: AuditSettings, given: GivenTexts) -> None:

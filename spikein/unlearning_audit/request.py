@@ -8,6 +8,7 @@ from analysis.unlearning_audit.audit import MODELS
 from analysis.unlearning_audit.settings import AuditRule
 from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
 from detect.settings import DeviceMap, Dtype
+from detect.user_rows.row_settings import Delimiter
 from inject.server.address import Api
 from inject.settings import PositiveFloat, PositiveInt, Settings
 from spikein.scoring.options import ServerSettings
@@ -52,6 +53,10 @@ class AuditSettings(AuditRule):
     """What should be forgotten: .txt (a book), .jsonl, .csv, .parquet, .gz or .zst of these."""
     text_column: str | None = None
     """Column of the text; `text` or `input` by default."""
+    limit: PositiveInt | None = None
+    """Read the first so many rows of each file alone."""
+    delimiter: Delimiter = None
+    """Sign between the columns of CSV, or `tab`: that of the first line."""
     holdout: str | None = None
     """Texts like these that no model saw: they say whether the unlearned model works at all, and
     calibrate the rule, weaker, where nothing was retrained."""

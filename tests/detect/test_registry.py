@@ -6,7 +6,13 @@ import pytest
 
 from detect.detector_settings import parse_detectors
 from detect.detector_table import detector_table
-from detect.registry import BUILT_IN, _built_in_names, detector_names, get_detector
+from detect.registry import (
+    BUILT_IN,
+    _built_in_names,
+    detector_names,
+    detector_title,
+    get_detector,
+)
 from detect.scoring import score_rows
 from inject.errors import InputError
 from tests.detect.evidence_samples import evidence_of, statistics_of
@@ -62,6 +68,7 @@ def test_a_detector_has_a_title_that_finds_it_and_a_plug_in_its_name(tmp_path):
     assert titles["gap_k"] == "Gap-K%"
     assert titles["dc_pdd"] == "DC-PDD"
     assert {get_detector(title).detector.name: title for title in titles.values()} == titles
+    assert [detector_title(name) for name in ("gap_k", "of.mine")] == ["Gap-K%", "of.mine"]
     write(tmp_path, "my.py", FUNCTION)
     assert detector_table(["my.py:lowest"]).rows[-1].title == "my.lowest"
 
@@ -70,6 +77,12 @@ def test_a_detector_has_a_title_that_finds_it_and_a_plug_in_its_name(tmp_path):
 def test_a_title_that_fits_no_table_is_refused(tmp_path, title):
     write(tmp_path, "my.py", DETECTOR.replace('name="mine"', f'name="mine", title={title!r}'))
     with pytest.raises(InputError, match="one line of at most 40 characters"):
+        get_detector("my.py:MINE")
+
+
+def test_the_title_of_a_built_in_detector_is_refused(tmp_path):
+    write(tmp_path, "my.py", DETECTOR.replace('name="mine"', 'name="mine", title="Gap-K%"'))
+    with pytest.raises(InputError, match="the title 'Gap-K%' is taken by a built-in detector"):
         get_detector("my.py:MINE")
 
 

@@ -46,3 +46,10 @@ def test_an_unknown_name_is_refused_with_the_nearest():
             EXPERIMENTS.find(wrong)
     with pytest.raises(InputError, match=r"no model shape of this name.*Did you mean 'llama-1m'"):
         SHAPES.find("lama-1m")
+
+
+def test_the_path_of_a_clone_leads_to_the_name_elsewhere():
+    with pytest.raises(InputError, match="comes with spikein is asked for by its name, quickstart"):
+        EXPERIMENTS.find("configs/quickstart.yaml")
+    with pytest.raises(InputError, match=r"Names that spikein knows: .*min-k-table3"):
+        EXPERIMENTS.find("configs/mine.yaml")

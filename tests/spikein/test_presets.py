@@ -39,12 +39,11 @@ def test_the_studies_and_the_papers_experiments_are_there():
     assert len(names("gpu")) == 1
 
 
-def test_a_preset_is_found_by_its_name_and_names_itself_and_the_page_lists_it():
+def test_a_preset_is_found_by_its_name_and_names_itself():
     page = PAGE.read_text(encoding="utf-8")
     for folder in ("small", "paper", "gpu"):
         assert f"configs/{folder}/" in page
         for name in names(folder):
-            assert f"| `{name}` |" in page, name
             path = EXPERIMENTS.find(name)
             assert read_experiment(name).experiment.name == name
             text = path.read_text(encoding="utf-8")
@@ -75,7 +74,7 @@ def test_the_cost_is_printed(no_network, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "name", ["frequency", "size-outlier", "gpqa-finetune", "finetune-lora-small", "unlearning"]
+    "name", ["size-outlier", "gpqa-finetune", "finetune-lora-small", "unlearning"]
 )
 def test_a_small_preset_is_checked_on_its_data(data_folder, tmp_path: Path, name: str):
     planned = plan(name, overrides=[f"data={data_folder}"], store=tmp_path / "store")

@@ -1,4 +1,4 @@
-"""Trackers: TensorBoard, Weights & Biases, trackio, through the Trainer's own callbacks.
+"""Trackers: TensorBoard, Weights & Biases, trackio, MLflow, through the Trainer's own callbacks.
 
 Off unless asked for; `log.parquet` is the truth. A tracker's run has the name of the model's
 folder, its project is `spikein`; keys and hosts come from each tracker's own environment variables.
@@ -8,7 +8,7 @@ TensorBoard's files lie in the store, in `.trackers/NAME`, or where `TENSORBOARD
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from train.execution import ExecutionSettings, require_installed
@@ -16,6 +16,8 @@ from train.loop.record import READ_EVERY
 
 PROJECT = "spikein"
 FOLDER = ".trackers"
+_ENDS = {"wandb": "finish", "trackio": "finish", "mlflow": "end_run"}
+"""What ends a tracker's run."""
 
 
 def log_every(on_gpu: bool) -> int:
@@ -39,15 +41,21 @@ def tracking(execution: ExecutionSettings, unfinished: Path | None, name: str) -
     require_installed(execution)
     place = Path.cwd() if unfinished is None else unfinished.parent.parent
     with _environment(
-        {"TENSORBOARD_LOGGING_DIR": str(place / FOLDER / (name or "run")), "WANDB_PROJECT": PROJECT}
+        {
+            "TENSORBOARD_LOGGING_DIR": str(place / FOLDER / (name or "run")),
+            "WANDB_PROJECT": PROJECT,
+            "MLFLOW_EXPERIMENT_NAME": PROJECT,
+        }
     ):
         try:
             yield
         finally:
             # Otherwise the next model of this process would go on in the same run.
-            for tracker in ("wandb", "trackio"):
+            for tracker, end in _ENDS.items():
                 if tracker in execution.trackers and tracker in sys.modules:
-                    sys.modules[tracker].finish()
+                    # One that the Trainer has ended says so by an error; none costs a model.
+                    with suppress(Exception):
+                        getattr(sys.modules[tracker], end)()
 
 
 @contextmanager

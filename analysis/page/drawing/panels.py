@@ -83,12 +83,16 @@ def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
 
 def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int) -> Markup:
     left = max(text_width(label, 10.5) for _, label in figure.y) + 10
-    titled = any(panel.title for panel in panels)
-    top = 46.0 if titled else 14.0
+    across = (width - left) / per_row
+    heads = [
+        len(wrapped(panel.title, across - 14, 2, BOLD)) + bool(panel.note)
+        for panel in figure.panels
+        if panel.title
+    ]
+    top = 20.0 + 13 * max(heads) if heads else 14.0
     bottom = figure.height - 36
     lows, highs = (pick(value for value, _ in figure.y) for pick in (min, max))
     up = Scale(lows, highs, bottom, top)
-    across = (width - left) / per_row
     marks = []
     for value, label in figure.y:
         cls = "ch" if value == figure.centre else "gr"
@@ -99,11 +103,12 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         start = left + at * across
         along = Scale(first, last, start + 12, start + across - 22)
         colour = "a" if panel.lines and panel.lines[-1].kind == "chosen" else ""
-        titles = wrapped(panel.title, across - 14, 1 if panel.note else 2, BOLD)
+        titles = wrapped(panel.title, across - 14, 2, BOLD)
         for line_at, title in enumerate(titles):
             marks.append(text(start + 8, 12 + 13 * line_at, title, f"h {colour}".strip()))
         if panel.note:
-            marks.append(text(start + 8, 26, clipped(panel.note, across - 10, 10.5), "m xs"))
+            note = clipped(panel.note, across - 10, 10.5)
+            marks.append(text(start + 8, 13 + 13 * len(titles), note, "m xs"))
         marks += _ticks(figure, along, bottom)
         for line in panel.lines:
             marks += _line(line, along, up)

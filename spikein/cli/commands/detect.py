@@ -1,21 +1,25 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
-from collections import Counter
+import json
+import sys
 from collections.abc import Sequence
-from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from spikein.cli import completion
 from spikein.cli.options import AsJson, StepsExecutor, StepsStore, argument, option
-from spikein.cli.output import print_json, print_rows, say, tell, warn, with_noun
+from spikein.cli.output import print_json, print_rows, say, short_number, tell, warn, with_noun
 
 if TYPE_CHECKING:
-    from analysis.auc_table import AucRow, DocumentTable
-    from analysis.decisions.flagged_file import FileDecision
-    from analysis.intervals.estimate import Estimate
-    from inject.server.client import Estimate as ServerEstimate
-    from spikein.scoring.scored_rows import ScoredRows
+    from inject.server.client import Estimate
+    from spikein.scoring.dry_run import PlannedStep
+    from spikein.scoring.options import ScoredServer
+    from spikein.scoring.scored_rows import RowsPlan
+    from spikein.scoring.served_rows import StepRequests
+
+_SHARING = ", cdd:samples=10:temperature=1:top_k=50 to share the samples of samia"
 
 
 def detect(
@@ -33,7 +37,8 @@ def detect(
             "--examples FILE",
             "Rows with [cyan]text[/] or [cyan]input[/], optional [cyan]id[/], "
             "[cyan]label[/] (1 = member), [cyan]group[/], in upper or lower case: JSON "
-            "Lines, Parquet, CSV; .gz and .zst too.",
+            "Lines, JSON, Parquet, CSV, TSV; .gz and .zst too; or of the hub: "
+            "[cyan]hf://datasets/OWNER/NAME[@REVISION]/FILE[/].",
         ),
     ],
     settings: Annotated[
@@ -42,7 +47,8 @@ def detect(
             "KEY=VALUE",
             "How the model is asked, and what detectors are given: the keys of [cyan]detect[/] in "
             "an experiment file, and [cyan]held_out[/], [cyan]revision[/], "
-            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md has all).",
+            "[cyan]trust_remote_code[/], [cyan]server.api[/] … (docs/experiment-file.md of the "
+            "repository has all).",
         ),
     ] = None,
     detectors: Annotated[
@@ -65,6 +71,30 @@ def detect(
             "checked, and `blind` stands beside every number.",
         ),
     ] = None,
+    limit: Annotated[
+        int | None,
+        option("--limit N", "Read the first N rows alone, to try things out."),
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        option("--text-column NAME", "Column of the text.", show_default="text or input"),
+    ] = None,
+    label_column: Annotated[
+        str | None,
+        option(
+            "--label-column NAME",
+            "Column of the label; what other labels mean says [cyan]labels.seen=true[/].",
+            show_default="label",
+        ),
+    ] = None,
+    delimiter: Annotated[
+        str | None,
+        option(
+            "--delimiter SIGN",
+            "Sign between the columns of CSV and TSV, or [cyan]tab[/].",
+            show_default="as the first line has it",
+        ),
+    ] = None,
     server: Annotated[
         str | None,
         option(
@@ -81,6 +111,14 @@ def detect(
             show_default=True,
         ),
     ] = Path("scores.parquet"),
+    dry_run: Annotated[
+        bool,
+        option("--dry-run", "Say what would be done and what it takes; score nothing."),
+    ] = False,
+    yes: Annotated[
+        bool,
+        option("--yes", "Ask a server however many requests it takes, without a question."),
+    ] = False,
     store: StepsStore = None,
     executor: StepsExecutor = None,
     as_json: AsJson = False,
@@ -96,6 +134,9 @@ def detect(
 
       spikein detect --model my/model --examples my.csv --detectors min_k:k=0.2,zlib long=truncate
 
+      spikein detect --model my/model --examples hf://datasets/OWNER/NAME@main/test.jsonl \
+--limit 100 --text-column passage --label-column split labels.train=true labels.test=false
+
       spikein detect --model my/model --examples rows.jsonl --detectors loss,my_detector.py:score
 
       spikein detect --model my/model --examples rows.jsonl reference=my/base held_out=other.jsonl
@@ -104,274 +145,169 @@ def detect(
 
       spikein detect --model my/model --benchmark wikimia-64 --examples 64.jsonl dtype=bfloat16
 
-      spikein detect --server http://localhost:8000/v1 --model my-model --examples rows.jsonl
+      spikein detect --server http://localhost:8000/v1 --model my-model --examples rows.jsonl \
+--dry-run
 
       spikein detect --server https://api.openai.com/v1 --model gpt-4o-mini --examples rows.jsonl
       server.api=chat server.api_key_variable=OPENAI_API_KEY server.concurrency=4
     """
+    from spikein.cli.scores_output import print_result, summary
     from spikein.config.overrides import read_settings
     from spikein.progress import show_progress
-    from spikein.scoring.detect_file import detect_file
+    from spikein.scoring.detect_file import plan_file, score_file
     from spikein.scoring.options import ScoringOptions
+    from spikein.scoring.scored_rows import count_requests
 
-    overrides = [*(settings or ()), *([f"server.base_url={server}"] if server else ())]
-    given = {"detectors": detectors, "store": store, "executor": executor}
+    overrides = [*(settings or ())]
+    if server is not None:
+        overrides.append(f"server.base_url={json.dumps(server)}")
+    given = {
+        "limit": limit,
+        "text_column": text_column,
+        "label_column": label_column,
+        "delimiter": delimiter,
+        "detectors": detectors,
+        "store": store,
+        "executor": executor,
+    }
     given = {name: value for name, value in given.items() if value is not None}
     options = read_settings(ScoringOptions, None, overrides, given)
+    plan = plan_file(examples, model, out, options, benchmark=benchmark)
+    requests: list[StepRequests] = []
+    if options.server is not None:
+        with show_progress() as progress:
+            requests = count_requests(plan, progress)
+        _say_requests(plan, requests, options.server)
+    if dry_run:
+        _print_plan(plan, requests, as_json=as_json)
+        return
+    if options.server is not None and not yes:
+        _confirm(plan, requests, options.server)
     with show_progress() as progress:
-        result = detect_file(
-            examples,
-            model,
-            out,
-            options,
-            benchmark=benchmark,
-            progress=progress,
-            on_estimate=_say_estimate,
-        )
+        result = score_file(plan, out, progress=progress)
     for note in result.notes:
         warn(note)
     if as_json:
-        print_json(_summary(result, out))
+        print_json(summary(result, out))
     else:
-        _print_result(result, out)
+        print_result(result, out)
 
 
-def _say_estimate(estimate: "ServerEstimate") -> None:
-    """Print what a server will be asked, before it is asked."""
-    to_send = estimate.requests - estimate.kept
+def _say_requests(
+    plan: "RowsPlan", requests: "Sequence[StepRequests]", server: "ScoredServer"
+) -> None:
+    """Print what a server will be asked, before it is asked, and which detectors want it."""
+    total = _total(requests)
+    price = server.price_per_million
+    cost = ""
+    if price is not None:
+        amount = total.tokens_in * price.tokens_in + total.tokens_out * price.tokens_out
+        cost = f", so {amount / 1e6:,.2f} at most by price_per_million"
     tell(
-        f"{with_noun(estimate.requests, 'request')}, of which {estimate.kept:,} were answered "
-        f"before; {to_send:,} to send: about {estimate.tokens_in:,} tokens in, at most "
-        f"{estimate.tokens_out:,} out."
+        f"{with_noun(total.requests, 'request')}, of which {total.kept:,} were answered "
+        f"before; {total.requests - total.kept:,} to send: about {total.tokens_in:,} tokens in, at "
+        f"most {total.tokens_out:,} out{cost}."
+    )
+    if len(requests) > 1:
+        tell(f"Requests by detector: {_by_detector(plan, requests)}.")
+
+
+def _total(requests: "Sequence[StepRequests]") -> "Estimate":
+    from inject.server.client import Estimate
+
+    return (
+        Estimate(*map(sum, zip(*(found.estimate for found in requests), strict=True)))
+        if (requests)
+        else Estimate(0, 0, 0, 0)
     )
 
 
-def _print_result(result: "ScoredRows", out: Path) -> None:
-    """Print AUCs and TPRs where the rows carry labels, else how many rows were scored."""
-    if result.rows.labels is None:
-        print_rows(
-            {
-                "detector": counts["detector"],
-                "setting": counts["setting"],
-                "scored": counts["scored"],
-                "not scored": counts["unscored"],
-                "reasons": "; ".join(f"{n} {reason}" for reason, n in counts["reasons"].items()),
-            }
-            for counts in _counts(result)
+def _by_detector(plan: "RowsPlan", requests: "Sequence[StepRequests]") -> str:
+    """Return `cdd 1,200; samia and ngram_coverage 240`, the dearest first."""
+    counted: dict[str, int] = {}
+    for found in requests:
+        names = " and ".join(plan.detectors_of.get(found.step.digest, (found.step.kind,)))
+        counted[names] = counted.get(names, 0) + found.estimate.requests
+    ranked = sorted(counted.items(), key=lambda item: -item[1])
+    return "; ".join(f"{names} {count:,}" for names, count in ranked)
+
+
+def _confirm(plan: "RowsPlan", requests: "Sequence[StepRequests]", server: "ScoredServer") -> None:
+    """Ask before many requests are sent.
+
+    Raises:
+        InputError: where nobody can be asked.
+        typer.Exit: they are not wanted.
+    """
+    from inject.errors import InputError
+
+    total = _total(requests)
+    to_send = total.requests - total.kept
+    if to_send <= server.confirm_above:
+        return
+    if not sys.stdin.isatty():
+        dear = _by_detector(plan, requests)
+        raise InputError(
+            f"{to_send:,} requests would be sent, more than {server.confirm_above:,} "
+            f"(server.confirm_above), and nobody is here to agree; {dear}",
+            where=server.base_url,
+            hint="Add --yes to send them, or ask for less: --limit N for fewer rows, --detectors "
+            f"for those that take fewer{_SHARING if 'cdd' in dear else ''}.",
         )
-        say("The rows carry no labels, so there is no AUC to report.", style="dim")
-    else:
-        _print_aucs(result)
-        _print_documents(result)
-    _print_decisions(_decisions(result), by_held_out=result.calibration is not None)
-    say(f"Scores of {len(result.rows.texts)} rows: {out}", style="bold")
+    if not typer.confirm(f"Send {to_send:,} requests?", err=True):
+        say("Nothing was sent.")
+        raise typer.Exit
 
 
-def _summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
-    """Return what `--json` prints."""
-    counts = _counts(result)
-    labels = result.rows.labels
-    documents = _documents(result)
-    if labels is not None:
-        for entry, row in zip(counts, _auc_rows(result), strict=True):
-            entry |= {
-                "auc": row.auc,
-                "tpr": {f"{rate:g}": estimate for rate, estimate in row.tpr.items()},
-                "members": row.n_members,
-                "nonmembers": row.n_nonmembers,
-                "own_rows": row.own_rows,
-            }
-    return {
-        "out": str(out),
-        "rows": len(result.rows.texts),
-        "members": None if labels is None else sum(labels),
-        "nonmembers": None if labels is None else len(labels) - sum(labels),
-        "scores": counts,
-        "documents": documents
-        and [
+def _print_plan(plan: "RowsPlan", requests: "Sequence[StepRequests]", *, as_json: bool) -> None:
+    """Print the steps of a dry run, and what they take together."""
+    from spikein.progress import duration
+    from spikein.scoring.dry_run import planned_steps
+
+    steps = planned_steps(plan, requests)
+    names = list(dict.fromkeys(setting.name for setting in plan.settings))
+    labels = plan.rows.labels
+    if as_json:
+        print_json(
             {
-                "detector": row.detector,
-                "setting": row.setting,
-                "auc": row.auc,
-                "members": row.n_members,
-                "nonmembers": row.n_nonmembers,
-                "thresholded_optimistic": documents.thresholded.get((row.detector, row.setting)),
+                "rows": len(plan.rows.texts),
+                "members": None if labels is None else sum(labels),
+                "nonmembers": None if labels is None else len(labels) - sum(labels),
+                "detectors": names,
+                "steps": steps,
+                "notes": plan.notes,
             }
-            for row in documents.rows
-        ],
-        "flagged": _decisions(result),
-        "notes": result.notes,
-    }
-
-
-def _counts(result: "ScoredRows") -> list[dict[str, Any]]:
-    """Return, for each detector and setting, how many rows were scored, and why others were not."""
-    reasons: dict[tuple[str, str], Counter[str]] = {}
-    columns = (result.scores[name].to_pylist() for name in ("detector", "setting", "reason"))
-    for detector, setting, reason in zip(*columns, strict=True):
-        why = reasons.setdefault((detector, setting), Counter())
-        if reason is not None:
-            why[reason] += 1
-    rows = len(result.rows.texts)
-    return [
-        {
-            "detector": detector,
-            "setting": setting,
-            "scored": rows - why.total(),
-            "unscored": why.total(),
-            "reasons": dict(why.most_common()),
-        }
-        for (detector, setting), why in reasons.items()
-    ]
-
-
-def _auc_rows(result: "ScoredRows") -> "list[AucRow]":
-    from analysis.auc_table import auc_table
-
-    # A text that stands twice is no second observation.
-    groups = result.rows.groups or result.rows.texts
-    return auc_table(result.scores, result.rows.labels or [], groups)
-
-
-def _print_aucs(result: "ScoredRows") -> None:
-    from analysis.settings import AnalysisSettings
-
-    rows = _auc_rows(result)
-    rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
-    interval = f"{AnalysisSettings().confidence:.0%} interval"
+        )
+        return
+    for note in plan.notes:
+        warn(note)
     print_rows(
         {
-            **_auc_cells(row, interval),
-            **{f"TPR at {100 * rate:g}% FPR": _with_interval(row.tpr[rate]) for rate in rates},
-            "members": row.n_members,
-            "non-members": row.n_nonmembers,
-            "remark": _remark(row),
+            "step": step.kind,
+            "what": step.label,
+            "for": "all" if step.kind in ("examples", "scores") else ", ".join(step.detectors),
+            "state": step.state,
+            "tokens read": step.tokens and f"~{short_number(step.tokens)}",
+            "requests": step.requests and step.requests.requests - step.requests.kept,
+            "time": "" if step.seconds is None else f"~{duration(step.seconds)}",
         }
-        for row in rows
+        for step in steps
     )
+    sides = "" if labels is None else f" ({with_noun(sum(labels), 'member')})"
     say(
-        "Above 0.5: members score higher. Intervals count groups, not rows. A TPR at an FPR t "
-        "is shown from 10 / t non-members on.",
-        style="dim",
+        f"{with_noun(len(plan.rows.texts), 'row')}{sides}, {with_noun(len(names), 'detector')}; "
+        f"{_time(steps)}. Nothing was scored."
     )
 
 
-def _documents(result: "ScoredRows") -> "DocumentTable | None":
-    from analysis.auc_table import document_table
+def _time(steps: "Sequence[PlannedStep]") -> str:
+    from spikein.progress import duration
 
-    if result.rows.labels is None:
-        return None
-    return document_table(result.scores, result.rows.labels, result.rows.groups)
-
-
-def _print_documents(result: "ScoredRows") -> None:
-    found = _documents(result)
-    if found is None:
-        return
-    say("By document: the mean over the rows of each group.", style="bold")
-    print_rows(
-        {
-            **_auc_cells(row, "interval"),
-            "members": row.n_members,
-            "non-members": row.n_nonmembers,
-            "at a chosen threshold (optimistic)": _thresholded(found, row),
-        }
-        for row in found.rows
-    )
-    say(
-        "The last column is what the paper of DE-COP reports as AUC: ten bootstrap samples, each "
-        "with the threshold that separates it best. It is optimistic, also where nothing is known.",
-        style="dim",
-    )
-
-
-def _thresholded(found: "DocumentTable", row: "AucRow") -> str:
-    figure = found.thresholded.get((row.detector, row.setting))
-    return "" if figure is None else f"{figure.mean:.3f} ± {figure.deviation:.3f}"
-
-
-def _auc_cells(row: "AucRow", interval: str) -> dict[str, object]:
-    auc = row.auc
-    return {
-        "detector": row.detector,
-        "setting": row.setting,
-        "AUC": "" if isnan(auc.value) else f"{auc.value:.3f}",
-        interval: "" if isnan(auc.low) else f"{auc.low:.3f} – {auc.high:.3f}",
-    }
-
-
-def _with_interval(found: "Estimate") -> str:
-    if isnan(found.value):
-        return ""
-    ends = "" if isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
-    return f"{found.value:.2f}{ends}"
-
-
-def _remark(row: "AucRow") -> str:
-    parts = [
-        row.auc.reason or row.auc.caution or "",
-        f"{row.unscored} rows not scored" if row.unscored else "",
-        "measured on its own rows" if row.own_rows else "",
-    ]
-    return "; ".join(part for part in parts if part)
-
-
-def _decisions(result: "ScoredRows") -> "list[FileDecision]":
-    """Return what each setting flags; nothing without known non-members."""
-    from analysis.decisions.flagged_file import decide_rows
-
-    return decide_rows(
-        result.scores,
-        labels=result.rows.labels,
-        groups=result.rows.groups,
-        calibration=result.calibration,
-    )
-
-
-def _print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> None:
-    """Print the settings that flag rows, and name the others."""
-    if not found:
-        return
-    from analysis.settings import AnalysisSettings
-
-    level = f"{AnalysisSettings().false_discovery_rate:.0%}"
-    flagging = [one for one in found if one.flagged]
-    say(f"Rows flagged as members at a false-discovery rate of {level}:", style="bold")
-    if flagging:
-        print_rows(
-            {
-                "detector": decision.detector,
-                "setting": decision.setting,
-                "flagged": f"{len(decision.flagged)} of {decision.decided}",
-                "non-members": decision.nonmembers if decision.share else None,
-                "their share": _false_share(decision),
-            }
-            for decision in flagging
-        )
-    none = dict.fromkeys(f"{one.detector} {one.setting}".rstrip(" -") for one in found)
-    for one in flagging:
-        none.pop(f"{one.detector} {one.setting}".rstrip(" -"), None)
-    if none:
-        smallest = min(one.smallest_p for one in found)
-        say(
-            f"No row is flagged by {', '.join(none)} (no p-value can be below {smallest:.3f}: more "
-            "known non-members make smaller ones).",
-            style="dim",
-        )
-    calibration = (
-        "held-out rows"
-        if by_held_out
-        else "a random half of the non-members, which are not decided about"
-    )
-    say(
-        f"Conformal p-values, calibrated by {calibration} ({found[0].calibration_rows} rows in "
-        f"{found[0].calibration_groups} groups), and Benjamini-Hochberg, for each detector by "
-        f"itself: at most {level} of the flagged are non-members on average, if known non-members "
-        "are drawn as those among the rows are.",
-        style="dim",
-    )
-
-
-def _false_share(one: "FileDecision") -> str:
-    share = one.share
-    return "" if share is None else f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
+    todo = [step for step in steps if step.to_do]
+    known = [step.seconds for step in todo if step.seconds is not None]
+    words = f"{len(todo)} of {with_noun(len(steps), 'step')} to do"
+    if known:
+        words += f", about {duration(sum(known))} on this machine"
+    if len(known) < len(todo):
+        words += f", and {with_noun(len(todo) - len(known), 'step')} whose time is not known"
+    return words

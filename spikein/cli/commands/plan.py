@@ -35,20 +35,21 @@ def plan(
     overrides: Overrides = None,
     store: StoreFolder = STORE,
     gpu: Annotated[
-        str,
+        str | None,
         option(
             "--gpu TEXT",
             "The GPU that training is estimated for: a100, h100, h200.",
-            show_default=True,
+            show_default="h100; none where this machine has none and its processor is enough",
         ),
-    ] = "h100",
+    ] = None,
     gpus: Annotated[
-        int, option("--gpus INTEGER", "How many of them share a training run.", show_default=True)
-    ] = 8,
+        int | None,
+        option("--gpus INTEGER", "How many of them share a training run.", show_default="8"),
+    ] = None,
     mfu: Annotated[
-        float,
-        option("--mfu SHARE", "Share of their peak that training reaches.", show_default=True),
-    ] = 0.4,
+        float | None,
+        option("--mfu SHARE", "Share of their peak that training reaches.", show_default="0.4"),
+    ] = None,
     measure: Annotated[
         bool,
         option(
@@ -110,7 +111,13 @@ def plan(
     from spikein.progress import duration
     from spikein.store.filesystem import human_bytes
 
-    hardware = Hardware(gpu=gpu.lower(), gpus=gpus, utilisation=mfu)
+    default, hardware = Hardware(), None
+    if not (gpu is None and gpus is None and mfu is None):
+        hardware = Hardware(
+            gpu=default.gpu if gpu is None else gpu.lower(),
+            gpus=default.gpus if gpus is None else gpus,
+            utilisation=default.utilisation if mfu is None else mfu,
+        )
     result = plan_experiment(
         file, overrides=overrides or (), store=store, hardware=hardware, measure=measure
     )
@@ -131,7 +138,10 @@ def plan(
         if row.problem is not None:
             say(f"Damaged: {row.problem}; a run builds it again.", style="yellow")
     _print_injection(result.injection)
-    _print_estimates(result.training, hardware)
+    if result.hardware is None:
+        _print_on_processor(result)
+    else:
+        _print_estimates(result.training, result.hardware)
     _print_unresolved(result.unresolved)
     print_notes(result.notes)
     todo = [row for row in result.rows if not row.stored]
@@ -201,6 +211,33 @@ def _known(written: Callable[[Any], str], value: float | None, unknown: str = ""
 
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else f"{share:.1e}"
+
+
+def _print_on_processor(result: "PlanResult") -> None:
+    """Print what training takes here, where GPUs are of no use."""
+    from spikein.progress import duration
+    from spikein.store.filesystem import human_bytes
+
+    say("")
+    print_rows(
+        {
+            "training": one.what,
+            "runs": one.runs,
+            "steps": one.steps,
+            "tokens": short_number(one.tokens),
+            "FLOPs": short_number(one.cost.flops),
+            "disk": human_bytes(one.cost.disk * one.models),
+            "time": _known(
+                duration, result.measured and one.cost.flops / result.measured.flops_per_second
+            ),
+        }
+        for one in result.training
+        if one.cost is not None
+    )
+    for note in dict.fromkeys(f"{one.what}: {one.note}" for one in result.training):
+        say(note)
+    time = "Time: of one run. " if result.measured else ""
+    say(f"{time}On the processor of this machine; on GPUs instead: --gpu h100 --gpus 1.")
 
 
 def _print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from spikein.cli.commands.plan import plan
 from spikein.cli.options import (
     RUNS,
     STORE,
@@ -33,6 +34,12 @@ def run(
             "in this process.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, option("--dry-run", "Say what would run and what it costs, as [cyan]plan[/] does.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell every step, not every stage.")
+    ] = False,
 ) -> None:
     """Run an experiment and write its report.
 
@@ -47,22 +54,35 @@ def run(
 
       spikein run my.yaml train.lr=1e-3 'copies={fixed: 8}' sweep=null
 
-      spikein run my.yaml 'executor={kind: local, workers: 4}'
+      spikein run my.yaml 'executor={kind: local, workers: 4}' --dry-run
 
     Exit code 3 says that some steps failed and all others were finished.
     """
-    from spikein.api.run import run as run_experiment
-    from spikein.progress import duration
+    from spikein.executors import get_executor
 
-    result = run_experiment(
-        file, overrides=overrides or (), store=store, runs=runs, executor=executor
-    )
-    for line in result.summary:
-        say(line)
+    if dry_run:
+        if executor is not None:
+            get_executor(executor)
+        plan(file, overrides, store)
+        return
+    from spikein.api.run import run as run_experiment
+    from spikein.progress import duration, show_progress
+
+    with show_progress(verbose=verbose) as progress:
+        result = run_experiment(
+            file,
+            overrides=overrides or (),
+            store=store,
+            runs=runs,
+            executor=executor,
+            progress=progress,
+        )
     say(
         f"{result.built} steps built, {result.stored} from the store, {duration(result.seconds)}.",
         style="dim",
     )
+    for line in result.summary:
+        say(line)
     say(f"Report: {result.report}", style="bold")
 
 

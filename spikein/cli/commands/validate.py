@@ -16,7 +16,14 @@ from spikein.cli.options import (
     argument,
     option,
 )
-from spikein.cli.output import print_json, say, show_table, warn
+from spikein.cli.output import (
+    print_error,
+    print_json,
+    print_table,
+    say,
+    show_table,
+    warn,
+)
 
 if TYPE_CHECKING:
     from analysis.metrics_table import Cell
@@ -35,7 +42,11 @@ def validate(
     ],
     truth: Annotated[
         str,
-        argument("RUN|BUNDLE", "A run's name or folder, or a folder of [cyan]spikein bundle[/]."),
+        argument(
+            "RUN|BUNDLE",
+            "A run's name or folder, a folder of [cyan]spikein bundle[/], or one on the hub "
+            "([cyan]hf://datasets/OWNER/NAME@REVISION[/]).",
+        ),
     ],
     arm: Annotated[
         str | None,
@@ -46,6 +57,10 @@ def validate(
         ),
     ] = None,
     out: PageFile = None,
+    strict: Annotated[
+        bool,
+        option("--strict", "End with 1 where a check finds a detector [cyan]wrong[/], for CI."),
+    ] = False,
     time_limit: Annotated[
         float,
         option(
@@ -77,6 +92,10 @@ def validate(
       spikein validate my_detector.py:score quickstart
 
       spikein validate my_detector.py:score other.py:DETECTOR quickstart.bundle --out page.html
+
+      spikein validate my_detector.py:score hf://datasets/me/quickstart-truth
+
+      spikein validate my_detector.py:score quickstart.bundle --strict --json > verdict.json
     """
     from spikein.api.ground_truth import validate as judge
 
@@ -96,8 +115,16 @@ def validate(
             say(f"Page: {page}", style="bold")
     for one in found.refused:
         warn(f"Not judged ({one.kind}): {one.problem}")
-    if found.refused:
-        raise typer.Exit(2)
+    wrong = [
+        f"{judged.name} ({finding.check})"
+        for judged in found.judged
+        for finding in judged.findings
+        if finding.severity == "wrong"
+    ]
+    if strict and wrong:
+        print_error(f"found wrong: {', '.join(wrong)}")
+    if found.refused or (strict and wrong):
+        raise typer.Exit(2 if found.refused else 1)
 
 
 def _print_validation(found: "Validation") -> None:
@@ -152,9 +179,20 @@ def _auc(cell: "Cell | None") -> str:
 def bundle(
     run: RunName,
     out: Annotated[
-        Path,
+        Path | None,
         option("--out FOLDER", "The folder to write."),
-    ],
+    ] = None,
+    parts: Annotated[
+        list[str] | None,
+        option(
+            "--with PART",
+            "What it holds besides, such as [cyan]lowercase[/] or [cyan]shadows[/]; "
+            "[cyan]all[/] for everything. Several: one by one, or with commas.",
+        ),
+    ] = None,
+    listed: Annotated[
+        bool, option("--list", "Say what a bundle and each part weigh, and pack nothing.")
+    ] = False,
     arm: Annotated[
         str | None,
         option("--arm LABEL", "Pack one arm alone; all otherwise."),
@@ -164,25 +202,50 @@ def bundle(
 ) -> None:
     """Pack the ground truth of a run into a folder for others.
 
-    Inside: who is a member and how often each was seen, all that detectors were given (of the
-    arms, the base model, twins and shadow models; held-out rows, shots and what models wrote,
-    too), and the scores of all detectors; no model. Texts of protected datasets stay behind.
-    [cyan]spikein validate[/] takes the folder as it takes a run.
+    Inside: who is a member and how often each was seen, the token tables of the plain text (of the
+    arms, their reference, the base model and the twins), and the scores of all detectors; no model.
+    Other views, held-out rows, shadow models, shots, gradients and what models wrote come by
+    [cyan]--with[/]. Texts of protected datasets stay behind. [cyan]spikein validate[/] takes the
+    folder as it takes a run; [cyan]spikein push[/] publishes it.
 
     [bold]Examples[/]
 
+      spikein bundle quickstart --list
+
       spikein bundle quickstart --out quickstart.bundle
 
-      spikein bundle quickstart --arm 'lr 0.0015' --out one-arm.bundle
+      spikein bundle quickstart --arm 'lr 0.0015' --with lowercase --out one-arm.bundle
     """
+    from inject.errors import InputError
     from inject.files import human_bytes
     from spikein.api.ground_truth import bundle as pack
+    from spikein.api.ground_truth import bundle_sizes
 
-    facts = pack(run, out, arm=arm, runs=runs, store=store)
+    if listed:
+        if out is not None or parts:
+            raise InputError(
+                "--list packs nothing", where="spikein bundle", hint="Leave out --out and --with."
+            )
+        sizes = bundle_sizes(run, arm=arm, runs=runs, store=store)
+        names = {"": "every bundle"}
+        print_table(
+            ("part", "about"), ((names.get(one, one), human_bytes(n)) for one, n in sizes.items())
+        )
+        return
+    if out is None:
+        raise InputError(
+            "no folder is given to pack into",
+            where="spikein bundle",
+            hint=f"spikein bundle {run} --out {Path(run).name}.bundle; --list says what it weighs.",
+        )
+    asked = [part.strip() for given in parts or () for part in given.split(",")]
+    facts = pack(run, out, arm=arm, parts=asked, runs=runs, store=store)
     if facts.withheld:
         warn(
             f"{facts.withheld:,} of {facts.rows:,} rows are protected: their texts are not inside."
         )
     say(f"{facts.models} models, {facts.rows:,} rows, {human_bytes(facts.size)}.")
+    if facts.left_out:
+        say(f"Left out: {', '.join(facts.left_out)}. --with NAME brings one, --with all the lot.")
     say(f"Content: {facts.content}")
     say(f"Bundle: {out}", style="bold")

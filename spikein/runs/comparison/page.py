@@ -12,6 +12,7 @@ from analysis.page.grids import signed_interval
 from analysis.page.parts import Fold, Items, Note, Part, Section, present, render_page
 from analysis.page.table import NOTHING, Entry, Table, numbers, texts, with_noun
 from analysis.page.template import number_text
+from detect.registry import detector_title
 from spikein.runs.comparison.origins import Origins
 
 MAX_ROWS = 2_000
@@ -70,7 +71,7 @@ def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | No
     return Table(
         title="AUC over all datasets",
         columns=(*texts("Detector", "Arm"), *numbers(*names, "Difference on the same rows")),
-        rows=tuple((row.detector, row.arm, *_beside(row)) for row in rows),
+        rows=tuple((detector_title(row.detector), row.words, *_beside(row)) for row in rows),
         caption="Members with at least one copy; tuned settings where there was a choice. The "
         f"difference is {names[1]} less {names[0]}, on the rows that both scored; bold: its "
         "interval leaves out 0. The AUCs beside it are those of each run, on its own rows.",

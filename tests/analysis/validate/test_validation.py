@@ -17,8 +17,9 @@ from analysis.validate.dependence import within_length
 from analysis.validate.page import plain_validation, render
 from analysis.validate.ranking import cohort_models
 from analysis.validate.validation import Judged, Validation, validate_detectors
-from detect.ground_truth.bundle import read_bundle, write_bundle
+from detect.ground_truth.bundle import read_bundle
 from detect.ground_truth.ground_truth import GroundTruth
+from detect.ground_truth.packing import write_bundle
 from detect.registry import get_detector
 from inject.errors import InputError
 from spikein.config.starter import write_detector
@@ -280,6 +281,21 @@ def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
             del entry["seconds_per_thousand_rows"]
         del one["content"]
     assert first == second
+
+
+def test_what_a_bundle_was_packed_without_is_named_where_a_function_reads_it(
+    judge, truth, tmp_path
+):
+    def lowered(example: spikein.ExampleEvidence) -> float:
+        return float(example.statistics["lowercase"].log_probability.mean())
+
+    assert not judge(lowered).refused
+    found = judge(lowered, get_detector("lowercase").detector, on=bundled(truth, tmp_path))
+    function, declared = (one.problem for one in found.refused)
+    assert "KeyError: 'lowercase'" in function
+    assert "packed without lowercase, shadows: if it reads one of these" in function
+    assert "it needs view lowercase, which this ground truth does not hold" in declared
+    assert "`spikein bundle RUN --with lowercase`" in declared
 
 
 def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_path):

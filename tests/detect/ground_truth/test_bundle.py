@@ -17,7 +17,9 @@ from detect.choices import ChoiceAnswers, read_answers, write_answers
 from detect.engine.gradient_norms import GradientNorms, read_norms, write_norms
 from detect.evidence import Evidence, HeldOutRows
 from detect.evidence.entities import NamedEntity, read_entities, write_entities
+from detect.evidence.needs import every_kind
 from detect.evidence.prefixed import Prefixed, Shots, read_shots, shot_notes, write_shots
+from detect.evidence.views import View
 from detect.generation.continuations import Continued, read_continuations, write_continuations
 from detect.generation.guesses import GuessedText, read_guesses, write_guesses
 from detect.generation.masked_parts import WordStatistics
@@ -31,8 +33,10 @@ from detect.generation.neighbours import (
 )
 from detect.generation.word_statistics import read_words, write_words
 from detect.ground_truth import bundle as module
-from detect.ground_truth.bundle import HEADER, is_bundle, read_bundle, write_bundle
+from detect.ground_truth import packing
+from detect.ground_truth.bundle import HEADER, is_bundle, read_bundle
 from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth, readable
+from detect.ground_truth.packing import write_bundle
 from detect.guarded_call import read_only
 from detect.token_statistics import (
     TEXT_COLUMNS,
@@ -40,7 +44,7 @@ from detect.token_statistics import (
     read_statistics,
     write_statistics,
 )
-from inject.digest import digest
+from inject.digest import digest, file_digest
 from inject.errors import InputError
 from inject.examples.example import read_examples, read_held_out, write_examples, write_held_out
 from tests.detect.evidence_samples import statistics_of
@@ -67,7 +71,7 @@ def described(truth, store) -> Description:
 @pytest.fixture(scope="module")
 def bundle(described, store, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("bundle") / "made-up.bundle"
-    write_bundle(path, described, store)
+    write_bundle(path, described, store, parts=["all"])
     return path
 
 
@@ -212,7 +216,8 @@ def test_held_out_rows_paraphrases_and_pools_of_shadow_models_show_no_protected_
         update={"inputs": {**first.inputs, "held_out-text": "statistics/apart"}}
     )
     out = tmp_path / "bundle"
-    write_bundle(out, described.model_copy(update={"models": (first, *others)}), root)
+    changed = described.model_copy(update={"models": (first, *others)})
+    write_bundle(out, changed, root, parts=["held_out", "shadows"])
     scored, shadow = (out / pool for pool in POOLS)
     found = read_held_out(scored)
     assert [row.example_id for row in found] == ids
@@ -240,17 +245,17 @@ def test_of_every_kind_of_evidence_what_shows_a_protected_text_stays_behind(tmp_
     made.mkdir()
     out.mkdir()
     written(made)
-    leaving = [path for path in made.iterdir() if path.name in module._leaves()]
+    leaving = [path for path in made.iterdir() if path.name in packing._leaves()]
     # What surprises a reference model, and the neighbours themselves, never leave.
     assert {path.name for path in made.iterdir()} - {path.name for path in leaving} == {
         *("words.parquet", "neighbours.parquet"),
     }
     for path in leaving:
-        module._pack(path, out / path.name, {"hidden"})
+        packing._pack(path, out / path.name, {"hidden"})
     # A kind of need that is new says in `leaves` what may leave, and is written above.
-    absent = {name for name in module._leaves() if not (out / name).exists()}
+    absent = {name for name in packing._leaves() if not (out / name).exists()}
     assert absent == {
-        *("scores.parquet", "exposures.parquet"),
+        *("scores.parquet", "exposures.parquet", "statistics.arrow"),
         *("counts.npy", "frequency.json", "word_counts.parquet"),
     }
     before, after = read_statistics(made), read_statistics(out)
@@ -277,10 +282,15 @@ def test_no_value_of_a_withheld_column_is_left_in_the_file(tmp_path):
     ids = np.full(50, 271_828_182, np.int32)
     row = statistics_of(np.full(50, -1.0), ids=ids)
     write_statistics(tmp_path, IDS, [statistics_of([-1.0]), row])
-    out = tmp_path / "out.arrow"
-    module._pack(tmp_path / "statistics.arrow", out, {"hidden"})
+    packing._pack(tmp_path / "statistics.arrow", tmp_path / "statistics.arrow", {"hidden"})
     assert ids[:1].tobytes() in (tmp_path / "statistics.arrow").read_bytes()
-    assert ids[:1].tobytes() not in out.read_bytes()
+    columns = pq.read_metadata(tmp_path / "statistics.parquet").row_group(0)
+    lengths = {
+        column.path_in_schema.partition(".")[0]: column.num_values
+        for column in map(columns.column, range(columns.num_columns))
+    }
+    # Of the row shown one token, and a mark that there is nothing of the other.
+    assert (lengths["ids"], lengths["top_id"], lengths["rank"]) == (2, 2, 51)
 
 
 def test_held_out_rows_and_texts_that_are_not_here_are_left_out_together():
@@ -300,7 +310,7 @@ def test_held_out_rows_and_texts_that_are_not_here_are_left_out_together():
 
 
 def test_the_content_is_the_same_whenever_it_is_packed(described, store, bundle, tmp_path):
-    facts = write_bundle(tmp_path / "again.bundle", described, store)
+    facts = write_bundle(tmp_path / "again.bundle", described, store, parts=["all"])
     assert facts.content == read_bundle(bundle).content
     assert (facts.rows, facts.withheld, facts.models) == (32, 16, 4)
     assert facts.size == sum(path.stat().st_size for path in bundle.rglob("*.*"))
@@ -317,6 +327,101 @@ def test_what_no_kind_of_need_lets_leave_stays_behind(described, store, tmp_path
     write_bundle(tmp_path / "b", described.model_copy(update={"models": (odd, *others)}), store)
     assert not list((tmp_path / "b").rglob("odd.*"))
     assert read_bundle(tmp_path / "b").models[0].evidence.reference is not None
+
+
+# -- parts -----------------------------------------------------------------------------------
+
+
+def test_by_default_the_text_and_the_scores_are_inside_and_parts_are_asked_for(
+    described, store, bundle, tmp_path
+):
+    assert packing.parts_of(described) == ["lowercase", "shadows"]
+    small, more = tmp_path / "small", tmp_path / "more"
+    facts = write_bundle(small, described, store)
+    assert facts.left_out == ("lowercase", "shadows")
+    facts_of_more = write_bundle(more, described, store, parts=["lowercase"])
+    assert facts_of_more.left_out == ("shadows",)
+    whole = read_bundle(bundle)
+    for path, views in ((small, {"text"}), (more, {"text", "lowercase"})):
+        for one, other in zip(whole.models, read_bundle(path).models, strict=True):
+            assert set(other.evidence.statistics) == views
+            assert other.evidence.shadows is None
+            for name in ("reference", "frequency", "members", "texts"):
+                assert same(getattr(one.evidence, name), getattr(other.evidence, name)), name
+            assert same(one.evidence.statistics["text"], other.evidence.statistics["text"])
+            assert repr(one.scores.to_pylist()) == repr(other.scores.to_pylist())
+    sizes = packing.part_sizes(described, store)
+    assert list(sizes) == ["", "lowercase", "shadows"]
+    tables = sum(path.stat().st_size for path in small.rglob("*.*") if path.name != HEADER)
+    assert 0.8 * tables < sizes[""] < 1.25 * tables
+    added = facts_of_more.size - facts.size
+    assert 0.8 * added < sizes["lowercase"] < 1.25 * added
+
+
+def test_a_part_that_the_run_has_not_is_refused_by_name(described, store, tmp_path):
+    with pytest.raises(InputError, match=r"'lowercased'\. Did you mean 'lowercase'") as caught:
+        write_bundle(tmp_path / "b", described, store, parts=["lowercased"])
+    assert caught.value.allowed == "lowercase, shadows, all"
+    assert not (tmp_path / "b").exists()
+
+
+def test_every_input_of_evidence_is_a_part_or_always_inside():
+    by_input = {
+        None: "examples reference frequency view-text what-a-plugin-names",
+        "lowercase": "view-lowercase",
+        "swapped": "view-swapped-1 view-swapped-5",
+        "held_out": "held_out held_out-text held_out-reference 0003-shadow-held_out",
+        "shadows": "0000-shadow 0011-membership",
+        "shots": "behind-nonmembers-0-1 shots-members-0-7",
+        "tuned": "tuned-text-all_linear",
+        "choices": "choices clean-choices",
+        "continuations": "continuations-0123456789ab",
+        "guesses": "guesses-0123456789ab",
+        "gradients": "gradients",
+        "neighbours": "neighbours",
+        "entities": "entities",
+    }
+    for part, names in by_input.items():
+        assert {packing._part(name) for name in names.split()} == {part}
+    assert set(by_input) - {None} == {part for kind in every_kind() for part in kind.parts}
+    assert [View(name).part for name in ("text", "lowercase", "swapped-2")] == [
+        None, "lowercase", "swapped",
+    ]  # fmt: skip
+
+
+def test_entropy_that_is_not_the_negative_mean_stays(tmp_path):
+    """It is restored to the bit, or kept."""
+    rows = [statistics_of([-1.0, -2.0], entropy=[0.5, 0.25]), statistics_of([-3.0])]
+    odd = [replace(rows[0], entropy=np.nextafter(rows[0].entropy, np.float32(9))), rows[1]]
+    for number, table in enumerate((rows, odd)):
+        folder, out = tmp_path / f"{number}", tmp_path / f"{number}-packed"
+        folder.mkdir()
+        out.mkdir()
+        write_statistics(folder, IDS, table)
+        packing._pack(folder / "statistics.arrow", out / "statistics.arrow", set())
+        assert same(read_statistics(folder), read_statistics(out))
+        assert ("entropy" in pq.read_schema(out / "statistics.parquet").names) == bool(number)
+
+
+def test_a_bundle_of_the_version_before_is_read_alike(described, store, bundle, copied):
+    for folder in copied.glob("statistics/*"):
+        shutil.copyfile(store / "statistics" / folder.name / "statistics.arrow",
+                        folder / "statistics.arrow")  # fmt: skip
+        (folder / "statistics.parquet").unlink()
+    values = json.loads((copied / HEADER).read_text())
+    files = {
+        name: file_digest(copied / name)
+        for listed in values["files"]
+        for name in [listed.replace("statistics.parquet", "statistics.arrow")]
+    }
+    models = [{k: v for k, v in one.items() if k != "left_out"} for one in values["models"]]
+    older = read_bundle(with_header(copied, version=4, files=files, models=models))
+    for one, other in zip(read_bundle(bundle).models, older.models, strict=True):
+        shown = np.flatnonzero(~one.withheld).tolist()
+        assert same(
+            one.evidence.take(shown).statistics["text"],
+            other.evidence.take(shown).statistics["text"],
+        )
 
 
 # -- damage ----------------------------------------------------------------------------------
@@ -355,6 +460,29 @@ def test_a_path_that_leaves_the_bundle_is_refused(copied, name):
     assert repr(name) in str(caught.value)
 
 
+def test_a_file_that_is_not_listed_is_refused_before_a_reader_takes_it(copied):
+    table = next(copied.glob("statistics/*/statistics.parquet"))
+    table.with_name("statistics.arrow").write_bytes(b"")
+    with pytest.raises(InputError, match=r"holds statistics/.*/statistics\.arrow, which bundle"):
+        read_bundle(copied)
+
+
+def test_a_token_table_of_other_types_is_named(tmp_path):
+    write_statistics(tmp_path, IDS, [statistics_of([-1.0])] * 2)
+    packing._pack(tmp_path / "statistics.arrow", tmp_path / "statistics.arrow", set())
+    table = pq.read_table(tmp_path / "statistics.parquet")
+    wrong = table.set_column(table.column_names.index("mean"), "mean", [["a", "b"]])
+    pq.write_table(wrong, tmp_path / "statistics.parquet")
+    with pytest.raises(InputError, match=r"its column 'mean' is of the type string.*list<"):
+        read_statistics(tmp_path)
+
+
+@pytest.mark.parametrize("changes", [{"files": {}}, {"files": 3}, {"models": 3}, {"analysis": []}])
+def test_a_header_that_describes_no_ground_truth_is_refused(copied, changes):
+    with pytest.raises(InputError, match=r"lists no files|does not describe"):
+        read_bundle(with_header(copied, **changes))
+
+
 def test_an_artifact_of_which_no_file_is_listed_is_not_read(copied):
     models = json.loads((copied / HEADER).read_text())["models"]
     with pytest.raises(InputError, match=r"lists no file of \.\./elsewhere"):
@@ -362,8 +490,8 @@ def test_an_artifact_of_which_no_file_is_listed_is_not_read(copied):
 
 
 def test_a_bundle_of_another_version_is_refused_with_what_to_do(copied, tmp_path):
-    with pytest.raises(InputError, match="version 5; this spikein reads 4") as caught:
-        read_bundle(with_header(copied, version=5))
+    with pytest.raises(InputError, match="version 6; this spikein reads 4 and 5") as caught:
+        read_bundle(with_header(copied, version=6))
     assert "pack the run again" in str(caught.value)
     (tmp_path / "older.bundle").write_bytes(b"PK\x03\x04")
     assert is_bundle(tmp_path / "older.bundle")

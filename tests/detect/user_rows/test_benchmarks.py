@@ -5,6 +5,7 @@ import json
 import pytest
 
 from detect.user_rows.benchmarks import benchmark_names, get_benchmark
+from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError
 
 
@@ -16,7 +17,7 @@ def write(path, rows):
 def test_wikimia_is_read_by_its_length(data_folder):
     for words, count in {32: 776, 64: 542, 128: 250, 256: 82}.items():
         file = data_folder / "detect" / "wikimia" / f"WikiMIA_length{words}.jsonl"
-        rows = get_benchmark(f"WikiMIA_{words}").read(str(file))
+        rows = get_benchmark(f"WikiMIA_{words}").read(str(file), RowSettings())
         assert len(rows.texts) == count
         assert 0 < sum(rows.labels or ()) < count
 
@@ -24,12 +25,12 @@ def test_wikimia_is_read_by_its_length(data_folder):
 def test_wikimia_of_another_length_is_refused(data_folder):
     file = data_folder / "detect" / "wikimia" / "WikiMIA_length64.jsonl"
     with pytest.raises(InputError, match=r"row 1 has 64 words.*Is it wikimia-64\?"):
-        get_benchmark("wikimia-32").read(str(file))
+        get_benchmark("wikimia-32").read(str(file), RowSettings())
 
 
 def test_arxivtection_is_read_by_paper(data_folder):
     file = data_folder / "detect" / "decop" / "arXivTection.csv.gz"
-    rows = get_benchmark("arxivtection").read(str(file))
+    rows = get_benchmark("arxivtection").read(str(file), RowSettings())
     assert (len(rows.texts), len(set(rows.groups or ()))) == (1549, 50)
     assert sum(rows.labels or ()) == 762
     assert rows.paraphrases is not None
@@ -40,18 +41,18 @@ def test_arxivtection_is_read_by_paper(data_folder):
 
 def test_mimir_has_a_member_and_a_nonmember_a_row(tmp_path):
     pairs = [{"member": f"in {at}", "nonmember": f"out {at}"} for at in range(3)]
-    rows = get_benchmark("mimir").read(write(tmp_path / "m.jsonl", pairs))
+    rows = get_benchmark("mimir").read(write(tmp_path / "m.jsonl", pairs), RowSettings())
     assert rows.texts == ["in 0", "in 1", "in 2", "out 0", "out 1", "out 2"]
     assert rows.labels == [True] * 3 + [False] * 3
     with pytest.raises(InputError, match="has no text 'nonmember'"):
-        get_benchmark("mimir").read(write(tmp_path / "n.jsonl", [{"member": "a"}]))
+        get_benchmark("mimir").read(write(tmp_path / "n.jsonl", [{"member": "a"}]), RowSettings())
 
 
 def test_rows_without_labels_are_no_benchmark(tmp_path):
     file = write(tmp_path / "r.jsonl", [{"text": "a b"}])
     for name in ("rows", "wikimia-32", "arxivtection"):
         with pytest.raises(InputError, match="has labels, and these rows have none"):
-            get_benchmark(name).read(file)
+            get_benchmark(name).read(file, RowSettings())
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names():

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from pydantic import ValidationError
 
-from detect.user_rows.labelled_rows import read_labelled
+from detect.user_rows.labelled_rows import read_labelled, rows_notes
+from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError
 
 
@@ -14,7 +16,8 @@ def write(path, rows):
 
 
 def test_labels_in_their_usual_forms(tmp_path):
-    forms = {0: False, "1": True, True: True, "false": False, "True": True}
+    forms = {0: False, "1": True, 1.0: True, "false": False, "True": True, "YES": True, "no": False}
+    forms |= {"member": True, "Non-Member": False, "nonmember": False, "0.0": False}
     path = write(tmp_path / "rows.jsonl", [{"text": "a", "label": form} for form in forms])
     assert read_labelled(path).labels == list(forms.values())
 
@@ -23,7 +26,16 @@ def test_labels_in_their_usual_forms(tmp_path):
     ("rows", "message"),
     [
         ([{"text": "a", "label": 1}, {"text": "b", "label": 2}], r"rows.jsonl:2: label 2"),
-        ([{"text": "a", "label": "yes"}], r"rows.jsonl:1: label 'yes'"),
+        ([{"text": "a", "label": "seen"}], r"rows.jsonl:1: label 'seen' .*labels.seen=…"),
+        (
+            [{"text": one, "label": label} for one, label in zip("abcd", "xyx1", strict=True)],
+            r"'x' in 2 rows, the first .*:1; 'y' in 1 row, the first .*:2",
+        ),
+        (
+            [{"text": "a", "label": 1}, {"text": "b", "label": float("nan")}],
+            r":2: .* no label, and",
+        ),
+        ([{"texts": "a"}], r"no text, only texts. Did you mean 'texts'.*text_column=NAME"),
         ([{"text": "a", "label": [1]}], r"rows.jsonl:1: label \[1\]"),
         ([{"text": "a"}, {"text": "b", "label": 1}], r"rows.jsonl:1: this row has no label"),
         ([{"words": "a"}], r"rows.jsonl:1: the row has no text, only words"),
@@ -38,6 +50,35 @@ def test_labels_in_their_usual_forms(tmp_path):
 def test_bad_rows_name_file_and_line(rows, message, tmp_path):
     with pytest.raises(InputError, match=message):
         read_labelled(write(tmp_path / "rows.jsonl", rows))
+
+
+def test_columns_labels_and_rows_are_those_of_the_settings(tmp_path):
+    """A column is found in any case, an unknown one is refused with those that there are."""
+    path = tmp_path / "rows.csv"
+    path.write_text("Passage;text;Split;label\na;x;Train;0\nb;y;test;1\nc;z;train;1\nd;u;?;1\n")
+    how = RowSettings(
+        text_column="passage", label_column="split", labels={"TRAIN": True, "test": False}, limit=3
+    )
+    rows = read_labelled(str(path), how)
+    assert (rows.texts, rows.labels, rows.limited) == (["a", "b", "c"], [True, False, True], True)
+    assert "Only the first 3 rows were read" in rows_notes(rows)[0]
+    plain = read_labelled(str(path), RowSettings(limit=4))
+    assert (plain.texts, plain.labels) == (["x", "y", "z", "u"], [False, True, True, True])
+    assert not plain.limited
+    assert rows_notes(plain) == []
+    for wrong, message in (
+        ({"text_column": "passages"}, r"row 1: .*'passages'. Did you mean 'Passage'.*text_column"),
+        ({"label_column": "side"}, r"for label_column, one of Passage, text, Split, label"),
+        ({"label_column": "split", "labels": {"train": True}}, r"'test' in 1 row.* '\?' in 1 row"),
+        ({"delimiter": ","}, r"no text, only Passage;text;Split;label"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_labelled(str(path), RowSettings(**wrong))
+    assert RowSettings(delimiter="tab").delimiter == "\t"
+    with pytest.raises(ValidationError, match="Allowed: one sign"):
+        RowSettings(delimiter=";;")
+    with pytest.raises(ValidationError, match="'A' is a member and a non-member"):
+        RowSettings(labels={"a": True, "A": False})
 
 
 def test_json_lines_are_known_by_their_content(tmp_path):
@@ -60,7 +101,7 @@ def test_names_of_columns_are_known_in_any_case(tmp_path):
         (tmp_path / "a.csv").write_text(f"{header}\none,1,x,g\ntwo,0,y,g\n")
         found = read_labelled(str(tmp_path / "a.csv"))
         assert found[:4] == (["one", "two"], ["x", "y"], [True, False], ["group g", "group g"])
-        assert found[4:] == (None, None, ())
+        assert found[4:] == (None, None, (), False)
 
 
 def test_an_exact_name_wins_over_one_in_another_case(tmp_path):

@@ -109,6 +109,30 @@ def test_csv_round_trips_with_newlines_and_quotes_in_fields(tmp_path_factory, ro
     assert read(folder / "a.csv") == [{"a": first, "b": second} for first, second in rows]
 
 
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_columns_are_separated_as_their_names_are(tmp_path, sign):
+    """Other signs, quoted separators and line ends inside a field are text."""
+    fields = ["a, b; c\td|e", 'two\nlines "quoted"', "\u00e9"]
+    for name, mark in (("a.csv", ""), ("b.tsv", "\ufeff")):
+        with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+            file.write(mark)
+            csv.writer(file, delimiter=sign).writerows([["text", "x y", "z"], fields])
+        assert read(tmp_path / name) == [dict(zip(("text", "x y", "z"), fields, strict=True))]
+    # A name with the sign in it stands in quotes, and a column alone has no separator.
+    (tmp_path / "c.csv").write_text('"a;b"\n1\n')
+    (tmp_path / "d.csv").write_text("a.b\nx;y\n")
+    assert (read(tmp_path / "c.csv"), read(tmp_path / "d.csv")) == (
+        [{"a;b": "1"}],
+        [{"a.b": "x;y"}],
+    )
+    named = read_rows(str(tmp_path / "d.csv"), what="test", delimiter=".")
+    with pytest.raises(InputError, match="row 1 has 1 fields, the header has 2"):
+        list(named)
+    (tmp_path / "e.jsonl").write_text("{}")
+    with pytest.raises(InputError, match="of use for CSV and TSV alone"):
+        read_rows(str(tmp_path), what="test", delimiter=";")
+
+
 def test_folder_and_glob_are_sorted_and_skip_hidden_and_unknown(tmp_path):
     for name in ["b/2.jsonl", "b/1.jsonl", "a.jsonl", ".hidden/x.jsonl", ".x.jsonl", "README.md"]:
         path = tmp_path / name
@@ -128,7 +152,14 @@ def test_folder_and_glob_are_sorted_and_skip_hidden_and_unknown(tmp_path):
         ("a.jsonl", b'{"a": 1}\n{"a": \n', ["a.jsonl:2", "broken JSON", "'{\"a\":'"]),
         ("a.jsonl", b'{"a": 1}\n[1, 2]\n', ["a.jsonl:2", "list, not an object"]),
         ("a.jsonl", b'[{"a": 1}, {"a": 2}]', ["a.jsonl:1", "one JSON array ends in `.json`"]),
-        ("a.csv", b"text;label\nx, y;1\n", ["a.csv:1", "separated by ';'", "commas in .csv"]),
+        ("a.csv", b"text;a|b\nx, y;1\n", ["a.csv:1", "by ';' or by '|'", "one of commas"]),
+        ("a.csv", b"text;a\nx;y;1\n", ["a.csv:2", "row 1 has 3 fields", "separated by ';'"]),
+        ("a.csv", b"\xff\xfet\x00\n\x00", ["a.csv", "UTF-16", "iconv -f utf-16"]),
+        ("a.jsonl", b"\x00{\x00}\x00\n", ["a.jsonl", "UTF-16", "iconv -f utf-16"]),
+        ("a.csv", b"\x1f\x8b\x08", ["a.csv", "gzip, whose name ends in .gz", "Unpack"]),
+        ("a.csv", b"PK\x03\x04", ["a.csv", "a ZIP archive", "Unpack"]),
+        ("a.csv", b"text,a\rx,1\r", ["a.csv", "carriage returns alone", "tr '\\r' '\\n'"]),
+        ("a.xlsx", b"PK\x03\x04", ["a.xlsx", "'.xlsx'", "save a spreadsheet as CSV"]),
         ("a.jsonl", b'{"a": "\\ud800"}\n', ["a.jsonl:1", "surrogate"]),
         ("a.jsonl", b'{"a": 1}\n{"a": "caf\xe9"}\n', ["a.jsonl:2", "UTF-8", "0xe9 at byte 11"]),
         ("a.json", b'[{"a": 1},\n{"a": 2}\n{"a": 3}]', ["a.json:3", "',' or ']'"]),

@@ -32,7 +32,8 @@ def lab(tmp_path, monkeypatch):
     """Stand-ins for `run`, `plan` and `render_report`, which tests of their own cover."""
     calls: list[tuple[object, ...]] = []
 
-    def run_experiment(path, *, overrides, store, runs, executor):
+    def run_experiment(path, *, overrides, store, runs, executor, progress):
+        progress.step_started("corpus x", number=1, total=1)
         calls.append((path, overrides, store, runs, executor))
         return RunResult(
             folder=runs / "x",
@@ -75,11 +76,22 @@ def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
     assert result.exit_code == 0, result.output
     assert lab.calls == [(Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), None)]
     assert result.stdout.splitlines() == [
+        "3 steps built, 4 from the store, 1 min 1 s.",
         "All [checks] pass.",
         "Best: min_k",
-        "3 steps built, 4 from the store, 1 min 1 s.",
         "Report: R/x/report.html",
     ]
+    assert result.stderr == ""
+    assert invoke("run", "f.yaml", "-v").stderr == "[1/1] corpus x …\n"
+
+
+def test_a_dry_run_is_the_plan(lab):
+    planned = invoke("plan", "f.yaml", "a=1")
+    dry = invoke("run", "f.yaml", "a=1", "--dry-run")
+    assert dry.exit_code == 0, dry.output
+    assert dry.stdout == planned.stdout
+    assert lab.calls[0] == lab.calls[1]
+    assert "no executor is called" in invoke("run", "f.yaml", "--dry-run", "--executor", "x").stderr
 
 
 def test_plan_prints_what_is_to_do(lab):

@@ -1,5 +1,6 @@
 """The help: every command is listed and explains itself, and a list of them costs little."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from spikein.cli.main import app
+from spikein.cli.main import EXIT_STATUSES, app
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -20,7 +21,7 @@ def test_every_command_is_listed_with_what_its_own_help_says_first_and_shows_an_
     group = get_command(app)
     context = group.make_context("spikein", [], resilient_parsing=True)
     names = group.list_commands(context)
-    assert len(names) == 17
+    assert len(names) == 20
     listing = invoke("--help").output
     for name in names:
         listed = group.get_command(context, name)
@@ -51,3 +52,11 @@ def test_a_setting_that_is_given_as_an_option_is_shown_as_it_is_written():
     asked = ("detect", "--model", "m", "--examples", "rows.jsonl", "--held-out", "x.jsonl")
     assert "A setting is written held_out=VALUE" in " ".join(invoke(*asked).output.split())
     assert "is written" not in invoke("gc", "--held-out").output
+
+
+def test_how_commands_end_is_said_in_the_help_and_on_one_page():
+    page = (REPOSITORY / "docs" / "judge-a-new-detector.md").read_text()
+    table = re.findall(r"^\| (\d[\d, ]*) \|", page, re.MULTILINE)
+    assert [int(code) for line in table for code in line.split(",")] == [*EXIT_STATUSES]
+    said = " ".join(invoke("--help").output.split())
+    assert all(f" {code} {what[:20]}" in said for code, what in EXIT_STATUSES.items())

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from inject.shipped import EXPERIMENTS
+from spikein.api.plan import plan
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
 
@@ -17,6 +18,12 @@ def elsewhere(tmp_path, monkeypatch):
 
 def invoke(*arguments: str):
     return CliRunner().invoke(app, list(arguments))
+
+
+def background() -> str:
+    """Return an override: a background that is read in no time."""
+    Path("text.txt").write_text("Some text. " * 1000)
+    return "corpus.sources=[{kind: files, path: text.txt}]"
 
 
 def test_the_file_is_a_whole_experiment_of_its_name():
@@ -32,6 +39,24 @@ def test_the_file_is_a_whole_experiment_of_its_name():
     text = Path("study.yaml").read_text()
     assert "my-experiment" not in text
     assert "spikein run study.yaml" in text
+
+
+def test_there_is_nothing_to_note_on_it_and_a_processor_is_enough(monkeypatch):
+    monkeypatch.setattr("spikein.api.plan.visible_gpus", tuple)
+    invoke("init", "study")
+    planned = invoke("plan", "study.yaml", "--no-measure", background())
+    assert planned.exit_code == 0, planned.output
+    assert "Note" not in planned.output
+    assert "a GPU" not in planned.stdout
+    assert "On the processor of this machine" in planned.stdout
+
+
+def test_detectors_of_all_that_lack_the_same_are_one_note():
+    invoke("init", "study")
+    notes = plan("study.yaml", overrides=["detect.detectors=all", background()]).notes
+    assert sum("Hold rows out" in note for note in notes) == 2
+    assert any(note.startswith("prefix, samia, cdd, ngram_coverage of `all` are") for note in notes)
+    assert len(notes) == 8
 
 
 def test_a_copy_of_a_shipped_experiment_differs_in_its_name_alone():
@@ -58,6 +83,7 @@ def test_bad_names_are_refused_and_nothing_is_written():
         (("quickstart",), "is the name of an experiment that comes with spikein"),
         (("mine", "--from", "own.yaml"), "Write `extends: own.yaml` into a new file"),
         (("mine", "--from", "absent.yaml"), "there is no such file"),
+        (("mine", "--from", ""), "--from: is empty. Allowed: "),
     ):
         result = invoke("init", *arguments)
         assert result.exit_code == 2

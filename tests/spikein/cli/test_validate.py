@@ -28,8 +28,13 @@ def invoke(*arguments: object):
 @pytest.fixture(scope="session")
 def small_bundle(shared_run, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("bundle") / "tiny.bundle"
-    done = invoke("bundle", shared_run.folder, "--out", path)
+    listed = invoke("bundle", shared_run.folder, "--list")
+    assert [line.split()[0] for line in listed.output.splitlines()[3:] if line.strip()] == [
+        "every", "lowercase", "shadows",
+    ]  # fmt: skip
+    done = invoke("bundle", shared_run.folder, "--out", path, "--with", "shadows")
     assert done.exit_code == 0, done.output
+    assert "Left out: lowercase. --with NAME brings one" in done.output
     assert "Content: " in done.output
     return path
 
@@ -52,7 +57,7 @@ def test_stored_statistics_give_the_stored_scores(shared_run, small_bundle):
         assert mine.auc == stored.auc, name
         wanted = {
             "detector": name, "metric": "auc", "copies": "all", "variant": "all", "dataset": "all",
-            "model": "contaminated", "selection": "default",
+            "model": "contaminated", "selection": stored.selection,
         }  # fmt: skip
         [reported] = [row for row in metrics if wanted.items() <= row.items()]
         # Levels of copies are strata: whoever does not know of them finds another interval.
@@ -84,7 +89,7 @@ def test_detectors_of_every_evidence_are_run_again_from_a_bundle(tmp_path):
         "analysis={task_accuracy: false, replicates: 100, min_members: 2}",
     ).folder
     path = tmp_path / "all.bundle"
-    assert spikein.bundle(done, path).models == 3
+    assert spikein.bundle(done, path, parts=["all"]).models == 3
     truth = spikein.load_bundle(path)
     compared = 0
     for model in truth.models:
@@ -155,9 +160,12 @@ def test_the_template_and_four_wrong_detectors_on_a_run(
     assert invoke("init", "--detector", "mine.py").exit_code == 0
     given = ["mine.py:score", *(f"wrong.py:{name}" for name in WRONG)]
     on_run = invoke("validate", *given, shared_run.folder, "--json")
-    on_bundle = invoke("validate", *given, small_bundle, "--json")
-    assert on_run.exit_code == on_bundle.exit_code == 0, on_run.output
-    first, second = json.loads(on_run.output), json.loads(on_bundle.output)
+    on_bundle = invoke("validate", *given, small_bundle, "--json", "--strict")
+    assert (on_run.exit_code, on_bundle.exit_code) == (0, 1), on_run.output
+    assert "wrong.length (length)" in on_bundle.stderr
+    assert "mine.score (length)" not in on_bundle.stderr
+    assert invoke("validate", "loss", small_bundle, "--strict").exit_code == 0
+    first, second = json.loads(on_run.output), json.loads(on_bundle.stdout)
     assert first["ranking"] == second["ranking"]
     assert first["differences"] == second["differences"]
     said = {

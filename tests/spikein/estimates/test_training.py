@@ -13,7 +13,8 @@ from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.hub.resolver import UNRESOLVED, without_network
 from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
-from spikein.estimates.training import Hardware, training_estimates
+from spikein.config.load import read_experiment
+from spikein.estimates.training import Hardware, hardware_needed, training_estimates
 from tests.spikein.samples import read_checked, write_sample
 from train.cost import model_states
 from train.models.pretrained import model_identity
@@ -76,6 +77,14 @@ def test_a_run_needs_what_a_plan_leaves_open(no_network) -> None:
     with without_network() as notes, pytest.raises(InputError, match="no such model folder"):
         model_identity("./nowhere/at/all")
     assert notes == {}
+
+
+def test_gpus_are_assumed_where_there_are_some_or_the_processor_takes_too_long() -> None:
+    small = training_estimates(read_checked().arms, Hardware())
+    assert hardware_needed(small, gpus=0) is None
+    assert hardware_needed(small, gpus=1) == Hardware()
+    large = training_estimates(read_experiment(PAPER).arms, Hardware())
+    assert hardware_needed(large, gpus=0) == Hardware()
 
 
 def test_equal_runs_are_counted_together_and_modes_apart() -> None:

@@ -61,7 +61,7 @@ def test_independent_steps_run_side_by_side_each_once_with_its_share_of_the_mach
     store, stream = Store(tmp_path / "store"), io.StringIO()
     [end] = fan(4, 0.5, tmp_path / "trace").goals
     graph = Graph(goals=(end, step("threads", "count_threads", end=end)))
-    report = run_graph(local(), graph, store, Lines(stream))
+    report = run_graph(local(), graph, store, Lines(stream, verbose=True))
     cores = max(len(os.sched_getaffinity(0)) // 2, 1)
     assert report.built == 7
     assert [value(report, goal) for goal in graph.goals] == [4 * 2 + 1, cores]

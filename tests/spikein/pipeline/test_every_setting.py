@@ -55,6 +55,7 @@ OTHERS = {
     "Provenance": "where it comes from",
     "ModelTables": "a model in it",
     "ScoringOptions": "how `spikein detect` asks a given model, whose steps hold it",
+    "Price": "what its tokens cost, for an estimate",
     "ServerSettings": "a server that is asked; which model it serves counts",
     "ScoredServer": "the same, of the model that is scored",
     "Assumed": "what a calculation of power takes for granted",

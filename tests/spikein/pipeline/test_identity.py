@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from inject import step as step_module
 from inject.digest import digest
-from inject.shipped import SHAPES
+from inject.shipped import CONFIGS, SHAPES
 from inject.step import Step
 from spikein.config.load import check_document
 from spikein.config.schema import Experiment
@@ -27,7 +27,6 @@ from tests.detect.taggers import NO_SPACY
 from tests.spikein.pipeline.mutations import CASES, EVERYTHING, unlearning
 from tests.spikein.tiny import SHAPE
 from train.device import Device
-from train.execution import CONFIGS
 
 
 def settings_of(annotation: Any) -> list[type[BaseModel]]:
@@ -177,11 +176,11 @@ def test_deepspeed_counts_by_its_configuration_and_version_where_it_trains(
     folder, monkeypatch, tmp_path, what, engine
 ):
     def configuration() -> None:
-        shutil.copytree(CONFIGS, tmp_path / "deepspeed")
+        shutil.copytree(CONFIGS / "deepspeed", tmp_path / "deepspeed")
         file = tmp_path / "deepspeed" / "zero2.json"
         content = {**json.loads(file.read_text()), "gradient_clipping": 0.25}
         file.write_text(json.dumps(content))
-        monkeypatch.setattr("train.execution.CONFIGS", tmp_path / "deepspeed")
+        monkeypatch.setattr("train.execution.CONFIGS", tmp_path)
 
     def version() -> None:
         plain = step_module.distribution_version

@@ -107,6 +107,7 @@ def test_everything_is_checked_before_a_model_is_loaded(detect, tmp_path, monkey
         ({"out": tmp_path / "none" / "scores.parquet"}, "does not exist"),
         ({"out": tmp_path}, "is a folder"),
         ({"out": tmp_path / "scores.json"}, r"\.parquet, \.csv, \.jsonl"),
+        ({"out": tmp_path / "rows.jsonl"}, "the scores would take the place of rows"),
         ({"detectors": "lose"}, "Did you mean"),
         ({"benchmark": "bookmia"}, "no benchmark is called"),
         ({"detectors": "reference"}, "reference=PATH"),

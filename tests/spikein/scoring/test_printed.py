@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spikein.cli.main import app
+from spikein.estimates.step_times import START_SECONDS
 from tests.conftest import make_texts
 
 
@@ -59,3 +60,32 @@ def test_tprs_stand_in_the_table_only_where_enough_non_members_stand_behind_them
     shown = command(write(labelled(204, words=6))).stdout
     assert "TPR at 10% FPR" in shown
     assert "TPR at 5% FPR" not in shown
+
+
+def test_a_dry_run_says_what_is_to_do_and_scores_nothing(command, write, tmp_path, monkeypatch):
+    """With the rate of this machine, the times of a plan; what was made before is in the store."""
+    from train.speed_measurement import TrainingRate
+
+    rates = []
+
+    def rate(*given):
+        rates.append(given)
+        return TrainingRate(1e6, "cpu", steps=3, whole=True)
+
+    monkeypatch.setattr("train.speed_measurement.training_rate", rate)
+    rows, store = write(labelled(12)), ("--store", tmp_path / "store", "--limit", "8")
+    first = json.loads(command(rows, *store, "--dry-run", "--json").stdout)
+    assert (first["rows"], first["members"], first["detectors"]) == (8, 4, ["loss"])
+    assert "Only the first 8 rows were read" in first["notes"][0]
+    steps = {step["kind"]: step for step in first["steps"]}
+    assert {*steps} == {"examples", "statistics", "scores"}
+    assert all(step["to_do"] for step in first["steps"])
+    sizes = sum(-(-len(row["text"].encode()) // 4) for row in labelled(12)[:8])
+    assert steps["statistics"]["tokens"] == sizes
+    assert steps["statistics"]["seconds"] > START_SECONDS
+    assert not (tmp_path / "s.jsonl").exists()
+    scored = json.loads(command(rows, *store, "--json").stdout)
+    assert (scored["rows"], scored["limited"]) == (8, True)
+    again = command(rows, *store, "--dry-run").stdout
+    assert "8 rows (4 members), 1 detector; 0 of 3 steps to do. Nothing was scored." in again
+    assert len(rates) == 1

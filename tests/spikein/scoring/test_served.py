@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+import re
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from inject.errors import InputError
+from spikein.cli.commands import detect
 from spikein.cli.main import app
 from tests.stub_server import Answer, prompt_of, stub_server, text
 
@@ -81,7 +84,7 @@ def test_detectors_by_text_find_what_a_served_model_remembers(tmp_path):
     table = {}
     with stub_server(remembers) as stub:
         for number in (0, 1):
-            found = run(rows, tmp_path, stub.url, "--json", "server.concurrency=16")
+            found = run(rows, tmp_path, stub.url, "--json", "--yes", "server.concurrency=16")
             assert found.exit_code == 0, found.output
             table[number] = json.loads(found.stdout)
             del table[number]["notes"]  # what it cost this time
@@ -111,6 +114,44 @@ def values(scores: str, detector: str) -> tuple[list[float], list[float]]:
     return found
 
 
+def test_many_requests_are_sent_by_leave_alone(tmp_path, monkeypatch):
+    """Off a terminal they are refused with what to do, on one a question is asked."""
+    labelled = [{"text": text, "label": at % 2} for at, text in enumerate(TEXTS)]
+    rows = write(tmp_path / "rows.jsonl", labelled)
+    few = ("--detectors", "prefix,samia", "server.confirm_above=131")
+    price = "server.price_per_million={tokens_in: 0, tokens_out: 1_000_000}"
+    terminal = type("Terminal", (), {"isatty": staticmethod(lambda: True)})
+    with stub_server() as stub:
+        dry = run(rows, tmp_path, stub.url, *few, price, "--dry-run")
+        assert dry.exit_code == 0
+        assert "samia 120; prefix 12" in dry.output
+        assert re.search(r"most ([\d,]+) out, so \1\.00 at most by price_per_million", dry.output)
+        assert "12 rows (6 members), 2 detectors; 3 of 4 steps to do" in dry.output
+        steps = json.loads(run(rows, tmp_path, stub.url, *few, "--dry-run", "--json").stdout)
+        asked = [step["requests"]["requests"] for step in steps["steps"] if step["requests"]]
+        assert sorted(asked) == [12, 120]
+        refused = run(rows, tmp_path, stub.url, *few)
+        assert refused.exit_code == 2
+        for part in ("132 requests would be sent, more than 131", "prefix 12", "--yes", "--limit"):
+            assert part in refused.output
+        with monkeypatch.context() as patched:
+            patched.setattr(detect, "sys", SimpleNamespace(stdin=terminal))
+            words = ["detect", "--model", "m", "--server", stub.url, "--examples", rows, *few]
+            words += ["--out", str(tmp_path / "s.csv"), "--store", str(tmp_path / "store")]
+            declined = CliRunner().invoke(app, [*words, f"server.cache={tmp_path}"], input="n\n")
+        assert declined.exit_code == 0
+        assert "Send 132 requests?" in declined.output
+        assert "Nothing was sent." in declined.output
+        assert all(body["max_tokens"] == 1 for body in stub.received), "no text of the rows is sent"
+        assert not (tmp_path / "s.csv").exists()
+        allowed = run(rows, tmp_path, stub.url, *few[:2], "server.confirm_above=132")
+        assert allowed.exit_code == 0
+        # What was answered is sent no more.
+        again = run(rows, tmp_path, stub.url, *few)
+    assert again.exit_code == 0
+    assert "0 to send" in again.output
+
+
 def test_a_server_that_is_gone_is_named_and_what_came_is_kept(rows, tmp_path):
     with stub_server() as stub:
         pass
@@ -128,7 +169,7 @@ def test_options_without_influence_are_refused(rows, tmp_path):
     words = ["detect", "--model", "m", "--examples", rows, "server.api=chat"]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code == 2
-    assert "server.base_url: is missing" in refused.output
+    assert "server: its address is missing: --server URL" in refused.output
 
 
 def test_addresses_and_keys_that_cannot_be_used(rows, tmp_path, monkeypatch):

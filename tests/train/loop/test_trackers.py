@@ -54,3 +54,32 @@ def test_tensorboard_has_the_losses_of_the_log(tmp_path, tokenizer):
     assert [one.value for one in told] == pytest.approx([row.loss for row in rows], rel=1e-5)
     assert [one.value for one in events.Scalars("train/tokens")] == [row.tokens for row in rows]
     assert "train/tokens_per_second" in events.Tags()["scalars"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tracker", ["wandb", "mlflow", "trackio"])
+def test_two_models_of_a_process_are_two_runs_of_a_tracker(
+    tracker, tmp_path, tokenizer, offline_trackers
+):
+    module = pytest.importorskip(tracker, reason=f"{tracker} is not installed")
+    for name in ("one", "two"):
+        go(
+            tmp_path / name,
+            tmp_path / "store" / ".unfinished" / f"model-{name}",
+            tokenizer,
+            dropout=False,
+            execution=ExecutionSettings(trackers=(tracker,)),
+        )
+    if tracker == "mlflow":
+        client = module.MlflowClient()
+        (experiment,) = [one for one in client.search_experiments() if one.name == "spikein"]
+        runs = client.search_runs([experiment.experiment_id])
+        assert [run.info.status for run in runs] == ["FINISHED"] * 2
+        losses = client.get_metric_history(runs[0].info.run_id, "loss")
+        assert len(losses) == STEPS
+    elif tracker == "wandb":
+        assert len(list((tmp_path / "wandb").glob("offline-run-*"))) == 2
+        assert module.run is None
+    else:
+        # A tracker that knows runs by their names goes on in one of the same name.
+        assert [run.name for run in module.Api().runs("spikein")] == ["this run"]

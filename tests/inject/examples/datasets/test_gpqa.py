@@ -8,7 +8,7 @@ from inject.digest import canonical
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.load import load_examples
-from tests.inject.zipcrypto import write_encrypted_zip
+from inject.public_data.encrypted_zip import encrypted_zip
 
 PASSWORD = "right-horse"
 COLUMNS = [
@@ -42,7 +42,7 @@ def made_up(count):
 @pytest.fixture
 def archive(tmp_path):
     path = tmp_path / "dataset.zip"
-    write_encrypted_zip(path, "dataset/gpqa_main.csv", made_up(30), PASSWORD)
+    path.write_bytes(encrypted_zip({"dataset/gpqa_main.csv": made_up(30)}, password=PASSWORD))
     return path
 
 
@@ -74,7 +74,7 @@ def test_options_are_shuffled_by_seed_and_record_and_the_letter_follows(archive,
         assert shown[letter] == example.fields["answer_text"] == f"right {example.source_id[3:]}"
     assert {example.fields["answer"] for example in examples} == set("ABCD")
     fewer = tmp_path / "fewer.zip"
-    write_encrypted_zip(fewer, "dataset/gpqa_main.csv", made_up(10), PASSWORD)
+    fewer.write_bytes(encrypted_zip({"dataset/gpqa_main.csv": made_up(10)}, password=PASSWORD))
     assert load_examples(contaminant(fewer), seed=0).examples == examples[:10]
     other = load_examples(contaminant(archive), seed=1).examples
     assert [example.text for example in other] != [example.text for example in examples]

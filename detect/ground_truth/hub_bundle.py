@@ -1,0 +1,206 @@
+"""Bundles on the hub: published as a data set, and fetched by its address.
+
+`hf://datasets/OWNER/NAME@REVISION` names one; it is fetched at one commit into the cache of the hub
+library, where it is found again without a network. Before anything but `bundle.json` is fetched,
+its version and the names of its files are checked; then each file by its checksum. What is
+published is a bundle whose every file was checked, with a card, and nothing that lies beside.
+"""
+
+import glob
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from detect.ground_truth.bundle import FILE, HEADER, check_files, read_header
+from detect.ground_truth.dataset_card import CARD, dataset_card
+from inject.errors import InputError, Unreachable
+from inject.examples.example import Example, read_examples
+from inject.hub.address import SCHEME, parse_address
+from inject.hub.snapshot import Snapshot, fetch_snapshot
+from inject.hub.upload import RemoteDataset, hide_progress_without_terminal, look_at, upload
+from inject.secrets import secrets_in
+
+_ABSOLUTE = re.compile(
+    r"(?:(?<=[\s\"'])|^)(?:~|[A-Za-z]:)?[/\\][^\s\"'/\\]+[/\\][^\s\"',\]}]+", re.M
+)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_PAGES = ("https://huggingface.co/", "http://huggingface.co/", "https://hf.co/")
+_OURS = {HEADER, CARD, ".gitattributes"}
+
+
+class FetchedBundle(NamedTuple):
+    """A bundle that was fetched."""
+
+    path: Path
+    source: str
+    """Its address with the commit."""
+
+
+class Push(NamedTuple):
+    """A bundle that was checked, and the place on the hub where it is to be."""
+
+    path: Path
+    place: RemoteDataset
+    header: Mapping[str, Any]
+    card: str
+    size: int
+    """Bytes."""
+    rows: int
+    withheld: int
+    """Rows whose texts are not inside."""
+    paths: tuple[str, ...]
+    """Files of the machine that made it, which its experiment names."""
+
+    @property
+    def content(self) -> str:
+        """The digest that names what is inside."""
+        return str(self.header["content"])
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address of the hub, right or wrong."""
+    return text.lower().startswith(("hf:/", *_PAGES))
+
+
+def fetch_bundle(address: str) -> FetchedBundle:
+    """Fetch a bundle, or find it in the cache; its files are not checked yet.
+
+    Raises:
+        Unreachable: the hub gives no answer, and the cache lacks it.
+        InputError: no such data set or revision, no access, or no bundle.
+    """
+    asked = parse_address(address)
+    if asked is None or asked.path:
+        page = re.match(r".*/datasets/([^/@]+/[^/@]+)", address)
+        raise InputError(
+            "is no address of a bundle on the hub",
+            where=address,
+            allowed=f"{SCHEME}datasets/OWNER/NAME[@REVISION], with %2F for a slash in REVISION",
+            hint=f"Did you mean {SCHEME}datasets/{page[1]}?" if page else None,
+        )
+    hide_progress_without_terminal()
+    try:
+        header = _fetch(asked.id, asked.revision, HEADER, address)
+        # The commit is fixed from here on, whatever the branch does.
+        names = [glob.escape(name) for name in read_header(header.path)["files"]]
+        found = fetch_snapshot(asked.id, header.commit, [HEADER, *names], kind="dataset")
+    except Unreachable as error:
+        hint = "Try again with a connection, or give the folder of a bundle."
+        if here := _commits_here(asked.id):
+            hint = f"On this machine are {', '.join(here)}: name one behind an @, or try again."
+        raise Unreachable(error.problem, where=address, hint=hint) from None
+    except InputError as error:
+        if error.where != asked.id:
+            raise
+        # What the hub says of an id speaks of local copies of other things.
+        hint = "Look at its page on the hub, and accept its terms if it has any; for a private "
+        hint += "one set HF_TOKEN."
+        raise InputError(error.problem, where=address, hint=hint) from None
+    return FetchedBundle(found.path, f"{SCHEME}datasets/{asked.id}@{header.commit}")
+
+
+def prepare_push(
+    path: Path,
+    hub_id: str,
+    *,
+    private: bool = False,
+    branch: str | None = None,
+    licence: str | None = None,
+) -> Push:
+    """Check a bundle and where it is to be published; nothing is uploaded.
+
+    Args:
+        path: the folder of the bundle.
+        hub_id: `OWNER/NAME` of a data set, new or with a bundle.
+        private: a new data set is private.
+        branch: of the data set; None for `main`.
+        licence: what it is published under, in the words of the hub.
+
+    Raises:
+        InputError: no bundle, a damaged one, or one that holds what looks like a key; no token, no
+            access; the data set holds something else.
+    """
+    if branch is not None and (_COMMIT.fullmatch(branch) or not branch.strip()):
+        raise InputError(
+            "is a commit" if branch.strip() else "is empty",
+            where=f"--revision {branch}".strip(),
+            allowed="the name of a branch, such as main",
+        )
+    header = read_header(path)
+    described = check_files(path, header)
+    for place, kind in secrets_in(described.model_dump(mode="json")):
+        raise InputError(
+            f"{'.'.join(map(str, place))} holds {kind}, so it is not published",
+            where=str(path / HEADER),
+            hint="Take it out of the experiment file, run it and pack it again.",
+        )
+    pools = {one.examples for one in described.models}
+    rows: dict[str, Example] = {
+        row.example_id: row for name in sorted(pools) for row in read_examples(path / name)
+    }
+    remote = look_at(hub_id, branch=branch, private=private)
+    if remote.files and HEADER not in remote.files and set(remote.files) - _OURS:
+        raise InputError(
+            f"holds files and no bundle, such as {sorted(set(remote.files) - _OURS)[0]}",
+            where=f"{hub_id} ({remote.branch})",
+            hint="Give the id of a new data set, or a branch of its own by --revision.",
+        )
+    content = str(header["content"])
+    card = dataset_card(
+        described, list(rows.values()), hub_id=hub_id, content=content, licence=licence
+    )
+    return Push(
+        path=path,
+        place=remote,
+        header=header,
+        card=card,
+        size=sum((path / name).stat().st_size for name in (HEADER, *header["files"])),
+        rows=len(rows),
+        withheld=sum(row.protected for row in rows.values()),
+        paths=tuple(dict.fromkeys(_ABSOLUTE.findall(described.experiment))),
+    )
+
+
+def push_bundle(push: Push, *, message: str | None = None) -> str:
+    """Publish a bundle as one commit; return the commit, which is the old one if nothing changed.
+
+    A bundle that was there is replaced; its own commit keeps it.
+
+    Raises:
+        InputError: the hub refuses, or the connection ended.
+    """
+    names = [HEADER, *push.header["files"]]
+    files: dict[str, Path | bytes] = {name: (push.path / name).resolve() for name in names}
+    files[CARD] = push.card.encode()
+    return upload(
+        push.place,
+        files,
+        delete={name for name in push.place.files if FILE.fullmatch(name)} - set(names),
+        message=message or f"Ground truth {push.header['name']}, content {push.content[:12]}",
+    )
+
+
+def _commits_here(hub_id: str) -> list[str]:
+    """Return the commits of a data set in the cache of the hub library."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE) / f"datasets--{hub_id.replace('/', '--')}" / "snapshots"
+    return sorted(path.name for path in folder.glob("*"))
+
+
+def _fetch(hub_id: str, revision: str | None, name: str, address: str) -> Snapshot:
+    """Fetch one file of the data set, which must have it.
+
+    Raises:
+        InputError: as `fetch_bundle`.
+    """
+
+    def check(files: Any) -> None:
+        if name not in files:
+            raise InputError(f"is no bundle: it has no {name}", where=address)
+
+    found = fetch_snapshot(hub_id, revision, [name], kind="dataset", check=check)
+    if not (found.path / name).is_file():
+        raise Unreachable(f"the cache on this machine has no {name} of it", where=address)
+    return found

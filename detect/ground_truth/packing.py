@@ -1,0 +1,246 @@
+"""Packs a ground truth as a bundle (`detect.ground_truth.bundle`), as small as its use.
+
+Every bundle holds what judging a new detector takes: sides, copies, all stored scores, and the
+token tables of the plain text under each model and its reference. What further kinds of need read
+are parts that are asked for by name (`Need.parts`). Which files leave, and which of their columns
+show a text, each kind says, too (`Need.leaves`): these are null in the rows of protected datasets.
+No number is rounded. Cost: reading, and 30 MB/s of writing.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from detect.evidence.needs import every_kind
+from detect.ground_truth.bundle import FORMAT, HEADER, VERSION
+from detect.ground_truth.ground_truth import Description, ModelTables
+from detect.scores.table import SCORES_FILE
+from detect.token_statistics import PACKED_FILE, packed
+from inject.digest import digest
+from inject.errors import InputError, did_you_mean
+from inject.examples.example import (
+    EXAMPLES_FILE,
+    HELD_OUT_FILE,
+    Example,
+    examples_table,
+    read_examples,
+    read_held_out,
+)
+from inject.files import write_text
+from inject.formats.folder import exporting, file_facts
+from inject.stream.exposures import EXPOSURES_FILE
+from inject.tables import write_compact
+
+ALL = "all"
+"""Asks for every part."""
+HELD_OUT = "held_out"
+"""The part that the held-out rows themselves belong to."""
+
+
+class BundleFacts(NamedTuple):
+    """What a bundle says of itself."""
+
+    content: str
+    """The digest that names what is inside."""
+    models: int
+    rows: int
+    withheld: int
+    """Rows whose texts are not inside."""
+    size: int
+    """Bytes."""
+    left_out: tuple[str, ...] = ()
+    """Parts that the run has and the bundle does not."""
+
+
+def write_bundle(
+    out: Path, described: Description, root: Path, *, parts: Collection[str] = ()
+) -> BundleFacts:
+    """Write a bundle, whole or not at all.
+
+    Args:
+        out: the folder.
+        described: what the ground truth is made of.
+        root: the folder of its artifacts.
+        parts: what it holds beside what every bundle holds; `all` for everything.
+
+    Raises:
+        InputError: no such part; the folder is there and is not empty, or cannot be written.
+    """
+    described = with_parts(described, parts)
+    scored = {one.examples for one in described.models}
+    pools = {name: (read_examples(root / name), read_held_out(root / name)) for name in scored}
+    protected = {
+        row.example_id for pool in pools.values() for part in pool for row in part if row.protected
+    }
+    held_out = any(_part(name) == HELD_OUT for one in described.models for name in one.inputs)
+    with exporting(out) as folder:
+        for name in sorted(described.artifacts):
+            _pack_artifact(root / name, folder / name, protected)
+            if (root / name / EXAMPLES_FILE).is_file():
+                # Pools that are not scored say whom a shadow model saw, and nothing else.
+                _pack_pool(root / name, folder / name, scored=name in scored, held_out=held_out)
+        content = _write_header(folder, described)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    ids = {row.example_id for rows, _ in pools.values() for row in rows}
+    return BundleFacts(
+        content=content,
+        models=len(described.models),
+        rows=len(ids),
+        withheld=len(ids & protected),
+        size=size,
+        left_out=tuple(sorted({part for one in described.models for part in one.left_out})),
+    )
+
+
+def with_parts(described: Description, parts: Collection[str]) -> Description:
+    """Return a ground truth without the parts that are not asked for.
+
+    Raises:
+        InputError: the run has no such part.
+    """
+    known = parts_of(described)
+    for part in parts:
+        if part not in (*known, ALL):
+            raise InputError(
+                f"the run has no part {part!r}.{did_you_mean(part, (*known, ALL))}",
+                where="--with",
+                allowed=", ".join((*known, ALL)) if known else "nothing: a bundle holds it all",
+                hint="Every bundle holds the plain text, the reference and token frequencies; "
+                "`spikein bundle RUN --list` says what the rest weighs.",
+            )
+    kept = {None, *(known if ALL in parts else parts)}
+
+    def trimmed(one: ModelTables) -> ModelTables:
+        by_part = {name: _part(name) for name in one.inputs}
+        inputs = {name: of for name, of in one.inputs.items() if by_part[name] in kept}
+        left_out = sorted({part for part in by_part.values() if part and part not in kept})
+        return one.model_copy(update={"inputs": inputs, "left_out": tuple(left_out)})
+
+    return described.model_copy(update={"models": tuple(map(trimmed, described.models))})
+
+
+def parts_of(described: Description) -> list[str]:
+    """Return the parts that a ground truth has beside what every bundle holds, by name."""
+    names = {name for one in described.models for name in one.inputs}
+    return sorted({part for part in map(_part, names) if part})
+
+
+def part_sizes(described: Description, root: Path) -> dict[str, int]:
+    """Return about how many bytes every bundle takes, by the name ``, and each part beside that.
+
+    Of each part one table of a kind is packed, and the others taken to shrink as much.
+    """
+    base = with_parts(described, ()).artifacts
+    sizes = {"": _packed_size(base, root)}
+    for part in parts_of(described):
+        sizes[part] = _packed_size(with_parts(described, [part]).artifacts - base, root)
+    return sizes
+
+
+def _packed_size(artifacts: Collection[str], root: Path) -> int:
+    by_kind: dict[str, list[str]] = {}
+    for name in sorted(artifacts):
+        by_kind.setdefault(name.partition("/")[0], []).append(name)
+    total = 0.0
+    for names in by_kind.values():
+        with TemporaryDirectory() as folder:
+            out = Path(folder) / "packed"
+            _pack_artifact(root / names[0], out, ())
+            packed_bytes = sum(path.stat().st_size for path in out.iterdir())
+        whole = [sum(path.stat().st_size for path in _leaving(root / name)) for name in names]
+        total += packed_bytes * sum(whole) / max(whole[0], 1)
+    return round(total)
+
+
+@cache
+def _part(name: str) -> str | None:
+    """Return the part that an input of the scores belongs to; None: every bundle holds it."""
+    patterns = {part: like for kind in every_kind() for part, like in kind.parts.items()}
+    return next((part for part, like in patterns.items() if re.fullmatch(like, name)), None)
+
+
+def _write_header(folder: Path, described: Description) -> str:
+    """Write `bundle.json`, without inputs of which no file leaves; return the digest of it all."""
+    facts = file_facts(folder)
+    there = {name.rpartition("/")[0] for name in facts}
+    values = described.model_dump(mode="json")
+    for model in values["models"]:
+        model["inputs"] = {name: of for name, of in model["inputs"].items() if of in there}
+    files = {name: file["sha256"] for name, file in facts.items()}
+    values = {"format": FORMAT, "version": VERSION, **values, "files": files}
+    content = digest(values)
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    values |= {"content": content, "created": created}
+    write_text(folder / HEADER, json.dumps(values, indent=1, ensure_ascii=False))
+    return content
+
+
+@cache
+def _leaves() -> Mapping[str, Sequence[str]]:
+    """Return the files that leave, each with the columns that show a text."""
+    files: dict[str, Sequence[str]] = {SCORES_FILE: (), EXPOSURES_FILE: ()}
+    for kind in every_kind():
+        files |= kind.leaves
+    return files
+
+
+def _leaving(artifact: Path) -> Iterator[Path]:
+    return (path for path in sorted(artifact.iterdir()) if path.name in _leaves())
+
+
+def _pack_artifact(artifact: Path, out: Path, protected: Collection[str]) -> None:
+    out.mkdir(parents=True)
+    for path in _leaving(artifact):
+        _pack(path, out / path.name, protected)
+
+
+def _pack(path: Path, out: Path, protected: Collection[str]) -> None:
+    """Write one file without what shows a protected text, and without what was recorded beside."""
+    columns = _leaves()[path.name]
+    if path.suffix == ".parquet":
+        write_compact(_redacted(pq.read_table(path), columns, protected), out)
+    elif path.suffix == ".arrow":
+        with pa.memory_map(str(path)) as source:
+            table = _redacted(pa.ipc.open_file(source).read_all(), columns, protected)
+            write_compact(packed(table), out.with_name(PACKED_FILE))
+    elif columns:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        for entry in values.values():
+            entry |= {name: [None] * len(entry[name]) for name in columns}
+        write_text(out, json.dumps(values))
+    else:
+        shutil.copyfile(path, out)
+
+
+def _redacted(table: pa.Table, columns: Sequence[str], protected: Collection[str]) -> pa.Table:
+    if columns:
+        hidden = pc.is_in(table["example_id"], pa.array(sorted(protected), pa.string()))
+    for name in columns:
+        at = table.column_names.index(name)
+        shown = pc.if_else(hidden, pa.scalar(None, table[name].type), table[name])
+        table = table.set_column(at, name, shown)
+    return table.replace_schema_metadata(None)
+
+
+def _pack_pool(folder: Path, out: Path, *, scored: bool, held_out: bool) -> None:
+    """Write the rows of a pool, with blanks in place of protected texts, or of all."""
+
+    def shown(row: Example) -> Example:
+        if scored and not row.protected:
+            return row
+        return replace(row, text=" " * len(row.text), fields={}, spans={}, paraphrases=())
+
+    write_compact(examples_table(map(shown, read_examples(folder))), out / EXAMPLES_FILE)
+    if scored and held_out and (rows := read_held_out(folder)):
+        write_compact(examples_table(map(shown, rows)), out / HELD_OUT_FILE)

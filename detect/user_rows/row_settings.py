@@ -1,0 +1,155 @@
+"""Which rows of a user's file are scored, and which columns hold a row's text and its side.
+
+A column is found by its exact name, else whatever its case. A label is 1 or 0 in one of the usual
+words, or in words that the settings explain; all that is neither is gathered, and refused by name.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import isnan
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, field_validator
+
+from inject.errors import InputError, did_you_mean
+from inject.settings import PositiveInt, Settings
+
+_MEMBER = ("1", "true", "yes", "member")
+_NON_MEMBER = ("0", "false", "no", "non-member")
+_WRITTEN_OTHERWISE = {"1.0": "1", "0.0": "0", "nonmember": "non-member", "non_member": "non-member"}
+_TAB = ("tab", "\\t")
+_MOST_NAMED, _LONGEST = 3, 40
+
+
+def _one_sign(sign: str | None) -> str | None:
+    if sign in _TAB:
+        return "\t"
+    if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
+        raise ValueError(f"is {sign!r}. Allowed: one sign other than a quote or a line end; tab")
+    return sign
+
+
+Delimiter = Annotated[str | None, AfterValidator(_one_sign)]
+
+
+class RowSettings(Settings):
+    """How a file of rows is read."""
+
+    limit: PositiveInt | None = None
+    """Read the first so many rows alone."""
+    text_column: str | None = Field(default=None, min_length=1)
+    """Column of the text: `text`, else `input`."""
+    label_column: str | None = Field(default=None, min_length=1)
+    """Column of the label: `label`."""
+    labels: dict[str, bool] = Field(default_factory=dict)
+    """What labels mean beside 1, yes, 0, no …: `{seen: true, unseen: false}`; true is a member."""
+    delimiter: Delimiter = None
+    """Sign between the columns of CSV, or `tab`: that of the first line."""
+
+    @field_validator("labels")
+    @classmethod
+    def _plain_labels(cls, labels: dict[str, bool]) -> dict[str, bool]:
+        plain: dict[str, bool] = {}
+        for label, member in labels.items():
+            if plain.setdefault(plain_label(label), member) != member:
+                raise ValueError(f"{label!r} is a member and a non-member; case does not count")
+        return plain
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether it is said where rows have their text or label, or what labels mean."""
+        return bool(self.text_column or self.label_column or self.labels)
+
+
+def find_column(values: Mapping[str, Any], name: str) -> str | None:
+    """Return the column of that name, in any case where none is exactly so; None without one."""
+    if name in values:
+        return name
+    plain = name.strip().lower()
+    return next((column for column in values if str(column).strip().lower() == plain), None)
+
+
+def no_column(name: str, key: str, values: Mapping[str, Any], place: str) -> InputError:
+    """Return the error for a row without a column.
+
+    Args:
+        name: what was looked for.
+        key: the setting that names it.
+        values: the row.
+        place: of the row.
+    """
+    return InputError(
+        f"there is no column {name!r}.{did_you_mean(name, map(str, values))}",
+        where=place,
+        allowed=f"for {key}, one of {column_names(values)}",
+    )
+
+
+def column_names(values: Iterable[object]) -> str:
+    """Return the names of columns in one line, long ones and many of them cut."""
+    listed = [_clipped(name) for name in values]
+    more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
+    return f"{', '.join(listed[:20])}{more}" or "no columns at all"
+
+
+class Labels:
+    """Reads the labels of rows, and gathers those that mean nothing."""
+
+    def __init__(self, labels: Mapping[str, bool]) -> None:
+        """Begin with what the settings say of labels."""
+        self._known = {
+            **dict.fromkeys(_MEMBER, True),
+            **dict.fromkeys(_NON_MEMBER, False),
+            **labels,
+        }
+        self._unknown: Counter[str] = Counter()
+        self._first: dict[str, tuple[str, Any]] = {}
+
+    def read(self, value: Any, place: str) -> bool | None:
+        """Return whether a row is a member; None without a label, and for one that is unknown."""
+        if value is None or value == "" or (isinstance(value, float) and isnan(value)):
+            return None
+        label = plain_label(value)
+        if label in self._known:
+            return self._known[label]
+        self._unknown[label] += 1
+        self._first.setdefault(label, (place, value))
+        return None
+
+    def check(self) -> None:
+        """Refuse what was gathered.
+
+        Raises:
+            InputError: naming each label, how often it stands there, and its first row.
+        """
+        if not self._unknown:
+            return
+        place, value = next(iter(self._first.values()))
+        listed = [
+            f"{_clipped(repr(self._first[label][1]))} in {count:,} "
+            f"{'row' if count == 1 else 'rows'}, the first {self._first[label][0]}"
+            for label, count in self._unknown.most_common(_MOST_NAMED)
+        ]
+        more = len(self._unknown) - len(listed)
+        every = f" ({'; '.join(listed)}{f'; and {more:,} more' if more else ''})"
+        explained = " ".join(f"labels.{_clipped(one)}=…" for one in [*self._unknown][:2])
+        raise InputError(
+            f"label {_clipped(repr(value))} is neither member nor non-member"
+            f"{every if self._unknown.total() > 1 else ''}",
+            where=place,
+            allowed=f"{', '.join(_MEMBER)} for members, {', '.join(_NON_MEMBER)} for non-members",
+            hint=f"Say what others mean: {explained} (true: member; false: non-member)."
+            if len(self._unknown) <= _MOST_NAMED
+            else "Is it the right column? label_column=NAME names another.",
+        )
+
+
+def plain_label(value: Any) -> str:
+    """Return a label as it is compared: `1.0` is `1`, and case does not count."""
+    text = str(value).strip().lower()
+    return _WRITTEN_OTHERWISE.get(text, text)
+
+
+def _clipped(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

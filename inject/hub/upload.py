@@ -1,0 +1,180 @@
+"""Uploads files to a data set on the hub, as one commit.
+
+The token is that of the environment (`HF_TOKEN`) and no other: none that was saved on this machine
+is taken, and none is written or shown. What has arrived is not sent again, so an upload that was
+cut off goes on where it stopped; the commit at its end shows all files or none, and is refused
+where somebody else changed the data set meanwhile.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inject.errors import InputError, Unreachable
+from inject.hub.resolver import TIMEOUT_SECONDS
+from inject.secrets import masked
+
+TOKEN = "HF_TOKEN"
+_FORM = "OWNER/NAME, of letters, digits, '-', '_' and '.'"
+
+
+class RemoteDataset(NamedTuple):
+    """A data set on the hub, before anything is uploaded."""
+
+    id: str
+    branch: str
+    private: bool
+    """Of one that is new: whether it will be."""
+    commit: str | None
+    """What the branch shows now; None where the data set or the branch is new."""
+    new: bool
+    """Whether the data set is."""
+    files: tuple[str, ...]
+
+
+def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
+    """Ask the hub what is there.
+
+    Args:
+        hub_id: `OWNER/NAME`.
+        branch: None for `main`.
+        private: a data set that is new shall be; one that is public is refused.
+
+    Raises:
+        Unreachable: the hub gives no answer, or may not be asked.
+        InputError: no token, one without access, no id, or a data set that is public.
+    """
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    name = branch or "main"
+    _check_id(hub_id)
+    api = _api(hub_id)
+    with _hub_errors(hub_id, failed="the hub cannot be asked", hint="Check the network."):
+        try:
+            found = api.dataset_info(hub_id, timeout=TIMEOUT_SECONDS)
+        except RepositoryNotFoundError:
+            return RemoteDataset(hub_id, name, private, None, True, ())
+        if private and not found.private:
+            raise InputError(
+                "is public already, and --private holds for a new one",
+                where=hub_id,
+                hint="Make it private on its page first, or give another id.",
+            )
+        try:
+            found = api.dataset_info(hub_id, revision=name, timeout=TIMEOUT_SECONDS)
+        except RevisionNotFoundError:
+            return RemoteDataset(hub_id, name, bool(found.private), None, False, ())
+    files = tuple(sibling.rfilename for sibling in found.siblings or ())
+    return RemoteDataset(hub_id, name, bool(found.private), str(found.sha), False, files)
+
+
+def upload(
+    place: RemoteDataset,
+    files: Mapping[str, Path | bytes],
+    *,
+    delete: Collection[str] = (),
+    message: str,
+) -> str:
+    """Upload files and return the commit (40 hex digits); that which is there if none changed.
+
+    Args:
+        place: of `look_at`; a data set or branch that is new is made.
+        files: content, or where it lies, by the path in the data set.
+        delete: paths that the commit takes away.
+        message: of the commit.
+
+    Raises:
+        InputError: the hub refuses, or the connection ended; what has arrived is kept.
+    """
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    hide_progress_without_terminal()
+    api = _api(place.id)
+    hint = "What has arrived is kept: run the same command to go on."
+    with _hub_errors(place.id, failed="the upload failed", hint=hint):
+        if place.new:
+            api.create_repo(place.id, repo_type="dataset", private=place.private, exist_ok=True)
+        if place.commit is None and place.branch != "main":
+            api.create_branch(place.id, branch=place.branch, repo_type="dataset", exist_ok=True)
+        done = api.create_commit(
+            place.id,
+            [
+                *(CommitOperationDelete(path_in_repo=name) for name in sorted(delete)),
+                *(CommitOperationAdd(name, source) for name, source in sorted(files.items())),
+            ],
+            commit_message=message,
+            repo_type="dataset",
+            revision=place.branch,
+            parent_commit=place.commit,
+        )
+    return str(done.oid)
+
+
+def hide_progress_without_terminal() -> None:
+    """Let the hub library draw no bars where they would fill a log."""
+    from huggingface_hub.utils import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+
+
+def _api(hub_id: str) -> Any:
+    from huggingface_hub import HfApi, constants
+
+    if constants.HF_HUB_OFFLINE:
+        problem = "nothing is uploaded while HF_HUB_OFFLINE is set"
+        raise Unreachable(problem, where=hub_id, hint="Unset it: unset HF_HUB_OFFLINE.")
+    token = os.environ.get(TOKEN, "").strip()
+    if not token:
+        raise InputError(
+            "no token to upload with; one that `hf auth login` saved is not taken",
+            where=TOKEN,
+            hint="Make one with write access at https://huggingface.co/settings/tokens, and set "
+            f"it for this command: {TOKEN}=… spikein push …",
+        )
+    return HfApi(token=token)
+
+
+def _check_id(hub_id: str) -> None:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(hub_id)
+    except HFValidationError:
+        address = re.match(r".*/datasets/([^/@]+/[^/@]+)", hub_id)
+        raise InputError(
+            "is no id of the hub",
+            where=hub_id or "''",
+            allowed=_FORM,
+            hint=f"Did you mean {address[1]}?" if address else None,
+        ) from None
+    if "/" not in hub_id:
+        raise InputError("has no owner", where=hub_id, allowed=_FORM)
+
+
+@contextmanager
+def _hub_errors(hub_id: str, *, failed: str, hint: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    # Network libraries share no base class of errors across versions of huggingface_hub.
+    except Exception as error:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        said = masked(" ".join(str(error).split())[:300], os.environ.get(TOKEN))
+        problem = f"{failed} ({type(error).__name__}: {said})"
+        if status in (401, 403):
+            problem = f"the hub refuses the token in {TOKEN} (status {status})"
+            hint = f"It needs write access to {hub_id.partition('/')[0]}: see its settings."
+        elif "metadata in README" in said:
+            problem = f"the hub refuses the card ({said})"
+            hint = "Its names of licences: https://huggingface.co/docs/hub/repositories-licenses"
+        elif status == 412:
+            problem = "the data set was changed while this was uploaded, so nothing was committed"
+            hint = "Look at what is there now, and run the command again."
+        raise InputError(problem, where=hub_id, hint=hint) from None

@@ -1,0 +1,1 @@
+"""A release: what is checked, built and tried before somebody uploads it."""

@@ -1,0 +1,287 @@
+"""`python -m scripts.release [STEP …] [--out FOLDER] [--list] [--dry-run]`: make a release.
+
+All steps in their order, or those that are named: the tree is clean, the version has its entry,
+lint and suite pass, source distribution and wheel are built from the commit, the wheel is tried in
+an empty environment, the image is built where a builder is at hand, the site is built, and its
+checksums are written. Nothing is uploaded: what is left to do is printed. The suite, the set-up of
+the empty environment and its quickstart take half an hour on two cores.
+"""
+
+import argparse
+import datetime
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inject.errors import InputError, SpikeinError, did_you_mean
+from scripts.release.wheel import CommandFailed, build, install, run, try_out
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PLACEHOLDER = "YOUR_ACCOUNT"
+SUMS = "SHA256SUMS"
+NOTES = "NOTES.md"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """What is released, and where its files go."""
+
+    repository: Path
+    """The clone."""
+    out: Path
+    """Takes the files of this release, and holds no others."""
+
+    def text(self, name: str) -> str:
+        """Return the text of a file of the clone.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        try:
+            return (self.repository / name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot be read: {error}", where=name) from None
+
+    def project(self, key: str) -> Any:
+        """Return a value of the table `project` of pyproject.toml.
+
+        Raises:
+            InputError: the file is no TOML, or has no such key.
+        """
+        name = "pyproject.toml"
+        try:
+            table = tomllib.loads(self.text(name)).get("project", {})
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"is no TOML: {error}", where=name) from None
+        if key not in table:
+            raise InputError(f"has no `{key}` in [project]", where=name)
+        return table[key]
+
+    @property
+    def version(self) -> str:
+        """The version, without a `v`."""
+        return str(self.project("version"))
+
+    def built(self, pattern: str) -> Path:
+        """Return the one file of this release that fits a pattern.
+
+        Raises:
+            InputError: the step that makes it has not run.
+        """
+        fitting = sorted(self.out.glob(pattern))
+        if len(fitting) != 1:
+            raise InputError(
+                f"holds {len(fitting)} files {pattern}, not one",
+                where=str(self.out),
+                hint="Empty the folder; then: python -m scripts.release build",
+            )
+        return fitting[0]
+
+
+def shown(*command: str, folder: Path) -> str:
+    """Run a command whose output a person follows.
+
+    Raises:
+        CommandFailed: it ended with an error.
+    """
+    if code := subprocess.run(command, cwd=folder, check=False).returncode:
+        raise CommandFailed(f"`{' '.join(command)}` ended with exit code {code}.")
+    return "passed"
+
+
+def changes(text: str) -> tuple[str, str, str]:
+    """Return the version, the date and the lines of the newest entry of a changelog."""
+    match = re.search(r"^## (\S+) \(([^)]+)\)\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    if match is None:
+        raise InputError("has no entry `## VERSION (YYYY-MM-DD)`", where="CHANGELOG.md")
+    return match[1], match[2], match[3].strip()
+
+
+def tree(release: Release) -> str:
+    """No file differs from the commit, and none lies beside it."""
+    changed = run("git", "status", "--porcelain", folder=release.repository)
+    if changed:
+        raise InputError(
+            f"differs from its commit:\n{changed.rstrip()}",
+            where=str(release.repository),
+            hint="Commit, or put away, what is not to be released.",
+        )
+    return run("git", "rev-parse", "--short=12", "HEAD", folder=release.repository).strip()
+
+
+def version(release: Release) -> str:
+    """The version, its changelog entry with a date, its citation, a tag that is free, a place."""
+    own, problems = release.version, []
+    newest, date, _ = changes(release.text("CHANGELOG.md"))
+    if newest != own:
+        problems.append(f"CHANGELOG.md begins with {newest}: write what is new in {own}")
+    wanted = [f"version: {own}"]
+    try:
+        wanted.append(f'date-released: "{datetime.date.fromisoformat(date)}"')
+    except ValueError:
+        problems.append(f"CHANGELOG.md says {newest} ({date}): write the date, YYYY-MM-DD")
+    citation = release.text("CITATION.cff").splitlines()
+    problems.extend(f"CITATION.cff has no line `{line}`" for line in wanted if line not in citation)
+    if run("git", "tag", "--list", f"v{own}", folder=release.repository).strip():
+        problems.append(f"there is a tag v{own} already: raise `version` in pyproject.toml")
+    if PLACEHOLDER in str(release.project("urls")):
+        problems.append(
+            "pyproject.toml does not say where the repository is: write its account in place of "
+            f"{PLACEHOLDER}, there and in the other files that `git grep -l {PLACEHOLDER}` lists"
+        )
+    if problems:
+        raise InputError("\n  ".join(["is not ready", *problems]), where=f"version {own}")
+    return f"{own} of {date}"
+
+
+def lint(release: Release) -> str:
+    """`make lint`: style and types."""
+    return shown("make", "lint", folder=release.repository)
+
+
+def tests(release: Release) -> str:
+    """`make test`: the whole suite."""
+    return shown("make", "test", folder=release.repository)
+
+
+def distributions(release: Release) -> str:
+    """Source distribution, wheel and release notes, from the files of the commit alone."""
+    try:
+        release.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot be made: {error.strerror}", where=f"--out {release.out}"
+        ) from None
+    with tempfile.TemporaryDirectory() as temporary:
+        archive = Path(temporary) / "commit.tar"
+        run("git", "archive", "--output", archive, "HEAD", folder=release.repository)
+        with tarfile.open(archive) as opened:
+            opened.extractall(Path(temporary) / "commit", filter="data")
+        wheel = build(Path(temporary) / "commit", release.out)
+    _, _, notes = changes(release.text("CHANGELOG.md"))
+    (release.out / NOTES).write_text(f"{notes}\n", encoding="utf-8")
+    return wheel.name
+
+
+def trial(release: Release) -> str:
+    """The wheel with its pinned libraries in an empty environment; the quickstart runs there."""
+    wheel = release.built("spikein-*.whl")
+    with tempfile.TemporaryDirectory() as temporary:
+        pins = release.repository / "constraints.txt"
+        spikein = install(wheel, Path(temporary) / "environment", constraints=pins)
+        (Path(temporary) / "empty").mkdir()
+        shown = list(try_out(spikein, Path(temporary) / "empty"))
+    return f"{shown[0].strip()}: {len(shown)} commands"
+
+
+def image(release: Release) -> str:
+    """The container's image, where docker or podman answers; its `spikein` says its version."""
+    for builder in ("docker", "podman"):
+        asked = shutil.which(builder) and subprocess.run([builder, "info"], capture_output=True)
+        if asked and asked.returncode == 0:
+            tag = f"spikein:{release.version}"
+            shown(builder, "build", "--tag", tag, ".", folder=release.repository)
+            said = run(builder, "run", "--rm", tag, "--version", folder=release.repository)
+            return f"{tag}, by {builder}: {said.strip()}"
+    return "left out: neither docker nor podman answers here"
+
+
+def site(release: Release) -> str:
+    """`make site`: the documentation, as one archive."""
+    shown("make", "site", folder=release.repository)
+    name = release.out / f"spikein-{release.version}-site"
+    return Path(shutil.make_archive(str(name), "zip", release.repository / "site")).name
+
+
+def checksums(release: Release) -> str:
+    """The SHA-256 of every file, as `sha256sum --check` reads it."""
+    release.built("spikein-*.whl")
+    files = [path for path in sorted(release.out.iterdir()) if path.name != SUMS]
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    (release.out / SUMS).write_text("".join(lines), encoding="utf-8")
+    return f"{SUMS} of {len(files)} files"
+
+
+STEPS: dict[str, Callable[[Release], str]] = {
+    "tree": tree,
+    "version": version,
+    "lint": lint,
+    "tests": tests,
+    "build": distributions,
+    "trial": trial,
+    "image": image,
+    "site": site,
+    "checksums": checksums,
+}
+CHECKS = ("tree", "version")
+"""They take no time and write nothing: a dry run does them."""
+
+
+def left_to_do(release: Release) -> str:
+    """Return what a person does once all steps are done."""
+    tag, url = f"v{release.version}", release.project("urls")["Repository"]
+    return (
+        f"spikein {release.version} is in {release.out}. Nothing was uploaded. What is left:\n"
+        f"  git tag --annotate {tag} --message 'spikein {release.version}'\n"
+        f"  git push {url} {tag}\n"
+        f"  gh release create {tag} --repo {url} --notes-file {release.out / NOTES} "
+        f"{release.out}/spikein-* {release.out / SUMS}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None, repository: Path = REPOSITORY) -> int:
+    """Do the steps; return 0 where all went well, 1 where a command failed, 2 for what is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.release", description=__doc__)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all")
+    parser.add_argument("--out", type=Path, default=repository / "dist", help="new or empty; dist")
+    parser.add_argument("--list", action="store_true", help="say what each step does; do none")
+    parser.add_argument("--dry-run", action="store_true", help="check; build and run nothing")
+    given = parser.parse_args(arguments)
+    names = given.steps or list(STEPS)
+    release = Release(repository=repository, out=given.out.resolve())
+    code = 0
+    try:
+        for name in names:
+            if name not in STEPS:
+                problem = f"is no step of a release.{did_you_mean(name, STEPS)}"
+                raise InputError(problem, where=name, allowed=", ".join(STEPS))
+        if release.out.exists() and not release.out.is_dir():
+            raise InputError("is a file, not a folder", where=f"--out {release.out}")
+        if "build" in names and release.out.exists() and any(release.out.iterdir()):
+            hint = "Remove the folder, or name another by --out."
+            raise InputError("is not empty", where=f"--out {release.out}", hint=hint)
+    except SpikeinError as error:
+        return refused(error, 2)
+    for name in names:
+        if given.list or (given.dry_run and name not in CHECKS):
+            print(f"{name}: {STEPS[name].__doc__}")
+            continue
+        print(f"{name} …", flush=True)
+        try:
+            print(f"{name}: {STEPS[name](release)}", flush=True)
+        except (SpikeinError, CommandFailed) as error:
+            code = refused(error, 1 if isinstance(error, CommandFailed) else 2)
+            if not given.dry_run:
+                return code
+    if not (given.list or given.dry_run or given.steps):
+        print(left_to_do(release))
+    return code
+
+
+def refused(error: Exception, code: int) -> int:
+    """Print why a release goes no further; return the exit code."""
+    print(f"Error: {error}\nNothing was uploaded.", file=sys.stderr, flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

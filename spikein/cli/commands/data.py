@@ -1,0 +1,172 @@
+"""`spikein data`: the public data sets that the presets read, fetched from the Hugging Face hub."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spikein.cli import completion
+from spikein.cli.options import argument, folder_path, option
+from spikein.cli.output import say, with_noun
+
+if TYPE_CHECKING:
+    from inject.public_data.catalogue import DataSet
+
+_FETCH, _LIST = "fetch", "list"
+
+
+def data(
+    action: Annotated[
+        str,
+        argument(
+            "ACTION", "[cyan]fetch[/] or [cyan]list[/].", autocompletion=lambda: [_FETCH, _LIST]
+        ),
+    ],
+    names: Annotated[
+        list[str] | None,
+        argument(
+            "[NAME]...",
+            "Data sets, or presets, whose data are meant; all data sets where none is named.",
+            autocompletion=completion.public_data,
+        ),
+    ] = None,
+    to: Annotated[
+        Path,
+        option(
+            "--to DIR",
+            "The folder; [cyan]data=DIR[/] of a preset.",
+            show_default=True,
+            parser=folder_path,
+        ),
+    ] = Path("data"),
+    accept_terms: Annotated[
+        list[str] | None,
+        option("--accept-terms NAME", "Agree to the terms of a data set that has any."),
+    ] = None,
+    list_only: Annotated[
+        bool, option("--list", "With fetch: list what would be fetched, and fetch nothing.")
+    ] = False,
+) -> None:
+    """Fetch the public data that the presets read, at pinned commits; or list it with its licences.
+
+    Each whole file is checked against the hub's digest, brought into the layout
+    that presets read, and noted in [cyan]DIR/spikein-data.json[/]. The same call
+    again checks what is there, names a file that was changed, and fetches
+    what is missing. Of large data sets the first rows are taken. Where the
+    hub cannot be reached, it says which file to put where.
+    [cyan]HF_ENDPOINT[/] names a mirror, [cyan]HF_TOKEN[/] opens what asks for an account.
+
+    [bold]Examples[/]
+
+      spikein data list
+
+      spikein data fetch frequency
+
+      spikein data fetch boolq redpajama wikipedia --to ../data
+
+      spikein data fetch gpqa --accept-terms gpqa
+    """
+    from inject.errors import InputError, did_you_mean
+    from inject.public_data.catalogue import data_sets
+    from inject.public_data.fetch import fetch
+
+    if action not in (_FETCH, _LIST):
+        raise InputError(
+            f"spikein data can do no {action!r}.{did_you_mean(action, (_FETCH, _LIST))}",
+            allowed=f"{_FETCH}, {_LIST}",
+        )
+    wanted = data_sets(_data_names(names or ()))
+    accepted = {one.name for one in data_sets(accept_terms)} if accept_terms else set()
+    for one in wanted:
+        if one.name in accepted and not one.terms:
+            raise InputError("has no terms to accept", where=f"--accept-terms {one.name}")
+    if action == _LIST or list_only:
+        _print_list(wanted, to)
+        return
+    agreed = [one for one in wanted if _agreed(one, accepted, to, named=bool(names))]
+    for one in agreed:
+        say(f"{one.name}: {one.what}. Licence: {one.licence}. {' '.join(one.pages)}")
+    states = fetch(
+        agreed,
+        to,
+        on_file=lambda state: say(
+            f"  {state.state:8}  {to / state.path}  {_amount(state.rows, state.size)}"
+            + (f"  ({state.note})" if state.note else "")
+        ),
+    )
+    fetched = sum(state.state == "fetched" for state in states)
+    say(f"{with_noun(len(states), 'file')} in {to}, {fetched} fetched now.", style="bold")
+    say(f"Next: spikein presets, then spikein run NAME data={to}")
+
+
+def _data_names(names: "list[str] | tuple[()]") -> list[str]:
+    """Return names of data sets, a preset's own in place of its name."""
+    from inject.shipped import EXPERIMENTS
+
+    known = EXPERIMENTS.files()
+    found: list[str] = []
+    for name in names:
+        if name not in known:
+            found.append(name)
+            continue
+        from inject.errors import InputError
+        from spikein.estimates.presets import data_of
+
+        own = data_of(name)
+        if not own:
+            raise InputError(
+                "this preset reads no data folder, and needs nothing fetched",
+                where=name,
+                hint=f"`spikein presets {name}` says what it reads.",
+            )
+        found += own
+    return found
+
+
+def _agreed(one: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:
+    """Return whether a data set may be fetched; one that was not named is left out with a line.
+
+    Raises:
+        InputError: it was asked for by name, and its terms were not agreed to.
+    """
+    from inject.errors import InputError
+
+    if not one.terms or one.name in accepted:
+        return True
+    if all((folder / file.path).exists() for file in one.files):
+        return True
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        say(f"{one.name}: {one.terms} Licence: {one.licence}. {' '.join(one.pages)}")
+        if typer.confirm("Do you agree?"):
+            return True
+        problem = "its terms were not agreed to"
+    else:
+        problem = f"it has terms. {one.terms}"
+    if named:
+        raise InputError(
+            problem,
+            where=one.name,
+            hint=f"To agree: --accept-terms {one.name}. Its page: {' '.join(one.pages)}",
+        )
+    say(f"{one.name}: left out. {one.terms} To agree: --accept-terms {one.name}", style="yellow")
+    return False
+
+
+def _print_list(sets: "tuple[DataSet, ...]", folder: Path) -> None:
+    for one in sets:
+        terms = "; terms to accept" if one.terms else ""
+        say(f"{one.name}: {one.what}. Licence: {one.licence}{terms}", style="cyan")
+        for file in one.files:
+            part = f"  ({file.part()})" if file.part() else ""
+            part += f"  [in {folder}]" if (folder / file.path).is_file() else ""
+            source = f"hf://datasets/{file.hub}@{file.commit}/{' '.join(file.sources)}"
+            say(f"    {file.path}{part}")
+            say(f"      {source}", style="dim")
+    say("spikein data fetch NAME --to DIR fetches one; a preset's name, what that preset reads.")
+
+
+def _amount(rows: int | None, size: int) -> str:
+    from inject.files import human_bytes
+
+    return f"{rows:,} rows, {human_bytes(size)}" if rows is not None else human_bytes(size)

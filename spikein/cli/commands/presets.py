@@ -1,0 +1,98 @@
+"""`spikein presets`: the experiments that come with spikein."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from spikein.cli import completion
+from spikein.cli.options import argument, option
+from spikein.cli.output import print_json, say, short_number
+
+if TYPE_CHECKING:
+    from spikein.estimates.presets import Preset
+
+
+_FOLDERS = {
+    "": "No data, minutes",
+    "small": "Finish on two cores",
+    "paper": "The published experiments, for GPUs",
+    "gpu": "A day on one GPU",
+}
+"""What the folders of `configs` hold."""
+
+
+def presets(
+    names: Annotated[
+        list[str] | None,
+        argument("[NAME]...", "Presets to show in full.", autocompletion=completion.presets),
+    ] = None,
+    as_json: Annotated[bool, option("--json", "Print a JSON list, and nothing else.")] = False,
+) -> None:
+    """List the experiments that come along: question, size, time, what they replicate and need.
+
+    A preset that is named is shown with the head of its file, which has the
+    published numbers, and with the commands that run it.
+
+    [bold]Examples[/]
+
+      spikein presets
+
+      spikein presets frequency
+
+      spikein presets --json > presets.json
+    """
+    from spikein.estimates.presets import GPU_HOURS_ARE, MINUTES_ARE, head_of
+    from spikein.estimates.presets import presets as find_presets
+
+    found = find_presets(names or ())
+    if as_json:
+        print_json([preset.plain() for preset in found])
+        return
+    if not names:
+        _print_list(found)
+        say(
+            f"Minutes: on {MINUTES_ARE}. GPU-hours: {GPU_HOURS_ARE}. Tokens: trained by all models."
+        )
+        say("spikein presets NAME shows one in full, and how to run it.", style="dim")
+        return
+    for preset in found:
+        say(preset.name, style="bold")
+        say(head_of(preset.name))
+        say("")
+        size = "; ".join(text for text in (_size(preset), _time(preset)) if text)
+        say("; ".join(text for text in (size, f"data: {_data(preset)}") if text))
+        for command in preset.commands():
+            say(f"  {command}")
+        if preset.fetched:
+            say(f"  spikein run {preset.name} data=hf://presets")
+            say("  (which fetches the data itself, into the user's cache)", style="dim")
+        say("")
+
+
+def _print_list(found: "list[Preset]") -> None:
+    folder = None
+    for preset in found:
+        if preset.folder != folder:
+            folder = preset.folder
+            say("")
+            say(_FOLDERS[folder], style="bold")
+        say(f"{preset.name}: {preset.question}", style="cyan")
+        replicates = f"replicates {preset.replicates}" if preset.replicates else ""
+        facts = (_size(preset), _time(preset), replicates, f"data: {_data(preset)}")
+        say("    " + "; ".join(text for text in facts if text))
+    say("")
+
+
+def _size(preset: "Preset") -> str:
+    if preset.arms is None:
+        return ""
+    arms = f"{preset.arms} arm{'s' if preset.arms > 1 else ''}"
+    return f"{arms}, {short_number(preset.tokens)} tokens, {preset.model}"
+
+
+def _time(preset: "Preset") -> str:
+    hours = preset.gpu_hours
+    return preset.time if hours is None else f"{hours:.2g} GPU-hours"
+
+
+def _data(preset: "Preset") -> str:
+    # An audit is of texts that somebody brings.
+    return ", ".join(preset.data) or ("none" if preset.arms else "texts of your own")

@@ -1,0 +1,103 @@
+"""`hf://…` in an experiment file: a file of the hub, fetched before anything is read.
+
+`hf://datasets/OWNER/NAME@REVISION/PATH` names files of any data set (`inject.hub.address`).
+`hf://presets/PATH` names what `spikein data fetch` makes of the hub's files, kept once in the
+user's cache: with `data=hf://presets` a preset runs without a folder of one's own. The files are
+read and named by their content, as any local files are, so that a run has the same steps whichever
+way they came.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inject.errors import InputError, did_you_mean
+from inject.hub.address import SCHEME, fetch_address, fits, parse_address
+from inject.hub.upload import hide_progress_without_terminal
+from spikein.config.yaml_document import Document, KeyPath, dotted
+
+PRESETS = f"{SCHEME}presets"
+"""The layout that the presets read, as a data folder."""
+
+
+def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
+    """Return the document with every address replaced by a local path, and what went wrong."""
+    problems: list[InputError] = []
+    known: dict[str, str] = {}
+
+    def walk(node: Any, path: KeyPath) -> Any:
+        if isinstance(node, Mapping):
+            return {key: walk(item, (*path, key)) for key, item in node.items()}
+        if isinstance(node, list):
+            return [walk(item, (*path, index)) for index, item in enumerate(node)]
+        if not isinstance(node, str) or not node.startswith(SCHEME):
+            return node
+        try:
+            if node not in known:
+                known[node] = local_path(node)
+        except InputError as error:
+            # The same address may stand in many places.
+            known[node] = node
+            where = f"{document.place(path)}: {dotted(path)}"
+            problems.append(InputError(str(error), where=where))
+        return known[node]
+
+    values = {
+        key: node if key == "variables" else walk(node, (key,))
+        for key, node in document.values.items()
+    }
+    return Document(values=values, places=document.places, name=document.name), problems
+
+
+def layout_folder() -> Path:
+    """Return the folder of `hf://presets` on this machine."""
+    from inject.corpus.background.docstrings import cache_folder
+
+    return cache_folder() / "data"
+
+
+def local_path(text: str) -> str:
+    """Return where what an address names lies here, fetched; any other text as it is.
+
+    Raises:
+        InputError: no such address, or the hub does not give what it names.
+    """
+    if text == PRESETS or text.startswith(f"{PRESETS}/"):
+        return _of_layout(text.removeprefix(PRESETS).strip("/"))
+    address = parse_address(text)
+    if address is not None:
+        hide_progress_without_terminal()
+        return fetch_address(address).path
+    if "://" in text:
+        raise InputError(
+            "is the address of something that is not on the hub",
+            where=text,
+            allowed="a file, a folder, a glob, or hf://datasets/OWNER/NAME/FILE",
+            hint="Download it first.",
+        )
+    return text
+
+
+def _of_layout(pattern: str) -> str:
+    """Fetch the data sets that have a file of this name in the layout; return where they lie."""
+    from inject.public_data.catalogue import DATA_SETS
+    from inject.public_data.fetch import fetch
+
+    wanted = [one for one in DATA_SETS if any(fits(file.path, pattern) for file in one.files)]
+    if not wanted or not pattern:
+        names = [file.path for one in DATA_SETS for file in one.files]
+        raise InputError(
+            f"no file that the presets read has this name.{did_you_mean(pattern, names)}",
+            where=f"{PRESETS}/{pattern}",
+            hint="`spikein data list` names them.",
+        )
+    folder = layout_folder()
+    for data_set in wanted:
+        if data_set.terms and not all((folder / file.path).exists() for file in data_set.files):
+            raise InputError(
+                f"{data_set.name} has terms, which must be accepted first",
+                where=f"{PRESETS}/{pattern}",
+                hint=f"`spikein data fetch {data_set.name} --to {folder}` shows them.",
+            )
+    fetch(wanted, folder)
+    return str(folder / pattern)

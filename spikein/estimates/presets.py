@@ -1,0 +1,157 @@
+"""What each experiment that comes with spikein asks, takes and needs.
+
+The question, what is replicated and the time stand at the head of its file, as `# Question: …`;
+arms, tokens, model, GPU-hours and data are computed from the file. Nothing is read but files here,
+and no network is asked. Cost: 0.1 s a preset, for its checks.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from inject.errors import InputError, did_you_mean
+from inject.examples.datasets.registry import get_dataset
+from inject.hub.address import fits
+from inject.public_data.catalogue import DATA_SETS
+from inject.shipped import AUDITS, CONFIGS, EXPERIMENTS
+from spikein.config.load import read_experiment
+from spikein.config.schema import Experiment
+from spikein.estimates.training import Hardware, training_estimates
+
+MINUTES_ARE = "two idle cores (45 GFLOP/s), at most"
+GPU_HOURS_ARE = "training alone, on H100s at 40 % of their peak"
+
+_HEAD = re.compile(r"(?m)^# (Question|Replicates|Takes): (.+)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """One shipped experiment, or one shipped audit."""
+
+    name: str
+    folder: str
+    """Below `configs`; `` for the experiments that need nothing."""
+    question: str
+    replicates: str
+    time: str
+    """On two idle cores; `` where that is no way to run it."""
+    gpu_hours: float | None
+    arms: int | None
+    seeds: int | None
+    tokens: int | None
+    """Trained on, by all models together."""
+    model: str
+    data: tuple[str, ...]
+    """Data sets that `spikein data fetch` knows, for a preset that reads `data=DIR`; ids of the
+    hub for one that reads it itself."""
+    fetched: bool
+    """Whether `data` are names for `spikein data fetch`."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return asdict(self)
+
+    def commands(self) -> tuple[str, ...]:
+        """Return how it is run, line by line."""
+        if self.name in AUDITS.files():
+            return (f"spikein audit-unlearning --config {self.name} books=DIR --out {self.name}",)
+        if not self.fetched:
+            planned = () if self.gpu_hours is None else (f"spikein plan {self.name}",)
+            return (*planned, f"spikein run {self.name}")
+        terms = [one.name for one in DATA_SETS if one.name in self.data and one.terms]
+        accept = "".join(f" --accept-terms {name}" for name in terms)
+        return (
+            f"spikein data fetch {self.name} --to data{accept}",
+            f"spikein run {self.name} data=data",
+        )
+
+
+def presets(names: Sequence[str] = ()) -> list[Preset]:
+    """Return presets by name; all of them, in the order of their folders, without a name.
+
+    Raises:
+        InputError: none has that name.
+    """
+    files = {**EXPERIMENTS.files(), **AUDITS.files()}
+    for name in names:
+        if name not in files:
+            raise InputError(
+                f"no preset has this name.{did_you_mean(name, files)}",
+                where=name,
+                allowed=", ".join(sorted(files)),
+            )
+    folders = ["", *EXPERIMENTS.folders]
+    ordered = sorted(names or files, key=lambda name: (folders.index(_folder(files[name])), name))
+    return [_preset(name, files[name]) for name in ordered]
+
+
+def data_of(name: str) -> tuple[str, ...]:
+    """Return the names of the data sets that a preset reads below `data=DIR`."""
+    text = EXPERIMENTS.files()[name].read_text(encoding="utf-8")
+    patterns = re.findall(r'"\$\{data\}/([^"]+)"', text)
+    return tuple(
+        one.name
+        for one in DATA_SETS
+        if any(fits(file.path, pattern) for file in one.files for pattern in patterns)
+    )
+
+
+def head_of(name: str) -> str:
+    """Return what stands at the head of a preset's file, without its signs of a comment."""
+    [file] = (
+        catalogue.files()[name] for catalogue in (EXPERIMENTS, AUDITS) if name in catalogue.files()
+    )
+    lines = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").removeprefix(" "))
+    return "\n".join(lines)
+
+
+def _preset(name: str, path: Path) -> Preset:
+    text = path.read_text(encoding="utf-8")
+    head = dict(_HEAD.findall(text))
+    facts: dict[str, Any] = {
+        "name": name,
+        "folder": _folder(path),
+        "question": head["Question"],
+        "replicates": head.get("Replicates", ""),
+        "time": head.get("Takes", ""),
+    }
+    if name in AUDITS.files():
+        none = dict.fromkeys(("arms", "seeds", "tokens", "gpu_hours"))
+        return Preset(**{**facts, **none, "model": "", "data": (), "fetched": False})
+    checked = read_experiment(name)
+    experiment = checked.experiment
+    estimates = training_estimates(checked.arms, Hardware())
+    costs = [(one.runs, one.cost) for one in estimates]
+    on_gpus = facts["folder"] in ("paper", "gpu") and all(cost for _, cost in costs)
+    hours = sum(runs * cost.gpu_seconds for runs, cost in costs if cost) / 3600
+    fetched = data_of(name)
+    return Preset(
+        **facts,
+        gpu_hours=hours if on_gpus else None,
+        arms=len(checked.arms),
+        seeds=len(experiment.seeds),
+        tokens=sum(one.runs * one.tokens for one in estimates),
+        model=experiment.model.pretrained or experiment.model.shape or "",
+        data=fetched or _hub_ids(experiment),
+        fetched=bool(fetched),
+    )
+
+
+def _hub_ids(experiment: Experiment) -> tuple[str, ...]:
+    """Return the data sets of the hub that an experiment reads itself."""
+    ids = [source.id for source in experiment.corpus.sources if source.kind == "hub"]
+    for contaminant in experiment.contaminants:
+        if contaminant.path is None:
+            ids += get_dataset(contaminant.dataset).hub_ids()
+    return tuple(dict.fromkeys(ids))
+
+
+def _folder(path: Path) -> str:
+    folder = path.parent.relative_to(CONFIGS).as_posix()
+    return "" if folder == "." else folder

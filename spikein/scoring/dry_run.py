@@ -1,0 +1,119 @@
+"""What scoring rows would do and take, step by step; no model scores a text, nothing is sent.
+
+Time is told as `spikein plan` tells it: by the operations of a pass, and the rate at which this
+machine trains a model of the sizes, which takes some seconds to measure. Steps in which a model
+writes have no estimate. A server is asked what it takes: at most two requests of one token, and
+none with a text of the rows.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from inject.server.client import Estimate
+from inject.step import Step
+from spikein.estimates.step_times import OTHER_SECONDS, pass_seconds
+from spikein.executors.given_models import open_store
+from spikein.pipeline.graph import Graph
+from spikein.pipeline.graph import plan as plan_steps
+from spikein.scoring.scored_rows import RowsPlan
+from spikein.scoring.served_rows import StepRequests
+from train.models.model_sizes import Sizes, sizes_of_config
+from train.models.pretrained import find_model
+
+if TYPE_CHECKING:
+    from train.speed_measurement import TrainingRate
+
+_READS = {"statistics": 1, "gradients": 3}
+"""Kinds of step in which a model reads each text, and what that takes in forward passes."""
+_TEXTLESS = ("examples", "scores")
+_BYTES_A_TOKEN = 4
+
+
+class PlannedStep(NamedTuple):
+    """One step of a dry run."""
+
+    kind: str
+    label: str
+    detectors: tuple[str, ...]
+    """That need it."""
+    state: str
+    """In the store, or to do."""
+    to_do: bool
+    tokens: int | None
+    """That a model reads, roughly: a quarter of the texts' bytes."""
+    requests: Estimate | None
+    """To a server."""
+    seconds: float | None
+    """On this machine; None where there is no estimate."""
+
+
+def planned_steps(plan: RowsPlan, requests: Sequence[StepRequests]) -> list[PlannedStep]:
+    """Return the steps of a plan, what is there already, and what the others take.
+
+    Args:
+        plan: of `plan_rows`.
+        requests: of `count_requests`.
+    """
+    asked = {found.step.digest: found.estimate for found in requests}
+    tokens = sum(-(-len(text.encode()) // _BYTES_A_TOKEN) for text in plan.rows.texts)
+    with open_store(plan.options.store) as store:
+        steps = plan_steps(Graph(goals=(plan.step,)), store)
+    timed = _Times(tokens // max(len(plan.rows.texts), 1))
+    return [
+        PlannedStep(
+            kind=planned.step.kind,
+            label=planned.step.label,
+            detectors=plan.detectors_of.get(planned.step.digest, ()),
+            state=planned.in_words,
+            to_do=planned.to_do,
+            tokens=tokens if _reads_rows(planned.step) else None,
+            requests=asked.get(planned.step.digest),
+            seconds=timed.seconds(planned.step, tokens) if planned.to_do else None,
+        )
+        for planned in steps
+    ]
+
+
+def _reads_rows(step: Step) -> bool:
+    return step.kind in _READS and step.settings.get("rows") != "held_out"
+
+
+class _Times:
+    """Times of steps; measures this machine when the first is asked for."""
+
+    def __init__(self, context: int) -> None:
+        self._context = max(context, 1)
+        self._rate: TrainingRate | None = None
+
+    def seconds(self, step: Step, tokens: int) -> float | None:
+        """Return the seconds that a step takes; None where that cannot be estimated."""
+        if step.kind in _TEXTLESS:
+            return OTHER_SECONDS
+        model = step.execution.get("model", {})
+        if not _reads_rows(step) or not model.get("pretrained"):
+            return None
+        sizes = _sizes(model["pretrained"], model.get("revision"))
+        if sizes is None:
+            return None
+        context = min(self._context, sizes.shape.context)
+        return pass_seconds(
+            tokens * _READS[step.kind], sizes=sizes, rate=self._measured(sizes), context=context
+        )
+
+    def _measured(self, sizes: Sizes) -> "TrainingRate":
+        if self._rate is None:
+            from train.settings import TrainSettings
+            from train.speed_measurement import training_rate
+
+            window = min(TrainSettings().context, sizes.shape.context)
+            settings = TrainSettings(context=window, batch_tokens=4 * window)
+            self._rate = training_rate(sizes.shape, sizes.vocabulary, settings)
+        return self._rate
+
+
+@cache
+def _sizes(model: str, revision: str | None) -> Sizes | None:
+    config = find_model(model, revision=revision).path / "config.json"
+    return sizes_of_config(json.loads(config.read_text(encoding="utf-8")), source=model)

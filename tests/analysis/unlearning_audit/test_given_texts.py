@@ -1,0 +1,24 @@
+"""The texts of an audit: which rows of its files are read."""
+
+from analysis.unlearning_audit.given_texts import read_given
+
+
+def test_rows_are_read_up_to_the_limit_and_by_their_delimiter(tmp_path):
+    """Of each file; a note names those of which more is there, and no other."""
+    columns = [f"id~body\nt{at}~text {at} of the file\n" for at in range(2)]
+    texts, holdout = tmp_path / "texts.csv", tmp_path / "holdout.csv"
+    texts.write_text(columns[0] + "t1~a second text\nt2~a third text\n")
+    holdout.write_text(columns[1] + "t5~another text\n")
+    given = read_given(
+        {"texts": str(texts), "holdout": str(holdout)},
+        column="body",
+        words=None,
+        prompt_words=1,
+        limit=2,
+        delimiter="~",
+    )
+    assert [text.text_id for text in given.texts] == ["t0", "t1"]
+    assert [chunk.text for chunk in given.chunks] == [
+        "text 0 of the file", "a second text", "text 1 of the file", "another text",
+    ]  # fmt: skip
+    assert given.notes == ["texts: only the first 2 rows were read (limit)"]

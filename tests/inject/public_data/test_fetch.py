@@ -1,0 +1,252 @@
+"""Public data sets come from a hub of our own, through every conversion, or not at all."""
+
+import errno
+import gzip
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from inject.errors import InputError, InputErrors
+from inject.examples.datasets.gpqa import GpqaOptions
+from inject.examples.datasets.registry import get_dataset
+from inject.examples.datasets.source import DatasetSource
+from inject.public_data import fetch as fetch_module
+from inject.public_data.catalogue import DATA_SETS, data_sets
+from inject.public_data.fetch import MANIFEST, FileState, fetch
+from tests.hub_mirror import add_data_sets
+from tests.hub_server import TOKEN, Fault, connect, serving
+
+BOOLQ = "data/validation-00000-of-00001.parquet"
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path: Path, data_folder: Path):
+    """A hub with BoolQ, TOFU, GPQA and Wikipedia, at the commits of the catalogue."""
+    with serving() as server:
+        connect(monkeypatch, server, tmp_path / "cache")
+        add_data_sets(server, data_sets(["boolq", "tofu", "gpqa", "wikipedia"]), data_folder)
+        yield server
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith(".lock")
+    }
+
+
+def test_the_same_bytes_come_at_every_fetch_and_a_second_call_asks_nobody(hub, tmp_path: Path):
+    sets = data_sets(["boolq", "tofu", "wikipedia"])
+    first, second = tmp_path / "first", tmp_path / "second"
+    states = fetch(sets, first)
+    assert {state.state for state in states} == {"fetched"}
+    fetch(sets, second)
+    assert contents(first) == contents(second)
+    assert set(contents(first)) == {file.path for one in sets for file in one.files} | {MANIFEST}
+    asked = len(hub.requests)
+    again = fetch(sets, first)
+    assert {state.state for state in again} == {"checked"}
+    assert [state.rows for state in again] == [state.rows for state in states]
+    assert len(hub.requests) == asked
+    entry = json.loads((first / MANIFEST).read_text())["files"]["bench/boolq/dev.jsonl.gz"]
+    assert entry["commit"] == sets[0].files[0].commit
+    assert entry["sources"][0]["checked_against_hub"] is True
+
+
+def test_a_large_file_is_read_from_its_beginning_only(hub, tmp_path: Path):
+    [wikipedia] = data_sets(["wikipedia"])
+    [file] = wikipedia.files
+    whole = hub.repositories["datasets", file.hub].commits[file.commit]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(io.BytesIO(whole[file.sources[0]]))
+    longer, target = pa.concat_tables([table] * 8), io.BytesIO()
+    pq.write_table(longer, target, row_group_size=len(table), compression="none")
+    whole[file.sources[0]] = target.getvalue()
+    hub.sent = 0
+    [state] = fetch([wikipedia], tmp_path / "data")
+    assert (state.rows, state.note) == (400, "the first 400 rows")
+    assert hub.sent < len(target.getvalue()) / 4
+    rows = gzip.decompress((tmp_path / "data" / file.path).read_bytes()).splitlines()
+    assert [json.loads(row)["text"] for row in rows] == table["text"].to_pylist()[:400]
+
+
+def test_a_protected_data_set_lies_in_no_plain_text_and_is_read(hub, tmp_path: Path, monkeypatch):
+    gpqa = data_sets(["gpqa"])
+    with pytest.raises(InputErrors, match=r"HF_TOKEN.*it is not set.*huggingface.co/datasets/Id"):
+        fetch(gpqa, tmp_path)
+    monkeypatch.setenv("HF_TOKEN", "hf_other")
+    with pytest.raises(InputErrors, match=r"HF_TOKEN.*its token has none"):
+        fetch(gpqa, tmp_path)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    fetch(gpqa, tmp_path)
+    commit = gpqa[0].files[0].commit
+    line = hub.repositories["datasets", "Idavidrein/gpqa"].commits[commit]["gpqa_main.csv"]
+    question = line.splitlines()[1].split(b",")[0]
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or question not in path.read_bytes(), path
+    archive = tmp_path / "bench/gpqa/dataset.zip"
+    source = DatasetSource(path=str(archive), options=GpqaOptions().model_dump(), seed=0)
+    rows = list(get_dataset("gpqa").rows(source))
+    assert (len(rows), rows[0].fields["question"]) == (448, question.decode())
+
+
+def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_again(
+    hub, tmp_path: Path
+):
+    sets = data_sets(["boolq", "tofu"])
+    mine = tmp_path / "detect/tofu/forget10.json.gz"
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(b"my own")
+    states = fetch(sets, tmp_path)
+    assert [state.state for state in states] == ["fetched", "your own", "fetched"]
+    boolq = tmp_path / "bench/boolq/dev.jsonl.gz"
+    whole = boolq.read_bytes()
+    boolq.write_bytes(whole[:-1] + b"x")
+    with pytest.raises(InputErrors, match=r"boolq/dev.jsonl.gz: was changed since it was fetched"):
+        fetch(sets, tmp_path)
+    assert mine.read_bytes() == b"my own"
+    boolq.unlink()
+    assert [state.state for state in fetch(sets, tmp_path)] == ["fetched", "your own", "checked"]
+    assert boolq.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault(altered=True), "is not what the hub has"),
+        (Fault(status=404), "HTTP 404"),
+        (Fault(status=403), "HTTP 403"),
+        (Fault(status=500), "HTTP 500"),
+        (Fault(cut=5000, times=1), ""),
+    ],
+    ids=["altered", "404", "403", "500", "cut once"],
+)
+def test_a_download_that_goes_wrong_leaves_nothing_half_written(
+    hub, tmp_path: Path, fault: Fault, message: str
+):
+    boolq = data_sets(["boolq", "tofu"])
+    hub.faults[BOOLQ] = fault
+    if message:
+        with pytest.raises(InputErrors, match=message):
+            fetch(boolq, tmp_path)
+        # What came before and after is there.
+        assert sorted(path.name for path in tmp_path.rglob("*.gz")) == [
+            "forget10.json.gz",
+            "retain90.json.gz",
+        ]
+        del hub.faults[BOOLQ]
+    fetch(boolq, tmp_path)
+    assert (tmp_path / "bench/boolq/dev.jsonl.gz").is_file()
+    hidden = [path for path in tmp_path.rglob(".*") if not path.name.endswith(".lock")]
+    assert [path for path in hidden if path.is_file()] == []
+
+
+@pytest.mark.parametrize("place", ["huggingface_hub.hf_hub_download", "made_file.write_rows"])
+def test_a_full_disk_is_told_from_a_hub_out_of_reach(hub, tmp_path: Path, monkeypatch, place: str):
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def fails(*_: object, **__: object) -> None:
+        raise full
+
+    name = place if place.startswith("hugging") else f"inject.public_data.{place}"
+    with monkeypatch.context() as patched:
+        patched.setattr(name, fails)
+        with pytest.raises(OSError, match="No space left") as caught:
+            fetch(data_sets(["boolq"]), tmp_path)
+    assert caught.value is full
+    assert not list(tmp_path.rglob("dev*"))
+    assert [state.state for state in fetch(data_sets(["boolq"]), tmp_path)] == ["fetched"]
+
+
+def test_a_call_that_is_killed_goes_on_with_the_next_file(hub, tmp_path: Path, monkeypatch):
+    sets, done = data_sets(["boolq", "tofu"]), []
+
+    def killed(state: FileState) -> None:
+        done.append(state.path)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(sets, tmp_path, on_file=killed)
+    left = tmp_path / fetch_module._HIDDEN / "half"
+    left.parent.mkdir()
+    left.write_bytes(b"of a download")
+    assert [state.state for state in fetch(sets, tmp_path)] == ["checked", "checked", "fetched"]
+    assert not left.parent.exists()
+
+
+def test_without_a_network_it_says_what_to_put_where_and_takes_what_was_put_there(
+    hub, tmp_path: Path, monkeypatch
+):
+    sets = data_sets(["boolq", "tofu"])
+    [boolq, tofu] = sets
+    served = hub.repositories["datasets", "google/boolq"].commits[boolq.files[0].commit][BOOLQ]
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputErrors) as caught:
+        fetch(sets, tmp_path)
+    place = tmp_path / "downloads/google--boolq" / BOOLQ
+    for expected in (
+        f"https://huggingface.co/datasets/google/boolq/resolve/{boolq.files[0].commit}/{BOOLQ}",
+        f"as {place}",
+        "0 of 3 files",
+        "retain90.json",
+    ):
+        assert expected in str(caught.value)
+    place.parent.mkdir(parents=True)
+    place.write_bytes(served)
+    with pytest.raises(InputErrors, match="1 of 3 files"):
+        fetch(sets, tmp_path)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    [source] = manifest["files"]["bench/boolq/dev.jsonl.gz"]["sources"]
+    assert source["checked_against_hub"] is False
+
+
+def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: Path):
+    [boolq] = data_sets(["boolq"])
+    [file] = boolq.files
+    repository = hub.repositories["datasets", "google/boolq"]
+    held = repository.commits[file.commit]
+    (tmp_path / "folder" / file.path).mkdir(parents=True)
+    with pytest.raises(InputErrors, match="is a folder where a file belongs"):
+        fetch([boolq], tmp_path / "folder")
+    other = hub.repositories["datasets", "wikimedia/wikipedia"]
+    [wiki] = [files for commit in other.commits.values() for files in commit.values()]
+    held[BOOLQ] = wiki
+    with pytest.raises(InputErrors, match="has no column 'question', 'answer', 'passage'"):
+        fetch([boolq], tmp_path)
+    del held[BOOLQ]
+    held["data/train.parquet"] = wiki
+    from inject.hub.resolver import describe_repository
+
+    describe_repository.cache_clear()
+    with pytest.raises(InputErrors, match=f"commit {file.commit} has no file"):
+        fetch([boolq], tmp_path)
+    assert not [path for path in tmp_path.rglob("*.gz") if path.is_file()]
+
+
+def test_bad_folders_and_manifests_are_refused(tmp_path: Path):
+    file = tmp_path / "file"
+    file.write_text("")
+    for folder in (file, file / "below"):
+        with pytest.raises(InputError, match="no folder can be made there"):
+            fetch(data_sets(["boolq"]), folder)
+    for content in ("", "[]", "{}", '{"version": 1, "files": {"a": {}}}', '{"version": 2}'):
+        (tmp_path / MANIFEST).write_text(content)
+        with pytest.raises(InputError, match="is not the list of files that `spikein data fetch`"):
+            fetch(data_sets(["boolq"]), tmp_path)
+
+
+def test_the_catalogue_names_each_file_once_at_a_whole_commit():
+    files = [file for one in DATA_SETS for file in one.files]
+    assert len({file.path for file in files}) == len(files)
+    for file in files:
+        assert re.fullmatch("[0-9a-f]{40}", file.commit)
+        assert not {"..", "/"} & set(Path(file.path).parts)

@@ -1,0 +1,142 @@
+"""`spikein presets` and `spikein data`: what comes along, and the data that it reads."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inject.hub.address import fits
+from inject.public_data.catalogue import DATA_SETS, data_sets
+from inject.shipped import AUDITS, EXPERIMENTS
+from spikein.cli.main import app
+from tests.hub_mirror import add_data_sets
+from tests.hub_server import TOKEN, connect, serving
+
+EVERY = {*EXPERIMENTS.files(), *AUDITS.files()}
+
+
+def spikein(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def refusal(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert result.exit_code == 2, result.output
+    return " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.fixture(scope="module")
+def listed() -> list[dict]:
+    return json.loads(spikein("presets", "--json"))
+
+
+def test_every_preset_is_listed_with_what_it_asks_takes_and_needs(listed):
+    assert {row["name"] for row in listed} == EVERY
+    for row in listed:
+        assert row["question"]
+        if row["name"] in AUDITS.files():
+            continue
+        assert row["arms"] >= row["seeds"] > 0
+        assert row["tokens"] > 0
+        assert (row["gpu_hours"] is None) == bool(row["time"]), row["name"]
+        assert row["fetched"] == (row["folder"] == "small"), row["name"]
+        assert bool(row["data"]) == bool(row["folder"]), row["name"]
+        assert not row["fetched"] or {*row["data"]} <= {one.name for one in DATA_SETS}
+    hours = {row["name"]: row["gpu_hours"] for row in listed}
+    assert hours["min-k-table4"] == pytest.approx(2 * hours["min-k-table3"])
+
+
+def test_the_list_and_one_in_full_are_for_people(listed):
+    text = spikein("presets")
+    for row in listed:
+        assert re.search(rf"(?m)^{row['name']}: {re.escape(row['question'])}$", text)
+        assert row["replicates"] in text
+    one = spikein("presets", "frequency", "gpqa-finetune")
+    for expected in (
+        "Replicates: Min-K% Prob (Shi et al. 2024), Figure 5c",
+        "6 arms",
+        "25 minutes",
+        "spikein data fetch frequency --to data",
+        "spikein run frequency data=hf://presets",
+        "spikein data fetch gpqa-finetune --to data --accept-terms gpqa",
+    ):
+        assert expected in one
+
+
+def test_the_data_sets_are_listed_with_licence_commit_and_place():
+    text = spikein("data", "list")
+    for one in DATA_SETS:
+        assert f"{one.name}: {one.what}. Licence: {one.licence}" in text
+        for file in one.files:
+            assert file.path in text
+            assert f"hf://datasets/{file.hub}@{file.commit}/" in text
+    assert spikein("data", "fetch", "unlearning", "--list").count("detect/tofu/") == 2
+
+
+def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetched():
+    files = [file.path for one in DATA_SETS for file in one.files]
+    for name, path in EXPERIMENTS.files().items():
+        patterns = re.findall(r"\$\{data\}/([^\"]+)", path.read_text(encoding="utf-8"))
+        assert bool(patterns) == (path.parent.name == "small"), name
+        for pattern in patterns:
+            assert any(fits(file, pattern) for file in files), f"{name}: {pattern}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("presets", "frequancy"), "frequancy: no preset has this name. Did you mean 'frequency'"),
+        (("data", "fetsh"), r"can do no 'fetsh'. Did you mean 'fetch'\? Allowed: fetch, list."),
+        (("data", "fetch", "bolq"), "bolq: no data set of this name can be fetched. Did you mean"),
+        (("data", "fetch", "quickstart"), "reads no data folder, and needs nothing fetched"),
+        (("data", "fetch", "min-k-table3"), "`spikein presets min-k-table3` says what it reads"),
+        (("data", "fetch", "gpqa"), "gpqa: it has terms.*--accept-terms gpqa"),
+        (("data", "fetch", "gpqa", "--accept-terms", "gppa"), "gppa: no data set of this name"),
+        (
+            ("data", "fetch", "boolq", "--accept-terms", "boolq"),
+            "--accept-terms boolq: has no terms",
+        ),
+        (("data", "fetch", "boolq", "--to", "{here}/file"), "file: no folder can be made there"),
+        (("data", "fetch", "boolq", "--to", ""), "is empty"),
+        (("data", "list", "nothing"), "nothing: no data set of this name"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_answered_with_what_is_allowed(tmp_path: Path, arguments, expected: str):
+    (tmp_path / "file").write_text("")
+    given = [text.replace("{here}", str(tmp_path)) for text in arguments]
+    assert re.search(expected, refusal(*given))
+
+
+def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, data_folder: Path):
+    """From the hub to a checked experiment: licences are shown, two ways to the data are one."""
+    with serving() as hub:
+        connect(monkeypatch, hub, tmp_path / "hub")
+        monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        add_data_sets(hub, data_sets(()), data_folder)
+        folder = tmp_path / "data"
+        told = spikein("data", "fetch", "--to", folder)
+        assert "boolq: BoolQ: yes/no questions about a passage. Licence: CC BY-SA 3.0." in told
+        assert "gpqa: left out. GPQA's authors ask" in told
+        spikein("data", "fetch", "gpqa", "--accept-terms", "gpqa", "--to", folder)
+        assert "0 fetched now" in spikein("data", "fetch", "--to", folder)
+        assert f"forget10.json.gz  [in {folder}]" in spikein("data", "list", "--to", folder)
+        store = ["--store", tmp_path / "store"]
+        missing = refusal("check", "frequency", f"data={tmp_path}/none", *store)
+        assert f"`spikein data fetch frequency --to {tmp_path}/none`" in missing
+        checked = spikein("check", "frequency", f"data={folder}", *store)
+        assert "frequency: nothing wrong was found" in checked
+        from spikein.api.plan import plan
+
+        # All others but the one on arXiv's abstracts read what one of these reads.
+        for name in ("real-small", "unlearning"):
+            planned = plan(name, overrides=[f"data={folder}", "seeds=[0]"], store=tmp_path / "s")
+            assert (planned.problems, planned.unresolved) == ((), {}), name
+        by_folder = plan("twins-small", overrides=[f"data={folder}"], store=tmp_path / "store")
+        by_hub = plan("twins-small", overrides=["data=hf://presets"], store=tmp_path / "store")
+        assert by_hub.rows == by_folder.rows

@@ -1,0 +1,283 @@
+"""`spikein push` and `spikein validate hf://…` against a hub on loopback, end to end.
+
+The ground truth is made up: 12 members and 12 non-members of two data sets, one of them protected.
+"""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from huggingface_hub import constants
+from typer.testing import CliRunner
+
+import spikein
+from analysis.validate.page import plain_validation
+from detect.ground_truth.bundle import HEADER
+from detect.ground_truth.packing import write_bundle
+from inject.digest import digest
+from inject.errors import InputError, Unreachable
+from spikein.cli.commands import push as command
+from spikein.cli.main import app
+from tests.detect.ground_truths import make_truth, store_truth
+from tests.hub_server import TOKEN, Fault, HubServer, connect, serving
+
+ID = "me/truth"
+EXPERIMENT = """
+name: made-up
+model: {shape: /home/somebody/tiny.yaml}
+contaminants: [{dataset: boolq, name: news}, {dataset: gpqa, name: secret}]
+"""
+ADDRESS = f"hf://datasets/{ID}"
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("bundles")
+    truth = make_truth(12, datasets=("news", "secret"), protected="secret")
+    described = store_truth(replace(truth, experiment=EXPERIMENT), root / "store")
+    for name, parts in (("small", []), ("all", ["all"])):
+        write_bundle(root / name, described, root / "store", parts=parts)
+    return {name: root / name for name in ("small", "all")}
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with serving() as server:
+        connect(monkeypatch, server, tmp_path / "cache")
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        yield server
+
+
+def invoke(*arguments: object) -> SimpleNamespace:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert TOKEN not in done.output
+    return SimpleNamespace(code=done.exit_code, said=" ".join(done.output.split()))
+
+
+def push(path: Path, *options: object, to: str = ID) -> SimpleNamespace:
+    return invoke("push", path, to, "--yes", *options)
+
+
+def files_of(hub: HubServer, commit: str | None = None) -> dict[str, bytes]:
+    repository = hub.repositories["datasets", ID]
+    return repository.commits[repository.commit_of(commit) or ""]
+
+
+def commits(hub: HubServer) -> list[str]:
+    return list(hub.repositories["datasets", ID].commits)
+
+
+def test_what_is_pushed_and_fetched_by_id_judges_as_the_folder_does(bundles, hub):
+    done = push(bundles["small"], "--private", "--license", "cc-by-4.0", "--message", "first")
+    assert done.code == 0, done.said
+    *_, commit = commits(hub)
+    assert f"spikein validate FILE.py:NAME {ADDRESS}@{commit}" in done.said
+    assert "a new private data set me/truth, branch main" in done.said
+    assert "24 rows are protected: their texts are not inside" in done.said
+    assert hub.repositories["datasets", ID].private
+    assert hub.messages == ["first"]
+
+    def judged(source: object) -> dict:
+        found = plain_validation(spikein.validate(["min_k", "lowercase"], source))
+        for one in found["detectors"]:
+            del one["seconds_per_thousand_rows"]
+        return found
+
+    by_folder, by_id = judged(str(bundles["small"])), judged(ADDRESS)
+    # The commit is recorded, whatever branch was asked for.
+    assert by_id.pop("source") == f"{ADDRESS}@{commit}"
+    assert by_folder.pop("source") == str(bundles["small"])
+    assert by_id == by_folder
+    assert "--with lowercase" in json.dumps(by_id["refused"])
+    # No text, no token id and no token of the hub is in what anybody sees.
+    card = files_of(hub)["README.md"].decode()
+    for name, data in files_of(hub).items():
+        assert b"secret <b>" not in data, name
+        assert TOKEN.encode() not in data, name
+    assert 'license: "cc-by-4.0"\n' in card
+    assert "| news | 12 | 12 | inside | CC BY-SA 3.0 |" in card
+    assert "| secret | 12 | 12 | withheld | CC BY 4.0 |" in card
+    assert "| model | tiny.yaml |" in card
+    assert "Its experiment names files of this machine: /home/somebody/tiny.yaml." in done.said
+    assert "models of these data sets must not be published" in card
+
+
+def test_the_cache_serves_a_commit_without_a_network(bundles, hub, monkeypatch):
+    push(bundles["small"])
+    *_, commit = commits(hub)
+    content = spikein.load_bundle(ADDRESS).content
+    asked = len(hub.requests)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert spikein.load_bundle(f"{ADDRESS}@{commit}").content == content
+    with pytest.raises(Unreachable, match="not in the cache") as caught:
+        spikein.load_bundle(f"{ADDRESS}@{'0' * 40}")
+    assert commit in str(caught.value)
+    assert push(bundles["small"]).said.endswith("Unset it: unset HF_HUB_OFFLINE.")
+    assert len(hub.requests) == asked
+
+
+def test_an_upload_that_was_cut_off_goes_on_and_is_seen_whole_or_not_at_all(bundles, hub):
+    hub.fails_after = 2
+    done = push(bundles["small"])
+    assert (done.code, "What has arrived is kept" in done.said) == (2, True), done.said
+    assert list(files_of(hub)) == [".gitattributes"]
+    with pytest.raises(InputError, match=r"it has no bundle\.json"):
+        spikein.load_bundle(ADDRESS)
+    hub.fails_after = None
+    sent = set(hub.stored)
+    asked = len(hub.requests)
+    assert push(bundles["small"]).code == 0
+    again = {path.rpartition("/")[2] for method, path in hub.requests[asked:] if method == "PUT"}
+    assert len(sent) >= 2
+    assert not sent & again
+    assert HEADER in files_of(hub)
+
+
+def test_a_bundle_takes_the_place_of_another_which_keeps_its_commit(bundles, hub):
+    push(bundles["all"])
+    whole = spikein.load_bundle(ADDRESS).content
+    *_, before = commits(hub)
+    push(bundles["small"])
+    listed = json.loads(files_of(hub)[HEADER])["files"]
+    assert set(files_of(hub)) == {*listed, HEADER, "README.md", ".gitattributes"}
+    assert spikein.load_bundle(f"{ADDRESS}@{before}").content == whole
+    count = len(commits(hub))
+    assert "Nothing changed: this bundle is there already." in push(bundles["small"]).said
+    assert len(commits(hub)) == count
+    assert push(bundles["all"], "--revision", "with/all").code == 0
+    assert spikein.load_bundle(f"{ADDRESS}@with%2Fall").content == whole
+    assert HEADER in files_of(hub, "main")
+
+
+def test_what_changed_on_the_hub_meanwhile_is_not_overwritten(bundles, hub, monkeypatch):
+    push(bundles["small"])
+    shown = command._show
+
+    def somebody_else(found) -> None:
+        shown(found)
+        hub.add(ID, {**files_of(hub), "notes.txt": b"theirs"})
+
+    monkeypatch.setattr(command, "_show", somebody_else)
+    done = push(bundles["all"])
+    assert (done.code, "was changed while this was uploaded" in done.said) == (2, True), done.said
+    assert files_of(hub)["notes.txt"] == b"theirs"
+
+
+def test_nothing_is_uploaded_without_an_answer(bundles, hub, monkeypatch):
+    done = invoke("push", bundles["small"], ID)
+    assert (done.code, "Add --yes to upload without a question." in done.said) == (2, True)
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(command, "sys", terminal)
+    for answer, there in ((False, False), (True, True)):
+        monkeypatch.setattr(command.typer, "confirm", lambda *_, answer=answer: answer)
+        assert invoke("push", bundles["small"], ID).code == 0
+        assert (("datasets", ID) in hub.repositories) == there
+
+
+def test_a_bundle_that_was_damaged_on_its_way_is_named(bundles, hub):
+    push(bundles["small"])
+    [name] = [one for one in files_of(hub) if one.startswith("scores/0/")]
+    hub.faults[name] = Fault(altered=True)
+    done = invoke("validate", "loss", ADDRESS)
+    assert done.code == 2
+    assert f"the checksum of {name} is wrong" in done.said
+
+
+def changed_header(bundle: Path, **changes: object) -> dict[str, bytes]:
+    """The files of a bundle whose author means harm: its own digest holds."""
+    values = {**json.loads((bundle / HEADER).read_text()), **changes}
+    named = {name: value for name, value in values.items() if name not in ("content", "created")}
+    return {HEADER: json.dumps({**values, "content": digest(named)}).encode()}
+
+
+@pytest.mark.parametrize("name", ["../../refs/main", "/etc/cron.d/x", "a/../../x", "..\\x\\y"])
+def test_a_path_that_leaves_the_folder_is_refused_before_it_is_fetched(bundles, hub, name):
+    hub.add(ID, {**changed_header(bundles["small"], files={name: "0" * 64}), name: b"x"})
+    with pytest.raises(InputError, match="the path of a file leaves the bundle"):
+        spikein.load_bundle(ADDRESS)
+    assert hub.downloads() == [f"/datasets/{ID}/resolve/{commits(hub)[0]}/{HEADER}"]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("hf://me/truth", "Allowed: hf://datasets/OWNER/NAME[@REVISION]"),
+        ("hf:/datasets/me/truth", "Did you mean hf://datasets/me/truth?"),
+        ("https://huggingface.co/datasets/me/truth/tree/main", "mean hf://datasets/me/truth?"),
+        ("hf://datasets/me", "no address of a data set"),
+        ("hf://datasets/me/truth/scores", "no address of a bundle"),
+        ("hf://datasets/me/truth@", "no address of a data set"),
+        ("hf://datasets/me/truth@v9", "the hub has no revision 'v9' of it"),
+        ("hf://datasets/me/other", "on the hub, or it is private there. Look at its page"),
+        ("hf://datasets/me/rows", "is no bundle: it has no bundle.json"),
+        ("hf://datasets/me/older", "is a bundle of version 3; this spikein reads 4 and 5"),
+        ("hf://datasets/me/lacks", "lacks the file "),
+        (
+            "hf://datasets/me/gated",
+            "only after its conditions are accepted. Look at its page on the hub",
+        ),
+    ],
+)
+def test_an_address_that_leads_to_no_bundle_is_named(bundles, hub, monkeypatch, source, said):
+    small = bundles["small"]
+    hub.add("me/truth", {})
+    hub.add("me/rows", {"rows.jsonl": b"{}"})
+    hub.add("me/older", changed_header(small, version=3))
+    hub.add("me/lacks", {HEADER: (small / HEADER).read_bytes()})
+    hub.add("me/gated", {HEADER: b"{}"}, gated=True)
+    if source.endswith("gated"):
+        monkeypatch.delenv("HF_TOKEN")
+    done = invoke("validate", "loss", source)
+    assert done.code == 2
+    assert said in done.said, done.said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"to": "truth"}, "truth: has no owner. Allowed: OWNER/NAME"),
+        ({"to": "me/tr uth"}, "is no id of the hub"),
+        ({"to": "hf://datasets/me/x"}, "is no id of the hub. Allowed: OWNER/NAME"),
+        ({"to": "https://huggingface.co/datasets/me/x"}, "Did you mean me/x?"),
+        ({"to": "me/rows"}, "me/rows (main): holds files and no bundle, such as rows.jsonl"),
+        ({"to": "me/public", "private": ""}, "is public already, and --private holds for a new"),
+        ({"revision": "a" * 40}, "is a commit. Allowed: the name of a branch"),
+        ({"revision": " "}, "is empty. Allowed: the name of a branch"),
+        ({"license": "mine"}, '"license" must be one of'),
+        ({"token": ""}, "HF_TOKEN: no token to upload with"),
+        ({"token": "hf_another"}, "the hub refuses the token in HF_TOKEN (status 403)"),
+        ({"path": "nothing"}, "nothing: no such folder. Pack a run first"),
+        ({"path": "damaged"}, "damaged: the checksum of scores/0/scores.parquet is wrong"),
+        ({"path": "keys"}, "experiment holds what looks like a key, so it is not published"),
+    ],
+)
+def test_what_cannot_be_pushed_is_refused_and_nothing_is_uploaded(
+    bundles, hub, tmp_path, monkeypatch, given, said
+):
+    monkeypatch.chdir(tmp_path)
+    for name in ("whole", "damaged", "keys"):
+        shutil.copytree(bundles["small"], tmp_path / name)
+    (tmp_path / "damaged/scores/0/scores.parquet").write_bytes(b"PAR1")
+    key = "experiment: sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD\n"
+    (tmp_path / "keys" / HEADER).write_bytes(
+        changed_header(tmp_path / "keys", experiment=key)[HEADER]
+    )
+    hub.add("me/rows", {"rows.jsonl": b"{}"})
+    hub.add("me/public", {})
+    before = {place: dict(one.commits) for place, one in hub.repositories.items()}
+    if "token" in given:
+        monkeypatch.setenv("HF_TOKEN", given["token"])
+    options = [part for name in ("revision", "license") if name in given
+               for part in (f"--{name}", given[name])]  # fmt: skip
+    options += ["--private"] if "private" in given else []
+    done = push(Path(given.get("path", "whole")), *options, to=given.get("to", ID))
+    assert done.code == 2
+    assert said in done.said, done.said
+    after = {place: dict(one.commits) for place, one in hub.repositories.items()}
+    after.pop(("datasets", ID), None)
+    assert after == before
+    assert not hub.stored

@@ -1,0 +1,141 @@
+"""What trackers are told of a finished run: by the trackers themselves where they are installed."""
+
+import importlib.util
+import socket
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow.parquet as pq
+import pytest
+
+from inject.errors import InputError
+from spikein.runs.trackers import check_trackers, run_results, send_results
+from train.loop.trackers import FOLDER
+
+
+@pytest.fixture
+def sent(shared_run, tmp_path):
+    """Send the shared run to a tracker; returns the sentence and what was to be sent."""
+
+    def send(tracker):
+        page = shared_run.folder / "report.html"
+        said = send_results((tracker,), shared_run.folder, page, tmp_path)
+        return said[tracker], run_results(shared_run.folder, page, tmp_path)
+
+    return send
+
+
+@pytest.mark.slow
+def test_what_is_sent_is_what_the_findings_say(sent, shared_run):
+    _, results = sent("tensorboard")
+    rows = [
+        row
+        for row in pq.read_table(shared_run.folder / "findings.parquet").to_pylist()
+        if (row["question"], row["model"], row["dataset"], row["copies"], row["variant"])
+        == ("metrics", "contaminated", "all", "all", "all")
+        and row["metric"] == "auc"
+    ]
+    assert {row["detector"] for row in rows} == {name.split("/")[1] for name in results.numbers}
+    tuned = {row["detector"]: row for row in sorted(rows, key=lambda row: row["selection"])}
+    for name, row in tuned.items():
+        assert results.numbers[f"auc/{name}"] == row["value"]
+        assert results.numbers[f"auc_low/{name}"] == row["low"]
+        assert results.numbers[f"auc_high/{name}"] == row["high"]
+    assert results.headline
+    assert all(path.is_file() for path in (results.page, *results.files))
+
+
+@pytest.mark.slow
+def test_tensorboard_shows_it(sent, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    said, results = sent("tensorboard")
+    assert said == f"Results sent to tensorboard: {tmp_path / FOLDER / 'tiny-1-results'}"
+    events = EventAccumulator(str(tmp_path / FOLDER / "tiny-1-results"))
+    events.Reload()
+    shown = {name: events.Scalars(name)[0].value for name in events.Tags()["scalars"]}
+    assert shown == pytest.approx(dict(results.numbers), rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tracker", ["wandb", "mlflow", "trackio"])
+def test_a_tracker_has_one_run_of_it_however_often_it_is_sent(
+    tracker, sent, tmp_path, offline_trackers
+):
+    module = pytest.importorskip(tracker, reason=f"{tracker} is not installed")
+    for _ in range(2):
+        said, results = sent(tracker)
+        assert said.startswith(f"Results sent to {tracker}: ")
+    if tracker == "mlflow":
+        client = module.MlflowClient()
+        (experiment,) = [one for one in client.search_experiments() if one.name == "spikein"]
+        (run,) = client.search_runs([experiment.experiment_id])
+        assert run.info.status == "FINISHED"
+        assert run.data.metrics == results.numbers
+        assert run.data.tags["mlflow.note.content"] == results.headline
+        files = {one.path for one in client.list_artifacts(run.info.run_id)}
+        assert files == {one.name for one in results.files}
+        assert files >= {"report.html", "findings.parquet", "experiment.yaml"}
+    elif tracker == "wandb":
+        folders = list((tmp_path / "wandb").glob("offline-run-*"))
+        assert {one.name.rpartition("-")[2] for one in folders} == {results.id}
+    else:
+        (run,) = module.Api().runs("spikein")
+        assert run.name == results.name
+        assert run.config["headline"] == results.headline
+
+
+@pytest.mark.slow
+def test_a_tracker_that_fails_costs_nothing_and_shows_no_key(sent, monkeypatch):
+    def refuse(**_):
+        raise ConnectionError("403 for https://me:secret-word@host with wandb-key-0123456789")
+
+    monkeypatch.setenv("WANDB_API_KEY", "wandb-key-0123456789")
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace(init=refuse))
+    said, _ = sent("wandb")
+    assert said.startswith("Results NOT sent to wandb (ConnectionError: 403 for https://***@host")
+    assert "wandb-key" not in said
+    assert "Run the same command again" in said
+
+
+def test_nothing_is_asked_of_a_tracker_that_keeps_all_on_this_disk(monkeypatch):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    check_trackers(("tensorboard", "wandb"))
+
+
+@pytest.mark.parametrize(
+    ("tracker", "environment", "message"),
+    [
+        ("wandb", {}, "Weights & Biases has no key.*WANDB_API_KEY in the environment"),
+        (
+            "wandb",
+            {"WANDB_API_KEY": "0123456789", "WANDB_BASE_URL": "http://localhost:9"},
+            "Weights & Biases does not answer at http://localhost:9 .*WANDB_MODE=offline",
+        ),
+        (
+            "mlflow",
+            {"MLFLOW_TRACKING_URI": "http://me:word@localhost:9"},
+            r"MLflow does not answer at http://\*\*\*@localhost:9 .*sqlite:///FILE",
+        ),
+        (
+            "mlflow",
+            {"MLFLOW_TRACKING_URI": "http://[broken"},
+            "MLflow does not answer at http://.*Invalid IPv6 URL",
+        ),
+    ],
+)
+def test_what_would_fail_at_the_end_is_refused_at_the_start(
+    tracker, environment, message, tmp_path, monkeypatch
+):
+    for name in ("WANDB_API_KEY", "WANDB_MODE", "WANDB_BASE_URL", "http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    with pytest.raises(InputError, match=f"(?s){message}"):
+        check_trackers((tracker,))

@@ -1,0 +1,124 @@
+"""The image and the development container, as far as they can be checked without building them.
+
+`python -m scripts.release image` builds the image, where docker or podman is at hand.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from tests.test_house import ORDER
+from tests.test_makefile import commands
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DOCKERFILE = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")
+PINNED = re.compile(r"[\w./-]+:(?!latest$)[\w.-]+")
+NEEDED = {*ORDER, "configs", "pyproject.toml", "setup.py", "README.md", "LICENSE"}
+
+
+def instructions(text: str) -> list[tuple[str, str]]:
+    """Each instruction of a Dockerfile with its arguments, on one line."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
+    return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in joined.split("\n")]
+
+
+def sent(path: str) -> bool:
+    """Whether `.dockerignore` lets a builder see a path: the last pattern that fits decides."""
+    seen = True
+    for pattern in (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines():
+        if pattern and not pattern.startswith("#") and fnmatch(path, pattern.removeprefix("!")):
+            seen = pattern.startswith("!")
+    return seen
+
+
+def problems(text: str) -> list[str]:
+    """What would keep an image from being built, from being the pinned one, or from being safe."""
+    found, stages, copied, users = [], set(), set(), []
+    for name, arguments in instructions(text):
+        words = arguments.split()
+        if name == "FROM":
+            if words[0] not in stages and not PINNED.fullmatch(words[0]):
+                found.append(f"no pinned image: {arguments}")
+            stages.update(words[2:])
+            users = []
+        elif name == "COPY" and words[0].startswith("--from="):
+            if words[0].removeprefix("--from=") not in stages:
+                found.append(f"no such stage: {arguments}")
+        elif name == "COPY":
+            copied.update(words[:-1])
+        elif name == "USER":
+            users.append(arguments)
+        elif name == "RUN":
+            found.extend(
+                f"unpinned: {command.strip()}"
+                for command in arguments.split("&&")
+                if " pip install " in command and "--constraint constraints.txt" not in command
+            )
+    found.extend(f"is not there, or not sent: {path}" for path in sorted(copied)
+                 if not (REPOSITORY / path).exists() or not sent(path))  # fmt: skip
+    found.extend(f"is not copied: {path}" for path in sorted(NEEDED - copied))
+    if not users or users[-1] in ("0", "root"):
+        found.append("runs as root")
+    return found
+
+
+def test_it_is_built_from_what_is_there_with_pinned_versions_and_not_run_as_root():
+    assert problems(DOCKERFILE) == []
+    assert ("ENTRYPOINT", '["spikein"]') in instructions(DOCKERFILE)
+    # torch for CPUs; another index by a build argument, wherever pip may choose torch.
+    assert "ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu\n" in DOCKERFILE
+    installs = [
+        command
+        for name, arguments in instructions(DOCKERFILE)
+        if name == "RUN"
+        for command in arguments.split("&&")
+        if "pip install" in command and "setuptools" not in command
+    ]
+    assert len(installs) == 2
+    assert all('--extra-index-url "${TORCH_INDEX}"' in command for command in installs)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("FROM python:3.11-slim-bookworm AS", "FROM python:latest AS", "no pinned image"),
+        ("FROM python:3.11-slim-bookworm AS", "FROM python AS", "no pinned image"),
+        ("pip install --no-cache-dir --constraint", "pip install --requirement", "unpinned"),
+        ("COPY configs configs", "COPY configs/none configs", "is not there"),
+        ("COPY configs configs", "COPY tests tests", "is not there, or not sent: tests"),
+        ("COPY train train\n", "", "is not copied: train"),
+        ("--from=build", "--from=built", "no such stage"),
+        ("USER 1000\n", "", "runs as root"),
+        ("USER 1000", "USER root", "runs as root"),
+    ],
+)
+def test_what_is_wrong_with_it_would_be_found(old: str, new: str, problem: str):
+    assert old in DOCKERFILE
+    assert problem in " ".join(problems(DOCKERFILE.replace(old, new)))
+
+
+def test_a_linter_finds_nothing():
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    hadolint = shutil.which("hadolint", path=places)
+    if hadolint is None:
+        pytest.skip("hadolint is not installed; `make test` installs it")
+    done = subprocess.run(
+        [hadolint, "Dockerfile"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_development_container_sets_up_what_make_does():
+    settings = json.loads((REPOSITORY / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    assert PINNED.fullmatch(settings["image"])
+    make, system = settings["postCreateCommand"].split(" && ")
+    assert "--editable '.[dev]'" in commands(make.removeprefix("make "))
+    assert os.access(REPOSITORY / system.removeprefix("sudo "), os.X_OK)

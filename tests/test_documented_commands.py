@@ -1,0 +1,61 @@
+"""Every command that a document shows is one that there is, with options that it takes."""
+
+import re
+import shlex
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGES = [
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+    *sorted((REPOSITORY / "configs").rglob("*.yaml")),
+]
+_BLOCK = re.compile(r"^```(?:\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`(spikein [a-z][^`]*)`")
+_COMMENT = re.compile(r"^#   (spikein .+)$", re.MULTILINE)
+
+
+def shown(page: Path) -> list[str]:
+    """The calls of `spikein` in the text and the blocks of a page, or at the head of a preset."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".yaml":
+        return _COMMENT.findall(text)
+    lines = "\n".join(_BLOCK.findall(text)).replace("\\\n", " ").splitlines()
+    called = [line.strip().removeprefix("$ ") for line in lines]
+    called += _INLINE.findall(text)
+    return [" ".join(line.split()) for line in called if line.startswith("spikein ")]
+
+
+def fault(line: str) -> str | None:
+    """What the command line says of a call before anything is run; None where it takes it."""
+    from typer.core import TyperGroup
+    from typer.main import get_command
+
+    from spikein.cli.main import app, whole_command
+
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    _, *words = shlex.split(line, comments=True)
+    name = words[0] if words else ""
+    if name.startswith("-"):
+        return None
+    if name not in group.commands:
+        return f"there is no command {name!r}"
+    command = whole_command(name)
+    try:
+        command.make_parser(command.context_class(command, info_name=name)).parse_args(words[1:])
+    except Exception as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def test_every_command_shown_is_one_that_there_is():
+    calls = [(page.name, line) for page in PAGES for line in shown(page)]
+    assert len(calls) > 100
+    assert [(*call, problem) for call in calls if (problem := fault(call[1]))] == []
+
+
+def test_a_command_that_is_not_there_would_be_found():
+    assert fault("spikein run quickstart train.lr=1e-3  # a comment") is None
+    assert "no command" in (fault("spikein runn quickstart") or "")
+    assert "--no-such" in (fault("spikein detect --no-such 3 --model a") or "")

@@ -1,0 +1,102 @@
+"""The wheel holds what the packages need and no more, and works from an empty folder."""
+
+import tomllib
+import zipfile
+from email import message_from_string
+from pathlib import Path
+
+import pytest
+
+from inject.source_digest import source_digest
+from scripts.release.wheel import build, install, run, try_out
+from tests.how_to import copy_repository
+from tests.test_house import ORDER
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+SMALL = (
+    "corpus={tokens: 12_000, sources: [{kind: docstrings, packages: [pydantic]}]}",
+    "base.tokens=8_000",
+    "contaminants=[{dataset: fictional, members: 12, nonmembers: 12}]",
+    "model.tokenizer.train=300",
+    "train.context=64",
+    "sweep=null",
+    "detect.detectors=[loss]",
+    "analysis={replicates: 100, min_members: 5, task_accuracy: false}",
+    "executor=null",
+    "copies={fixed: 1}",
+)
+"""Of the quickstart: what makes it a matter of seconds."""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    copy_repository(folder / "clone")
+    (folder / "out").mkdir()
+    return build(folder / "clone", folder / "out")
+
+
+def files_in(folder: Path) -> set[str]:
+    """The files below a folder, without those that Python compiles."""
+    return {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
+
+
+def sources() -> set[str]:
+    """What is to be in the wheel: the files of the packages, and `configs/`."""
+    shipped = {f"inject/configs/{name}" for name in files_in(REPOSITORY / "configs")}
+    return shipped.union(
+        f"{folder}/{name}" for folder in ORDER for name in files_in(REPOSITORY / folder)
+    )
+
+
+@pytest.mark.slow
+def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: Path):
+    """No test, no document, no script; the source distribution can build it."""
+    with zipfile.ZipFile(wheel) as opened:
+        held = set(opened.namelist())
+        (about,) = {name.partition("/")[0] for name in held if ".dist-info/" in name}
+        metadata = message_from_string(opened.read(f"{about}/METADATA").decode())
+    assert {name for name in held if not name.startswith(about)} == sources()
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert {"Changelog", "Repository"} <= {
+        url.partition(",")[0] for url in metadata.get_all("Project-URL")
+    }
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata.get_payload().startswith("# spikein")
+    assert {"ray", "slurm", "tagger", "embeddings"} <= set(metadata.get_all("Provides-Extra"))
+
+
+@pytest.mark.slow
+def test_it_works_from_an_empty_folder_without_the_clone(wheel: Path, tmp_path: Path):
+    spikein = install(wheel, tmp_path / "environment", constraints=None)
+    before = files_in(tmp_path / "environment")
+    (tmp_path / "empty").mkdir()
+    shown = iter(try_out(spikein, tmp_path / "empty", SMALL))
+    assert next(shown).split() == ["spikein", VERSION]
+    assert "min-k-table3" in next(shown)
+    assert "mine.yaml" in next(shown)
+    assert "mine.py" in next(shown)
+    assert "nothing wrong was found" in next(shown)
+    assert "Nothing was run" in next(shown)
+    assert "runs/quickstart/1/report.html" in next(shown)
+    assert "mine.score" in next(shown)
+    assert "Scores of 2 rows" in next(shown)
+    assert "boolq" in next(shown)
+    assert next(shown, None) is None
+    # Its code is the clone's, so that both can use one store; and it writes nothing beside it.
+    roots = ("spikein.runs.publication", "train.training_step")
+    ask = (
+        "import inject.source_digest as digest, inject.shipped as shipped;"
+        f"print(digest.source_digest({roots}), shipped.CONFIGS)"
+    )
+    python = spikein.with_name("python")
+    digest, configs = run(python, "-I", "-c", ask, folder=tmp_path).split()
+    assert digest == source_digest(roots)
+    assert Path(configs).is_relative_to(tmp_path / "environment")
+    assert files_in(tmp_path / "environment") == before

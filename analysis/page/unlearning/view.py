@@ -75,7 +75,7 @@ def unlearning_sections(
     """
     found = measured_models(inputs.measures)
     arms = found.arms()
-    first, *others = arms.items()
+    first, *others = arms.items() or [("", found)]
 
     def tables_of(name: str, arm: MeasuredModels) -> dict[str, Table]:
         return {**measure_tables(arm, name, names), **further_tables(arm, name, names)}

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _BASE: Final = "base model"
 _KINDS: Final = {
-    "corpus": "tokenizer examples variants corpus general_text",
+    "examples": "examples variants",
+    "corpus": "tokenizer corpus general_text",
     "plan and audit": "plan audit",
     "models": "model adapter",
     "evidence": "frequency statistics gradients shots neighbours neighbour_means continuations "

@@ -70,6 +70,8 @@ def _shipped(name: str) -> Path:
     known = EXPERIMENTS.files()
     if name in known:
         return known[name]
+    if not name.strip():
+        raise InputError("is empty", where="--from", allowed=", ".join(known))
     if Path(name).is_file():
         raise InputError(
             f"{name} is a file of your own",

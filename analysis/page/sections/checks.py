@@ -34,7 +34,7 @@ def checks_parts(checks: Sequence[Check], inputs: PageInputs) -> list[Part]:
     """Return the sentence, the picture of the AUCs that ought to be 0.5, and all verdicts."""
     table = Table(
         title=capital(f"{_count(len(checks))} checks"),
-        columns=tuple(texts("Check", "Verdict", "What was looked at")),
+        columns=(*texts("Check", "Verdict"), Column("What was looked at", long=True)),
         rows=tuple(
             (one.name, Entry(one.verdict_line, strong=one.verdict == "failed"), one.sentence)
             for one in checks

@@ -27,11 +27,18 @@ def factors_parts(view: View) -> list[Part]:
         return []
     return present(
         Note(_sentence(view, contrasts), "say"),
-        Columns(present(_picture(view, contrasts), _table(view, contrasts)), "answer")
-        if contrasts
-        else None,
+        *_shown(view, contrasts),
         Fold("All factors at once", [regression]) if regression else None,
     )
+
+
+def _shown(view: View, contrasts: Sequence[Row]) -> list[Part]:
+    """Return picture and table, below each other where the picture has many columns."""
+    if not contrasts:
+        return []
+    wide = len(contrasts) > 2
+    parts = present(_picture(view, contrasts, 1180 if wide else 560), _table(view, contrasts))
+    return parts if wide else [Columns(parts, "answer")]
 
 
 def shown_contrasts(view: View) -> list[Row]:
@@ -84,7 +91,7 @@ def _beside(view: View, row: Row) -> str:
     return f" ({words})" if words else ""
 
 
-def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
+def _picture(view: View, contrasts: Sequence[Row], width: float) -> Picture | None:
     names = view.shown
     found = {
         (row["detector"], *_place(row, view)): row
@@ -115,7 +122,7 @@ def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
     )
     caption = "Change of AUC in points (hundredths), paired on the same texts, with bands that "
     caption += "hold for all changes of a detector at once."
-    return view.picture("contrasts", "What each change does", caption, draw_matrix(matrix, 560))
+    return view.picture("contrasts", "What each change does", caption, draw_matrix(matrix, width))
 
 
 def _place(row: Row, view: View) -> tuple[str, ...]:

@@ -83,6 +83,7 @@ def test_bad_names_are_refused_and_nothing_is_written():
         (("quickstart",), "is the name of an experiment that comes with spikein"),
         (("mine", "--from", "own.yaml"), "Write `extends: own.yaml` into a new file"),
         (("mine", "--from", "absent.yaml"), "there is no such file"),
+        (("mine", "--from", ""), "--from: is empty. Allowed: "),
     ):
         result = invoke("init", *arguments)
         assert result.exit_code == 2

@@ -57,7 +57,6 @@ OTHERS = {
     "ScoringOptions": "how `spikein detect` asks a given model, whose steps hold it",
     "Price": "what its tokens cost, for an estimate",
     "ServerSettings": "a server that is asked; which model it serves counts",
-    "RowSettings": "which rows of a user's file are read, whose content counts",
     "ScoredServer": "the same, of the model that is scored",
     "Assumed": "what a calculation of power takes for granted",
     "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",

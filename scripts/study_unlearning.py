@@ -18,11 +18,12 @@ from analysis.findings import as_table, read_findings
 from analysis.page.table import Table
 from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.tables import further_tables, measure_tables
-from analysis.page.unlearning.view import verdict_summaries, verdict_table
+from analysis.page.unlearning.view import verdict_table
+from analysis.unlearning.headline import judged_models, unlearning_headline
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import markdown
 
-FIGURES = ("unlearning", "unlearning-measures", "unlearning-copies")
+FIGURES = ("unlearning", "unlearning-copies")
 
 
 def written(run: Path, *, images: Path) -> str:
@@ -38,15 +39,15 @@ def written(run: Path, *, images: Path) -> str:
     parts = [
         f"Run `{record['id']}` of {record['finished'][:10]}, spikein {record['version']}.",
         "## Verdicts",
-        *verdict_summaries(verdicts),
+        unlearning_headline(judged_models(verdicts)),
         *_pictures(run, images, FIGURES[:1]),
     ]
     arms = measured_models(measures).arms()
     for name, arm in arms.items():
-        parts += [part for table in measure_tables(arm, name) for part in _section(table)]
+        parts += [part for table in measure_tables(arm, name).values() for part in _section(table)]
     parts += _pictures(run, images, FIGURES[1:])
     for name, arm in arms.items():
-        parts += [part for table in further_tables(arm, name) for part in _section(table)]
+        parts += [part for table in further_tables(arm, name).values() for part in _section(table)]
     for name, rests in _verdict_arms(verdicts).items():
         table = verdict_table(rests.rows, name)
         parts += [] if table is None else _section(table)

@@ -52,6 +52,8 @@ class Page(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.tables: list[Table] = []
         self.paragraphs: list[tuple[str, str]] = []
+        self.hovers: list[str] = []
+        """What appears when a pointer rests on a mark."""
         self._section = ""
         self._open: list[tuple[str, list[str]]] = []
         self.feed(html)
@@ -82,6 +84,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         names = [tag for tag, _ in self._open]
+        if names and names[-1] == "title":
+            self.hovers.append(data)
         if "caption" in names:
             self.tables[-1].caption += data
         elif "td" in names or "th" in names:
@@ -144,6 +148,7 @@ frame.onload = () => {
   const wide = [];
   for (const one of page.querySelectorAll("table, th, td, p, pre, summary, svg, h1, h2, h3")) {
     if (one.closest(".drawing, svg") && one.tagName !== "svg") continue;
+    if (one.closest(".scroll") && one.closest("table") && !one.closest(".stack")) continue;
     const box = one.getBoundingClientRect();
     if (box.width < 2 || (one.tagName === "svg" && ALLOW)) continue;
     if (one.closest("pre") || one.closest("thead") && page.defaultView.innerWidth < 640) continue;

@@ -12,10 +12,10 @@ from analysis.factors.study import collect_study
 from analysis.figures.cohort import load_cohort, roc_figure, scores_figure
 from analysis.figures.copies import copies_figure, dose_response_figure
 from analysis.figures.dots import accuracy_gain_figure, contrasts_figure, detectors_figure
-from analysis.figures.heat_maps import heat_map_figure, surp_grid_figure
 from analysis.figures.lines import sweep_figures
 from analysis.figures.panel import PALETTE, Figure
 from analysis.figures.render import write_figures
+from analysis.figures.surp_grid import surp_grid_figure
 from analysis.figures.trajectory import training_figure, trajectory_figures
 from analysis.figures.unlearning.figures import unlearning_figures
 from analysis.findings import read_table
@@ -111,7 +111,6 @@ def results_figures(
         data = load_cohort(arms, choices, best.table.cohort)
         figures += [
             detectors_figure(seen, best.table),
-            heat_map_figure(seen, best.table),
             *sweep_figures(seen, emphasised),
             copies_figure(seen, highlighted_detectors(best, max_count=3)),
             roc_figure(data, best.table, emphasised, settings),

@@ -1,28 +1,30 @@
-"""The page of a run: which sections it has, in which order, and what each is made from.
+"""The pages of a run: which sections each has, in which order, and what each is made from.
 
-`spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. The page
-needs nothing beside it: styles, figures and one script are inside, and a content security policy
-forbids loading anything and running any other script. Every text is escaped by the template engine;
-the only markup let through is that of our own figures (`svg.py`).
+The report answers first: its first screen holds the headline, two pictures, the checks and what
+each factor does; then comes a section a question. What few readers need has pages beside it.
+`spikein.runs.page_inputs` collects the inputs, `spikein.runs.publish` writes the folder. No page
+needs another to be read: styles and pictures are inside, and a content security policy forbids
+loading anything and running any script but our own. Every text is escaped by the template engine;
+the only markup let through is that of our own pictures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.arm import axis_names
 from analysis.checks.check import Check
 from analysis.checks.validity import check_validity
-from analysis.copy_bins import passage_sentences
-from analysis.metrics_table import split_by_cohort
+from analysis.metrics_table import CohortMetrics, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
-from analysis.page.grids import detector_order, interval
+from analysis.page.first_screen import CHECKS, arms_picture, badges, first_parts, gains
 from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_parts
 from analysis.page.parts import (
-    Card,
-    Cards,
+    Beside,
     Columns,
-    Fold,
+    Foot,
+    Gains,
+    Keyed,
     Note,
     Part,
     Picture,
@@ -32,28 +34,47 @@ from analysis.page.parts import (
 )
 from analysis.page.sections.accuracy import accuracy_parts
 from analysis.page.sections.all_results import all_results
+from analysis.page.sections.checks import audits_parts as stream_audits
+from analysis.page.sections.checks import checks_parts, checks_tables
+from analysis.page.sections.copies import copies_parts, copies_picture
+from analysis.page.sections.detector import detector_parts, left_out_listing
 from analysis.page.sections.examples import examples_parts
+from analysis.page.sections.experiment import experiment_parts
 from analysis.page.sections.factors import factors_parts
-from analysis.page.sections.results import detector_notes, results_parts
+from analysis.page.sections.rates import rates_parts
+from analysis.page.sections.results import results_sections
 from analysis.page.sections.trajectory import along_training, trajectory_parts
-from analysis.page.setup import background_parts, datasets_table, description, pool_notes, setup
-from analysis.page.streams import stream_listing, stream_sentences
+from analysis.page.sections.unscored import detector_notes
+from analysis.page.setup import background_parts
 from analysis.page.svg import inline_svg
-from analysis.page.table import Column, Entry, Table, facts, numbers
-from analysis.page.unlearning.audits import audits_parts
-from analysis.page.unlearning.view import unlearning_parts
-from analysis.summary import find_headline, summary_sentences
+from analysis.page.unlearning.first_screen import leading_sentences
+from analysis.page.unlearning.view import lead_parts, unlearning_sections
+from analysis.page.view import View
+from analysis.summary import (
+    AUC_MEANS,
+    NOTHING_MEASURED,
+    choice_sentence,
+    find_headline,
+    headline_sentence,
+    seeds_sentence,
+    summary_sentences,
+)
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
+from analysis.unlearning.headline import judged_models
 from detect.guarded_call import NO_SCORE
 
-_MAX_INTERVALS = 40
-"""A longer list of the intervals behind a verdict is not printed on paper."""
+REPORT = "report.html"
+"""What a run is read from."""
+_KIND = "spikein report"
 
 
 class RunPage(NamedTuple):
-    """A run's page, and what else is made of its content."""
+    """A run's pages, and what else is made of their content."""
 
     html: str
+    """Of the report."""
+    beside: Mapping[str, str]
+    """Further pages by the names of their files."""
     checks: Sequence[Check]
     sentences: Sequence[str]
     """Detectors that failed, the headline, what stands behind it, detection along training."""
@@ -65,159 +86,265 @@ class RunPage(NamedTuple):
         return [*(one.line for one in self.checks), *self.sentences]
 
 
+class _Content(NamedTuple):
+    """What sections are made of."""
+
+    inputs: PageInputs
+    tables: Sequence[CohortMetrics]
+    checks: Sequence[Check]
+    view: View | None
+    notes: Sequence[str]
+    """What detectors note on their scores."""
+    pictures: Mapping[str, Picture]
+    """The figures of the run by name."""
+
+
 def build_page(inputs: PageInputs) -> RunPage:
-    """Return the page of a run."""
+    """Return the pages of a run."""
     axes = axis_names(inputs.arms)
     tables = split_by_cohort(inputs.analysis.metrics, axes)
-    backgrounds = [found for _, found in inputs.backgrounds]
-    checks = check_validity(tables, inputs.audits, inputs.copies, backgrounds)
-    along = inputs.trajectory and trajectory_parts(inputs.trajectory, inputs.swept)
-    # The leaderboard lists what was left out.
-    listed = {one.note for one in inputs.left_out}
-    noted = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
-    methods = describe_methods(inputs) if inputs.settings else None
-    pictures = _pictures(inputs)
-    best = find_headline(tables)
-    detectors = [] if best is None else detector_order(best.table, tables)
-    factors, accuracy = inputs.analysis.factors, inputs.accuracy
-    sections = (
-        Section("validity", "Validity", "Is this experiment valid?", [_verdicts(checks)]),
-        Section("experiment", "What was run", "What was run", _experiment(inputs, listed)),
-        Section(
-            "background",
-            "Background",
-            "Was the background clean?",
-            [part for found in inputs.backgrounds for part in background_parts(*found)],
-        ),
-        Section(
-            "results",
-            "Results",
-            "Which detectors tell members from non-members?",
-            results_parts(inputs, tables, best, detectors, noted, pictures),
-        ),
-        Section(
-            "factors",
-            "Factors",
-            "What does each factor do?",
-            factors_parts(factors, axes, detectors, pictures) if factors else [],
-        ),
-        Section(
-            "during-training",
-            "During training",
-            "How does detection change during training?",
-            along_training(along, pictures) if along else [],
-        ),
-        Section(
-            "unlearning",
-            "Unlearning",
-            "What did unlearning leave behind?",
-            unlearning_parts(inputs.unlearning, pictures) if inputs.unlearning else [],
-        ),
-        Section(
-            "unlearning-audits",
-            "Audits of unlearning",
-            "Would an audit have seen it?",
-            audits_parts(inputs.unlearning) if inputs.unlearning else [],
-        ),
-        Section(
-            "accuracy",
-            "Task accuracy",
-            "How much did task accuracy gain?",
-            accuracy_parts(accuracy_gain_tables(accuracy, axes), pictures) if accuracy else [],
-        ),
-        Section("all-results", "All results", "All results", present(all_results(tables))),
-        Section(
-            "examples",
-            "Examples",
-            "Examples with the highest and lowest scores",
-            examples_parts(inputs.arms, best, show_protected=inputs.show_protected) if best else [],
-        ),
-        Section("cost", "Cost", "Cost", cost_parts(inputs.steps, inputs.detector_work)),
-        Section(
-            "methods",
-            "Methods",
-            "Methods, for a paper",
-            methods_parts(methods, linked=inputs.figure_links) if methods else [],
-        ),
-        Section("provenance", "Provenance", "Provenance", provenance_parts(inputs)),
+    checks = check_validity(
+        tables, inputs.audits, inputs.copies, [found for _, found in inputs.backgrounds]
     )
-    shown = [section for section in sections if section.parts]
-    sentences = summary_sentences(tables)
+    best = find_headline(tables)
+    view = None if best is None else View(inputs=inputs, tables=tables, best=best)
+    # The section on detectors lists what was left out.
+    listed = {one.note for one in inputs.left_out}
+    notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
+    content = _Content(inputs, tables, checks, view, notes, _pictures(inputs))
+    methods = describe_methods(inputs) if inputs.settings else None
+    along = inputs.trajectory and trajectory_parts(inputs.trajectory, inputs.swept)
+    training = along_training(along, content.pictures) if along else []
+    led = _unlearning_led(content, training)
+    shown = led or _detection_led(content, training)
+    beside = [*shown.beside, *_pages_beside(content, methods)]
+    foot = Foot([page for page, _ in beside] if inputs.figure_links else [], _foot_lines(inputs))
+    names = view.names if view else {}
     return RunPage(
-        html=render_page("spikein report", inputs.name, sentences, shown, script=True),
+        html=render_page(
+            _KIND, inputs.name, shown.sentences, shown.sections, first=shown.first, foot=foot
+        ),
+        beside={
+            page.file: render_page(
+                page.title,
+                inputs.name,
+                [],
+                sections,
+                first=[Note(page.about, "how", (("Back to the report", REPORT),))],
+                foot=Foot([Beside(REPORT, "Report", "the answer, and a section a question")]),
+                script=True,
+            )
+            for page, sections in beside
+        },
         checks=checks,
         sentences=(
-            *(note for note in noted if NO_SCORE in note),
-            *sentences,
+            *(note for note in notes if NO_SCORE in note),
+            *([str(led.sentences[0])] if led else []),
+            *summary_sentences(tables, names),
             *(along.sentences if along else ()),
         ),
         methods=methods,
     )
 
 
+class _Report(NamedTuple):
+    """What the report of a run shows, and where the rest goes."""
+
+    sentences: Sequence[str | Keyed]
+    first: Sequence[Part]
+    sections: Sequence[Section]
+    beside: Sequence[tuple[Beside, list[Section]]] = ()
+
+
+def _detection_led(content: _Content, along: Sequence[Part]) -> _Report:
+    """Return a report that leads with what detectors tell."""
+    view, checks = content.view, content.checks
+    return _Report(
+        _first_sentences(view),
+        first_parts(view, checks) if view else [badges(checks)],
+        [*_detection(content, along), *_run_sections(content)],
+    )
+
+
+def _unlearning_led(content: _Content, along: Sequence[Part]) -> _Report | None:
+    """Return a report that leads with the verdicts on unlearned models; None without any.
+
+    What detectors told before unlearning is one section, and all else of it a page beside.
+    """
+    inputs, view = content.inputs, content.view
+    models = judged_models(inputs.unlearning.verdicts) if inputs.unlearning else []
+    if inputs.unlearning is None or not models:
+        return None
+    names = view.names if view else {}
+    before, more = [], []
+    if view is not None:
+        said = Note(headline_sentence(view.tables, view.best), "say")
+        pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
+        before = [Section("before", "Before", "Before unlearning", [said, pictures])]
+        further = [Gains(found)] if (found := gains(view)) else []
+        more = [Section("changes", "Changes", "What changes what detectors tell?", further)]
+    page = Beside(
+        "detectors.html",
+        "Detectors before unlearning",
+        "How well detectors tell members under the models that were not unlearned, a section a "
+        "question.",
+    )
+    return _Report(
+        leading_sentences(models, inputs.unlearning.measures),
+        [*lead_parts(inputs.unlearning, models, names), badges(content.checks)],
+        [
+            *unlearning_sections(inputs.unlearning, models, content.pictures, names),
+            *before,
+            *_run_sections(content),
+        ],
+        [(page, [*(one for one in more if one.parts), *_detection(content, along)])],
+    )
+
+
+def _first_sentences(view: View | None) -> list[str | Keyed]:
+    if view is None:
+        return [NOTHING_MEASURED]
+    key, rest = choice_sentence(view.best, view.names)
+    rest += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
+    return [headline_sentence(view.tables, view.best), Keyed(key, rest)]
+
+
+def _run_sections(content: _Content) -> list[Section]:
+    """Return what stands in every report: whether it may be believed, and what was run."""
+    checks = checks_parts(content.checks, content.inputs)
+    sections = (
+        Section(CHECKS, "Checks", "May I believe it?", checks),
+        Section("experiment", "Set-up", "What was run", experiment_parts(content.inputs)),
+    )
+    return [section for section in sections if section.parts]
+
+
+def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
+    """Return the sections on detectors that have something to say."""
+    inputs, view = content.inputs, content.view
+    axes = axis_names(inputs.arms)
+    accuracy = accuracy_gain_tables(inputs.accuracy, axes) if inputs.accuracy else []
+    sections = (
+        Section(
+            "detector",
+            "Detector",
+            "Which detector?",
+            detector_parts(view, content.notes)
+            if view
+            else present(NOTHING_MEASURED, left_out_listing(inputs.left_out)),
+        ),
+        Section("copies", "Copies", "How many copies?", copies_parts(view) if view else []),
+        Section(
+            "factors",
+            "Factors",
+            "What does each factor do?",
+            factors_parts(view) if view else [],
+        ),
+        Section(
+            "rates",
+            "False alarms",
+            "At low false-positive rates",
+            rates_parts(view) if view else [],
+        ),
+        Section(
+            "during-training", "During training", "How does it change during training?", [*along]
+        ),
+        Section(
+            "accuracy",
+            "Task",
+            "Did the model get better at the task?",
+            accuracy_parts(accuracy, view) if accuracy else [],
+        ),
+    )
+    return [section for section in sections if section.parts]
+
+
+def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Beside, list[Section]]]:
+    """Return the further pages, with their sections."""
+    inputs, view, pictures = content.inputs, content.view, content.pictures
+    names = {one.name: one.title for one in inputs.detectors}
+    pages = (
+        (
+            Beside(
+                "results.html",
+                "All results",
+                "Every detector, setting, arm, dataset and number of copies, with search; AUCs "
+                "adjusted by the base model; chosen settings; the factors in full.",
+            ),
+            [
+                Section("all-results", "All results", "All results",
+                        present(all_results(content.tables, names))),
+                *(results_sections(view, pictures) if view else []),
+            ],
+        ),
+        (
+            Beside(
+                "examples.html",
+                "Scores and examples",
+                "The texts that score highest and lowest, the scores of both sides, training "
+                "curves.",
+            ),
+            [
+                Section(
+                    "examples",
+                    "Examples",
+                    "Examples with the highest and lowest scores",
+                    examples_parts(inputs.arms, view, show_protected=inputs.show_protected)
+                    if view
+                    else [],
+                ),
+                Section("scores", "Scores", "Scores", present(pictures.get("scores"))),
+                Section("training", "Training", "Training", present(pictures.get("training"))),
+            ],
+        ),
+        (
+            Beside(
+                "methods.html",
+                "Methods, cost and provenance",
+                "A text for a paper with its sources, the cost of each detector and step, what "
+                "each audit reported, versions, digests and the experiment file.",
+            ),
+            [
+                Section(
+                    "methods",
+                    "Methods",
+                    "Methods, for a paper",
+                    methods_parts(methods, linked=inputs.figure_links) if methods else [],
+                ),
+                Section("cost", "Cost", "Cost", cost_parts(inputs.steps, inputs.detector_work)),
+                Section("audits", "Audits", "Audits and checks in full",
+                        [*stream_audits(content.checks), *checks_tables(content.checks)]),
+                Section(
+                    "background",
+                    "Background",
+                    "Was the background clean?",
+                    [part for found in inputs.backgrounds for part in background_parts(*found)],
+                ),
+                Section("provenance", "Provenance", "Provenance", provenance_parts(inputs)),
+            ],
+        ),
+    )  # fmt: skip
+    kept = [(page, [one for one in sections if one.parts]) for page, sections in pages]
+    return [(page, sections) for page, sections in kept if sections]
+
+
+def _foot_lines(inputs: PageInputs) -> list[str]:
+    """Say what this page needs beside it, and what made it."""
+    made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
+    if not inputs.figure_links:
+        return [f"{made} The run's folder holds all results, examples and methods."]
+    return [
+        f"{made} This page can be sent by itself. Its links lead to results.html, examples.html, "
+        "methods.html and figures/ beside it: send those along where they are wanted. All numbers "
+        "are in findings.parquet."
+    ]
+
+
 def _pictures(inputs: PageInputs) -> dict[str, Picture]:
-    """Return the figures by name, ready to stand in the page."""
+    """Return the figures by name, ready to stand in a page."""
     return {
         one.name: Picture(
             one, inline_svg(one.svg, f"fig-{one.name}", one.alternative), inputs.figure_links
         )
         for one in inputs.figures
     }
-
-
-def _verdicts(checks: Sequence[Check]) -> Cards:
-    return Cards(
-        [
-            Card(one.name, one.verdict, one.verdict_line, one.sentence, _behind(one))
-            for one in checks
-        ]
-    )
-
-
-def _behind(check: Check) -> list[Part]:
-    """Return what a verdict rests on: all intervals, or what the audit reported."""
-    if check.rows:
-        table = Table(
-            columns=(Column("Over"), Column("AUC", right=True)),
-            rows=tuple(
-                (
-                    Entry(
-                        row.label,
-                        notes=(f"{row.cell.n_members:,} + {row.cell.n_nonmembers:,}",),
-                        strong=row.pooled,
-                    ),
-                    interval(row.cell),
-                )
-                for row in check.rows
-            ),
-            caption="Bold: over all datasets. Under each: members + non-members.",
-            style="plain",
-        )
-        return [Fold("All intervals", [table], screen_only=len(check.rows) > _MAX_INTERVALS)]
-    if not check.facts:
-        return []
-    alike = " (all alike)" if check.streams is not None else ""
-    parts: list[Part] = [facts("", [(f"{name}{alike}", value) for name, value in check.facts])]
-    if check.streams is not None and check.streams.columns:
-        columns = (Column("Trained"), *numbers(*check.streams.columns))
-        rows = tuple((label, *values) for label, values in check.streams.rows)
-        parts.append(Table(columns=columns, rows=rows))
-    return [Fold("What the audit reported", parts)]
-
-
-def _experiment(inputs: PageInputs, listed: set[str]) -> list[Part]:
-    """Return what was run, without the notes that are listed elsewhere."""
-    notes = [note for note in inputs.notes if note not in listed] + pool_notes(inputs.pools)
-    notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
-    datasets = datasets_table(inputs.arms[0].examples) if inputs.arms else None
-    sentences = stream_sentences(inputs.streams)
-    if not inputs.settings:
-        return present(list(map(Note, notes)), datasets, stream_listing(inputs.streams), *sentences)
-    settings = setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds)
-    return present(
-        description(inputs.settings, inputs.datasets),
-        [Note(note) for note in notes],
-        Columns(present(settings, datasets)),
-        stream_listing(inputs.streams),
-        *sentences,
-    )

@@ -12,13 +12,14 @@ from math import isfinite
 
 from analysis.adjusted import ADJUSTED_AUC
 from analysis.arm import MODEL_FREE
-from analysis.copy_bins import copies_order
+from analysis.arm_words import arm_words
+from analysis.copy_bins import copies_order, copies_start
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.page.parts import Fold, Part
 from analysis.page.table import Column, Entry, Row, Table, with_noun
 from analysis.page.template import number_text, signed_text
 from analysis.selection.ranking import common_rows, rank_detectors, reported_cell
-from analysis.summary import Headline
+from analysis.summary import DOUBTFUL, NO_NAMES, Names
 
 MAX_COLUMNS = 5
 """Columns beside the row heads that fit on 17 cm of paper."""
@@ -36,16 +37,13 @@ Line = tuple[Column, Sequence[Entry]]
 """What becomes a column: its head, and one place a detector."""
 
 
-def interval(
-    cell: Cell | None, *, best: bool = False, n: str = "", rate: bool = False, lacking: str = ""
-) -> Entry:
+def interval(cell: Cell | None, *, best: bool = False, n: str = "", lacking: str = "") -> Entry:
     """Return a number with its interval.
 
     Args:
         cell: what was measured, if anything was.
         best: whether it is the best of its line.
         n: the examples behind it, where the head does not say so.
-        rate: whether it is a rate, which has no mark at 0.5.
         lacking: what to show in place of a number without an interval.
     """
     if cell is None:
@@ -53,12 +51,12 @@ def interval(
     if not cell.available:
         equal = not isfinite(cell.value) and cell.n_members >= 2
         return Entry(lacking or ("no value" if equal else "–"), kind="none")
+    doubtful = "†" if DOUBTFUL in cell.interval else ""
     return Entry(
         number_text(cell.value),
-        ends=f"{number_text(cell.low)}–{number_text(cell.high)}",
-        bar=(cell.low, cell.value, cell.high),
+        ends=f"[{number_text(cell.low)}, {number_text(cell.high)}]{doubtful}",
         notes=(n,) if n else (),
-        kind="rate" if rate else "interval",
+        kind="interval",
         strong=best,
     )
 
@@ -107,7 +105,11 @@ def table_line(
 
 
 def tables_by_detector(
-    title: str, detectors: Sequence[str], lines: Sequence[Line], caption: str
+    title: str,
+    detectors: Sequence[str],
+    lines: Sequence[Line],
+    caption: str,
+    names: Names = NO_NAMES,
 ) -> list[Table]:
     """Return lines as tables of a row a detector; detectors without any value are left out.
 
@@ -115,7 +117,8 @@ def tables_by_detector(
         As few tables as hold all lines; none where there is nothing to show.
     """
     rows: list[Row] = [
-        (name, *(entries[at] for _, entries in lines)) for at, name in enumerate(detectors)
+        (names.get(name, name), *(entries[at] for _, entries in lines))
+        for at, name in enumerate(detectors)
     ]
     heads = (Column("Detector"), *(head for head, _ in lines))
     table = Table(title=title, columns=heads, rows=_with_value(rows), caption=caption)
@@ -183,77 +186,52 @@ def chosen(
     return table.get(detector, selection=selection, **part) or table.get(detector, **part)
 
 
-def detector_order(best: CohortMetrics, tables: Sequence[CohortMetrics]) -> list[str]:
-    """Return all detectors, by falling tuned AUC in the headline's arm, controls last."""
-    every = dict.fromkeys(name for table in tables for name in table.values("detector"))
-
-    def sort_key(name: str) -> tuple[bool, float]:
-        cell = reported_cell(best, name)
-        return (name in MODEL_FREE, -cell.value if cell is not None and cell.available else 9.0)
-
-    return sorted(every, key=sort_key)
-
-
-def arms_tables(
-    tables: Sequence[CohortMetrics], detectors: Sequence[str], selection: str
+def adjusted_tables(
+    tables: Sequence[CohortMetrics], detectors: Sequence[str], names: Names = NO_NAMES
 ) -> list[Table]:
-    """All arms, all datasets pooled: one column an arm, one row a detector."""
-    lines = []
-    for table in sorted(tables, key=lambda table: table.cohort.model != "contaminated"):
-        cells = [chosen(table, name, selection=selection) for name in detectors]
-        model = "" if table.cohort.model == "contaminated" else f"{table.cohort.model} model"
-        arm = table.cohort.label()
-        head, note = arm or model or "all members", model if arm else ""
-        # A model that saw no copy of the members has no best detector.
-        lines.append(table_line(head, note, detectors, cells, best=not model))
-    return tables_by_detector(
-        f"Detectors and arms, {selection} settings",
-        detectors,
-        lines,
-        "AUC with its interval; all datasets pooled (mean of the datasets' AUCs, "
-        "weighted by members), members with at least one copy. Bold: the best of an arm, with "
-        "the highest AUC on the tune split, of those on the rows that most detectors share, where "
-        "its interval is above 0.5. "
-        f"{_COUNTS_NOTE}",
-    )
-
-
-def adjusted_tables(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -> list[Table]:
     """All trained arms with the luck of the pool taken out; none where no base model was scored."""
     lines = []
     for table in tables:
         cells = [chosen(table, name, metric=ADJUSTED_AUC) for name in detectors]
         if any(cell is not None for cell in cells):
-            head = table.cohort.label() or "all members"
+            head = arm_words(table.cohort.axes) or "all members"
             lines.append(table_line(head, "", detectors, cells, best=False))
     return tables_by_detector(
         "Detectors and arms, adjusted by the base model",
         detectors,
         lines,
-        "AUC less what the luck of the pool added to it, with its interval; else as above. Some "
+        "AUC less what the luck of the pool added to it, with its interval; tuned settings, all "
+        "datasets pooled, members with at least one copy. Some "
         "texts are easier for a detector whoever trained on them, and which of them became members "
         "is drawn. The base model saw none of them, so what its AUC on the same rows differs from "
         "0.5 by is that luck; a share of it is taken off, the one that leaves the least variance "
         "(adjusted = AUC − weight × (base AUC − 0.5); findings.parquet has base AUC and weight). "
-        "Sides that differ in truth are taken for luck as well: look at the checks first.",
+        "Sides that differ in truth are taken for luck as well: look at the checks first. "
+        f"{_COUNTS_NOTE}",
+        names,
     )
 
 
-def dataset_tables(table: CohortMetrics, detectors: Sequence[str]) -> list[Table]:
+def dataset_tables(
+    table: CohortMetrics, detectors: Sequence[str], names: Names = NO_NAMES
+) -> list[Table]:
     """One arm by dataset; nothing where there is one, which the table of arms shows."""
-    names = table.values("dataset")
-    if len(names) < 3:
+    datasets = table.values("dataset")
+    if len(datasets) < 3:
         return []
     return _one_arm(
         table,
         detectors,
         "By dataset",
-        {"all datasets" if name == "all" else name: {"dataset": name} for name in names},
+        {"all datasets" if name == "all" else name: {"dataset": name} for name in datasets},
         "Tuned settings, members with at least one copy.",
+        names,
     )
 
 
-def copies_tables(table: CohortMetrics, detectors: Sequence[str]) -> list[Table]:
+def copies_tables(
+    table: CohortMetrics, detectors: Sequence[str], names: Names = NO_NAMES
+) -> list[Table]:
     """One arm by realised copies."""
     labels: dict[tuple[Cell | None, ...], str] = {}
     for label in sorted(table.values("copies"), key=copies_order):
@@ -264,105 +242,16 @@ def copies_tables(table: CohortMetrics, detectors: Sequence[str]) -> list[Table]
         table,
         detectors,
         "By realised copies",
-        {_copies_head(label): {"copies": label} for label in labels.values()},
+        {copies_text(label): {"copies": label} for label in labels.values()},
         "Tuned settings, all datasets pooled. Numbers of copies with too few members are left "
         "out; 0 copies: members that drew none.",
-    )
-
-
-def variants_tables(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -> list[Table]:
-    """Every arm whose members' copies differ in what they carry; none where none does."""
-    lines = []
-    for table in tables:
-        for variant in table.values("variant"):
-            if variant != "all":
-                cells = [chosen(table, name, variant=variant) for name in detectors]
-                arm = table.cohort.label()
-                lines.append(table_line(variant, arm, detectors, cells, best=True))
-    return tables_by_detector(
-        "By variant of the copies",
-        detectors,
-        lines,
-        "AUC with its interval; tuned settings, all datasets pooled. Detectors are always "
-        "given the whole example, whatever its copies carried. The members of one variant are "
-        f"compared with all non-members. {_COUNTS_NOTE}",
-    )
-
-
-def retrained_tables(tables: Sequence[CohortMetrics], detectors: Sequence[str]) -> list[Table]:
-    """Every model that was trained again without a forget set; none where there is none."""
-    lines = []
-    for table in tables:
-        if table.cohort.model != "retrained":
-            continue
-        for copies, name in (("0", "forgotten"), ("all", "kept")):
-            cells = [reported_cell(table, detector, copies=copies) for detector in detectors]
-            if any(cell is not None for cell in cells):
-                lines.append(table_line(name, table.cohort.label(), detectors, cells, best=True))
-    return tables_by_detector(
-        "Trained again without the forget set",
-        detectors,
-        lines,
-        "AUC with its interval; tuned settings, all datasets pooled. Forgotten: members of the "
-        "arm that this model never saw; their AUC is what a perfect removal leaves. Kept: members "
-        "with their copies. Both are compared with the same non-members. "
-        f"{_COUNTS_NOTE}",
-    )
-
-
-def rates_tables(best: Headline, detectors: Sequence[str]) -> list[Part]:
-    """True-positive rates of the headline's arm; a sentence where none is supported."""
-    table = best.table
-    metrics = {
-        name: f"{float(name.removeprefix('tpr@')) * 100:g} %"
-        for name in table.values("metric")
-        if name.startswith("tpr@")
-    }
-    cells = {
-        metric: [chosen(table, name, metric=metric) for name in detectors] for metric in metrics
-    }
-    supported = [
-        metric for metric in metrics if any(cell and cell.available for cell in cells[metric])
-    ]
-    rows = [
-        row
-        for at, name in enumerate(detectors)
-        if (row := _rates_row(name, [cells[metric][at] for metric in supported]))
-    ]
-    title = f"True-positive rate at a fixed false-positive rate{in_arm(table)}"
-    lacking = [text for metric, text in metrics.items() if metric not in supported]
-    rule = "A rate t needs at least 10 / t non-members."
-    if lacking:
-        rule += f" n is too small for {', '.join(lacking)} FPR."
-    if not rows:
-        return [f"{title}. {rule}"]
-    caption = (
-        "Tuned settings, members with at least one copy; one threshold for each dataset. "
-        f"{rule} Under each detector: members + non-members."
-    )
-    heads = [Column(f"{metrics[metric]} FPR", right=True) for metric in supported]
-    columns = (Column("Detector"), *heads)
-    return folded(
-        split_table(Table(title=title, columns=columns, rows=tuple(rows), caption=caption))
-    )
-
-
-def _rates_row(detector: str, cells: Sequence[Cell | None]) -> tuple[Entry, ...]:
-    """Return one detector's rates; empty where there are none."""
-    counts = [f"{cell.n_members:,} + {cell.n_nonmembers:,}" if cell else "" for cell in cells]
-    if not any(counts):
-        return ()
-    note = next(filter(None, counts))
-    # A rate is supported by fewer seeds than another where their non-members differ.
-    return Entry(detector, notes=(note,)), *(
-        interval(cell, n="" if n == note else n, rate=True, lacking="n too small")
-        for cell, n in zip(cells, counts, strict=True)
+        names,
     )
 
 
 def in_arm(table: CohortMetrics) -> str:
     """Return ` (ARM)`; nothing where there is but one."""
-    return f" ({table.cohort.label()})" if table.cohort.label() else ""
+    return f" ({arm_words(table.cohort.axes)})" if arm_words(table.cohort.axes) else ""
 
 
 def _one_arm(
@@ -371,6 +260,7 @@ def _one_arm(
     title: str,
     parts: Mapping[str, Mapping[str, str]],
     caption: str,
+    names: Names,
 ) -> list[Table]:
     """Return one arm's tuned AUCs; a line's head, and which part of the rows it is of."""
     lines = [
@@ -388,12 +278,14 @@ def _one_arm(
         detectors,
         lines,
         f"AUC with its interval. {caption} {_COUNTS_NOTE}",
+        names,
     )
 
 
-def _copies_head(label: str) -> str:
+def copies_text(label: str) -> str:
+    """Return a number of copies as a head: `1 copy`, `5 to 8 copies`, `4 or more`."""
     if label == "all":
         return "1 or more copies"
     if label.endswith("+"):
-        return f"{label[:-1]} or more copies"
-    return "1 copy" if label == "1" else f"{label} copies"
+        return f"{copies_start(label)} or more"
+    return "1 copy" if label == "1" else f"{label.replace('-', ' to ')} copies"

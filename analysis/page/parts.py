@@ -4,7 +4,9 @@ A section is made by one function from the data that it shows. `parts.html.j2` w
 part; a text by itself is a paragraph.
 """
 
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from markupsafe import Markup
@@ -20,7 +22,7 @@ class Note(NamedTuple):
 
     text: str
     style: str = "note"
-    """`note`, `note loud`, or `how` for small print."""
+    """`note`, `note loud`, `how` for small print, or `say` for the sentence of a section."""
     links: tuple[tuple[str, str], ...] = ()
     """Texts and addresses behind it."""
 
@@ -38,29 +40,70 @@ class Items(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Parts that are folded away on a screen."""
+    """Parts that are folded away on a screen, and stay out of print."""
 
     title: str
     parts: Sequence["Part"]
-    screen_only: bool = False
-    """Whether paper leaves it out."""
+
+
+class Drawn(NamedTuple):
+    """What stands beside a picture that the page draws itself."""
+
+    name: str
+    """Anchor in the page."""
+    title: str
+    caption: str
+    files: Sequence[Path] = ()
+    """The same as files, if any: drawing and numbers."""
 
 
 class Picture(NamedTuple):
     """A figure."""
 
-    figure: ReportFigure | Figure
+    figure: ReportFigure | Figure | Drawn
     drawing: Markup
     linked: bool
     """Whether its files lie in `figures/` beside the page."""
 
+    @property
+    def two_sizes(self) -> bool:
+        """Whether it is drawn for a phone, too; else a narrow screen scrolls it."""
+        return isinstance(self.figure, Drawn)
 
-class Board(NamedTuple):
-    """A table whose rows have levels, of which a reader may hide the higher ones."""
 
-    table: Table
-    choices: Sequence[tuple[int, str]]
-    """The levels that occur, lowest first, and what they are called."""
+class Badge(NamedTuple):
+    """A check in one glance."""
+
+    name: str
+    verdict: str
+    """`passed`, `failed`, or anything else for a check that cannot tell."""
+    lines: Sequence[str]
+    """Its number, and what a pass needs."""
+
+
+class Badges(NamedTuple):
+    """All checks, or all verdicts, in one line; each leads to their section."""
+
+    badges: Sequence[Badge]
+    anchor: str
+    label: str = "Checks"
+
+
+class Gain(NamedTuple):
+    """What one change does."""
+
+    number: str
+    """In points of AUC."""
+    what: str
+    rest: str
+    sure: bool
+    """Whether its interval leaves out 0."""
+
+
+class Gains(NamedTuple):
+    """Sentences about changes, beside each other."""
+
+    gains: Sequence[Gain]
 
 
 class Explorer(NamedTuple):
@@ -92,6 +135,14 @@ class Columns(NamedTuple):
     """Parts that stand beside each other where there is room."""
 
     parts: Sequence["Part"]
+    style: str = ""
+    """`answer` for a picture and its table, `pictures` for those of the first screen."""
+
+
+class Stacked(NamedTuple):
+    """Parts below each other in one column."""
+
+    parts: Sequence["Part"]
 
 
 class Copied(NamedTuple):
@@ -113,11 +164,13 @@ Part: TypeAlias = (
     | Table
     | Fold
     | Picture
-    | Board
+    | Badges
+    | Gains
     | Explorer
     | Cards
     | Copied
     | Columns
+    | Stacked
 )
 
 
@@ -147,30 +200,65 @@ def present(*parts: Part | list[Part] | None) -> list[Part]:
     return kept
 
 
+_NUMBERS = re.compile(r"(?:[+−]?\d[\d.]*(?: points| %)? )?\[[^\]]*\]")
+"""An interval and the number before it, which no line breaks."""
 FILTERS: dict[str, Callable[..., Any]] = {
     "kind": lambda part: type(part).__name__,
+    "unbroken": lambda text: _NUMBERS.sub(lambda found: found[0].replace(" ", "\u00a0"), text),
     "entry": lambda shown: Entry(shown) if isinstance(shown, str) else shown,
-    "percent": lambda value: f"{100 * min(1.0, max(0.0, value)):.1f}%",
 }
 """What `parts.html.j2` needs of a template that imports it."""
 
 
+class Keyed(NamedTuple):
+    """A sentence that begins with what is orange on the page."""
+
+    key: str
+    rest: str
+
+
+class Beside(NamedTuple):
+    """A page beside this one."""
+
+    file: str
+    title: str
+    about: str
+
+
+class Foot(NamedTuple):
+    """What stands at the end of a page."""
+
+    pages: Sequence[Beside] = ()
+    lines: Sequence[str] = ()
+
+
 def render_page(
-    kind: str, title: str, sentences: Sequence[str], sections: Sequence[Section], *, script: bool
+    kind: str,
+    title: str,
+    sentences: Sequence[str | Keyed],
+    sections: Sequence[Section],
+    *,
+    first: Sequence[Part] = (),
+    foot: Foot | None = None,
+    script: bool = False,
 ) -> str:
-    """Return a page of sections as text.
+    """Return a page as text: the answer, pictures and checks on the first screen, then sections.
 
     Args:
         kind: of page, such as `spikein report`.
         title: what it is about.
-        sentences: what stands above everything else, the most important first.
+        sentences: the answer, then what must be known to read it.
         sections: in the order of the page.
+        first: what the first screen shows below the answer.
+        foot: the end of the page.
         script: whether tables are to be sorted and texts copied.
     """
     return page_template("analysis.page", "page.html.j2", filters=FILTERS).render(
         kind_of_page=kind,
         title=title,
         sentences=sentences,
+        first=first,
         sections=sections,
+        foot=foot,
         script=page_script() if script else None,
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from analysis.arm_words import axis_words
 from analysis.page.inputs import ArmSettings, PoolReport
 from analysis.page.parts import Fold, Part
 from analysis.page.table import (
@@ -81,7 +82,7 @@ def setup(arms: Sequence[ArmSettings], *, swept: Sequence[str], seeds: Sequence[
         ("Stream", lambda arm: f"{arm.tokens:,} tokens, copies included"),
         ("Mode", _mode),
         ("Learning rate", lambda arm: f"{arm.train.lr:g}, {arm.train.schedule}"),
-        ("Copies", lambda arm: arm.copies.label()),
+        ("Copies", lambda arm: axis_words("copies", arm.copies.label())),
         ("Placement", lambda arm: arm.placement.label()),
         ("Copies carry", lambda arm: None if arm.variants == Variants() else arm.variants.label()),
         ("Training", _training),

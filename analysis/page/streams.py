@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.arm import Cohort, arm_label
+from analysis.arm_words import arm_words
 from analysis.page.inputs import Stream
 from analysis.page.table import Table, listing
 from inject.stream.audit_report import AuditReport, read_audit
@@ -134,7 +135,7 @@ def stream_listing(streams: Sequence[Stream]) -> Table | None:
         ("Arm", "Model", "Seed", "Tokens", "Copies planned", "Read", "Share of copies"),
         [
             (
-                cohort.label() or "single arm",
+                arm_words(cohort.axes) or "single arm",
                 cohort.model,
                 ", ".join(str(one.seed) for one in same),
                 # Seeds differ in nothing else, hence not in the length of their stream.
@@ -168,22 +169,19 @@ def stream_sentences(streams: Sequence[Stream]) -> list[str]:
             f"Of {planned:,} planned copies {planned - sum(lost.values()):,} were read whole: "
             f"{reasons}. Members are counted by the copies that were read."
         )
-    spiked = [one for one in streams if one.payload]
-    if spiked:
-        sentences.append(_share_sentence(spiked))
     return sentences
 
 
-def _share_sentence(spiked: Sequence[Stream]) -> str:
-    sentence = f"Copies make up {_shares(spiked)} of the tokens of a training stream."
-    if max(one.share for one in spiked) > _HIGH_SHARE:
-        sentence += (
-            " In a real corpus a benchmark is a far smaller share. With so many copies, much of "
-            "the training is on the examples themselves and on similar texts. These AUCs compare "
-            "detectors and settings with each other; they do not say how detectable a text is in a "
-            "large corpus."
-        )
-    return sentence
+def share_sentence(streams: Sequence[Stream]) -> str:
+    """Say what a large share of copies means for what the page says; empty for a small one."""
+    spiked = [one for one in streams if one.payload]
+    if max((one.share for one in spiked), default=0.0) <= _HIGH_SHARE:
+        return ""
+    return (
+        f"Copies are {_shares(spiked)} of what was trained on, far more than a benchmark is of a "
+        "real corpus: these AUCs compare detectors and settings with each other, and do not say "
+        "how detectable a text is in a large corpus."
+    )
 
 
 def _shares(same: Sequence[Stream]) -> str:

@@ -30,13 +30,12 @@ class Entry(NamedTuple):
     text: str
     ends: str = ""
     """The ends of its interval."""
-    bar: tuple[float, float, float] | None = None
-    """The lower end, the value and the upper end, drawn between 0 and 1."""
     notes: tuple[str, ...] = ()
     """What stands small under it."""
     kind: str = ""
-    """`interval`, `rate` (an interval without a mark at 0.5), `difference`, or `none`."""
+    """`interval`, `difference` or `none`; of a row's head `chosen`, for the chosen detector."""
     strong: bool = False
+    """Of a number: best on the tune split, or an interval that leaves out 0."""
     sorted_by: str = ""
     """A number that its rows are sorted by, where the text is none."""
     link: str = ""
@@ -55,8 +54,6 @@ class Table:
     caption: str = ""
     style: str = "stack"
     """The class that a page gives it."""
-    levels: tuple[int, ...] = ()
-    """A number for each row by which a page can hide it; empty where it hides none."""
 
     @property
     def heads(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
+from analysis.arm_words import arm_words
 from analysis.metrics_table import Cell
 from analysis.task_accuracy.contamination import MEAN, SCORINGS
 
@@ -15,6 +16,8 @@ class AccuracyGainRow(NamedTuple):
     """One arm, on one dataset or on the mean of all."""
 
     arm: str
+    words: str
+    """The arm in words; empty where there is but one."""
     dataset: str
     note: str
     accuracies: tuple[Cell | None, ...]
@@ -35,6 +38,11 @@ class AccuracyGainTable:
     """One a row an arm and dataset; empty where there is only one dataset."""
 
 
+class _Place(NamedTuple):
+    cohort: Cohort
+    dataset: str
+
+
 _ACCURACIES = tuple(
     ("accuracy", side, moment) for side in ("member", "nonmember") for moment in ("before", "after")
 )
@@ -48,12 +56,10 @@ def accuracy_gain_tables(table: pa.Table, axes: Sequence[str]) -> list[AccuracyG
         table: as `analysis.task_accuracy.contamination.accuracy_table` gives it.
         axes: the swept axes.
     """
-    found: dict[str, dict[tuple[str, str], dict[tuple[str, str, str], Cell]]] = {}
+    found: dict[str, dict[_Place, dict[tuple[str, str, str], Cell]]] = {}
     for row in table.to_pylist():
         cohort = Cohort(tuple((key, row[axis_column(key)]) for key in axes), "contaminated")
-        place = found.setdefault(row["scoring"], {}).setdefault(
-            (cohort.label(), row["dataset"]), {}
-        )
+        place = found.setdefault(row["scoring"], {}).setdefault(_Place(cohort, row["dataset"]), {})
         place[row["quantity"], row["side"], row["moment"]] = _cell(row)
     return [
         AccuracyGainTable(scoring=scoring, rows=tuple(whole), by_dataset=tuple(parts))
@@ -64,9 +70,9 @@ def accuracy_gain_tables(table: pa.Table, axes: Sequence[str]) -> list[AccuracyG
 
 
 def _split(
-    places: dict[tuple[str, str], dict[tuple[str, str, str], Cell]],
+    places: dict[_Place, dict[tuple[str, str, str], Cell]],
 ) -> tuple[list[AccuracyGainRow], list[AccuracyGainRow]]:
-    rows = [_row(arm, dataset, cells) for (arm, dataset), cells in places.items()]
+    rows = [_row(place, cells) for place, cells in places.items()]
     several = any(row.dataset == MEAN for row in rows)
     if not several:
         return rows, []
@@ -74,12 +80,13 @@ def _split(
     return whole, [row for row in rows if row.dataset != MEAN]
 
 
-def _row(arm: str, dataset: str, cells: dict[tuple[str, str, str], Cell]) -> AccuracyGainRow:
+def _row(place: _Place, cells: dict[tuple[str, str, str], Cell]) -> AccuracyGainRow:
     after = cells["accuracy", "member", "after"]
     seeds = f", {after.n_seeds} seeds" if after.n_seeds > 1 else ""
     return AccuracyGainRow(
-        arm=arm,
-        dataset=dataset,
+        arm=place.cohort.label(),
+        words=arm_words(place.cohort.axes),
+        dataset=place.dataset,
         note=f"{after.n_members} members, {after.n_nonmembers} non-members{seeds}",
         accuracies=tuple(cells.get(key) for key in _ACCURACIES),
         changes=tuple(cells.get(key) for key in _CHANGES),

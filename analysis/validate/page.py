@@ -112,7 +112,7 @@ def ranking_table(found: Validation) -> Table:
                 Entry(line.detector, notes=_about(line)),
                 NOTHING if line.rank is None else str(line.rank),
                 interval(line.auc, best=line.judged),
-                *(interval(line.tpr[rate], best=line.judged, rate=True) for rate in rates),
+                *(interval(line.tpr[rate], best=line.judged) for rate in rates),
                 _rows_of(line.auc, "(own)" if line.own_rows else ""),
             )
             for line in lines

@@ -95,6 +95,8 @@ def fill_run(
     checks = checks_table(page.checks, list(experiment_graph.nodes[0].arm.labels))
     join_findings(folder, [*parts, as_findings(CHECKS, checks)])
     write_text(folder / PAGE, page.html)
+    for name, html in page.beside.items():
+        write_text(folder / name, html)
     if page.methods is not None:
         write_methods(folder, page.methods)
     write_summary(folder, page, arms=len(experiment_graph.nodes))
@@ -158,7 +160,8 @@ def _copy_unlearning(
         report: what became of the steps.
         page_alone: the run's page will lie elsewhere, so it links to no file beside it.
     """
-    if experiment_graph.unlearning is None:
+    section = experiment_graph.experiment.unlearning
+    if experiment_graph.unlearning is None or section is None:
         return None
     made = read_findings(report.artifact(experiment_graph.unlearning).path)
     audited: list[Row] = []
@@ -179,6 +182,7 @@ def _copy_unlearning(
         measures=as_table(made, "unlearning").to_pylist(),
         verdicts=as_table(made, "verdict").to_pylist(),
         methods=_methods(experiment_graph),
+        margin=section.measures.utility_margin,
         audits=audited,
         audit_pages=() if page_alone else sorted(pages),
     )

@@ -114,8 +114,8 @@ def verdict_rows(
         lost = "retain_log_probability_difference"
         for measure, detector, versus, kind, verdict, value, note in (
             ("auc", "min_k", "", "forgetting", "closer to the retrained", 0.12, ""),
-            (lost, "-", "retrained", "utility", "kept", -0.03, "margin 0.1"),
-            (lost, "-", "original", "utility", "kept", 0.01, "margin 0.1"),
+            (lost, "-", "retrained", "utility", *(("kept", -0.03) if at else ("lost", -0.5)), ""),
+            (lost, "-", "original", "utility", *(("kept", 0.01) if at else ("lost", -0.4)), ""),
             ("all", "-", "", "all", "closer to the retrained" if at else "ruined", nan, sentence),
         ):
             found.append(

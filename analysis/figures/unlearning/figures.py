@@ -17,7 +17,6 @@ from analysis.figures.unlearning.measured import (
     NO_METHOD,
     ORIGINAL,
     RETRAINED,
-    STEPS,
     UNLEARNED,
     VERSUS_ORIGINAL,
     VERSUS_RETRAINED,
@@ -32,21 +31,10 @@ _UTILITY = (
     ("retain_log_probability_difference", "retained texts"),
     ("general_log_probability_difference", "general text"),
 )
-_RELEARNED = "relearned_log_probability"
-_MEASURES = (
-    ("auc", "AUC of {detector}"),
-    ("exact_memorisation", "Exact memorisation"),
-    ("extraction_strength", "Extraction strength"),
-    ("forget_log_probability", "Log-probability, forgotten"),
-    ("retain_log_probability", "Log-probability, retained"),
-    ("general_log_probability", "Log-probability, general"),
-    (_RELEARNED, "Log-probability, relearnt"),
-    ("relearn_steps", "Steps to relearn"),
-)
 _DIFFERENCE = "auc_difference"
 _WRITTEN = ("value", "low", "high", "forget", "holdout")
 """The columns of a row of the table that stand in the CSV files."""
-_MAX_ARMS, _MAX_ROWS, _MAX_PANELS = 3, 24, 16
+_MAX_ARMS, _MAX_PANELS = 3, 16
 _LINEAR = 0.05
 """Nats up to which the scale of losses is linear."""
 _TICKS = (0.05, 0.1, 0.3, 1, 3, 10, 30, 100)
@@ -65,21 +53,10 @@ class _Point(NamedTuple):
     y: Row
 
 
-class _Measure(NamedTuple):
-    """All models by one measure."""
-
-    name: str
-    title: str
-    lines: dict[str, float]
-    """Where original and retrained stand."""
-    rows: dict[str, Row]
-    """Of the unlearned models, by name."""
-
-
 def unlearning_figures(rows: Sequence[Row]) -> list[Figure | None]:
     """Return the figures of rows of `unlearning.parquet`, whose keys are in its order."""
     measured = measured_models(rows)
-    return [target_figure(measured), measures_figure(measured), doses_figure(measured)]
+    return [target_figure(measured), doses_figure(measured)]
 
 
 def target_figure(measured: MeasuredModels) -> Figure | None:
@@ -205,116 +182,6 @@ def _target_text(title: str, points: Sequence[_Point]) -> str:
 
 def _interval(row: Row) -> str:
     return interval_text(row["value"], row["low"], row["high"])
-
-
-def measures_figure(measured: MeasuredModels) -> Figure | None:
-    """Return a panel a measure, with a row a method; None where fewer than two were measured."""
-    measures = list(_measures(measured))
-    if len(measures) < 2:
-        return None
-    names = list(dict.fromkeys(name for one in measures for name in one.rows))
-    shown = names[:_MAX_ROWS]
-    # Retained and general texts are others, and their numbers stand in the table.
-    behind = [row for one in measures for row in one.rows.values()
-              if not one.name.startswith(("retain", "general"))]  # fmt: skip
-    behind = behind or list(measures[0].rows.values())
-    steps = measured.relearning_steps
-    relearnt = (
-        f"Relearnt: after {steps[-1]} steps on one part of the forget set, the other part. "
-        if steps
-        else ""
-    )
-    return Figure(
-        name="unlearning-measures",
-        title="Each method by several measures",
-        caption="With 95 % intervals, but for the steps to relearn. Green line: the retrained "
-        "model, which never saw the forget set; black line: the original. A triangle at an "
-        "edge: the model lies beyond it, further off than the two are from each other. "
-        f"{relearnt}{range_text(int(row['forget']) for row in behind)} forgotten texts a panel, "
-        f"{seeds_text(int(row['seeds']) for row in behind)}"
-        f"{further_text(len(names) - len(shown), 'models are in the table')}",
-        alternative="Dot plots, a panel a measure, a row a method. "
-        + " ".join(_measure_text(one) for one in measures),
-        panels=[_measure_panel(one, shown) for one in measures],
-        rows=[
-            {"panel": one.title, "method": name, **{key: row[key] for key in _WRITTEN}}
-            for one in measures
-            for name, row in one.rows.items()
-        ],
-        height=0.75 + 0.21 * len(shown),
-        columns=min(3, len(measures)),
-        shared="y",
-        key=[
-            Series(x=(), y=(), label=ORIGINAL, line="solid"),
-            Series(x=(), y=(), label=RETRAINED, line="solid", colour=PALETTE[2]),
-            Series(x=(), y=(), label=UNLEARNED, line="solid", colour=PALETTE[0], mark="o"),
-        ],
-    )
-
-
-def _measures(measured: MeasuredModels) -> Iterator[_Measure]:
-    detector = measured.headline_detector
-    arms = measured.arms()
-    last = "".join(f"{STEPS}{step}" for step in measured.relearning_steps[-1:])
-    for measure, title in _MEASURES:
-        by = detector if measure == "auc" else None
-        of = last if measure == _RELEARNED else ""
-        rows = {
-            f"{method}, {label}" if label else method: row
-            for label, arm in arms.items()
-            for method in arm.methods
-            if (row := arm.get(UNLEARNED, method, measure, detector=by, of=of)) is not None
-            and has_value(row)
-        }
-        lines = {
-            model: float(row["value"])
-            for model in (ORIGINAL, RETRAINED)
-            if len(arms) == 1
-            and (row := measured.get(model, NO_METHOD, measure, detector=by, of=of)) is not None
-            and has_value(row)
-        }
-        if rows:
-            yield _Measure(measure, title.format(detector=detector), lines, rows)
-
-
-def _measure_panel(one: _Measure, names: Sequence[str]) -> Panel:
-    rows = [row for name, row in one.rows.items() if name in names]
-    colours = {ORIGINAL: INK, RETRAINED: PALETTE[2]}
-    return Panel(
-        title=one.title,
-        series=[
-            Series(x=[row["value"] for row in rows],
-                   y=[names.index(name) for name in one.rows if name in names],
-                   low=[row["low"] for row in rows], high=[row["high"] for row in rows],
-                   interval="x", mark="o", size=4.5, width=1.5, colour=PALETTE[0]),
-        ],
-        x=Axis(limits=_limits(one)),
-        y=Axis(names=names),
-        rules=[Rule(at, "x", "solid", colours[model]) for model, at in one.lines.items()],
-    )  # fmt: skip
-
-
-def _limits(one: _Measure) -> tuple[float, float]:
-    """Return the ends of an axis: all points, but none far beyond original and retrained.
-
-    An axis reaches beyond the two by their distance: ruined models lie far beyond, and would press
-    all others into one place.
-    """
-    every = [float(row[key]) for row in one.rows.values() for key in ("value", "low", "high")]
-    every = [number for number in every if isfinite(number)] + list(one.lines.values())
-    low, high = min(every), max(every)
-    if len(one.lines) == 2:
-        first, last = sorted(one.lines.values())
-        room = max(last - first, 0.5 if "log_prob" in one.name else 0.05)
-        low, high = max(low, first - room), min(high, last + room)
-    room = 0.04 * (high - low) or 0.05
-    return low - room, high + room
-
-
-def _measure_text(one: _Measure) -> str:
-    lines = [f"{model} {value:.2f}" for model, value in one.lines.items()]
-    points = [f"{name} {_interval(row)}" for name, row in one.rows.items()]
-    return f"{one.title}: {'; '.join([*lines, *points])}."
 
 
 def doses_figure(measured: MeasuredModels) -> Figure | None:

@@ -1,68 +1,149 @@
-"""What the benchmark scores gained, by arm and by dataset."""
+"""Whether the model got better at the task: what right answers gained, by arm and by dataset."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from math import isfinite
 
-from analysis.page.grids import difference, interval
-from analysis.page.parts import Fold, Part, Picture, present
+from analysis.metrics_table import Cell
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, draw_matrix
+from analysis.page.grids import interval
+from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
+from analysis.page.sections.detector import points_entry
 from analysis.page.table import Column, Entry, Table, numbers
+from analysis.page.view import View, capital, counts, points, points_interval
 from analysis.task_accuracy.accuracy_gain import AccuracyGainRow, AccuracyGainTable
 
+_MAX_ROWS = 12
 
-def accuracy_parts(
-    gains: Sequence[AccuracyGainTable], pictures: Mapping[str, Picture]
-) -> list[Part]:
+
+def accuracy_parts(gains: Sequence[AccuracyGainTable], view: View | None) -> list[Part]:
     """Return the section on the accuracy of tasks.
 
     Args:
         gains: a table a way of scoring.
-        pictures: the figures by name.
+        view: of the run, whose arm the sentence is about; None where there is no headline.
     """
-    parts: list[Part] = present(pictures.get("accuracy-gain"))
-    for at, gain in enumerate(gains):
-        title = f"Task accuracy, {gain.scoring} scores"
-        tables = _tables(gain.rows, title)
-        parts += tables if at == 0 else [Fold(f"With {gain.scoring} scores", tables)]
-        if gain.by_dataset:
-            by_dataset = _tables(gain.by_dataset, f"{title}, by dataset")
-            parts.append(Fold(f"By dataset, {gain.scoring} scores", by_dataset))
-    parts.append(
-        "Answers are ranked by their log-probability after the question; where answers are texts, "
-        "it is divided by their bytes. Calibrated scores are relative to those after a question "
-        "without content, so a model that always prefers one label gains nothing."
+    first, others = gains[0], gains[1:]
+    plain = _changes(first.rows, "Change of right answers, plain scores")
+    folds = [Fold(f"With {one.scoring} scores", [_changes(one.rows, "Change")]) for one in others]
+    if len(first.rows) <= _MAX_ROWS:
+        folds.append(Fold("Right answers before and after", [_shares(first.rows)]))
+    folds += [
+        Fold(f"By dataset, {one.scoring} scores", [_changes(one.by_dataset, "By dataset")])
+        for one in gains
+        if one.by_dataset
+    ]
+    return present(
+        Note(_sentence(gains, view), "say"),
+        Columns(present(_picture(gains, view), plain), "answer"),
+        list(folds),
+        Note(
+            "Answers are ranked by their log-probability after the question; where answers are "
+            "texts, it is divided by their bytes. Calibrated scores are relative to those after a "
+            "question without content.",
+            "how",
+        ),
     )
-    return parts
 
 
-def _tables(rows: Sequence[AccuracyGainRow], title: str) -> list[Table]:
-    heads = [
+def _row_of(gain: AccuracyGainTable, view: View | None) -> AccuracyGainRow:
+    """Return the row of the headline's arm; the first where there is no such."""
+    label = None if view is None else view.best.table.cohort.label()
+    return next((row for row in gain.rows if row.arm == label), gain.rows[0])
+
+
+def _sentence(gains: Sequence[AccuracyGainTable], view: View | None) -> str:
+    """Say what members gained more than non-members, as far as the intervals show it."""
+    said = []
+    for gain in gains:
+        cell = _row_of(gain, view).changes[0]
+        if cell is None or not cell.available:
+            continue
+        numbers_ = f"{points(cell.value)} points {points_interval(cell.low, cell.high)}"
+        if cell.contains(0):
+            verdict = "which cannot be told from none"
+        else:
+            verdict = "a gain" if cell.low > 0 else "a loss"
+        said.append(f"by {gain.scoring} scores {numbers_}, {verdict}")
+    if not said:
+        return "Right answers of members and non-members, before and after training."
+    where = f" ({view.arm})" if view is not None and view.arm else ""
+    return f"What members gained in right answers beyond non-members: {'; '.join(said)}{where}."
+
+
+def _picture(gains: Sequence[AccuracyGainTable], view: View | None) -> Picture | None:
+    rows = gains[0].rows[:_MAX_ROWS]
+    columns = []
+    for gain in gains:
+        cells = {row.arm: row.changes[0] for row in gain.rows}
+        dots = [_dot(row, cells.get(row.arm), gain.scoring) for row in rows]
+        columns.append(MatrixColumn(f"{capital(gain.scoring)} scores", dots))
+    shown = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+    ends = [end for dot in shown for end in (dot.low, dot.high)]
+    if not [end for end in ends if isfinite(end)]:
+        return None
+    low, high = round_limits(ends, 10, 0)
+    step = 20 if high - low > 60 else 10
+    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0")
+             for at in range(round(low), round(high) + 1) if at % step == 0]  # fmt: skip
+    chosen = None if view is None else view.best.table.cohort.label()
+    matrix = Matrix(
+        rows=[MatrixRow(row.words or "all arms", "chosen" if row.arm == chosen else "")
+              for row in rows],
+        columns=columns,
+        axis=MatrixAxis(low, high, 0.0, ticks),
+        label="Gain of members beyond non-members in right answers, in points: "
+        + "; ".join(dot.hover for dot in shown),
+        row_height=26.0,
+    )  # fmt: skip
+    caption = "In points of right answers, 95 % intervals; above 0: having seen the questions paid."
+    if view is None:
+        return None
+    drawn = draw_matrix(matrix, 560)
+    return view.picture("accuracy-gain", "What members gained more", caption, drawn)
+
+
+def _dot(row: AccuracyGainRow, cell: Cell | None, scoring: str) -> Dot | None:
+    if cell is None or not cell.available:
+        return None
+    hover = f"{row.words}, {scoring} scores: {points(cell.value)} points "
+    hover += f"{points_interval(cell.low, cell.high)} · {counts(cell)}"
+    value, low, high = (100 * end for end in (cell.value, cell.low, cell.high))
+    return Dot(value, low, high, hover, points(cell.value))
+
+
+def _heads(rows: Sequence[AccuracyGainRow]) -> list[Entry]:
+    return [
         Entry(
-            row.arm or "all arms",
+            capital(row.words) or "All arms",
             notes=(
                 f"{'mean of the datasets' if row.dataset == 'mean' else row.dataset}: {row.note}",
             ),
         )
         for row in rows
     ]
-    changed = numbers("Excess", "Change, members", "Change, non-members")
-    sides = numbers("Members before", "Members after", "Non-members before", "Non-members after")
-    return [
-        Table(
-            title=f"{title}: changes",
-            columns=(Column("Arm"), *changed),
-            rows=tuple(
-                (head, *map(difference, row.changes)) for head, row in zip(heads, rows, strict=True)
-            ),
-            caption="Share of right answers after training minus before, on the same examples. "
-            "Excess: the change of members minus that of non-members; bold: the interval leaves "
-            "out 0.",
+
+
+def _changes(rows: Sequence[AccuracyGainRow], title: str) -> Table:
+    return Table(
+        title=title,
+        columns=(Column("Arm"), *numbers("Excess", "Members", "Non-members")),
+        rows=tuple(
+            (head, *map(points_entry, row.changes))
+            for head, row in zip(_heads(rows), rows, strict=True)
         ),
-        Table(
-            title=title,
-            columns=(Column("Arm"), *sides),
-            rows=tuple(
-                (head, *(interval(cell, rate=True) for cell in row.accuracies))
-                for head, row in zip(heads, rows, strict=True)
-            ),
-            caption="Share of right answers.",
+        caption="Points of right answers, after training less before, on the same examples. "
+        "Excess: members' change less non-members'; bold: the interval leaves out 0.",
+    )
+
+
+def _shares(rows: Sequence[AccuracyGainRow]) -> Table:
+    sides = ("Members before", "Members after", "Non-members before", "Non-members after")
+    return Table(
+        title="Share of right answers, plain scores",
+        columns=(Column("Arm"), *numbers(*sides)),
+        rows=tuple(
+            (head, *(interval(cell) for cell in row.accuracies))
+            for head, row in zip(_heads(rows), rows, strict=True)
         ),
-    ]
+    )

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from analysis.arm_words import arm_words
 from analysis.copy_bins import ALL
 from analysis.metrics_table import Cell, CohortMetrics, Key
 from analysis.page.parts import Explorer
 from analysis.page.table import NOTHING, Entry, Table, numbers, texts
+from analysis.summary import NO_NAMES, Names
 
 MAX_ROWS = 5_000
 _POOLED = "all"
@@ -32,8 +34,13 @@ class _Result(NamedTuple):
     rates: dict[float, Cell]
 
 
-def all_results(tables: Sequence[CohortMetrics]) -> Explorer | None:
-    """Return the table of all AUCs; None where there is none."""
+def all_results(tables: Sequence[CohortMetrics], names: Names = NO_NAMES) -> Explorer | None:
+    """Return the table of all AUCs; None where there is none.
+
+    Args:
+        tables: the metrics of all models.
+        names: published names of detectors.
+    """
     results = [result for table in tables for result in _results(table)]
     if not results:
         return None
@@ -45,7 +52,7 @@ def all_results(tables: Sequence[CohortMetrics]) -> Explorer | None:
         *numbers(*_COUNTS),
         *texts("The interval is for"),
     ]
-    rows = [_row(result, rates) for result in shown]
+    rows = [_row(result, rates, names) for result in shown]
     values = [list(dict.fromkeys(row[at].text for row in rows)) for at in range(len(columns))]
     # What all rows share is said once; results stay, since a reader looks for them.
     kept = [
@@ -83,7 +90,7 @@ def all_results(tables: Sequence[CohortMetrics]) -> Explorer | None:
 
 def _results(table: CohortMetrics) -> list[_Result]:
     """Return the AUCs of one cohort; a tuned setting that is the default one is one row."""
-    label = " · ".join(part for part in (table.cohort.model, table.cohort.label()) if part)
+    label = " · ".join(part for part in (table.cohort.model, arm_words(table.cohort.axes)) if part)
     # With one dataset the pooled rows say the same again.
     single = len(set(table.values("dataset")) - {_POOLED}) == 1
     metrics = [name for name in table.values("metric") if name.startswith(_TPR)]
@@ -108,13 +115,13 @@ def _results(table: CohortMetrics) -> list[_Result]:
     return list(results.values())
 
 
-def _row(result: _Result, rates: Sequence[float]) -> tuple[Entry, ...]:
+def _row(result: _Result, rates: Sequence[float], names: Names) -> tuple[Entry, ...]:
     cell, key = result.cell, result.key
     ends = _number(cell.low, f"{cell.low:.3f}–{cell.high:.3f}") if cell.available else _NONE
     return (
         Entry(result.arm),
         Entry("all pooled" if key.dataset == _POOLED else key.dataset),
-        Entry(key.detector),
+        Entry(names.get(key.detector, key.detector)),
         Entry(NOTHING if cell.setting == "-" else cell.setting),
         Entry(result.selection),
         Entry(_EVERY_COPY if key.copies == ALL else key.copies),

@@ -6,11 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from analysis.arm import UPPER_BOUNDS, Cohort, axis_column
+from analysis.arm import UPPER_BOUNDS, Cohort
+from analysis.arm_words import arm_words
 from analysis.dataset_detectors.detector import POOLED
 from analysis.dataset_detectors.registry import dataset_detector_names, get_dataset_detector
+from analysis.page.contrasts import columns_of, matching_rows
 from analysis.page.parts import Fold, Note, Part, present
 from analysis.page.table import listing, p_text
+from analysis.summary import NO_NAMES, Names
 
 _CONTROLS = {"base": "the base model", "twin": "the clean twin"}
 _ALL = {"dataset": POOLED}
@@ -24,7 +27,7 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
         cohort: the headline's arm.
     """
     columns = ("Detector", "Data set, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
-    where = f" ({cohort.label()})" if cohort.label() else ""
+    where = f" ({arm_words(cohort.axes)})" if arm_words(cohort.axes) else ""
     controls = listing(
         "The same on models that saw no member",
         ("Model", *columns),
@@ -73,7 +76,9 @@ def _finding(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def flagged_parts(flagged: pa.Table, cohort: Cohort, detectors: Sequence[str]) -> list[Part]:
+def flagged_parts(
+    flagged: pa.Table, cohort: Cohort, detectors: Sequence[str], names: Names = NO_NAMES
+) -> list[Part]:
     """Return what an arm's detectors flag; nothing where nothing calibrates them.
 
     Detectors that flag nothing are named in a sentence, not in the table.
@@ -87,15 +92,15 @@ def flagged_parts(flagged: pa.Table, cohort: Cohort, detectors: Sequence[str]) -
     if not arm:
         return []
     rows = [arm[name] for name in detectors if name in arm]
-    none = [row["detector"] for row in rows if not row["flagged"]]
+    none = [names.get(row["detector"], row["detector"]) for row in rows if not row["flagged"]]
     first = rows[0]
     level = f"{100 * first['level']:g} %"
-    where = f" ({cohort.label()})" if cohort.label() else ""
+    where = f" ({arm_words(cohort.axes)})" if arm_words(cohort.axes) else ""
     table = listing(
         f"Rows flagged as members at a false-discovery rate of {level}{where}",
         ("Detector", "Flagged", "Non-members among them", "Their share", "Members found"),
         [
-            _flagged_texts(row)
+            _flagged_texts(row, names)
             for row in sorted(rows, key=lambda row: -(row["members_found"] or 0))
             if row["flagged"]
         ],
@@ -118,11 +123,11 @@ def flagged_parts(flagged: pa.Table, cohort: Cohort, detectors: Sequence[str]) -
     return present(table, [Note(sentence, "how") for sentence in sentences if sentence])
 
 
-def _flagged_texts(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _flagged_texts(row: Mapping[str, Any], names: Names) -> tuple[str, ...]:
     role = " (an upper bound)" if row["detector"] in UPPER_BOUNDS else ""
     found = "" if isnan(row["members_found"]) else f"{100 * row['members_found']:.0f} %"
     return (
-        row["detector"] + role,
+        names.get(row["detector"], row["detector"]) + role,
         f"{row['flagged']:,} of {row['n_members'] + row['n_nonmembers']:,}",
         f"{row['flagged_nonmembers']:,}",
         f"{100 * row['false_share']:.0f} % ({100 * row['low']:.0f} to {100 * row['high']:.0f})",
@@ -150,15 +155,3 @@ def _flagged_control(flagged: pa.Table, model: str, level: str) -> str:
     return (
         f"On {_CONTROLS[model]}, which saw no member and where each flagged row is wrong, {outcome}"
     )
-
-
-def columns_of(cohort: Cohort) -> dict[str, str]:
-    """Return the columns that name a cohort, with its values."""
-    return {axis_column(key): value for key, value in cohort.axes} | {"model": cohort.model}
-
-
-def matching_rows(table: pa.Table, wanted: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the rows that have some values in some columns."""
-    return [
-        row for row in table.to_pylist() if all(row[key] == value for key, value in wanted.items())
-    ]

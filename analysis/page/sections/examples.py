@@ -11,20 +11,21 @@ import numpy as np
 from analysis.arm import Arm, LoadedArm, cohorts, load_arm
 from analysis.page.parts import Heading, Part
 from analysis.page.table import PROTECTED, Column, Entry, Table, numbers
-from analysis.summary import Headline
+from analysis.page.view import View
 
 _EXAMPLES_PER_KIND = 3
 _MAX_LENGTH = 280
 
 
-def examples_parts(arms: Sequence[Arm], best: Headline, *, show_protected: bool) -> list[Part]:
+def examples_parts(arms: Sequence[Arm], view: View, *, show_protected: bool) -> list[Part]:
     """Return the highest and lowest members and non-members of the headline's first seed.
 
     Ranked within each dataset's own scale: by the share of the dataset's other examples
     that score lower, ties by score.
     """
+    best, label = view.best, view.arm
     loaded = load_arm(cohorts(arms)[best.table.cohort][0])
-    setting, label = best.cell.setting, best.table.cohort.label()
+    setting = best.cell.setting
     column = next(one for one in loaded.grid(best.detector) if one.setting == setting)
     scores = loaded.scores[:, loaded.index[column]]
     usable = loaded.test & np.isfinite(scores)
@@ -40,8 +41,8 @@ def examples_parts(arms: Sequence[Arm], best: Headline, *, show_protected: bool)
         ("Non-members with the lowest scores", ~loaded.member, 1),
     )
     parts: list[Part] = [
-        f"By {best.detector}{'' if setting in ('default', '-') else f' ({setting})'}"
-        f"{f' in the arm {label}' if label else ''}, first seed, ranked within each dataset."
+        f"By {view.name}{'' if setting in ('default', '-') else f' ({setting})'}"
+        f"{f', {label}' if label else ''}, first seed, ranked within each dataset."
     ]
     columns = (Column("Example"), *numbers("Score", "Copies"), Column("Text", long=True))
     for kind, side, direction in kinds:

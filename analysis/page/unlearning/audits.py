@@ -8,7 +8,7 @@ from analysis.figures.unlearning.measured import Row, arm_text
 from analysis.page.parts import Fold, Items, Note, Part, fold, present
 from analysis.page.table import Table, listing
 from analysis.page.unlearning.tables import number_with_interval
-from analysis.page.unlearning.view import UnlearningInputs
+from analysis.unlearning.headline import method_title
 
 _SHARES = {
     "remembered_original": "Written by the original",
@@ -26,18 +26,23 @@ _OPEN_ROWS = 12
 """A longer table behind the first is folded."""
 
 
-def audits_parts(inputs: UnlearningInputs) -> list[Part]:
-    """Return what is said of audits of unlearned models; nothing where there are none."""
+def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part]:
+    """Return what is said of audits of unlearned models; nothing where there are none.
+
+    Args:
+        audits: rows of the question `unlearning_audits`.
+        audit_pages: the audits' pages, relative to the run's page.
+    """
     notes = dict.fromkeys(
         f"{row['quantity'].replace('_', ' ')}: {row['note']}"
-        for row in inputs.audits
+        for row in audits
         if row["note"] and row["quantity"] in _SHARES
     )
-    pages = tuple((PurePosixPath(path).stem, path) for path in inputs.audit_pages)
+    pages = tuple((PurePosixPath(path).stem, path) for path in audit_pages)
     return present(
         [
             fold(table) if at and len(table.rows) > _OPEN_ROWS else table
-            for at, table in enumerate(audit_tables(inputs.audits))
+            for at, table in enumerate(audit_tables(audits))
         ],
         Note("Text by text, with the closest continuation of each model:", "prose", pages)
         if pages
@@ -88,7 +93,9 @@ def _audits(rows: Sequence[Row], axes: Sequence[str], column: str) -> dict[str, 
     methods = list(dict.fromkeys(row["method"] for row in rows))
     for row in sorted(rows, key=lambda row: methods.index(row["method"])):
         seed = "" if row[_SEED] is None else f"seed {row[_SEED]}"
-        name = ", ".join(part for part in (row["method"], arm_text(row, axes), seed) if part)
+        name = ", ".join(
+            part for part in (method_title(row["method"]), arm_text(row, axes), seed) if part
+        )
         found.setdefault(name, {})[row[column]] = row
     return found
 

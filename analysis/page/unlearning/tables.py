@@ -7,9 +7,7 @@ from analysis.figures.unlearning.measured import (
     BASE,
     CONDITION,
     NO_METHOD,
-    ORIGINAL,
     RETAINED_TEXTS,
-    RETRAINED,
     STEPS,
     VERSUS_RETRAINED,
     MeasuredModels,
@@ -18,6 +16,7 @@ from analysis.figures.unlearning.measured import (
     has_value,
 )
 from analysis.page.table import Table, listing, p_text
+from analysis.unlearning.headline import NO_NAMES, Names, method_title
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -55,9 +54,7 @@ def steps_text(row: Row | None) -> str:
 
 def model_text(model: str, method: str) -> str:
     """Return what a row of a table is called."""
-    if method != NO_METHOD:
-        return method
-    return {ORIGINAL: "original model", RETRAINED: "retrained model"}.get(model, f"{model} model")
+    return f"{model} model" if method == NO_METHOD else method_title(method)
 
 
 def counts_text(rows: Iterable[Row]) -> str:
@@ -133,16 +130,17 @@ _UTILITY = (
 _HEAD = "Model"
 
 
-def measure_tables(arm: MeasuredModels, name: str) -> list[Table]:
-    """Return the main tables of one arm: forgetting, what is remembered, utility.
+def measure_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> dict[str, Table]:
+    """Return the main tables of one arm: `forgetting`, `remembered`, `relearning`, `utility`.
 
     Args:
         arm: its measures.
         name: of the arm; empty where there is but one.
+        names: published names of detectors, by their own.
     """
-    detector = arm.headline_detector
-    found = [
-        _table(
+    detector = names.get(arm.headline_detector or "", arm.headline_detector)
+    found = {
+        "forgetting": _table(
             arm,
             _titled("Forgetting", name),
             _FORGETTING,
@@ -153,7 +151,7 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Table]:
             "forget set under the model and under the retrained one; a small p says that they "
             "differ (after Maini et al. 2024, by swaps of whole groups).",
         ),
-        _table(
+        "remembered": _table(
             arm,
             _titled("What is still remembered of the forget set", name),
             _MEMORY,
@@ -161,7 +159,7 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Table]:
             "strength: share of the text that greedy decoding gives back from the rest. "
             "Log-probability in nats a token.",
         ),
-        _table(
+        "relearning": _table(
             arm,
             _titled("What relearning brings back", name),
             _relearning(arm),
@@ -170,15 +168,15 @@ def measure_tables(arm: MeasuredModels, name: str) -> list[Table]:
             "What is above the retrained model's after as many steps was still in the weights. "
             "Steps to relearn: until that part is as likely as under the original.",
         ),
-        _table(
+        "utility": _table(
             arm,
             _titled("Utility", name),
             _UTILITY,
             "Mean log-probability in nats a token, higher is better; task accuracy: share of "
             f"right answers to questions that are retained.{_general_text(arm)}",
         ),
-    ]
-    return [table for table in found if table is not None]
+    }
+    return {key: table for key, table in found.items() if table is not None}
 
 
 def _general_text(arm: MeasuredModels) -> str:
@@ -213,45 +211,48 @@ def _relearning(arm: MeasuredModels) -> list[_Column]:
     ]
 
 
-def further_tables(arm: MeasuredModels, name: str) -> list[Table]:
-    """Return the tables that take numbers apart: by copies, condition, detector and dataset."""
+def further_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> dict[str, Table]:
+    """Return the tables that take numbers apart: `copies`, `lasting`, `detectors`, `datasets`."""
     detector = arm.headline_detector
     if detector is None:
-        return []
+        return {}
     difference = {"measure": "auc_difference", "detector": detector}
+    shown = names.get(detector, detector)
     doses = {
         f"{dose} {'copy' if dose == '1' else 'copies'}": {**difference, "copies": dose}
         for dose in arm.copies("auc_difference")
     }
     trend = {"Trend": {**difference, "measure": "auc_difference_trend"}}
     lasting = {one: {**difference, "of": f"{CONDITION}{one}"} for one in arm.conditions}
-    detectors = {one: {**difference, "detector": one} for one in arm.detectors}
+    detectors = {names.get(one, one): {**difference, "detector": one} for one in arm.detectors}
     datasets = {one: {**difference, "measure": "auc", "dataset": one} for one in arm.datasets}
-    made = [
-        _across(
+    made = {
+        "copies": _across(
             arm,
             _titled("By copies", name),
             {**doses, **trend} if len(doses) > 1 else {},
-            f"AUC of {detector} less that of the retrained model, for forgotten texts by the "
+            f"AUC of {shown} less that of the retrained model, for forgotten texts by the "
             "number of their copies. Trend: Somers' D of what is left with copies; above 0, more "
             "copies leave more behind.",
         ),
-        _across(
+        "lasting": _across(
             arm,
             _titled("Does forgetting last?", name),
             {"as it is": difference, **lasting} if lasting else {},
-            f"AUC of {detector} less that of the retrained model under the same condition: the "
+            f"AUC of {shown} less that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
         ),
-        _across(
+        "detectors": _across(
             arm,
             _titled("By detector", name),
             detectors,
             "AUC less that of the retrained model.",
         ),
-        _across(arm, _titled("By dataset", name), datasets, f"AUC of {detector}.", signed=False),
-    ]
-    return [table for table in made if table is not None]
+        "datasets": _across(
+            arm, _titled("By dataset", name), datasets, f"AUC of {shown}.", signed=False
+        ),
+    }
+    return {key: table for key, table in made.items() if table is not None}
 
 
 def _titled(title: str, name: str) -> str:

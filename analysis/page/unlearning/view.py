@@ -1,4 +1,4 @@
-"""What the page shows of unlearned models: verdicts first, then what they rest on."""
+"""What the page shows of unlearned models: verdicts first, then a section a question."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,21 +6,34 @@ from dataclasses import dataclass
 
 from analysis.copy_bins import ALL
 from analysis.figures.unlearning.measured import (
-    NO_DETECTOR,
     MeasuredModels,
     Row,
     arm_text,
     measured_models,
 )
-from analysis.page.parts import Fold, Items, Part, Picture, fold, present
+from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, Section, fold, present
 from analysis.page.table import Table, listing
+from analysis.page.unlearning.answers import (
+    audits_sentence,
+    copies_sentence,
+    cost_sentence,
+    forgot_sentence,
+    lasting_sentence,
+)
+from analysis.page.unlearning.audits import audits_parts
+from analysis.page.unlearning.first_screen import cost_picture, position_picture, verdict_badges
 from analysis.page.unlearning.methods import UnlearningMethod
+from analysis.page.unlearning.pictures import copies_panels, detectors_picture
 from analysis.page.unlearning.tables import (
     further_tables,
     measure_tables,
     model_text,
     number_with_interval,
 )
+from analysis.unlearning.headline import NO_NAMES, Judged, Names, measure_name, method_title
+
+FORGOT = "forgot"
+"""Anchor of the section on the verdicts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,49 +45,144 @@ class UnlearningInputs:
     verdicts: Sequence[Row]
     """Rows of the question `verdict`."""
     methods: Sequence[UnlearningMethod] = ()
+    margin: float = 0.1
+    """Nats a token that may be lost of texts that should be kept."""
     audits: Sequence[Row] = ()
     """Rows of the question `unlearning_audits`; empty where no model was audited."""
     audit_pages: Sequence[str] = ()
     """The audits' pages, relative to the run's page; empty where they do not lie beside it."""
 
 
-def unlearning_parts(inputs: UnlearningInputs, pictures: Mapping[str, Picture]) -> list[Part]:
-    """Return what is said of unlearned models: verdicts first, then what they rest on."""
+def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names) -> list[Part]:
+    """Return what the first screen shows below the headline, but for the checks."""
+    pictures = present(position_picture(models, names), cost_picture(models, inputs.margin))
+    columns = Columns(pictures, "pictures" if len(pictures) > 1 else "") if pictures else None
+    return present(columns, verdict_badges(models, FORGOT, names))
+
+
+def unlearning_sections(
+    inputs: UnlearningInputs,
+    models: Sequence[Judged],
+    pictures: Mapping[str, Picture],
+    names: Names,
+) -> list[Section]:
+    """Return a section a question: a sentence, a picture, a table, the rest folded.
+
+    Args:
+        inputs: the tables of the study.
+        models: with their verdicts.
+        pictures: the figures of the run by name.
+        names: published names of detectors, by their own.
+    """
     found = measured_models(inputs.measures)
     arms = found.arms()
+    first, *others = arms.items()
+
+    def tables_of(name: str, arm: MeasuredModels) -> dict[str, Table]:
+        return {**measure_tables(arm, name, names), **further_tables(arm, name, names)}
+
+    tables = tables_of(*first)
+    elsewhere = [pair for other in others for pair in tables_of(*other).items()]
+
+    def folded(*keys: str, besides: Sequence[str] = ()) -> list[Part]:
+        mine = [tables.get(key) for key in keys]
+        more = [table for key, table in elsewhere if key in (*keys, *besides)]
+        return [fold(table) for table in (*mine, *more) if table is not None]
+
+    sections = (
+        Section(
+            FORGOT,
+            "Forgot",
+            "Which methods forgot?",
+            present(
+                _say(forgot_sentence(first[1], names)),
+                detectors_picture(first[1], names),
+                tables.get("forgetting"),
+                _verdicts(inputs, found, names),
+                folded("remembered", "detectors", "datasets", besides=["forgetting"]),
+            ),
+        ),
+        Section(
+            "left",
+            "Copies",
+            "Do more copies leave more behind?",
+            present(
+                _say(copies_sentence(first[1])),
+                copies_panels(first[1], names, pictures.get("unlearning-copies")),
+                folded("copies"),
+            ),
+        ),
+        Section(
+            "kept",
+            "Cost",
+            "What did forgetting cost?",
+            present(
+                _say(cost_sentence(models, inputs.margin)),
+                tables.get("utility"),
+                _trade_off(pictures.get("unlearning")),
+                folded(besides=["utility"]),
+            ),
+        ),
+        Section(
+            "lasting",
+            "Lasting",
+            "Does it last?",
+            present(
+                _say(lasting_sentence(first[1])),
+                tables.get("relearning") or tables.get("lasting"),
+                folded("lasting" if "relearning" in tables else "", besides=["relearning"]),
+            ),
+        ),
+        Section(
+            "unlearning-audits",
+            "Audits",
+            "Would an audit have seen it?",
+            present(
+                _say(audits_sentence(inputs.audits)),
+                audits_parts(inputs.audits, inputs.audit_pages),
+            ),
+        ),
+    )
+    return [section for section in sections if section.parts]
+
+
+def _say(sentence: str | None) -> Note | None:
+    return Note(sentence, "say") if sentence else None
+
+
+def _trade_off(picture: Picture | None) -> Fold | None:
+    return Fold("Forgetting against utility, a point a model", [picture]) if picture else None
+
+
+def _verdicts(inputs: UnlearningInputs, found: MeasuredModels, names: Names) -> list[Part]:
+    """Return, folded, each verdict in words, what it rests on, and the measures' warnings."""
     verdicts = measured_models(inputs.verdicts, first="method")
     whole = [row for row in inputs.verdicts if row["kind"] == _WHOLE]
-    sentences = Items([_sentence(row, verdicts.axes) for row in whole])
-    named = Fold(f"Each verdict with its numbers: {len(whole)}", [sentences])
-    further = [table for name, arm in arms.items() for table in further_tables(arm, name)]
-    rests = [verdict_table(arm.rows, name) for name, arm in verdicts.arms().items()]
+    sentences = [_sentence(row, verdicts.axes) for row in whole]
+    rests = [verdict_table(arm.rows, name, names) for name, arm in verdicts.arms().items()]
     notes = unlearning_notes(found)
     return present(
-        list(verdict_summaries(inputs.verdicts)),
-        named if len(whole) > _OPEN_VERDICTS else sentences,
-        pictures.get("unlearning"),
-        [table for name, arm in arms.items() for table in measure_tables(arm, name)],
-        pictures.get("unlearning-measures"),
-        pictures.get("unlearning-copies"),
-        [fold(table) for table in (*further, *rests) if table is not None],
+        [fold(table) for table in rests if table is not None],
+        Fold(f"Each verdict with its numbers: {len(whole)}", [Items(sentences)]),
         Fold(f"Warnings of the measures: {len(notes)}", [Items(notes)]) if notes else None,
     )
 
 
-def verdict_table(rows: Sequence[Row], name: str) -> Table | None:
+def verdict_table(rows: Sequence[Row], name: str, names: Names = NO_NAMES) -> Table | None:
     """Return the table of one arm.
 
     Args:
         rows: of the question `verdict`.
         name: of the arm; empty where there is but one.
+        names: published names of detectors, by their own.
     """
     return listing(
         "What the verdicts rest on" + (f" ({name})" if name else ""),
         ("Method", "Measure", "Position", "Difference", "Verdict"),
         [
             (
-                row["method"],
-                _measure(row),
+                method_title(row["method"]),
+                _measure(row, names),
                 number_with_interval(row) if row["kind"] == _FORGETTING else "",
                 "" if row["kind"] == _FORGETTING else number_with_interval(row, signed=True),
                 row["verdict"],
@@ -89,39 +197,9 @@ def verdict_table(rows: Sequence[Row], name: str) -> Table | None:
     )
 
 
-def _measure(row: Row) -> str:
-    words = str(row["measure"]).removesuffix("_difference").replace("_", " ")
-    if row["versus"]:
-        return f"{words}, against the {row['versus']}"
-    return words if row["detector"] == NO_DETECTOR else f"{words} of {row['detector']}"
-
-
-def verdict_summaries(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Say which methods got which verdict, a sentence an arm.
-
-    Args:
-        rows: of the question `verdict`.
-    """
-    return tuple(
-        _summary(name, [row for row in arm.rows if row["kind"] == _WHOLE])
-        for name, arm in measured_models(rows, first="method").arms().items()
-    )
-
-
-def _summary(arm: str, rows: Sequence[Row]) -> str:
-    """Say which methods got which verdict, the best first."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        found.setdefault(row["verdict"], []).append(row["method"])
-    order = [*_ORDER, *(one for one in found if one not in _ORDER)]
-    said = [
-        f"{verdict} ({len(found[verdict])}): {', '.join(found[verdict])}"
-        for verdict in order
-        if verdict in found
-    ]
-    where = f"{arm}: of" if arm else "Of"
-    count = f"{len(rows)} {'unlearned model' if len(rows) == 1 else 'unlearned models'}"
-    return f"{where} {count}, by what each forgot and what it kept \N{EN DASH} {'; '.join(said)}."
+def _measure(row: Row, names: Names) -> str:
+    words = measure_name(row, names)
+    return f"{words}, against the {row['versus']}" if row["versus"] else words
 
 
 def _sentence(row: Row, axes: Sequence[str]) -> str:
@@ -160,19 +238,6 @@ _WHOLE = "all"
 """The kind of the row that holds a method's verdict in words."""
 _FORGETTING = "forgetting"
 _MAX_NAMED = 6
-_OPEN_VERDICTS = 3
-"""A longer list of verdicts is folded."""
-_ORDER = (
-    "closer to the retrained",
-    "the measures disagree",
-    "cannot be told",
-    "closer to the original",
-    "beyond the retrained",
-    "mirror of the original",
-    "ruined",
-    "diverged",
-)
-"""Verdicts, the best first."""
 _SCOPE = re.compile(
     r"any seed|this model|these (\d+ )?models|a p-value, which has no interval|[\d,]+ documents"
 )

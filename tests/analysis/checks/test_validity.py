@@ -7,7 +7,6 @@ from analysis.checks.check import checks_table
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import Cell, CohortMetrics, Key
 from analysis.page.setup import background_parts
-from analysis.summary import summary_sentences
 from analysis.tables import TREND
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Unchecked
@@ -214,61 +213,6 @@ def test_several_intervals_are_widened_for_their_number():
     assert verdicts([*arms, far_off])[3] == "failed"
 
 
-def test_the_summary_claims_what_the_intervals_support():
-    axes = [("train.lr", "0.001")]
-    arm = table(
-        "contaminated",
-        axes,
-        min_k=cell(0.73, setting="k=0.2"),
-        min_k__high=cell(0.83, setting="k=0.2"),
-        loss=cell(0.7),
-        blind=cell(0.99),
-        min_k__trend=cell(0.3, 0.1),
-    )
-    first, second, third, fourth = summary_sentences([arm])
-    assert first == (
-        "In the arm lr 0.001, the best likelihood detector, min_k (k=0.2, tuned), "
-        "tells members from non-members with AUC 0.73 [0.68, 0.78]; 400 members, "
-        "480 non-members, 1 seed."
-    )
-    assert second == (
-        "For members with 4 or more copies there, it has AUC 0.83 [0.78, 0.88]; 400 members, "
-        "480 non-members, 1 seed."
-    )
-    assert "highest lower bound of 2 detectors" in third
-    assert fourth.startswith("Its AUC rises with the number of copies")
-
-
-def test_a_detector_on_rows_of_its_own_makes_no_headline():
-    own = replace(cell(0.99), n_members=14, n_nonmembers=28)
-    arm = table("contaminated", loss=cell(0.7), zlib=cell(0.69), recall=own)
-    assert "likelihood detector, loss," in summary_sentences([arm])[0]
-
-
-def test_the_trend_comes_from_an_arm_with_several_doses():
-    lr = ("train.lr", "1")
-    fixed = table("contaminated", [lr, ("copies", "fixed=8")], loss=cell(0.9))
-    drawn = table(
-        "contaminated",
-        [lr, ("copies", "poisson=4")],
-        loss=cell(0.8),
-        loss__trend=cell(0.3),
-    )
-    other = table("contaminated", [("train.lr", "2"), ("copies", "x")], loss__trend=cell(0.1))
-    assert summary_sentences([fixed, other, drawn])[-1] == (
-        "Its AUC rises with the number of copies (lr 1, copies poisson=4: Somers' D of score "
-        "with copies +0.30 [+0.25, +0.35])."
-    )
-
-
-def test_the_summary_does_not_claim_more():
-    arm = table("contaminated", loss=cell(0.53), loss__trend=cell(0.02))
-    first, second = summary_sentences([arm])
-    assert "does not tell members from non-members" in first
-    assert second.startswith("These data do not show")
-    assert "nothing to conclude" in summary_sentences([])[0]
-
-
 def test_words_tfidf_and_length_decide_together():
     """Words and TF-IDF see nothing; lengths tell the sides apart, and the check fails."""
     base = table("base", blind=cell(0.5), loss=cell(0.5))
@@ -279,10 +223,3 @@ def test_words_tfidf_and_length_decide_together():
     check = check_validity([CohortMetrics(cohort=base.cohort, cells=cells)], {})[1]
     assert check.verdict == "failed"
     assert "the farthest is blind (features=length), AUC 0.62" in check.sentence
-
-
-def test_an_upper_bound_makes_no_headline_beside_detectors():
-    both = table("contaminated", loss=cell(0.7), lira=cell(0.95))
-    assert "likelihood detector, loss," in summary_sentences([both])[0]
-    alone = table("contaminated", lira=cell(0.95))
-    assert "upper bound, lira," in summary_sentences([alone])[0]

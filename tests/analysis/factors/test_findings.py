@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.factors.findings import analyse_factors, factors_table
-from analysis.factors.responses import COPIES, SINCE
+from analysis.factors.findings import analyse_factors
+from analysis.factors.responses import COPIES
 from analysis.factors.study import quantile_cells
 from analysis.figures.figures_step import results_figures
 from analysis.figures.render import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Items
-from analysis.page.sections.factors import factors_parts
 from analysis.results import analyse, read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
@@ -124,41 +123,6 @@ def test_figures_draw_the_points_of_the_lines_and_the_differences(study):
     assert (drawn["difference"], drawn["low"]) == (row["value"], row["low"])
 
 
-def line_rows(factor: str, arm: str, low: float, high: float, reason: str = "") -> list[dict]:
-    """Rows of `factors.parquet` for one line: its slope, its shape, where it reaches AUC 0.75."""
-    where = {"kind": "response", "factor": factor, "dataset": "all", "detector": "loss"}
-    where |= {"train.lr": arm, "reason": reason}
-    return [
-        {**where, "term": "slope", "value": (low + high) / 2, "low": low, "high": high},
-        {**where, "term": "reach", "shown": "3 [2, 5]"},
-        {**where, "term": "misfit"},
-    ]
-
-
-def test_sentences_of_lines_say_no_more_than_their_intervals():
-    rows = [
-        *line_rows(COPIES, "0.001", -0.1, 0.3),
-        *line_rows(COPIES, "0.004", 0.2, 0.4),
-        *line_rows("length", "0.001", 0.1, 0.9),
-        *line_rows("length", "0.004", -0.1, 0.5),
-        *line_rows("length", "0.016", -0.1, 0.5, reason="few members"),
-        *line_rows(SINCE, "0.001", -0.1, 0.5),
-    ]
-    section = factors_parts(factors_table(["train.lr"], rows), ["train.lr"], ["loss"])
-    assert sentences(section) == (
-        "Under loss, with copies the AUC rises in 1 of 2 lines (each interval for itself); its "
-        "probit changes for each doubling of 1 + copies: the steepest +0.30 [+0.20, +0.40], AUC "
-        "0.75 at 3 [2, 5] (lr 0.004).",
-        "Under loss, with the length of the text the AUC rises in 1 of 2 lines (each interval for "
-        "itself); its probit changes for each doubling of the length: the steepest +0.50 [+0.10, "
-        "+0.90], AUC 0.75 at 3 [2, 5] (lr 0.001).",
-        "lr 0.001: under loss, the study does not show a change of the AUC with tokens since the "
-        "last copy: its probit changes by +0.20 [-0.10, +0.50] for each doubling of 1 + tokens "
-        "since the last copy.",
-        "Under loss, train.lr: no line, since its values are no positive numbers.",
-    )
-
-
 def test_parts_have_equally_many_of_every_stratum():
     random = np.random.default_rng(0)
     strata = np.repeat([1, 2, 3], [40, 20, 12])
@@ -178,10 +142,11 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     assert str(read.factors.to_pylist()) == str(found.to_pylist())
     figures = write_figures(tmp_path, results_figures(arms, whole, settings))
     inputs = {"name": "study", "arms": arms, "experiment_yaml": "", "figures": figures}
-    page = build_page(PageInputs(analysis=read, **inputs)).html
-    assert 'id="factors"' in page
-    assert 'href="#factors"' in page
+    report = build_page(PageInputs(analysis=read, **inputs))
+    assert 'id="factors"' in report.html
+    assert 'href="#factors"' in report.html
+    page = "".join([report.html, *report.beside.values()])
     for title in ("Response to copies", "All factors at once", "Which detector is best where"):
         assert title in page
     for name in ("dose-response", "contrasts"):
-        assert f'<figure id="{name}">' in page
+        assert f'<figure id="figure-{name}">' in page

@@ -49,7 +49,7 @@ def written_numbers(figure: Figure) -> set[tuple[float, ...]]:
 def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
     sweeps = ["sweep-train-lr", "sweep-train-lr-arms", "sweep-train-lr-datasets"]
     assert [figure.name for figure in drawn.figures] == [
-        "detectors", "heat-map", *sweeps, "copies", "roc", "scores", "training",
+        "detectors", *sweeps, "copies", "roc", "scores", "training",
     ]  # fmt: skip
     for figure in drawn.figures:
         svg, png, numbers = figure.files
@@ -64,7 +64,7 @@ def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
 
 def test_what_is_drawn_stands_in_the_csv(drawn):
     figures = [*drawn.data, *filter(None, unlearning_figures(measured_rows()))]
-    assert len(figures) == 12
+    assert len(figures) == 11
     for figure in figures:
         shown, held = drawn_numbers(figure), written_numbers(figure)
         assert shown or figure.name == "scores"

@@ -6,7 +6,6 @@ import pytest
 from analysis.arm import Cohort
 from analysis.figures.copies import copies_figure
 from analysis.figures.figures_step import results_figures
-from analysis.figures.heat_maps import MAX_COLUMNS, heat_map_figure
 from analysis.figures.lines import axis_values, sweep_figures
 from analysis.figures.render import draw, house_style
 from analysis.metrics_table import Cell, CohortMetrics, Key, contaminated_cohorts, split_by_cohort
@@ -141,32 +140,3 @@ def test_a_roc_curve_goes_no_lower_than_its_nonmembers_support(tmp_path, n, floo
         assert log[0].x.limits == (pytest.approx(floor), 1)
         assert min(x for curve in log[0].series for x in curve.x) >= floor
         assert "down to 0.083" in roc.caption
-
-
-def test_every_cell_stands_where_its_arm_and_detector_are_and_bold_leaves_out_chance():
-    one = table({"train.lr": "0.001"}, {"loss": (0.62, 0.51, 0.7), "zlib": (0.55, 0.4, 0.7)})
-    two = table({"train.lr": "0.01"}, {"loss": (0.81, 0.7, 0.9), "zlib": (0.41, 0.3, 0.49),
-                                       "late": (0.7, NAN, NAN)})  # fmt: skip
-    assert heat_map_figure([one], one) is None
-    figure = heat_map_figure([one, two], two)
-    (panel,) = figure.panels
-    assert (panel.y.names, panel.x.names) == (["loss", "zlib", "late"], ["0.001", "0.01"])
-    np.testing.assert_array_equal(panel.cells.values, [[0.62, 0.81], [0.55, 0.41], [NAN, 0.7]])
-    assert panel.cells.bold.tolist() == [[True, True], [False, True], [False, False]]
-    assert {(row["train.lr"], row["detector"]): row["value"] for row in figure.rows} == {
-        ("0.001", "loss"): 0.62, ("0.001", "zlib"): 0.55, ("0.01", "loss"): 0.81,
-        ("0.01", "zlib"): 0.41, ("0.01", "late"): 0.7,
-    }  # fmt: skip
-    assert "loss 0.81" in figure.alternative
-    with house_style():
-        written = {(text.get_text(), text.get_fontweight()) for text in draw(figure).axes[0].texts}
-    assert written == {(".62", "bold"), (".81", "bold"), (".55", "normal"), (".41", "bold"),
-                       (".70", "normal")}  # fmt: skip
-    arms = [
-        table({"size": str(size), "lr": str(lr)}, {"loss": (0.6, 0.5, 0.7)})
-        for size in (1, 2)
-        for lr in range(MAX_COLUMNS)
-    ]
-    many = heat_map_figure(arms, arms[0])
-    assert [panel.title for panel in many.panels] == ["size 1", "size 2"]
-    assert many.panels[0].x.names == [str(lr) for lr in range(MAX_COLUMNS)]

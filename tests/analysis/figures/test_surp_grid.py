@@ -9,7 +9,7 @@ import pytest
 from analysis.arm import Cohort, load_arm
 from analysis.figures.cohort import CohortData
 from analysis.figures.figures_step import results_figures
-from analysis.figures.heat_maps import surp_grid_figure
+from analysis.figures.surp_grid import surp_grid_figure
 from analysis.results import analyse
 from analysis.selection.tuning import setting_aucs
 from analysis.settings import AnalysisSettings

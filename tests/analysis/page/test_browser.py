@@ -35,8 +35,9 @@ def study(tmp_path_factory):
     analysis = analyse(arms, AnalysisSettings(replicates=100))
     yaml = f"name: {EVIL}"
     page = build_page(PageInputs(name=EVIL, arms=arms, analysis=analysis, experiment_yaml=yaml))
-    (folder / "report.html").write_text(page.html)
-    return folder / "report.html"
+    for name, html in {"report.html": page.html, **page.beside}.items():
+        (folder / name).write_text(html)
+    return folder / "results.html"
 
 
 def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study, tmp_path):
@@ -106,11 +107,11 @@ def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
 
 
 def test_no_table_is_cut_at_its_right_edge(study, tmp_path):
-    for width in (390, 1030):
-        found = overflow(study, width, tmp_path, figures_scroll=True)
+    for width, name in ((390, "results.html"), (1030, "results.html"), (390, "report.html")):
+        found = overflow(study.with_name(name), width, tmp_path, figures_scroll=True)
         assert found["scroll"] <= found["client"]
         assert found["cut"] == found["broken"] == []
-        assert width > 640 or found["wide"] == []
+        assert width > 640 or name == "report.html" or found["wide"] == []
 
 
 def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study, tmp_path):

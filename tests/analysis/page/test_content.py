@@ -54,7 +54,7 @@ def test_a_swept_setting_appears_with_all_its_values_and_another_once():
     facts = dict(setup(arms, swept=["corpus.tokens", "train.lr"], seeds=[3, 4]).rows)
     assert facts["Stream"] == "40,000 tokens, copies included; 80,000 tokens, copies included"
     assert facts["Learning rate"].count(";") == 1
-    assert facts["Copies"] == Copies(poisson=2).label()
+    assert facts["Copies"] == "2 copies on average (Poisson)"
     assert facts["Swept: train.lr"] == "0.001, 0.01"
     assert facts["Seeds"] == "3, 4"
     assert not {"Base model", "Twins of each arm", "Copies carry"} & facts.keys()

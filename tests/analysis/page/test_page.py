@@ -9,8 +9,8 @@ from analysis.figures.figures_step import results_figures
 from analysis.figures.render import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
-from analysis.page.sections.results import detector_notes
-from analysis.page.streams import stream_audits, stream_listing, stream_sentences
+from analysis.page.sections.unscored import detector_notes
+from analysis.page.streams import share_sentence, stream_audits, stream_listing, stream_sentences
 from analysis.page.svg import inline_svg
 from analysis.page.table import listing
 from analysis.page.template import page_script
@@ -34,8 +34,14 @@ def step(name: str, tokens: int | None = None, seconds: float = 1.0, **more) -> 
 
 
 def page_of(arms, analysis, **more) -> str:
+    """Return all pages of a run, one after another."""
     inputs = {"name": "x", "experiment_yaml": "", "arms": arms, "analysis": analysis}
-    return build_page(PageInputs(**{**inputs, **more})).html
+    return every_page(PageInputs(**{**inputs, **more}))
+
+
+def every_page(inputs: PageInputs) -> str:
+    page = build_page(inputs)
+    return "\n".join([page.html, *page.beside.values()])
 
 
 def visible(html: str) -> str:
@@ -57,38 +63,53 @@ def inputs(drawn) -> PageInputs:
 
 
 @pytest.fixture(scope="module")
-def html(inputs) -> str:
-    return build_page(inputs).html
+def pages(inputs) -> dict[str, str]:
+    page = build_page(inputs)
+    return {"report.html": page.html, **page.beside}
 
 
-def test_the_page_is_one_well_formed_file_that_loads_nothing(html):
-    page = Page(html)
+@pytest.mark.parametrize("name", ["report.html", "results.html", "examples.html", "methods.html"])
+def test_each_page_is_one_well_formed_file_that_loads_nothing(pages, name):
+    page = Page(pages[name])
     assert page.unclosed == []
     tags = page.tags
     assert {tag for tag, _ in tags}.isdisjoint({"link", "iframe", "object", "base", "form"})
-    assert [attributes for tag, attributes in tags if tag == "script"] == [{}]
+    scripts = [attributes for tag, attributes in tags if tag == "script"]
+    assert scripts == ([] if name == "report.html" else [{}])
     for tag, attributes in tags:
         for key in ("src", "href", "xlink:href"):
             link = attributes.get(key) or "#"
-            beside = tag == "a" and key == "href" and link.startswith("figures/")
+            beside = tag == "a" and key == "href" and (link in pages or link.startswith("figures/"))
             assert beside or link.startswith(("#", "data:image/png")), (tag, link)
         assert not any(key.startswith("on") for key in attributes)
     policy = [a["content"] for t, a in tags if t == "meta" and "http-equiv" in a]
-    digest = page_script().digest
-    assert policy[0].startswith(f"default-src 'none'; script-src '{digest}'; style-src")
+    allowed = f"script-src '{page_script().digest}'; " if scripts else ""
+    assert policy[0].startswith(f"default-src 'none'; {allowed}style-src")
     ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(ids) == len(set(ids)), "ids of inlined figures must not clash"
 
 
-def test_validity_stands_before_results_and_every_figure_is_there(inputs, html):
-    assert html.index('id="validity"') < html.index('id="experiment"') < html.index('id="results"')
+def test_the_answer_stands_first_and_what_few_need_beside_it(inputs, pages):
+    order = ("detector", "copies", "rates", "checks", "experiment")
+    places = [pages["report.html"].index(f'<section id="{name}">') for name in order]
+    assert places == sorted(places)
+    every = "".join(pages.values())
     for figure in inputs.figures:
-        assert f'<figure id="{figure.name}">' in html
-    text = visible(html)
-    assert "Its steps took 1 min 18 s of computing" in text
-    assert "n is too small for 0.1 %, 1 %, 5 %, 10 % FPR" in text
+        if figure.name in ("copies", "detectors", "scores", "training", "dose-response"):
+            assert every.count(f'<figure id="figure-{figure.name}">') == 1, figure.name
+    assert "Its steps took 1 min 18 s of computing" in visible(pages["methods.html"])
+    text = visible(pages["report.html"])
+    assert "too few to say anything about 0.1 %, 1 %, 5 % or 10 %" in text
     assert "Decisions with a bound on their errors" in text
     assert "non-members of the tune split" in text
+    assert "Every AUC of this run" not in text
+
+
+def test_a_page_alone_leads_nowhere(inputs):
+    alone = build_page(dataclasses.replace(inputs, figure_links=False)).html
+    links = [a["href"] for tag, a in Page(alone).tags if tag == "a"]
+    assert links
+    assert all(link.startswith("#") for link in links)
 
 
 def test_every_text_is_escaped(tmp_path):
@@ -114,10 +135,10 @@ def test_every_text_is_escaped(tmp_path):
         notes=[EVIL],
     )
     tags = Page(html).tags
-    assert [tag for tag, _ in tags].count("script") == 1, "our own"
-    assert "b" not in {tag for tag, attributes in tags if "style" not in attributes}
+    assert [tag for tag, _ in tags].count("script") == 3, "our own, on the pages beside"
     text = visible(html)
     assert text.count(EVIL) > 20
+    assert "<b>a text & its facts</b>" not in html
     assert "<b>a text & its facts</b>" in text
 
 
@@ -175,12 +196,15 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
         == ("all", "all", "auc", "tuned")
     }
     assert wanted["surp"] != wanted["loss"]
-    for title in ("Detectors and arms, tuned", "By realised copies"):
-        table = page.titled(title)[0]
-        shown = {row[0].text: row[1].note or table.heads[1].note for row in table.rows[1:]}
-        assert {name: note.split(",")[0] for name, note in shown.items()} == wanted
-        (surp,) = [row for row in table.rows if row[0].text == "surp"]
-        assert not any("best" in place.classes for place in surp)
+    table = page.titled("By realised copies")[0]
+    shown = {row[0].text: row[1].note or table.heads[1].note for row in table.rows[1:]}
+    del wanted["blind"]
+    assert {name: note.split(",")[0] for name, note in shown.items()} == wanted
+    board = next(one for one in page.tables if one.heads[1].text == "AUC, tune split")
+    for one in (table, board):
+        (surp,) = [row for row in one.rows if row[0].text == "surp"]
+        assert not any("strong" in place.classes for place in surp)
+    assert "on rows of its own" in surp[0].note
     members, nonmembers = wanted["surp"].split(" + ")
     captions = {figure.name: figure.caption for figure in figures}
     for name in ("detectors", "roc"):
@@ -190,15 +214,13 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
 
 
 def test_rates_that_no_detector_supports_have_no_column(tmp_path):
-    for n, lacking in ((160, "0.1 %, 1 %, 5 %"), (40, "0.1 %, 1 %, 5 %, 10 %")):
+    for n, lacking in ((160, "0.1 %, 1 % or 5 %"), (40, "0.1 %, 1 %, 5 % or 10 %")):
         arm = make_arm(tmp_path / str(n), axes={}, seed=0, effect=1.0, datasets=("news",), n=n)
         page = Page(page_of([arm], analyse([arm], FAST)))
-        tables = page.titled("True-positive rate")
+        tables = page.titled("Share of members found")
         heads = [[head.text for head in table.heads] for table in tables]
-        assert heads == ([["Detector", "10 % FPR"]] if n == 160 else [])
-        said = tables[0].caption if tables else page.text("results")
-        assert f"n is too small for {lacking} FPR." in said
-        assert ("Under each detector" in said) == bool(tables)
+        assert heads == ([["Detector", "at 10 % false alarms"]] if n == 160 else [])
+        assert f"too few to say anything about {lacking}." in page.text("rates")
 
 
 def test_listings_leave_out_columns_that_say_nothing():
@@ -215,19 +237,19 @@ def test_listings_leave_out_columns_that_say_nothing():
 def test_a_copy_that_was_not_read_is_explained():
     copies = CopyOutcomes(planned=320, whole=319, altered=0, partly=1, never=0, first_altered=())
     stream = Stream(axes={}, model="contaminated", seed=0, tokens=1000, payload=520, copies=copies)
-    first, second = stream_sentences([stream])
+    (first,) = stream_sentences([stream])
     assert "Of 320 planned copies 319 were read whole: 1 cut by the end of" in first
-    assert second.startswith("Copies make up 52 % of the tokens")
+    assert share_sentence([stream]).startswith("Copies are 52 % of what was trained on")
     assert stream_listing([stream]).rows[0][-3:] == ("320", "319", "52 %")
     sparse = dataclasses.replace(
         stream, tokens=10**6, payload=1200, copies=copies._replace(whole=320, partly=0)
     )
-    assert stream_sentences([sparse]) == [
-        "Copies make up 0.12 % of the tokens of a training stream."
-    ]
+    assert stream_sentences([sparse]) == []
+    assert share_sentence([sparse]) == ""
+    assert stream_listing([sparse]).rows[0][-1] == "0.12 %"
 
 
-def test_notes_of_detectors_stand_on_the_page_escaped_and_once(inputs, html, tmp_path):
+def test_notes_of_detectors_stand_on_the_page_escaped_and_once(inputs, pages, tmp_path):
     arms = []
     for at, arm in enumerate(inputs.arms):
         shutil.copytree(arm.scores, tmp_path / str(at))
@@ -243,7 +265,7 @@ def test_notes_of_detectors_stand_on_the_page_escaped_and_once(inputs, html, tmp
     assert "Notes of detectors: 2" in noted
     assert EVIL not in noted
     assert noted.count("&lt;script&gt;alert") == 1
-    assert "Notes of detectors" not in html
+    assert "Notes of detectors" not in pages["report.html"]
 
 
 def test_streams_of_one_label_are_told_apart_and_a_shared_one_is_shown_once(tmp_path):

@@ -49,7 +49,6 @@ OPTIONS = {
 }
 UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content counts"}
 OTHERS = {
-    "RowSettings": "how rows of a file are read: the base of settings of commands",
     "RunRecord": "what a run's folder says of itself",
     "Place": "a place in it",
     "Description": "what a bundle says of itself",

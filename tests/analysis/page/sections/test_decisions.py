@@ -77,7 +77,7 @@ def test_the_best_come_first_who_flags_nothing_is_named_and_models_that_saw_noth
         ("lira (an upper bound)", "60 of 300", "6", "10 % (2 to 20)", "54 %"),
         ("loss", "20 of 300", "1", "5 % (2 to 20)", "19 %"),
     )
-    assert "false-discovery rate of 10 % (lr 0.001)" in table.title
+    assert "false-discovery rate of 10 % (learning rate 0.001)" in table.title
     text = " ".join(note.text for note in notes)
     assert "40 non-members of the tune split in 30 groups" in text
     assert "no p-value is below 0.032" in text

@@ -1,28 +1,20 @@
-"""AUCs as coloured cells: every detector in every arm, and SURP over its two thresholds.
+"""SURP over its two thresholds, as coloured cells: figure 4 of Zhang and Wu (2024).
 
-A number is bold where its interval leaves out chance, so that nobody reads a colour alone. SURP's
-grid is figure 4 of Zhang and Wu (2024). Every cell of it is on the test rows that its setting could
-score, so a cell is no contestant of the tables: there all detectors share their rows. A setting
-that could not score more than the usual share of the rows stays blank.
+Every cell is on the test rows that its setting could score, so a cell is no contestant of the
+tables: there all detectors share their rows. A setting that could not score more than the usual
+share of the rows stays blank.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analysis.arm import Column, arm_label, short_axis
+from analysis.arm import Column
 from analysis.figures.captions import (
-    cell_columns,
-    describe_extremes,
-    describe_sample_sizes,
-    further_text,
     seeds_text,
 )
 from analysis.figures.cohort import CohortData
-from analysis.figures.dots import ordered_detectors, strongest, strongest_text
-from analysis.figures.panel import MAX_PANELS, Axis, Cells, Figure, Panel
-from analysis.metrics_table import Cell, CohortMetrics
-from analysis.selection.ranking import reported_cell
+from analysis.figures.panel import Axis, Cells, Figure, Panel
 from analysis.selection.tuning import Choice, setting_aucs
 from analysis.settings import AnalysisSettings
 
@@ -31,95 +23,6 @@ MAX_COLUMNS = 12
 _SURP = "surp"
 _Place = tuple[float, float]
 """Entropy threshold and percentile."""
-
-
-def heat_map_figure(tables: Sequence[CohortMetrics], best: CohortMetrics) -> Figure | None:
-    """Return the AUCs of detectors by arms; None where there is one arm.
-
-    Many arms stand in several panels, one for each value of the first factor.
-
-    Args:
-        tables: the contaminated arms.
-        best: the arm of the headline, which orders the detectors, the best on top.
-    """
-    if len(tables) < 2:
-        return None
-    every = ordered_detectors(
-        tables, {name: reported_cell(best, name) for name in best.values("detector")}
-    )
-    names = strongest(every)[::-1]
-    panels = _panels(tables)
-    shown = dict(list(panels.items())[:MAX_PANELS])
-    factors = [
-        key
-        for key, _ in tables[0].cohort.axes
-        if any(len({dict(one.cohort.axes)[key] for one in same}) > 1 for same in panels.values())
-    ]
-    drawn = [
-        (table.cohort.label(), {name: reported_cell(table, name) for name in names})
-        for same in shown.values()
-        for table in same
-    ]
-    return Figure(
-        name="heat-map",
-        title="AUC by detector and arm",
-        caption="Tuned settings, all datasets pooled, members with at least one copy. Bold: the "
-        "95 % interval leaves out 0.5; white is chance, blank is no value. Under each column: "
-        f"{', '.join(factors) or 'the arm'}. {describe_sample_sizes([one for _, one in drawn])}"
-        + strongest_text(names, every, "CSV has")
-        + further_text(len(panels) - len(shown), "panels are in the CSV alone"),
-        alternative="Coloured cells of AUCs. "
-        + " ".join(f"{label}: {describe_extremes(cells)}." for label, cells in drawn),
-        panels=[_arms_panel(title, same, names, factors) for title, same in shown.items()],
-        rows=[
-            {**dict(table.cohort.axes), "detector": name, "setting": cell.setting,
-             **cell_columns(cell)}
-            for table in tables
-            for name in every
-            if (cell := reported_cell(table, name)) is not None
-        ],
-        height=0.45 + 0.2 * max(1, len(factors)) + 0.25 * len(names),
-        columns=1,
-        shared="",
-        # What each line under a column is; the paper's readers ask this first.
-        x=" · ".join(short_axis(one) for one in factors),
-        bar="AUC",
-    )  # fmt: skip
-
-
-def _arms_panel(
-    title: str, tables: Sequence[CohortMetrics], names: Sequence[str], factors: Sequence[str]
-) -> Panel:
-    cells = [[reported_cell(table, name) for table in tables] for name in names]
-    heads = ["\n".join(dict(table.cohort.axes)[key] or "–" for key in factors) for table in tables]
-    values = [[np.nan if cell is None else cell.value for cell in row] for row in cells]
-    return Panel(
-        title=title,
-        cells=Cells(
-            values=np.array(values, dtype=float),
-            bold=np.array([[_leaves_out_chance(cell) for cell in row] for row in cells]),
-        ),
-        x=Axis(names=heads),
-        y=Axis(names=names),
-    )
-
-
-def _leaves_out_chance(cell: Cell | None) -> bool:
-    return cell is not None and cell.available and not cell.contains(0.5)
-
-
-def _panels(tables: Sequence[CohortMetrics]) -> dict[str, list[CohortMetrics]]:
-    """Return the arms by panel: all in one, or apart by the first factors until they fit."""
-    for depth in range(len(tables[0].cohort.axes)):
-        panels: dict[str, list[CohortMetrics]] = {}
-        for table in tables:
-            panels.setdefault(arm_label(table.cohort.axes[:depth]), []).append(table)
-        if max(map(len, panels.values())) <= MAX_COLUMNS:
-            return panels
-    return {
-        f"arms {at + 1} on": list(tables[at : at + MAX_COLUMNS])
-        for at in range(0, len(tables), MAX_COLUMNS)
-    }
 
 
 def surp_grid_figure(

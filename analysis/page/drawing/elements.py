@@ -1,0 +1,160 @@
+"""What the pictures of a page are drawn with: escaped SVG elements, text that fits, a scale.
+
+Letters are text in the page's own fonts, never scaled: a picture is drawn once for a column and
+once for a phone, and the stylesheet shows one of the two. Colours are classes of `style.css`.
+"""
+
+from collections.abc import Callable, Sequence
+from math import ceil, floor, isfinite
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+from analysis.page.template import visible
+
+BOLD = 13.8
+"""The size as which bold letters are counted."""
+PHONE = 350
+"""Width of the drawing for a phone of 390 pixels."""
+_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−…")
+
+
+class Dot(NamedTuple):
+    """A number with its interval, and what is said of it."""
+
+    value: float
+    low: float
+    high: float
+    hover: str
+    """Value, interval and numbers of examples, shown when a pointer rests on it."""
+    text: str = ""
+    bold: bool = False
+    doubtful: bool = False
+    """Whether its interval is not to be trusted: dotted."""
+
+
+def dot_class(kind: str) -> str:
+    """Return the class of a mark: of the chosen detector, of the baseline, or of any other."""
+    return {"chosen": "do a", "baseline": "ho"}.get(kind, "do")
+
+
+def element(name: str, content: Markup | str = "", /, **attributes: object) -> Markup:
+    """Return an element; numbers are rounded to a tenth, `cls` is its class."""
+    written = Markup("").join(
+        Markup(' {}="{}"').format(
+            {"cls": "class"}.get(key, key.replace("_", "-")),
+            f"{value:.1f}" if isinstance(value, float) else value,
+        )
+        for key, value in attributes.items()
+        if value is not None and value != ""
+    )
+    return Markup("<{}{}>{}</{}>").format(Markup(name), written, content, Markup(name))
+
+
+def text(x: float, y: float, content: str, cls: str = "", anchor: str = "") -> Markup:
+    """Return a line of text."""
+    return element(
+        "text", escape(visible(content)), x=float(x), y=float(y), cls=cls, text_anchor=anchor
+    )
+
+
+def path(points: Sequence[tuple[float, float]], cls: str, *, closed: bool = False) -> Markup:
+    """Return straight lines through points."""
+    drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return element("path", cls=cls, d=f"M{drawn}{'Z' if closed else ''}")
+
+
+def box(x: float, y: float, width: float, height: float, cls: str) -> Markup:
+    """Return a filled rectangle."""
+    return element(
+        "rect", x=float(x), y=float(y), width=float(width), height=float(height), cls=cls
+    )
+
+
+def hovered(hover: str, *drawn: Markup, cls: str = "") -> Markup:
+    """Return marks that say something when a pointer rests on them."""
+    title = element("title", escape(visible(hover)))
+    return element("g", title + Markup("").join(drawn), cls=f"c {cls}".strip())
+
+
+def both_sizes(
+    draw: Callable[[float, bool], tuple[Markup, float]], width: float, label: str
+) -> Markup:
+    """Return a picture for a column and for a phone.
+
+    Args:
+        draw: returns the marks and the height of a width, and whether that is a phone's.
+        width: of the column.
+        label: what the picture shows, for readers who do not see it.
+    """
+    drawings = []
+    for name, across in (("wide", width), ("phone", float(PHONE))):
+        marks, height = draw(across, name == "phone")
+        drawings.append(
+            element(
+                "svg",
+                marks,
+                cls=name,
+                viewBox=f"0 0 {across:g} {height:g}",
+                width=f"{across:g}",
+                height=f"{height:g}",
+                role="img",
+                aria_label=visible(label),
+            )
+        )
+    return Markup("").join(drawings)
+
+
+def text_width(content: str, size: float = 12) -> float:
+    """Return about how wide a text is in a wide sans-serif font, DejaVu's; others are narrower."""
+    ems = sum(
+        0.37 if sign in _NARROW else 0.92 if sign in _WIDE else 0.72 if sign.isupper() else 0.62
+        for sign in content
+    )
+    return ems * size
+
+
+def clipped(content: str, width: float, size: float = 12) -> str:
+    """Return as much of a text as fits."""
+    if text_width(content, size) <= width:
+        return content
+    kept = content
+    while kept and text_width(f"{kept}…", size) > width:
+        kept = kept[:-1]
+    return f"{kept.rstrip(' ,(')}…"
+
+
+def wrapped(content: str, width: float, lines: int, size: float = 12) -> list[str]:
+    """Return a text in at most so many lines; what does not fit is cut off."""
+    rows: list[str] = [""]
+    for word in content.split():
+        longer = f"{rows[-1]} {word}".strip()
+        if not rows[-1] or text_width(longer, size) <= width:
+            rows[-1] = longer
+        else:
+            rows.append(word)
+    if len(rows) > lines:
+        rows = [*rows[: lines - 1], " ".join(rows[lines - 1 :])]
+    return [clipped(row, width, size) for row in rows]
+
+
+class Scale(NamedTuple):
+    """From numbers to pixels."""
+
+    low: float
+    high: float
+    start: float
+    """The pixel of `low`."""
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Return the pixel of a number; one beyond an end stands at that end."""
+        inside = min(max(value, self.low), self.high)
+        return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+def round_limits(values: Sequence[float], step: float, *within: float) -> tuple[float, float]:
+    """Return limits at multiples of a step that hold the finite values and some others."""
+    known = [value for value in values if isfinite(value)] + list(within)
+    low, high = floor(min(known) / step + 1e-9) * step, ceil(max(known) / step - 1e-9) * step
+    return (low, high) if low < high else (low - step, high + step)

@@ -1,0 +1,238 @@
+"""A matrix of numbers: a row a detector (or an arm, or a check), and in each column a number, a dot
+and its interval, all on one scale.
+
+It is the one form for AUCs, for their differences and for what a check leaves room for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from math import isfinite
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from analysis.page.drawing.elements import (
+    BOLD,
+    Dot,
+    Scale,
+    both_sizes,
+    box,
+    clipped,
+    dot_class,
+    element,
+    hovered,
+    path,
+    text,
+    text_width,
+    wrapped,
+)
+
+_TICKS = 18.0
+_GAP = 10.0
+
+
+class MatrixRow(NamedTuple):
+    """The head of a row."""
+
+    label: str
+    kind: str = ""
+    """`chosen`, `baseline`, `head` (of the rows below it), or nothing."""
+
+
+class MatrixColumn(NamedTuple):
+    """A column: its head, and a place a row."""
+
+    head: str
+    dots: Sequence[Dot | str | None]
+    """A text stands for what has no number."""
+    note: str = ""
+    group: str = ""
+    """What it shares with its neighbours: the head above theirs."""
+    rule: float = float("nan")
+    """Where a dashed line goes down: the baseline's number."""
+
+
+class MatrixAxis(NamedTuple):
+    """The scale that all columns share."""
+
+    low: float
+    high: float
+    centre: float
+    """Where nothing is found: 0.5 of an AUC, 0 of a difference."""
+    ticks: Sequence[tuple[float, str]]
+    zone: tuple[float, float] | None = None
+    """Shaded."""
+
+
+AUC_AXIS = MatrixAxis(0.4, 1.0, 0.5, ((0.5, ".5"), (0.75, ".75"), (1.0, "1")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """A picture of rows and columns."""
+
+    rows: Sequence[MatrixRow]
+    columns: Sequence[MatrixColumn]
+    axis: MatrixAxis
+    label: str
+    """What it shows, for readers who do not see it."""
+    row_height: float = 18.0
+    phone_columns: int = 4
+    """So many stand beside each other on a phone; the rest goes below."""
+
+
+def draw_matrix(matrix: Matrix, width: float) -> Markup:
+    """Return the picture for a column of a width, and for a phone."""
+
+    def draw(across: float, phone: bool) -> tuple[Markup, float]:
+        if not phone:
+            return _draw(matrix, across, phone)
+        step, marks, below = matrix.phone_columns, Markup(""), 0.0
+        for at in range(0, len(matrix.columns), step):
+            columns = matrix.columns[at : at + step]
+            drawn, height = _draw(replace(matrix, columns=columns), across, phone)
+            marks += element("g", drawn, transform=f"translate(0 {below:g})")
+            below += height + (_GAP if at + step < len(matrix.columns) else 0)
+        return marks, below
+
+    return both_sizes(draw, width, matrix.label)
+
+
+def _size(row: MatrixRow) -> float:
+    return BOLD if row.kind == "head" else 12.0
+
+
+class _Place(NamedTuple):
+    """Where a column stands."""
+
+    left: float
+    right: float
+    number: float
+    """Right edge of its numbers."""
+    scale: Scale
+
+
+def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
+    labels = max((text_width(row.label, _size(row)) for row in matrix.rows), default=0.0) + 8
+    labels = min(labels, 0.3 * width if len(matrix.columns) > 1 else 0.42 * width)
+    places = _places(matrix, labels, width, phone)
+    heads, top = _heads(matrix, places, phone)
+    bottom = top + matrix.row_height * len(matrix.rows)
+    marks = [*heads, *_ground(matrix, top, width)]
+    for column, place in zip(matrix.columns, places, strict=True):
+        marks += _scale_marks(matrix.axis, place, top, bottom, column.rule)
+    for at, row in enumerate(matrix.rows):
+        middle = top + (at + 0.5) * matrix.row_height
+        colour = "a" if row.kind == "chosen" else ""
+        shown = clipped(row.label, labels - 8, _size(row))
+        weight = "h" if row.kind == "head" else "t"
+        label = text(labels - 8, middle + 4, shown, f"{weight} {colour}".strip(), "end")
+        marks.append(label if shown == row.label else hovered(row.label, label))
+        for column, place in zip(matrix.columns, places, strict=True):
+            marks += _cell(row.kind, column.dots[at], place, middle, matrix.row_height)
+    return Markup("").join(marks), bottom + _TICKS
+
+
+def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_Place]:
+    gap = 4.0 if phone else _GAP
+    across = (width - labels + gap) / max(1, len(matrix.columns)) - gap
+    places = []
+    for at, column in enumerate(matrix.columns):
+        left = labels + at * (across + gap)
+        numbers = max(
+            (text_width(_number(dot)) for dot in column.dots if isinstance(dot, Dot)), default=0.0
+        )
+        number = left + min(numbers + 2, 0.45 * across)
+        axis = matrix.axis
+        edge = max(6.0, text_width(axis.ticks[-1][1], 10.5) / 2)
+        scale = Scale(axis.low, axis.high, number + 10, left + across - edge)
+        places.append(_Place(left, left + across, number, scale))
+    return places
+
+
+def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[Markup], float]:
+    """Return the heads of groups and columns, and where the rows begin."""
+    marks: list[Markup] = []
+    y = 12.0
+    columns = list(zip(matrix.columns, places, strict=True))
+    if any(column.group for column in matrix.columns):
+        for group, same in groupby(columns, key=lambda pair: pair[0].group):
+            held = [place for _, place in same]
+            left, right = held[0].left, held[-1].right
+            marks.append(text(left, y, clipped(group, right - left - 4, BOLD), "h"))
+            marks.append(path([(left, y + 5), (right, y + 5)], "ax"))
+        y += 19
+    size = 11.0 if phone else 12.0
+    heads = [
+        wrapped(column.head, place.right - place.left, 3 if phone else 2, size)
+        for column, place in columns
+    ]
+    notes = [
+        wrapped(column.note, place.right - place.left, 2, 11.0) if column.note else []
+        for column, place in columns
+    ]
+    deep = max((len(head) for head in heads if head != [""]), default=0)
+    for (_, place), head in zip(columns, heads, strict=True):
+        for at, line in enumerate(head):
+            marks.append(text(place.left, y + 13 * at, line, "sm" if phone else "t"))
+    y += 13 * deep
+    for (_, place), note in zip(columns, notes, strict=True):
+        for at, line in enumerate(note):
+            marks.append(text(place.left, y + 13 * at, line, "m sm"))
+    y += 13 * max(map(len, notes), default=0)
+    return marks, y - 5
+
+
+def _ground(matrix: Matrix, top: float, width: float) -> list[Markup]:
+    """Return the stripes, and the band behind the chosen row."""
+    return [
+        box(0, top + at * matrix.row_height, width, matrix.row_height, cls)
+        for at, row in enumerate(matrix.rows)
+        if (cls := "hl" if row.kind == "chosen" else "zb" if at % 2 else "")
+    ]
+
+
+def _scale_marks(
+    axis: MatrixAxis, place: _Place, top: float, bottom: float, rule: float
+) -> list[Markup]:
+    marks = []
+    if axis.zone:
+        low, high = (place.scale(end) for end in axis.zone)
+        marks.append(box(low, top, high - low, bottom - top, "zone"))
+    ends = float("-inf")
+    for value, label in axis.ticks:
+        x = place.scale(value)
+        marks.append(path([(x, top), (x, bottom)], "ch" if value == axis.centre else "gr"))
+        half = text_width(label, 10.5) / 2
+        if x - half > ends + 3:
+            marks.append(text(x, bottom + 12, label, "m xs", "middle"))
+            ends = x + half
+    if isfinite(rule):
+        x = place.scale(rule)
+        marks.append(path([(x, top), (x, bottom)], "rf"))
+    return marks
+
+
+def _number(dot: Dot) -> str:
+    return f"{dot.text}†" if dot.doubtful else dot.text
+
+
+def _cell(
+    kind: str, dot: Dot | str | None, place: _Place, middle: float, height: float
+) -> list[Markup]:
+    if dot is None or isinstance(dot, str):
+        said = dot or "–"
+        return [text(place.left, middle + 4, clipped(said, place.right - place.left), "m")]
+    colour = " a" if kind == "chosen" else " k" if kind == "head" else ""
+    marks = [box(place.left, middle - height / 2, place.right - place.left, height, "hit")]
+    if isfinite(dot.low) and isfinite(dot.high):
+        ends = [(place.scale(dot.low), middle), (place.scale(dot.high), middle)]
+        marks.append(path(ends, f"wh{colour}{' wk' if dot.doubtful else ''}"))
+    if isfinite(dot.value):
+        marks.append(
+            element("circle", cx=place.scale(dot.value), cy=middle, r=3.1, cls=dot_class(kind))
+        )
+    bold = " b" if dot.bold else ""
+    marks.append(text(place.number, middle + 4, _number(dot), f"n{colour}{bold}", "end"))
+    return [hovered(dot.hover, *marks)]

@@ -1,0 +1,170 @@
+"""Small panels of lines beside each other on one scale: AUC by copies, ROC curves.
+
+One panel shows one detector or arm, so no band hides another. A thin line may repeat the chosen
+one in each.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from analysis.page.drawing.elements import (
+    BOLD,
+    Dot,
+    Scale,
+    both_sizes,
+    clipped,
+    dot_class,
+    element,
+    hovered,
+    path,
+    text,
+    text_width,
+)
+
+
+class Line(NamedTuple):
+    """Points that a line joins, from left to right."""
+
+    points: Sequence[tuple[float, Dot]]
+    """Where each stands, and its number."""
+    kind: str = ""
+    """`chosen`, `baseline`, `ghost` (a thin repetition of the chosen one), `faint`, or nothing."""
+    marks: bool = True
+    """Whether points have marks, whiskers, a band and their numbers."""
+
+
+class LinePanel(NamedTuple):
+    """One panel."""
+
+    title: str
+    lines: Sequence[Line]
+    """The last is on top."""
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panels:
+    """A picture of panels beside each other."""
+
+    panels: Sequence[LinePanel]
+    x: Sequence[tuple[float, str]]
+    """Ticks that all panels share."""
+    y: Sequence[tuple[float, str]]
+    centre: float
+    """The number of `y` at which nothing is found: a stronger line."""
+    x_label: str
+    label: str
+    """What it shows, for readers who do not see it."""
+    height: float = 264.0
+
+
+def draw_panels(figure: Panels, width: float) -> Markup:
+    """Return the picture for a column of a width, and for a phone."""
+    return both_sizes(lambda across, phone: _draw(figure, across, phone), width, figure.label)
+
+
+def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
+    per_row = min(len(figure.panels), 5)
+    height = figure.height
+    if phone and len(figure.panels) > 3:
+        per_row = 3
+    rows = [figure.panels[at : at + per_row] for at in range(0, len(figure.panels), per_row)]
+    marks = []
+    for at, panels in enumerate(rows):
+        drawn = _row(figure, panels, width, per_row)
+        marks.append(element("g", drawn, transform=f"translate(0 {at * height:g})"))
+    return Markup("").join(marks), height * len(rows)
+
+
+def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int) -> Markup:
+    left = max(text_width(label, 10.5) for _, label in figure.y) + 10
+    titled = any(panel.title for panel in panels)
+    top = 46.0 if titled else 14.0
+    bottom = figure.height - 36
+    lows, highs = (pick(value for value, _ in figure.y) for pick in (min, max))
+    up = Scale(lows, highs, bottom, top)
+    across = (width - left) / per_row
+    marks = []
+    for value, label in figure.y:
+        cls = "ch" if value == figure.centre else "gr"
+        marks.append(path([(left, up(value)), (left + across * len(panels), up(value))], cls))
+        marks.append(text(left - 6, up(value) + 4, label, "m xs", "end"))
+    first, last = figure.x[0][0], figure.x[-1][0]
+    for at, panel in enumerate(panels):
+        start = left + at * across
+        along = Scale(first, last, start + 12, start + across - 22)
+        colour = "a" if panel.lines and panel.lines[-1].kind == "chosen" else ""
+        title = clipped(panel.title, across - 14, BOLD)
+        marks.append(text(start + 8, 12, title, f"h {colour}".strip()))
+        if panel.note:
+            marks.append(text(start + 8, 26, clipped(panel.note, across - 10, 10.5), "m xs"))
+        marks += _ticks(figure, along, bottom)
+        for line in panel.lines:
+            marks += _line(line, along, up)
+        for line in panel.lines:
+            if line.marks and line.kind != "ghost":
+                marks += _numbers(line, along, up)
+    marks.append(text(left, figure.height - 4, figure.x_label, "m xs"))
+    return Markup("").join(marks)
+
+
+def _ticks(figure: Panels, along: Scale, bottom: float) -> list[Markup]:
+    """Return the labels below a panel as far as there is room; the last one is always there."""
+    marks = []
+    room = float("inf")
+    for value, label in reversed(figure.x):
+        x, half = along(value), text_width(label, 10.5) / 2
+        if x + half < room - 3:
+            marks.append(text(x, bottom + 14, label, "m xs", "middle"))
+            room = x - half
+    return marks
+
+
+def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
+    points = [(along(x), up(dot.value)) for x, dot in line.points]
+    if line.kind == "ghost":
+        return [path(points, "gh")]
+    colour = " a" if line.kind == "chosen" else ""
+    marks = []
+    known = [(x, dot) for x, dot in line.points if isfinite(dot.low) and isfinite(dot.high)]
+    if len(known) > 1 and line.kind != "faint":
+        upper = [(along(x), up(dot.high)) for x, dot in known]
+        lower = [(along(x), up(dot.low)) for x, dot in known]
+        marks.append(path([*upper, *reversed(lower)], f"bd{colour}", closed=True))
+    look = {"baseline": "ln da", "faint": "fa"}.get(line.kind, f"ln{colour}")
+    marks.append(path(points, look))
+    if not line.marks:
+        return marks
+    for (x, y), (_, dot) in zip(points, line.points, strict=True):
+        drawn = []
+        if isfinite(dot.low) and isfinite(dot.high):
+            ends = [(x, up(dot.low)), (x, up(dot.high))]
+            drawn.append(path(ends, f"wh{colour}{' wk' if dot.doubtful else ''}"))
+        drawn.append(element("circle", cx=x, cy=y, r=3.4, cls=dot_class(line.kind)))
+        drawn.append(element("circle", cx=x, cy=y, r=12.0, cls="hit"))
+        marks.append(hovered(dot.hover, *drawn))
+    return marks
+
+
+def _numbers(line: Line, along: Scale, up: Scale) -> list[Markup]:
+    """Write the first and the last number of a line, and those between where there are few."""
+    marks = []
+    last = len(line.points) - 1
+    colour = " a" if line.kind == "chosen" else ""
+    for at, (place, dot) in enumerate(line.points):
+        if not dot.text or (last > 3 and at not in (0, last)):
+            continue
+        x, y = along(place), up(dot.value)
+        number = f"{dot.text}†" if dot.doubtful else dot.text
+        cls = f"n hal{colour} sm"
+        if last and at == last:
+            marks.append(text(x + 6, y - 9, number, cls, "end" if last > 1 else "middle"))
+        elif at == 0:
+            marks.append(text(x + 6, y + 13, number, cls))
+        else:
+            marks.append(text(x - 7, y - 5, number, cls, "end"))
+    return marks

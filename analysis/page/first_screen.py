@@ -1,0 +1,206 @@
+"""The first screen: two pictures, a badge for each check, and what each factor does in points.
+
+A point is a hundredth of AUC. Nothing is picked here: the arms and detectors are those of the
+headline, a factor's change is the one that ends or begins in the headline's arm.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from analysis.checks.check import NEEDED, Check
+from analysis.page.contrasts import (
+    change_words,
+    copies_contrast,
+    differences_of,
+    headline_contrasts,
+    level_cell,
+)
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, draw_matrix
+from analysis.page.parts import (
+    Badge,
+    Badges,
+    Columns,
+    Gain,
+    Gains,
+    Part,
+    Picture,
+    present,
+)
+from analysis.page.sections.copies import copies_picture
+from analysis.page.view import LOSS, MAX_ARMS, View, points, points_interval, short_counts
+from analysis.selection.ranking import reported_cell
+from analysis.summary import find_doses
+
+CHECKS = "checks"
+"""Anchor of the section on the checks."""
+_MAX_PANELS = 5
+_MAX_GAINS = 3
+_LEFT, _RIGHT = 640.0, 500.0
+_SHORT_NAMES = {
+    "streams": "Training streams",
+    "fed": "Fed to the models",
+    "background": "Background",
+    "no copy": "No copy drawn",
+}
+
+
+def first_parts(view: View, checks: Sequence[Check]) -> list[Part]:
+    """Return what stands below the headline."""
+    arms, copies = arms_picture(view), copies_picture(view)
+    pictures = present(arms, copies)
+    return present(
+        Columns(pictures, "pictures" if len(pictures) > 1 else ""),
+        badges(checks),
+        Gains(shown) if (shown := gains(view)) else None,
+    )
+
+
+def arms_picture(view: View) -> Picture:
+    """Return every detector in the arms that are shown: number, dot and interval."""
+    arms = view.arms[:MAX_ARMS]
+    names = view.shown
+    columns = []
+    for table, (group, head) in zip(arms, view.heads(arms), strict=True):
+        words = view.words(table.cohort)
+        cells = {name: reported_cell(table, name) for name in names}
+        loss = cells.get(LOSS)
+        columns.append(
+            MatrixColumn(
+                head,
+                [
+                    view.dot(name, cell, words, bold=view.bold.get(table.cohort) == name)
+                    for name, cell in cells.items()
+                ],
+                note=short_counts(cells.get(view.best.detector)),
+                group=group,
+                rule=loss.value if loss is not None else float("nan"),
+            )
+        )
+    lows = [dot.low for column in columns for dot in column.dots if isinstance(dot, Dot)]
+    low, _ = round_limits(lows, 0.1, AUC_AXIS.low)
+    matrix = Matrix(
+        rows=view.rows(names),
+        columns=columns,
+        axis=AUC_AXIS._replace(low=low),
+        label=f"AUC of {len(names)} detectors in {len(arms)} arms with intervals; "
+        f"{view.name} has {view.best.cell.value:.2f} in the arm of the headline",
+        row_height=min(26.0, max(16.0, 290 / len(names))),
+    )
+    caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on the tune split"
+    caption += " of its arm. n: members + non-members. Rows by the first column."
+    more = [
+        f"{len(view.arms) - len(arms)} more arms" if len(view.arms) > len(arms) else "",
+        f"{left} more detectors" if (left := len(view.models_only) - len(names)) else "",
+    ]
+    if any(more):
+        caption += f" {' and '.join(filter(None, more))}: all results, below."
+    title = "AUC by detector and arm" if len(arms) > 1 else "AUC by detector"
+    return view.picture("detectors", title, caption, draw_matrix(matrix, _LEFT))
+
+
+def badges(checks: Sequence[Check]) -> Badges:
+    """Return a badge a check: its verdict, its number, and what a pass needs."""
+    return Badges(
+        [
+            Badge(_SHORT_NAMES.get(one.key, one.name), one.verdict, _badge_lines(one))
+            for one in checks
+        ],
+        CHECKS,
+    )
+
+
+def _badge_lines(check: Check) -> list[str]:
+    if check.verdict == "not measured":
+        return [check.verdict, "nothing to measure"]
+    if check.room is not None:
+        return [
+            f"{check.verdict}: {check.room.low:.2f}–{check.room.high:.2f}",
+            f"a pass needs {NEEDED.low:.2f}–{NEEDED.high:.2f}",
+        ]
+    if check.key == "background":
+        return [f"{check.verdict}: {check.off:,} of {check.total:,}", "documents overlap (needs 0)"]
+    what = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
+    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", what]
+
+
+def gains(view: View) -> list[Gain]:
+    """Return what copies, the swept axes and the choice of the detector do, as far as is known."""
+    found = [copies_gain(view), *(axis_gain(view, row) for row in headline_contrasts(view))]
+    shown = [one for one in found if one is not None][:_MAX_GAINS]
+    if len(shown) < _MAX_GAINS and (over_loss := _loss_gain(view)):
+        shown.append(over_loss)
+    return shown
+
+
+def copies_gain(view: View) -> Gain | None:
+    """Return what the most copies have over the fewest, paired where they stand in one arm."""
+    doses = find_doses(view.tables, view.best)
+    if len(doses) < 2:
+        return None
+    few, many = doses[0], doses[-1]
+    becomes = f"AUC {few.cell.value:.2f} becomes {many.cell.value:.2f}"
+    row = copies_contrast(view, many.label, few.label)
+    if row is None:
+        ends = f"[{few.cell.low:.2f}, {few.cell.high:.2f}] and "
+        ends += f"[{many.cell.low:.2f}, {many.cell.high:.2f}]: "
+        sure = few.cell.high < many.cell.low or many.cell.high < few.cell.low
+    else:
+        ends = f"{points_interval(row['low'], row['high'])}: "
+        sure = not row["low"] <= 0 <= row["high"]
+    return Gain(
+        _whole(many.cell.value - few.cell.value),
+        f"{_copies(many.label)} instead of {few.label.replace('-', ' to ')}.",
+        f"{ends}{becomes}{_at(view.arm)}.",
+        sure=sure,
+    )
+
+
+def axis_gain(view: View, row: Mapping[str, Any]) -> Gain:
+    """Return what one step along an axis does."""
+    rest = [pair for pair in view.best.table.cohort.axes if pair[0] != row["factor"]]
+    where = view.words(view.best.table.cohort._replace(axes=tuple(rest)))
+    may = "" if not row["low"] <= 0 <= row["high"] else ", which may be none"
+    start, end = (
+        cell.value if (cell := level_cell(view, row, row[key])) else float("nan")
+        for key in ("versus", "level")
+    )
+    becomes = f": AUC {start:.2f} becomes {end:.2f}" if isfinite(start + end) else ""
+    return Gain(
+        _whole(row["value"]),
+        f"{change_words(row)}.",
+        f"{_whole_ends(row['low'], row['high'])}{may}{becomes}{_at(where)}.",
+        sure=not row["low"] <= 0 <= row["high"],
+    )
+
+
+def _loss_gain(view: View) -> Gain | None:
+    cell = differences_of(view).get(view.best.detector, {}).get(LOSS)
+    if cell is None or not cell.available:
+        return None
+    may = "" if not cell.contains(0) else ", which may be none"
+    return Gain(
+        _whole(cell.value),
+        f"{view.name} instead of Loss.",
+        f"{_whole_ends(cell.low, cell.high)}{may}; paired on the same texts{_at(view.arm)}.",
+        sure=not cell.contains(0),
+    )
+
+
+def _at(words: str) -> str:
+    return f", {words}" if words else ""
+
+
+def _copies(label: str) -> str:
+    return "1 copy" if label == "1" else f"{label.replace('-', ' to ')} copies"
+
+
+def _whole(value: float) -> str:
+    """Return a difference in whole points; with a decimal where it rounds to none."""
+    rounded = f"{100 * value:+.0f}".replace("-", "−")
+    return points(value) if rounded in ("+0", "−0") else rounded
+
+
+def _whole_ends(low: float, high: float) -> str:
+    return points_interval(low, high)

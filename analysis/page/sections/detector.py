@@ -1,0 +1,249 @@
+"""Which detector: the paired differences as a picture, and every detector of the headline's arm.
+
+Settings are chosen on `tune`, numbers are of `test`. Nobody leaves the table in silence: controls,
+upper bounds and detectors without an interval or on rows of their own stand in it with the reason,
+and those that could not run are listed with what to set.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite, nan
+
+from analysis.arm import MODEL_FREE, UPPER_BOUNDS
+from analysis.compared_rows import UnscoredRows
+from analysis.metrics_table import Cell, CohortMetrics
+from analysis.page.contrasts import BEST, differences_of
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, draw_matrix
+from analysis.page.grids import interval
+from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, present
+from analysis.page.sections.unscored import unscored_parts
+from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
+from analysis.page.view import LOSS, View, capital, counts, points, points_interval, short_counts
+from analysis.selection.ranking import common_rows, reported_cell
+from analysis.summary import auc_text
+from detect.detector_table import DetectorFacts
+from detect.scoring import LeftOut
+
+_UNDECLARED = "not declared"
+_OPEN_ROWS = 12
+"""Rows before the fold of a longer table."""
+
+
+def detector_parts(view: View, notes: Sequence[str]) -> list[Part]:
+    """Return the sentence, the picture, the table, and what is folded behind them.
+
+    Args:
+        view: of the run.
+        notes: what detectors note on their scores.
+    """
+    gaps = differences_of(view)
+    shown, rest = _tables(view, gaps)
+    left_out = left_out_listing(view.inputs.left_out)
+    unscored = unscored_parts(view.inputs.analysis.unscored)
+    return present(
+        Note(_sentence(view, gaps), "say"),
+        Columns(present(_picture(view, gaps), shown), "answer"),
+        [part for part in unscored if isinstance(part, Note)],
+        Fold(f"The other {len(rest.rows)} detectors and controls", [rest]) if rest else None,
+        Fold(f"Detectors that are not in this run: {len(left_out.rows)}", [left_out])
+        if left_out
+        else None,
+        [part for part in unscored if not isinstance(part, Note)],
+        Fold(f"Notes of detectors: {len(notes)}", [Items(notes)]) if notes else None,
+    )
+
+
+def _sentence(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> str:
+    """Say who was chosen, who cannot be told from it, and what it has over loss."""
+    best = view.best
+    start = f"{view.name}, with {auc_text(best.cell)}"
+    known = [cells[BEST] for cells in gaps.values() if BEST in cells and cells[BEST].available]
+    alike = sum(cell.contains(0) for cell in known)
+    others = f"{alike} of {len(known)} others cannot be told from it"
+    if not known:
+        return f"{start}; nothing else was compared with it."
+    ahead = sum(cell.low > 0 for cell in known)
+    if ahead:
+        others += f", {ahead} {'is' if ahead == 1 else 'are'} ahead of it on the test split"
+    over = gaps.get(best.detector, {}).get(LOSS)
+    if over is None or not over.available:
+        return f"{start}; {others}."
+    lead = f"{points(over.value)} points {points_interval(over.low, over.high)}"
+    verdict = "may be none" if over.contains(0) else "is real" if over.low > 0 else "is a loss"
+    return f"{start}; {others}, and its lead over plain Loss, {lead}, {verdict}."
+
+
+def _picture(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> Picture | None:
+    """Return the paired differences to the chosen detector and to loss."""
+    names = [name for name in view.shown if name in gaps or name == view.best.detector]
+    columns = [
+        MatrixColumn(
+            f"less {view.title(reference)}",
+            [_gap_dot(view, name, gaps.get(name, {}).get(key), reference) for name in names],
+            note=note,
+        )
+        for key, reference, note in (
+            (BEST, view.best.detector, "all at once"),
+            (LOSS, LOSS, "each for itself"),
+        )
+        if any(key in cells for cells in gaps.values())
+        and (key == BEST or view.best.detector != LOSS)
+    ]
+    if not columns or len(names) < 2:
+        return None
+    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+    low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 10, 0)
+    step = 10 if high - low <= 60 else 20
+    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0")
+             for at in range(round(low), round(high) + 1) if at % step == 0]  # fmt: skip
+    matrix = Matrix(
+        rows=view.rows(names),
+        columns=columns,
+        axis=MatrixAxis(low, high, 0.0, ticks),
+        label="; ".join(dot.hover for dot in dots[: len(names)]),
+        row_height=20.0,
+    )
+    where = f", {view.arm}" if view.arm else ""
+    caption = f"In points (hundredths of AUC), on the same texts, 95 % intervals{where}; "
+    caption += f"{short_counts(view.best.cell)}. Those to {view.name} hold for all at once."
+    return view.picture("differences", "Paired differences", caption, draw_matrix(matrix, 560))
+
+
+def _gap_dot(view: View, name: str, cell: Cell | None, reference: str) -> Dot | str | None:
+    if name == reference:
+        return "itself"
+    if cell is None or not cell.available:
+        return None
+    ends = points_interval(cell.low, cell.high)
+    hover = f"{view.title(name)} less {view.title(reference)}: {points(cell.value)} points {ends}"
+    value, low, high = (100 * number for number in (cell.value, cell.low, cell.high))
+    return Dot(value, low, high, f"{hover} · {counts(cell)}", text=points(cell.value))
+
+
+def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Table | None]:
+    """Return the table down to loss, and the rest of it."""
+    order = [name for name in view.order if name not in MODEL_FREE]
+    order += [name for name in view.order if name in MODEL_FREE]
+    cells = {name: _cell(name, view) for name in order}
+    facts = {one.name: one for one in view.inputs.detectors}
+    rows = {name: _row(view, name, cells, facts.get(name), gaps) for name in order}
+    end = order.index(LOSS) + 1 if LOSS in order else len(order)
+    end = max(order.index(view.best.detector) + 1, min(max(end, 2), _OPEN_ROWS))
+    where = f"{capital(view.arm)}. " if view.arm else ""
+    table = Table(
+        title=f"The {end} first" if end < len(order) else "Every detector",
+        columns=(
+            Column("Detector"),
+            *numbers("AUC, tune split", "AUC, test split", "Points over Loss"),
+            *texts("What it needs"),
+        ),
+        rows=tuple(rows[name] for name in order[:end]),
+        caption=f"{where}All datasets pooled, members with a copy; {short_counts(view.best.cell)}. "
+        "The tune split chose settings and detector, so its AUCs are optimistic. Bold over Loss: "
+        "the interval leaves out 0.",
+        style="detectors",
+    )
+    rest = tuple(rows[name] for name in order[end:])
+    if not rest:
+        return table, None
+    other = Table(title="The rest", columns=table.columns, rows=rest, caption="As above.")
+    return table, other
+
+
+def _row(
+    view: View,
+    name: str,
+    cells: Mapping[str, Cell | None],
+    facts: DetectorFacts | None,
+    gaps: Mapping[str, Mapping[str, Cell]],
+) -> Row:
+    cell = cells[name]
+    setting = () if cell is None or cell.setting in ("default", "-") else (cell.setting,)
+    remarks = _remarks(name, facts, cells, view.best.table, view.inputs.analysis.unscored)
+    first = view.bold.get(view.best.table.cohort) == name
+    tune = nan if cell is None else cell.tune
+    over = gaps.get(name, {}).get(LOSS)
+    return (
+        Entry(view.title(name), notes=(*setting, *remarks), kind=view.kind(name)),
+        Entry(f"{tune:.2f}" if isfinite(tune) else NOTHING, kind="interval", strong=first),
+        interval(cell, best=first),
+        points_entry(over),
+        (facts.access if facts else _UNDECLARED),
+    )
+
+
+def points_entry(cell: Cell | None) -> Entry:
+    """Return a difference in points with its interval, strong where that leaves out 0."""
+    if cell is None or not cell.available:
+        return Entry(NOTHING, kind="none")
+    return Entry(
+        points(cell.value),
+        ends=points_interval(cell.low, cell.high),
+        kind="difference",
+        strong=not cell.contains(0),
+    )
+
+
+def left_out_listing(left_out: Sequence[LeftOut]) -> Table | None:
+    """Return the detectors that could not run, with what to do; None where all ran."""
+    return listing(
+        "Detectors that are not in this run",
+        ("Detector", "Lacks", "What to do"),
+        [(one.detector, " and ".join(one.lacks), one.hint) for one in left_out],
+        "The experiment asks for all detectors; the needs of these are not met.",
+    )
+
+
+def _cell(name: str, view: View) -> Cell | None:
+    """Return what stands for a detector; a control's is the same beside whichever model."""
+    cell = reported_cell(view.best.table, name)
+    if cell is None and name in MODEL_FREE:
+        return next(filter(None, (reported_cell(one, name) for one in view.tables)), None)
+    return cell
+
+
+def _remarks(
+    name: str,
+    facts: DetectorFacts | None,
+    cells: Mapping[str, Cell | None],
+    table: CohortMetrics,
+    unscored: Sequence[UnscoredRows],
+) -> list[str]:
+    """Return what a reader must know of a row, and why it has no rank."""
+    cell = cells[name]
+    places = [place for place in unscored if place.cohort == table.cohort]
+    remarks = []
+    if name in MODEL_FREE:
+        remarks.append("control: it looks at no model")
+    if name in UPPER_BOUNDS:
+        remarks.append("upper bound: it knows more than an auditor does")
+    if facts is not None and facts.depends_on_rows:
+        remarks.append("scores depend on the other rows")
+    if facts is not None and facts.depends_on_labels and name not in MODEL_FREE:
+        remarks.append("is told labels")
+    if cell is None:
+        remarks.append("not scored under this model")
+    elif not isfinite(cell.value):
+        remarks.append(f"no value: {_why_no_value(name, cell, places)}")
+    elif not cell.available:
+        remarks.append("no interval: too few rows")
+    elif name not in MODEL_FREE:
+        measured = {key: one for key, one in cells.items() if key not in MODEL_FREE}
+        if (cell.n_members, cell.n_nonmembers) != common_rows(measured):
+            remarks.append(f"on rows of its own: {counts(cell)}")
+    unlike = [
+        one
+        for place in places
+        for one in place.missing
+        if one.detector == name and one.unlike and (cell is None or one.setting == cell.setting)
+    ]
+    if unlike:
+        remarks.append(min(unlike, key=lambda one: one.p_value).sentence())
+    return remarks
+
+
+def _why_no_value(name: str, cell: Cell, places: Sequence[UnscoredRows]) -> str:
+    if min(cell.n_members, cell.n_nonmembers) >= 2:
+        return "all its scores are equal"
+    reasons = (one.reason for place in places for one in place.reasons if one.detector == name)
+    return next(reasons, "too few rows")

@@ -1,0 +1,207 @@
+"""The factors in full: a line an arm and factor, tests, and who is best where."""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from analysis.arm import axis_column, axis_names, short_axis
+from analysis.arm_words import arm_words
+from analysis.factors.comparisons import BEST, GAP
+from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
+from analysis.factors.responses import COPIES, doubled
+from analysis.page.parts import Part, Picture, fold, present
+from analysis.page.table import Table, listing, p_text
+from analysis.page.view import View
+from analysis.summary import Names
+from analysis.tables import POOLED
+
+Row = Mapping[str, Any]
+_MISFIT = 0.05
+_OPEN_ROWS = 12
+"""A longer table of one factor is folded."""
+
+
+def factor_tables(view: View, pictures: Mapping[str, Picture]) -> list[Part]:
+    """Return what is found about the factors in full; nothing where the study varies nothing."""
+    table = view.inputs.analysis.factors
+    every = [] if table is None else table.to_pylist()
+    axes, names = axis_names(view.inputs.arms), view.names
+    order = {name: at for at, name in enumerate(view.order)}
+    rows = [row for row in every if row["dataset"] == POOLED]
+    if not rows:
+        return []
+    rows.sort(key=lambda row: order.get(row["detector"], len(order)))
+    factors = list(dict.fromkeys(row["factor"] for row in rows if row["kind"] == RESPONSE))
+    factors += [name for name in axes if name not in factors and name.split(".")[0] != COPIES]
+    factors.sort(key=lambda name: name != COPIES)
+    responses = [shown for name in factors if (shown := _responses(rows, axes, name, names))]
+    tables = (
+        _best(every, axes, names),
+        _gaps(rows, axes, names),
+        regression_table([row for row in rows if row["kind"] == REGRESSION], names),
+        _contrasts(rows, axes, names),
+    )
+    return present(
+        pictures.get("dose-response"),
+        [fold(shown) if len(shown.rows) > _OPEN_ROWS else shown for shown in responses],
+        [fold(shown) for shown in tables if shown is not None],
+    )
+
+
+def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str, names: Names) -> Table | None:
+    slopes = [row for row in rows if (row["factor"], row["term"]) == (factor, "slope")]
+    lines = []
+    for row in slopes:
+        if row["reason"]:
+            continue
+        rest = {
+            r["term"]: r
+            for r in rows
+            if r["kind"] == RESPONSE and r["detector"] == row["detector"] and _same(r, row, axes)
+        }
+        misfit = rest["misfit"]["p_value"]
+        lines.append(
+            (
+                names.get(row["detector"], row["detector"]),
+                arm_of(row, axes),
+                f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]",
+                p_text(row["p_value"]),
+                rest["reach"]["shown"],
+                "no line" if misfit < _MISFIT else "",
+                f"{row['n_members']:,}",
+                f"{row['n_seeds']}",
+            )
+        )
+    return listing(
+        f"Response to {noun_of(factor)}",
+        ("Detector", "Arm", "Slope", "p", "AUC 0.75 at", "Shape", "Members", "Seeds"),
+        lines,
+        f"Slope: change of the probit of AUC for each doubling of {doubled(factor)}, "
+        "with its 95 % interval. AUC 0.75: where the line reaches it, with Fieller's interval; "
+        "> or < and a number: beyond what was measured; any: the data leave out nothing. Shape: "
+        "where a test refuses a line (p under 0.05), its numbers are a summary at best.",
+    )
+
+
+def _contrasts(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
+    return listing(
+        "Paired differences between arms",
+        ("Detector", "Axis", "Arm", "Less", "All else", "Difference", "Band", "p", "Seeds"),
+        [
+            (
+                names.get(row["detector"], row["detector"]),
+                short_axis(row["factor"]),
+                row["level"],
+                row["versus"],
+                arm_of(row, axes),
+                f"{row['value']:+.3f}",
+                _band(row),
+                p_text(row["p_value"]),
+                f"{row['n_seeds']}",
+            )
+            for row in rows
+            if row["kind"] == CONTRAST
+        ],
+        "AUC of an arm less that of the first value of its axis, on the same rows and seeds. The "
+        "band holds all differences of a detector at once (Bonferroni); p is corrected alike.",
+    )
+
+
+def regression_table(rows: Sequence[Row], names: Names) -> Table | None:
+    """Return the regression on all factors at once; None without any."""
+    return listing(
+        "All factors at once",
+        ("Detector", "Factor", "Coefficient", "p", "Members", "Seeds"),
+        [
+            (
+                names.get(row["detector"], row["detector"]),
+                noun_of(row["factor"]),
+                f"not in it: {row['reason']}"
+                if row["reason"]
+                else f"{row['value']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]",
+                p_text(row["p_value"]),
+                f"{row['n_members']:,}" if row["n_members"] else "",
+                f"{row['n_seeds']}" if row["n_seeds"] else "",
+            )
+            for row in rows
+        ],
+        "Probit regression of each member's placement (share of non-members below it): what one "
+        "more doubling of a factor (of 1 + copies, of 1 + tokens since the last copy) does where "
+        "the others stay as they are; × is a product, which says whether copies do more at one "
+        "end of an axis. Intervals count groups of rows on both sides, and seeds; each holds for "
+        "itself.",
+    )
+
+
+def _best(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
+    places: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row["kind"] == BEST:
+            places.setdefault((arm_of(row, axes), row["dataset"]), []).append(row)
+    return listing(
+        "Which detector is best where",
+        ("Dataset", "Arm", "May be the best", "Out", "Members", "Seeds"),
+        [
+            (
+                "all datasets" if dataset == POOLED else dataset,
+                arm,
+                ", ".join(
+                    f"{names.get(row['detector'], row['detector'])} {row['value']:.2f}"
+                    for row in found
+                    if row["shown"]
+                ),
+                f"{sum(not row['shown'] for row in found)}",
+                f"{found[0]['n_members']:,}",
+                f"{found[0]['n_seeds']}",
+            )
+            for (arm, dataset), found in places.items()
+        ],
+        "The set holds the truly best detector with 95 % confidence, however many are compared "
+        "(comparisons with the best, Hsu 1984); behind each its AUC. Out: how many are told from "
+        "the best.",
+    )
+
+
+def _gaps(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
+    return listing(
+        "Gap to the upper bound",
+        ("Detector", "Bound", "Arm", "Gap", "Band", "Seeds"),
+        [
+            (
+                names.get(row["detector"], row["detector"]),
+                row["versus"],
+                arm_of(row, axes),
+                f"{row['value']:+.3f}",
+                _band(row),
+                f"{row['n_seeds']}",
+            )
+            for row in rows
+            if row["kind"] == GAP
+        ],
+        "AUC of a detector that knows a model without the copies (reference) or shadow models "
+        "(lira, rmia), less that of each detector, on the same rows. The band "
+        "holds all of one arm.",
+    )
+
+
+def _band(row: Row) -> str:
+    if isfinite(row["low"]):
+        return f"{row['low']:+.3f} to {row['high']:+.3f}"
+    return f"none: {row['reason']}"
+
+
+def _same(one: Row, other: Row, axes: Sequence[str]) -> bool:
+    return bool(
+        one["factor"] == other["factor"]
+        and all(one[axis_column(axis)] == other[axis_column(axis)] for axis in axes)
+    )
+
+
+def arm_of(row: Row, axes: Sequence[str]) -> str:
+    """Return the arm of a row in words."""
+    return arm_words((axis, row[axis_column(axis)]) for axis in axes)
+
+
+def noun_of(factor: str) -> str:
+    """Return what a factor is called."""
+    return "the length of the text" if factor == "length" else factor

@@ -1,0 +1,129 @@
+"""The pictures of the sections on unlearning: what detectors tell, and what is left by copies."""
+
+from math import log2
+
+from analysis.copy_bins import copies_middle
+from analysis.figures.panel import Figure
+from analysis.figures.unlearning.measured import (
+    BASE,
+    NO_METHOD,
+    ORIGINAL,
+    RETRAINED,
+    UNLEARNED,
+    MeasuredModels,
+    Row,
+    has_interval,
+)
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, MatrixRow, draw_matrix
+from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
+from analysis.page.parts import Drawn, Picture
+from analysis.page.unlearning.tables import model_text, number_with_interval
+from analysis.unlearning.headline import Names, method_title
+
+_WIDTH, _PANEL = 1180.0, 236.0
+_MAX_DETECTORS, _MAX_PANELS = 5, 10
+_LEFT_BEHIND = "auc_difference"
+
+
+def detectors_picture(arm: MeasuredModels, names: Names) -> Picture | None:
+    """Return how well detectors tell the forgotten texts under every model."""
+    headline = arm.headline_detector
+    detectors = sorted(arm.detectors, key=lambda name: name != headline)[:_MAX_DETECTORS]
+    models = [model for model in arm.models if model[0] != BASE]
+    columns = []
+    for detector in detectors:
+        title = names.get(detector, detector)
+        rows = [arm.get(model, method, "auc", detector=detector) for model, method in models]
+        framing = arm.get(RETRAINED, NO_METHOD, "auc", detector=detector)
+        dots = [
+            _dot(row, f"{title}, {model_text(*model)}: AUC", signed=False)
+            for model, row in zip(models, rows, strict=True)
+        ]
+        rule = framing["value"] if framing and has_interval(framing) else float("nan")
+        columns.append(MatrixColumn(title, dots, rule=rule))
+    ends = [end for column in columns for dot in column.dots if isinstance(dot, Dot)
+            for end in (dot.low, dot.high)]  # fmt: skip
+    if not ends:
+        return None
+    low, _ = round_limits(ends, 0.1, AUC_AXIS.low)
+    matrix = Matrix(
+        rows=[MatrixRow(model_text(*model).capitalize() if model[1] == NO_METHOD
+                        else model_text(*model)) for model in models],
+        columns=columns,
+        axis=AUC_AXIS._replace(low=low),
+        label=f"AUC of {len(columns)} detectors on the forgotten texts under {len(models)} models, "
+        "with 95 % intervals",
+        phone_columns=2,
+    )  # fmt: skip
+    caption = (
+        "Forgotten texts against texts that no model saw; 0.5: they cannot be told. Lines: 95 % "
+        "intervals; dashed: the retrained model."
+    )
+    drawn = Drawn("forgotten-auc", "What detectors still tell", caption)
+    return Picture(drawn, draw_matrix(matrix, min(_WIDTH, 180 + 250 * len(columns))), linked=False)
+
+
+def copies_panels(arm: MeasuredModels, names: Names, made: Picture | None) -> Picture | None:
+    """Return what is left behind by number of copies, a panel a method.
+
+    Args:
+        arm: its measures.
+        names: published names of detectors, by their own.
+        made: the same as files, if the run has them.
+    """
+    detector = arm.headline_detector
+    doses = arm.copies(_LEFT_BEHIND)
+    if detector is None or len(doses) < 2:
+        return None
+    title = names.get(detector, detector)
+
+    def points(model: str, method: str) -> list[tuple[float, Dot]]:
+        found = []
+        for dose in doses:
+            row = arm.get(model, method, _LEFT_BEHIND, detector=detector, copies=dose)
+            copies = "1 copy" if dose == "1" else f"{dose} copies"
+            dot = _dot(row, f"{model_text(model, method)}, {copies}: {title}", signed=True)
+            if dot is not None:
+                found.append((log2(1 + copies_middle(dose)), dot))
+        return found
+
+    before = Line(points(ORIGINAL, NO_METHOD), "faint", marks=False)
+    lines = {method: Line(points(UNLEARNED, method)) for method in arm.methods}
+    shown = [(method, line) for method, line in lines.items() if line.points][:_MAX_PANELS]
+    if not shown:
+        return None
+    dots = [dot for _, line in shown for _, dot in line.points]
+    dots += [dot for _, dot in before.points]
+    low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
+    figure = Panels(
+        panels=[LinePanel(method_title(method), [before, line]) for method, line in shown],
+        x=[(log2(1 + copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
+        y=[(value, f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") if value else "0")
+           for at in range(round((high - low) / 0.2) + 1)
+           for value in [round(low + 0.2 * at, 1) + 0.0]],
+        centre=0.0,
+        x_label="copies of a forgotten text",
+        label=f"AUC of {title} less that of the retrained model by number of copies, a panel each "
+        f"for {len(shown)} methods",
+        height=220.0,
+    )  # fmt: skip
+    caption = (
+        f"AUC of {title} less that of the retrained model (0). Bands: 95 %. Thin grey: the "
+        "original, before unlearning."
+    )
+    if len(arm.methods) > len(shown):
+        caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
+    files = made.figure.files if made and not isinstance(made.figure, Figure) else ()
+    drawn = Drawn("unlearning-copies", "What each method leaves behind", caption, files)
+    width = min(_WIDTH, 40 + _PANEL * len(shown))
+    return Picture(drawn, draw_panels(figure, width), linked=made is not None and made.linked)
+
+
+def _dot(row: Row | None, what: str, *, signed: bool) -> Dot | None:
+    if row is None or not has_interval(row):
+        return None
+    number = number_with_interval(row, signed=signed)
+    hover = f"{what} {number} \N{MIDDLE DOT} {row['forget']:,} texts, {row['holdout']:,} unseen"
+    text = number.partition(" ")[0]
+    return Dot(row["value"], row["low"], row["high"], hover, text=text)

@@ -1,0 +1,205 @@
+"""What all parts of a page agree on: its arms, its detectors in one order, and what each is called.
+
+Detectors stand in the order of their AUC in the headline's arm, the column that is shown. Where a
+run has more arms or detectors than a picture holds, the same ones are shown throughout.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from markupsafe import Markup
+
+from analysis.arm import MODEL_FREE, Cohort
+from analysis.arm_words import arm_words
+from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
+from analysis.page.drawing.elements import Dot
+from analysis.page.drawing.matrix import MatrixRow
+from analysis.page.inputs import PageInputs
+from analysis.page.parts import Drawn, Picture
+from analysis.selection.ranking import rank_detectors, reported_cell
+from analysis.summary import DOUBTFUL, Headline
+
+LOSS = "loss"
+MAX_ARMS = 4
+MAX_DETECTORS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A run whose detectors have an AUC with an interval."""
+
+    inputs: PageInputs
+    tables: Sequence[CohortMetrics]
+    """The metrics of all models."""
+    best: Headline
+
+    @property
+    def name(self) -> str:
+        """What the chosen detector is called."""
+        return self.title(self.best.detector)
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The published names of detectors, by their own."""
+        return {one.name: one.title for one in self.inputs.detectors}
+
+    def title(self, detector: str) -> str:
+        """Return what a detector is called in print."""
+        return self.names.get(detector, detector)
+
+    def words(self, cohort: Cohort) -> str:
+        """Return an arm in words; empty where there is but one."""
+        return arm_words(cohort.axes)
+
+    def heads(self, arms: Sequence[CohortMetrics]) -> list[tuple[str, str]]:
+        """Return for each of some arms the head of its group, if any, and its own."""
+        varied = [
+            at
+            for at, _ in enumerate(self.best.table.cohort.axes)
+            if len({one.cohort.axes[at] for one in arms}) > 1
+        ]
+        first = varied[0] if varied else 0
+        values = Counter(one.cohort.axes[first] for one in arms if varied)
+        grouped = len(varied) > 1 and max(values.values()) > 1
+        return [
+            (
+                capital(arm_words(axes[first : first + 1])) if grouped else "",
+                capital(arm_words(axes[:first] + axes[first + 1 :]))
+                if grouped
+                else capital(arm_words(axes[at] for at in varied)) or "All members",
+            )
+            for one in arms
+            for axes in [one.cohort.axes]
+        ]
+
+    @property
+    def arm(self) -> str:
+        """The headline's arm in words; empty where there is but one."""
+        return self.words(self.best.table.cohort)
+
+    @cached_property
+    def order(self) -> list[str]:
+        """All detectors, by falling AUC in the headline's arm, controls last."""
+        table = self.best.table
+        every = dict.fromkeys(name for one in self.tables for name in one.values("detector"))
+
+        def sort_key(name: str) -> tuple[bool, float]:
+            cell = reported_cell(table, name)
+            height = -cell.value if cell is not None and cell.available else 9.0
+            return name in MODEL_FREE, height
+
+        return sorted(every, key=sort_key)
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The detectors of the pictures: those that look at a model, the first and loss."""
+        names = self.models_only
+        if len(names) <= MAX_DETECTORS:
+            return names
+        kept = set(names[:MAX_DETECTORS])
+        for name in (LOSS, self.best.detector):
+            if name in names and name not in kept:
+                kept.remove([one for one in names if one in kept and one != LOSS][-1])
+                kept.add(name)
+        return [name for name in names if name in kept]
+
+    @cached_property
+    def arms(self) -> list[CohortMetrics]:
+        """All arms, the headline's first, then those that differ from it in the fewest axes."""
+        mine = self.best.table.cohort.axes
+
+        def distance(table: CohortMetrics) -> int:
+            return sum(a != b for a, b in zip(table.cohort.axes, mine, strict=True))
+
+        near = sorted(contaminated_cohorts(self.tables), key=distance)
+        # Arms that share their first axis stand beside each other.
+        firsts = list(dict.fromkeys(one.cohort.axes[:1] for one in near[:MAX_ARMS]))
+        shown = sorted(near[:MAX_ARMS], key=lambda one: firsts.index(one.cohort.axes[:1]))
+        return [*shown, *near[MAX_ARMS:]]
+
+    @cached_property
+    def bold(self) -> Mapping[Cohort, str]:
+        """The detector of each arm that is best on the rows kept for choosing."""
+        found: dict[Cohort, str] = {}
+        for table in self.arms:
+            cells = {name: reported_cell(table, name) for name in table.values("detector")}
+            if ranked := rank_detectors(cells):
+                found[table.cohort] = ranked[0]
+        return found
+
+    @cached_property
+    def models_only(self) -> list[str]:
+        """All detectors that look at a model and were measured in the headline's arm."""
+        return [
+            name
+            for name in self.order
+            if name not in MODEL_FREE and reported_cell(self.best.table, name) is not None
+        ]
+
+    def kind(self, detector: str) -> str:
+        """Return how a detector is marked: orange where it is chosen, dashed where it is loss."""
+        if detector == self.best.detector:
+            return "chosen"
+        return "baseline" if detector == LOSS else ""
+
+    def rows(self, detectors: Sequence[str]) -> list[MatrixRow]:
+        """Return the heads of a matrix of detectors."""
+        return [MatrixRow(self.title(name), self.kind(name)) for name in detectors]
+
+    def picture(self, name: str, title: str, caption: str, drawing: Markup) -> Picture:
+        """Return a picture that the page draws, with the files of that name that the run has."""
+        files = next((one.files for one in self.inputs.figures if one.name == name), ())
+        linked = self.inputs.figure_links and bool(files)
+        return Picture(Drawn(name, title, caption, files), drawing, linked)
+
+    def dot(self, detector: str, cell: Cell | None, what: str, *, bold: bool = False) -> Dot | None:
+        """Return an AUC as a mark.
+
+        Args:
+            detector: whose.
+            cell: its AUC.
+            what: of which rows, in words.
+            bold: whether it is best on the tune split.
+        """
+        if cell is None or not cell.available:
+            return None
+        ends = f"[{cell.low:.2f}, {cell.high:.2f}]"
+        head = ", ".join(part for part in (self.title(detector), what) if part)
+        hover = f"{head}: AUC {cell.value:.2f} {ends} · {counts(cell)}"
+        doubtful = DOUBTFUL in cell.interval
+        return Dot(
+            cell.value,
+            cell.low,
+            cell.high,
+            hover,
+            text=f"{cell.value:.2f}",
+            bold=bold,
+            doubtful=doubtful,
+        )
+
+
+def capital(words: str) -> str:
+    """Return words with a capital at their start."""
+    return f"{words[:1].upper()}{words[1:]}"
+
+
+def counts(cell: Cell) -> str:
+    """Return the examples behind a number."""
+    return f"{cell.n_members:,} members, {cell.n_nonmembers:,} non-members"
+
+
+def short_counts(cell: Cell | None) -> str:
+    """Return `n 112 + 210`."""
+    return "" if cell is None else f"n {cell.n_members:,} + {cell.n_nonmembers:,}"
+
+
+def points(value: float) -> str:
+    """Return a difference of AUCs in points (hundredths): `+2.4`."""
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def points_interval(low: float, high: float) -> str:
+    """Return the ends of a difference in points: `[−0.2, +5.1]`."""
+    return f"[{points(low)}, {points(high)}]"

@@ -1,0 +1,198 @@
+"""What a study of unlearning says first: which methods forgot, which did not, and how sure that is.
+
+Pure: the rows of the question `verdict` in, sentences out. A method's words are its verdict's, and
+the number beside them is that of the first declared measure that says so by its whole interval; no
+measure is picked by what it found. *Near*: the whole interval lies within half the way from the
+retrained model (0) to the original (1).
+"""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from analysis.arm import arm_label
+
+Row = Mapping[str, Any]
+_TITLES = {
+    "gradient_ascent": "Gradient ascent",
+    "gradient_difference": "Gradient difference",
+    "kl": "KL",
+    "npo": "NPO",
+    "simnpo": "SimNPO",
+    "dpo": "DPO",
+    "rmu": "RMU",
+    "task_vector": "Task vector",
+    "relabel": "Relabelling",
+}
+NEAR, UNKNOWN, DISAGREE = "closer to the retrained", "cannot be told", "the measures disagree"
+RUINED, DIVERGED = "ruined", "diverged"
+_SAID = {
+    NEAR: "brought the model near one that never saw the texts",
+    "beyond the retrained": "over-forgot",
+    "mirror of the original": "over-forgot to the mirror of the original",
+    DISAGREE: "left it nearer the original by some measures alone",
+    UNKNOWN: "cannot be placed",
+    "closer to the original": "left it nearer the original",
+    RUINED: "ruined it",
+    DIVERGED: "ended without a finite score",
+}
+"""What is said of the methods with a verdict, the best first."""
+VERDICTS = tuple(_SAID)
+_MAX_NAMED = 4
+Names = Mapping[str, str]
+"""Published names of detectors, by their own."""
+NO_NAMES: Names = MappingProxyType({})
+MEASURES = {
+    "exact_memorisation": "exact memorisation",
+    "extraction_strength": "extraction strength",
+    "forget_log_probability": "log-probability",
+    "retain_log_probability_difference": "retained text",
+    "general_log_probability_difference": "general text",
+    "task_accuracy_difference": "task accuracy",
+}
+
+
+class Judged(NamedTuple):
+    """One unlearned model with its verdict."""
+
+    method: str
+    """What the method is called in print."""
+    arm: str
+    """The arm in words; empty where there is but one."""
+    verdict: str
+    decisive: Row | None
+    """The row that the verdict is told with; None where no single measure says it."""
+    rows: Sequence[Row]
+    """What every measure says of it."""
+
+    @property
+    def name(self) -> str:
+        """The method, and the arm where there are several."""
+        return f"{self.method}, {self.arm}" if self.arm else self.method
+
+
+def method_title(label: str) -> str:
+    """Return what a method's label is called in print: `npo` is NPO, `npo-retain` NPO-retain."""
+    for name in sorted(_TITLES, key=len, reverse=True):
+        if label == name or (label.startswith(name) and not label[len(name)].isalnum()):
+            return _TITLES[name] + label[len(name) :]
+    return label
+
+
+def judged_models(rows: Sequence[Row]) -> list[Judged]:
+    """Return every unlearned model with its verdict, the best verdict first.
+
+    Args:
+        rows: of the question `verdict`, whose keys are in the order of its columns.
+    """
+    axes = list(rows[0])[: list(rows[0]).index("method")] if rows else []
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        arm = arm_label((axis, row[axis]) for axis in axes)
+        found.setdefault((row["method"], arm), []).append(row)
+    judged = []
+    for (method, arm), mine in found.items():
+        whole = next((row for row in mine if row["kind"] == "all"), None)
+        if whole is not None:
+            rests = [row for row in mine if row is not whole]
+            verdict = whole["verdict"]
+            decisive = _decisive(verdict, rests)
+            judged.append(Judged(method_title(method), arm, verdict, decisive, rests))
+    return sorted(judged, key=lambda one: _rank(one.verdict))
+
+
+def _rank(verdict: str) -> int:
+    return VERDICTS.index(verdict) if verdict in VERDICTS else len(VERDICTS)
+
+
+def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
+    """Return the first measure that says by its interval what the verdict says.
+
+    A ruined model has lost against the retrained model and against the original: of the two the
+    smaller loss stands for both.
+    """
+    if verdict == RUINED:
+        lost: dict[str, list[Row]] = {}
+        for row in rows:
+            if row["kind"] == "utility":
+                lost.setdefault(row["measure"], []).append(row)
+        both = [pair for pair in lost.values() if {row["verdict"] for row in pair} == {"lost"}]
+        return max(both[0], key=lambda row: row["high"]) if both else None
+    if verdict in (UNKNOWN, DISAGREE, DIVERGED):
+        return None
+    said = [row for row in rows if row["kind"] == "forgetting" and isfinite(row["low"])]
+    own = [row for row in said if row["verdict"] == verdict]
+    # A model beyond the retrained one by some measures and its mirror by others is beyond it.
+    past = [row for row in said if row["high"] < 0 and verdict == "beyond the retrained"]
+    return next(iter([*own, *past]), None)
+
+
+def unlearning_headline(models: Sequence[Judged]) -> str:
+    """Say which methods brought the model near one that never saw the texts, and which did not.
+
+    Args:
+        models: with their verdicts, the best first.
+    """
+    groups: dict[str, list[Judged]] = {}
+    for model in models:
+        groups.setdefault(model.verdict, []).append(model)
+    methods = list(dict.fromkeys(model.method for model in models))
+    arms = len({model.arm for model in models})
+    alone = len(methods) == 1 and len(groups) == 1
+    clauses = [
+        ("it" if alone and verdict != NEAR else _subject(group, methods, arms))
+        + f" {_SAID.get(verdict, verdict)}{_numbers(group)}"
+        for verdict, group in groups.items()
+    ]
+    text = "; ".join(clauses)
+    if NEAR in groups:
+        return f"{text}."
+    lead = f"{methods[0]} is not" if len(methods) == 1 else "No method is"
+    return f"{lead} shown to bring{_SAID[NEAR].removeprefix('brought')}: {text}."
+
+
+def measure_name(row: Row, names: Names = NO_NAMES) -> str:
+    """Return what a row of a verdict measures."""
+    if row["measure"] == "auc":
+        return f"AUC of {names.get(row['detector'], row['detector'])}"
+    return MEASURES.get(row["measure"], str(row["measure"]).replace("_", " "))
+
+
+def _subject(group: Sequence[Judged], methods: Sequence[str], arms: int) -> str:
+    """Name the methods of a group, each with its number of arms where not all are in it."""
+    counts: dict[str, int] = {}
+    for model in group:
+        counts[model.method] = counts.get(model.method, 0) + 1
+    if len(methods) > 1 and len(group) == len(methods) * arms:
+        return "Both methods" if len(methods) == 2 else f"All {len(methods)} methods"
+    named = [
+        method if count == arms else f"{method} in {count} of {arms} arms"
+        for method, count in counts.items()
+    ]
+    return listed(named)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them; of many the first, and how many more there are."""
+    if len(names) > _MAX_NAMED:
+        names = [*names[: _MAX_NAMED - 1], f"{len(names) - _MAX_NAMED + 1} others"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _numbers(group: Sequence[Judged]) -> str:
+    """Return the number of one model with its interval, or what holds the intervals of several."""
+    rows = [model.decisive for model in group if model.decisive is not None]
+    ruined = group[0].verdict == RUINED
+    mixed = len({row["measure"] for row in rows}) > 1
+    if not rows or len(rows) < len(group) or (ruined and mixed):
+        return ""
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    form = "+.2f" if ruined else ".2f"
+    number = f"[{low:{form}}, {high:{form}}]"
+    number = f"{rows[0]['value']:{form}} {number}" if len(rows) == 1 else f"within {number}"
+    number = number.replace("-", "\N{MINUS SIGN}")
+    if not ruined:
+        return f" ({number})"
+    unit = "" if "accuracy" in rows[0]["measure"] else " nats a token"
+    return f" ({measure_name(rows[0])} {number}{unit})"

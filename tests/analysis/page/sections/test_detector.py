@@ -1,0 +1,204 @@
+"""Which detector: who stands where, who has no number and why, and how many are shown."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from analysis.arm import axis_names
+from analysis.figures.dots import MAX_DETECTORS, strongest
+from analysis.figures.figures_step import results_figures
+from analysis.figures.render import write_figures
+from analysis.metrics_table import split_by_cohort
+from analysis.page.content import build_page
+from analysis.page.grids import MAX_ROWS, OPEN_ROWS, folded, interval
+from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs
+from analysis.page.parts import Columns, Fold
+from analysis.page.sections.detector import detector_parts, left_out_listing
+from analysis.page.table import Column, Table
+from analysis.page.view import MAX_DETECTORS as MAX_SHOWN
+from analysis.page.view import View
+from analysis.results import analyse
+from analysis.selection.ranking import TIE, reported_cell
+from analysis.settings import AnalysisSettings
+from analysis.summary import find_headline
+from detect.detector_table import describe_named
+from detect.scoring import LeftOut
+from tests.analysis.synthetic import DEFAULTS, further_name, make_arm
+from tests.pages import Page, numbers_of, on_paper, overflow
+
+FAST = AnalysisSettings(replicates=100)
+FURTHER = 30
+WORK = [
+    DetectorWork(
+        detector=name,
+        cost="target 1×, each shadow model (trained for it) 1×, held-out rows once",
+        steps=(
+            EvidenceStep(
+                key=name, seconds=100.0 * at, tokens_in=12_345_678 + at, tokens_out=2_345_678 + at
+            ),
+        ),
+        scoring_seconds=0.5,
+    )
+    for at, name in enumerate(DEFAULTS)
+]
+LEFT_OUT = [LeftOut("lira", ("shadow models",), "Set twins.shadows to an even number such as 8.")]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory) -> PageInputs:
+    folder = tmp_path_factory.mktemp("board")
+    arm = make_arm(
+        folder / "arm",
+        axes={},
+        seed=0,
+        effect=0.8,
+        n=40,
+        further=FURTHER,
+        unscored={"zlib": 40, "surp": 2},
+    )
+    base = make_arm(
+        folder / "base", axes={}, seed=0, effect=0.0, model="base", n=40, further=FURTHER
+    )
+    analysis = analyse([arm, base], FAST)
+    facts = [describe_named(name) for name in DEFAULTS]
+    other = [
+        replace(describe_named("surp"), name=further_name(number), title=further_name(number))
+        for number in range(FURTHER)
+    ]
+    return PageInputs(
+        name="board",
+        arms=[arm, base],
+        analysis=analysis,
+        experiment_yaml="name: board\n",
+        figures=write_figures(folder, results_figures([arm, base], analysis, FAST)),
+        detectors=[*facts, *other],
+        left_out=LEFT_OUT,
+        detector_work=WORK,
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(report):
+    return split_by_cohort(report.analysis.metrics, axis_names(report.arms))
+
+
+@pytest.fixture(scope="module")
+def view(report, tables):
+    return View(inputs=report, tables=tables, best=find_headline(tables))
+
+
+@pytest.fixture(scope="module")
+def pages(report, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    page = build_page(report)
+    for name, html in {"report.html": page.html, **page.beside}.items():
+        (folder / name).write_text(html)
+    return folder
+
+
+def rows_of(view) -> dict[str, dict]:
+    """Return the rows by detector's title, each by the heads of its columns."""
+    parts = detector_parts(view, [])
+    parts += [inner for part in parts if isinstance(part, Columns | Fold) for inner in part.parts]
+    tables = [one for one in parts if isinstance(one, Table) and "AUC, test split" in one.heads]
+    return {row[0].text: dict(zip(table.heads, row, strict=True))
+            for table in tables for row in table.rows}  # fmt: skip
+
+
+def test_every_detector_stands_in_the_table_once_by_its_auc_controls_last(view, tables):
+    rows = rows_of(view)
+    names = [*DEFAULTS, *map(further_name, range(FURTHER))]
+    assert sorted(rows) == sorted(map(view.title, names))
+    assert view.order[-1] == "blind"
+    values = [reported_cell(tables[0], name).value for name in view.order[:-1]]
+    assert all(after <= before + TIE for before, after in pairwise(values))
+    strong = [name for name, row in rows.items() if row["AUC, test split"].strong]
+    assert strong == [view.name], "bold: the best on the tune split"
+    orange = [name for name, row in rows.items() if row["Detector"].kind == "chosen"]
+    assert orange == [view.name]
+    assert any("on rows of its own" in note for note in rows[view.title("zlib")]["Detector"].notes)
+    assert any("no model" in note for note in rows[view.title("blind")]["Detector"].notes)
+
+
+def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(report, tables):
+    arm, base = tables
+    nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
+    cells = {
+        key: replace(cell, **nothing) if key.detector == "surp" else cell
+        for key, cell in arm.cells.items()
+        if key.detector != "blind"
+    }
+    without = replace(arm, cells=cells)
+    bare = replace(report, detectors=[], left_out=[])
+    found = View(inputs=bare, tables=[without, base], best=find_headline([without]))
+    rows = rows_of(found)
+    assert rows["blind"]["AUC, test split"] == interval(base.get("blind", selection="tuned"))
+    assert {row["What it needs"] for row in rows.values()} == {"not declared"}
+    setting, *remarks = rows["surp"]["Detector"].notes
+    assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
+    assert left_out_listing([]) is None
+
+
+def test_the_page_shows_the_numbers_of_the_metrics_and_who_was_left_out(view, tables, pages):
+    page = Page((pages / "report.html").read_text(encoding="utf-8"))
+    titles = {view.title(name): name for name in view.order}
+    found = 0
+    for table in page.tables:
+        heads = [place.text for place in table.heads]
+        if "AUC, test split" not in heads:
+            continue
+        for row in table.rows[1:]:
+            cell = reported_cell(tables[0], titles[row[0].text])
+            if cell is not None and cell.available:
+                shown = numbers_of(row[heads.index("AUC, test split")])
+                assert shown == tuple(float(f"{x:.2f}") for x in (cell.value, cell.low, cell.high))
+                found += 1
+    assert found >= len(DEFAULTS) + FURTHER - 1
+    (left,) = page.titled("Detectors that are not in this run")
+    assert [place.text for place in left.rows[1]] == [
+        "lira", "shadow models", "Set twins.shadows to an even number such as 8."
+    ]  # fmt: skip
+
+
+def test_pictures_of_many_detectors_show_the_first_and_loss_and_say_where_the_rest_is(view, pages):
+    assert len(view.shown) == MAX_SHOWN < len(view.models_only)
+    assert {"loss", view.best.detector} <= set(view.shown)
+    assert view.shown == [name for name in view.order if name in set(view.shown)]
+    text = (pages / "report.html").read_text(encoding="utf-8")
+    assert f"{len(view.models_only) - MAX_SHOWN} more detectors: all results, below." in text
+
+
+def test_long_tables_fold_what_is_lower_and_lose_nothing(view):
+    long = Table(
+        title="T", columns=(Column("Detector"),), rows=tuple((name,) for name in view.order)
+    )
+    (shown, rest) = folded([long])
+    assert len(shown.rows) == OPEN_ROWS
+    assert (*shown.rows, *rest.parts[0].rows) == long.rows
+    assert len(view.order) > MAX_ROWS
+    assert folded([shown]) == [shown]
+
+
+def test_figures_of_many_detectors_show_the_strongest_and_loss_wherever_it_stands(report):
+    figures = {figure.name: figure for figure in report.figures}
+    total = len(DEFAULTS) + FURTHER
+    assert f"The strongest of {total} detectors, and loss" in figures["detectors"].caption
+    assert f"9 curves of the strongest of {total} detectors" in figures["roc"].caption
+    names = ["blind", "loss", *(f"d{number}" for number in range(40))]
+    drawn = strongest(names)
+    assert len(drawn) == MAX_DETECTORS
+    assert drawn == ["loss", *(f"d{number}" for number in range(41 - MAX_DETECTORS, 40))]
+    assert strongest(names[:5]) == names[:5]
+
+
+@pytest.mark.slow
+def test_many_detectors_reach_beyond_no_screen_and_no_sheet(view, pages, tmp_path):
+    found = overflow(pages / "report.html", 390, tmp_path, figures_scroll=True)
+    assert found["scroll"] <= found["client"]
+    assert found["broken"] == []
+    text, beyond = on_paper(pages / "report.html", tmp_path)
+    assert beyond == []
+    assert all(view.title(name).split()[0] in text for name in view.shown)
+    assert further_name(FURTHER - 1) not in text, "what is folded stays out of paper"

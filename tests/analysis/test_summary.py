@@ -1,0 +1,184 @@
+"""The first sentences: words chosen by the numbers, for every shape of run."""
+
+import re
+from dataclasses import replace
+from math import nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.arm import Cohort
+from analysis.metrics_table import Cell, CohortMetrics, Key
+from analysis.summary import (
+    choice_sentence,
+    find_headline,
+    headline_sentence,
+    seeds_sentence,
+    summary_sentences,
+)
+
+LR = ("train.lr", "0.001")
+
+
+def cell(value: float, low: float, high: float, **more) -> Cell:
+    plain = {"setting": "-", "n_members": 40, "n_nonmembers": 80, "n_seeds": 1}
+    about = {"interval": "this model", "tune": value}
+    return Cell(value=value, low=low, high=high, **{**plain, **about, **more})
+
+
+def arm(doses: dict[str, Cell], *axes: tuple[str, str], detector: str = "loss") -> CohortMetrics:
+    """Return an arm by numbers of copies; `all` is over all members."""
+    cells = {
+        Key("all", detector, "default", label, "all", "auc"): one for label, one in doses.items()
+    }
+    return CohortMetrics(cohort=Cohort(axes, "contaminated"), cells=cells)
+
+
+HIGH, MIDDLE, LOW = cell(0.99, 0.97, 1.0), cell(0.71, 0.66, 0.79), cell(0.52, 0.45, 0.6)
+WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        (
+            [arm({"all": HIGH, "1": MIDDLE, "8": HIGH}, LR)],
+            "A text copied 8 times at learning rate 0.001 is nearly always told from one never "
+            "trained on (AUC 0.99 [0.97, 1.00]); copied once, much less often "
+            "(0.71 [0.66, 0.79]).",
+        ),
+        (
+            [arm({"all": HIGH, "1": LOW, "5-8": cell(0.9, 0.81, 0.95)})],
+            "A text copied 5 to 8 times is mostly told from one never trained on "
+            "(AUC 0.90 [0.81, 0.95]); copied once, it cannot be told (0.52 [0.45, 0.60]).",
+        ),
+        (
+            [arm({"all": LOW, "1": LOW, "2": cell(0.55, 0.48, 0.64)})],
+            "A text copied twice cannot be told from one never trained on in these data "
+            "(AUC 0.55 [0.48, 0.64]); copied once, neither can it (0.52 [0.45, 0.60]).",
+        ),
+        (
+            [arm({"all": WIDE, "1": cell(0.75, 0.7, 0.8), "4": WIDE})],
+            "A text copied 4 times is told somewhat better than by guessing from one never "
+            "trained on (AUC 0.90 [0.62, 0.99]); copied once, as far as these data show, no less "
+            "often (0.75 [0.70, 0.80]).",
+        ),
+        (
+            [arm({"all": MIDDLE, "1": HIGH, "4": cell(0.75, 0.7, 0.8)})],
+            "A text copied 4 times is often told from one never trained on "
+            "(AUC 0.75 [0.70, 0.80]); copied once, more often (0.99 [0.97, 1.00]).",
+        ),
+        (
+            [arm({"all": MIDDLE, "1": BELOW, "4": MIDDLE})],
+            "A text copied 4 times is often told from one never trained on "
+            "(AUC 0.71 [0.66, 0.79]); copied once, it ranks below (0.30 [0.20, 0.40]).",
+        ),
+        (
+            [arm({"all": BELOW, "4": BELOW})],
+            "A text copied 4 times ranks below one never trained on (AUC 0.30 [0.20, 0.40]).",
+        ),
+        (
+            [arm({"all": HIGH})],
+            "A spiked text is nearly always told from one never trained on "
+            "(AUC 0.99 [0.97, 1.00]).",
+        ),
+        # A dose of few members, or with a doubtful interval, makes no sentence.
+        (
+            [
+                arm(
+                    {
+                        "all": HIGH,
+                        "1": MIDDLE,
+                        "4": HIGH,
+                        "8": replace(HIGH, n_members=9),
+                        "9": replace(HIGH, interval="this model; not to be trusted: 9 groups"),
+                    }
+                )
+            ],
+            "A text copied 4 times is nearly always told from one never trained on "
+            "(AUC 0.99 [0.97, 1.00]); copied once, much less often (0.71 [0.66, 0.79]).",
+        ),
+        # Arms of one dose each: the fewest copies stand in another arm of the same settings.
+        (
+            [
+                arm({"all": HIGH, "8": HIGH}, LR, ("copies", "fixed=8")),
+                arm({"all": MIDDLE, "1": MIDDLE}, LR, ("copies", "fixed=1")),
+                arm({"all": LOW, "2": LOW}, ("train.lr", "0.1"), ("copies", "fixed=2")),
+            ],
+            "A text copied 8 times at learning rate 0.001 is nearly always told from one never "
+            "trained on (AUC 0.99 [0.97, 1.00]); copied once, much less often "
+            "(0.71 [0.66, 0.79]).",
+        ),
+        (
+            [arm({"all": HIGH}, LR, ("train.epochs", "2"))],
+            "A spiked text (learning rate 0.001, 2 epochs) is nearly always told from one never "
+            "trained on (AUC 0.99 [0.97, 1.00]).",
+        ),
+    ],
+)
+def test_words_are_chosen_by_the_numbers(tables, sentence):
+    best = find_headline(tables)
+    assert headline_sentence(tables, best) == sentence
+
+
+ends = st.floats(0.0, 1.0).map(lambda x: round(x, 2))
+
+
+@given(*([st.tuples(ends, ends, ends).map(sorted)] * 2))
+def test_no_sentence_claims_what_its_interval_does_not_hold(few, many):
+    cells = {"1": cell(few[1], few[0], few[2]), "8": cell(many[1], many[0], many[2])}
+    tables = [arm({"all": cells["8"], **cells})]
+    sentence = headline_sentence(tables, find_headline(tables))
+    first, second = sentence.split("; ")
+    low, high = cells["8"].low, cells["8"].high
+    assert ("cannot be told" in first) == (low <= 0.5 <= high)
+    assert ("ranks below" in first) == (high < 0.5)
+    for word, least in (("nearly always", 0.95), ("mostly", 0.8), ("often told", 0.65)):
+        assert word not in first or low >= least
+    if "told" in first and "cannot" not in first:
+        assert low > 0.5
+    if "less often" in second and "no less" not in second:
+        assert cells["1"].high < low
+    if "more often" in second:
+        assert cells["1"].low > high
+    if cells["1"].low <= 0.5 <= cells["1"].high:
+        assert "it cannot be told" in second or "neither can it" in second
+    shown = [float(x) for x in re.findall(r"\d\.\d\d", sentence)]
+    assert shown == [many[1], low, high, few[1], few[0], few[2]]
+
+
+def test_who_was_chosen_among_how_many_and_on_which_rows():
+    def choice(**cells: Cell) -> str:
+        table = arm({}, LR)
+        keys = {
+            Key("all", name, "default", "all", "all", "auc"): one for name, one in cells.items()
+        }
+        best = find_headline([replace(table, cells=keys)])
+        return "".join(choice_sentence(best, {"min_k": "Min-K%"}))
+
+    assert choice(loss=MIDDLE, min_k=HIGH, blind=HIGH) == (
+        "Min-K%, the chosen detector: of 2 the best on rows kept for choosing (tune split)."
+    )
+    unchosen = [replace(one, tune=nan) for one in (MIDDLE, HIGH)]
+    assert "chosen on the rows that it is reported on, so read it with care" in choice(
+        loss=unchosen[0], min_k=unchosen[1]
+    )
+    assert choice(loss=HIGH) == "loss, the chosen detector: no other was compared."
+    assert choice(lira=HIGH, loss=MIDDLE).startswith("loss, the chosen detector")
+    assert choice(lira=HIGH).startswith("lira, an upper bound")
+    own = replace(HIGH, n_members=14)
+    assert choice(recall=own, loss=MIDDLE, zlib=LOW).startswith("loss, ")
+
+
+def test_what_the_seeds_say():
+    assert seeds_sentence(HIGH) == "One seed: intervals speak of this one model."
+    three = replace(HIGH, n_seeds=3, interval="any seed")
+    assert seeds_sentence(three) == "3 seeds: intervals speak of any seed."
+    two = replace(HIGH, n_seeds=2, interval="these models", seed_low=0.7, seed_high=0.9)
+    assert seeds_sentence(two) == "2 seeds (0.70 and 0.90): intervals speak of these models."
+
+
+def test_a_run_without_any_interval_concludes_nothing():
+    assert "nothing to conclude" in summary_sentences([])[0]
+    assert "nothing to conclude" in summary_sentences([arm({"all": cell(0.9, nan, nan)})])[0]

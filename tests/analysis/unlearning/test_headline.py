@@ -1,0 +1,118 @@
+"""What is said first of unlearned models: never more than the intervals hold."""
+
+import re
+
+import numpy as np
+import pytest
+
+from analysis.unlearning.headline import judged_models, method_title, unlearning_headline
+from analysis.unlearning.position import Position
+from analysis.unlearning.verdict import ALL, Finding, overall_verdict, position_verdict
+
+MARGIN = 0.1
+NEAR = "brought the model near one that never saw the texts"
+NONE = "shown to bring the model near one that never saw the texts: "
+
+
+def place(low: float, high: float) -> Finding:
+    middle = (low + high) / 2
+    position = Position(middle, 0.0, 1.0, middle, low, high, 1, 20, "")
+    return Finding(
+        measure="auc",
+        detector="min_k",
+        kind="forgetting",
+        verdict=position_verdict(position),
+        **position._asdict(),
+    )
+
+
+def loss(versus: str, low: float, high: float) -> Finding:
+    sure = "lost" if high < -MARGIN else "kept" if low > -MARGIN else "cannot be told"
+    return Finding(measure="retain_log_probability_difference", versus=versus, kind="utility",
+                   verdict=sure, value=(low + high) / 2, low=low, high=high)  # fmt: skip
+
+
+def rows_of(method: str, findings: list[Finding], arm: dict | None = None) -> list[dict]:
+    whole = Finding(measure=ALL, kind=ALL, verdict=overall_verdict(findings))
+    return [{**(arm or {}), "method": method, **vars(one)} for one in (*findings, whole)]
+
+
+def said(*rows: list[dict]) -> str:
+    return unlearning_headline(judged_models([row for mine in rows for row in mine]))
+
+
+GOOD, BAD, OPEN = [place(-0.2, 0.3)], [place(0.8, 1.1)], [place(-1.0, 2.0)]
+PAST, MIRROR = [place(-0.7, -0.1)], [place(-1.4, -0.9)]
+DEAD = [Finding(measure="auc", detector="loss", kind="forgetting", verdict="diverged")]
+LOST = [*GOOD, loss("retrained", -0.4, -0.2), loss("original", -0.9, -0.5)]
+LOST_ONCE = [*GOOD, loss("retrained", 0.0, 0.2), loss("original", -0.9, -0.5)]
+
+
+ORIGINAL = "left it nearer the original (0.95 [0.80, 1.10])"
+
+
+@pytest.mark.parametrize(
+    ("findings", "verb"),
+    [
+        (BAD, ORIGINAL),
+        (OPEN, "cannot be placed"),
+        (LOST, "ruined it (retained text −0.30 [−0.40, −0.20] nats a token)"),
+        ([*GOOD, *BAD], "left it nearer the original by some measures alone"),
+        ([*PAST, *MIRROR], "over-forgot (−0.40 [−0.70, −0.10])"),
+        (MIRROR, "over-forgot to the mirror of the original (−1.15 [−1.40, −0.90])"),
+        (DEAD, "ended without a finite score"),
+    ],
+)
+def test_what_is_said_of_a_method_that_did_not_come_near(findings, verb):
+    assert said(rows_of("npo", findings)) == f"NPO is not {NONE}it {verb}."
+
+
+def test_what_is_said_of_methods_that_came_near_and_of_several():
+    assert said(rows_of("npo", GOOD)) == f"NPO {NEAR} (0.05 [−0.20, 0.30])."
+    assert said(rows_of("npo", LOST_ONCE)) == f"NPO {NEAR} (0.05 [−0.20, 0.30])."
+    both = [rows_of("npo", GOOD), rows_of("kl", [place(0.0, 0.4)])]
+    assert said(*both) == f"Both methods {NEAR} (within [−0.20, 0.40])."
+    mixed = [rows_of("rmu", BAD), rows_of("npo", GOOD)]
+    assert said(*mixed) == f"NPO {NEAR} (0.05 [−0.20, 0.30]); RMU {ORIGINAL}."
+    unknown = [rows_of("npo", OPEN), rows_of("kl", OPEN)]
+    assert said(*unknown) == f"No method is {NONE}Both methods cannot be placed."
+    arms = [rows_of("npo", GOOD, {"lr": "1"}), rows_of("npo", BAD, {"lr": "2"})]
+    once = "NPO in 1 of 2 arms"
+    assert said(*arms) == f"{once} {NEAR} (0.05 [−0.20, 0.30]); {once} {ORIGINAL}."
+
+
+def test_no_claim_goes_beyond_the_intervals():
+    rng = np.random.default_rng(0)
+    holds = {
+        "near one": lambda low, high: low >= -0.5 and high <= 0.5,
+        "over-forgot": lambda low, high: high <= 0,
+        "nearer the original": lambda low, high: low >= 0.5,
+        "ruined": lambda low, high: high <= -MARGIN,
+    }
+    claims = 0
+    for _ in range(400):
+        studies = []
+        for method in ("npo", "rmu", "kl", "dpo", "simnpo")[: rng.integers(1, 6)]:
+            centres, widths = rng.normal(0.3, 0.6, 4), rng.exponential(0.2, 4)
+            ends = list(zip(centres - widths, centres + widths, strict=True))
+            lost = [loss(name, low - 0.6, high - 0.6) for name, (low, high)
+                    in zip(("retrained", "original"), ends[2:], strict=True)]  # fmt: skip
+            studies.append(rows_of(method, [place(*ends[0]), place(*ends[1]), *lost]))
+        text = said(*studies).partition("texts: ")[2] or said(*studies)
+        for clause in text.split("; "):
+            numbers = re.findall(r"\[(−?[+\d.]+), (−?[+\d.]+)\]", clause)
+            for low, high in (
+                tuple(float(end.replace("−", "-")) for end in pair) for pair in numbers
+            ):
+                (claim,) = [claim for claim in holds if claim in clause]
+                # Ends are rounded to hundredths.
+                assert holds[claim](low + 0.005 * (low < 0.5), high - 0.005), clause
+                claims += 1
+    assert claims > 200
+
+
+def test_names_in_print():
+    labels = ("npo", "npo-retain", "gradient_ascent,5", "nponly")
+    titles = ["NPO", "NPO-retain", "Gradient ascent,5", "nponly"]
+    assert [method_title(label) for label in labels] == titles
+    assert judged_models([]) == []

@@ -248,7 +248,10 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
             rates_parts(view) if view else [],
         ),
         Section(
-            "during-training", "During training", "How does it change during training?", [*along]
+            "during-training",
+            "During training",
+            "How does detection change during training?",
+            [*along],
         ),
         Section(
             "accuracy",

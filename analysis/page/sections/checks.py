@@ -15,7 +15,7 @@ from analysis.page.drawing.matrix import (
 )
 from analysis.page.grids import interval
 from analysis.page.inputs import PageInputs
-from analysis.page.parts import Columns, Drawn, Note, Part, Picture, present
+from analysis.page.parts import Columns, Drawn, Fold, Note, Part, Picture, present
 from analysis.page.streams import share_sentence
 from analysis.page.table import Column, Entry, Table, facts, numbers, texts
 from analysis.page.view import capital, counts
@@ -45,7 +45,12 @@ def checks_parts(checks: Sequence[Check], inputs: PageInputs) -> list[Part]:
     share = share_sentence(inputs.streams)
     names = {one.name: one.title for one in inputs.detectors}
     sentence = f"{verdict_sentence(checks)} {share}".strip()
-    return [Note(sentence, "say"), Columns(present(_picture(checks, names), table), "answer")]
+    failed = audits_parts([one for one in checks if one.verdict == "failed"])
+    return present(
+        Note(sentence, "say"),
+        Columns(present(_picture(checks, names), table), "answer"),
+        Fold("What the audits that failed reported", failed) if failed else None,
+    )
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:

@@ -132,7 +132,6 @@ def build_page(inputs: PageInputs) -> RunPage:
                 [],
                 sections,
                 first=[Note(page.about, "how", (("Back to the report", REPORT),))],
-                foot=Foot([Beside(REPORT, "Report", "the answer, and a section a question")]),
                 script=True,
             )
             for page, sections in beside

@@ -18,7 +18,16 @@ from analysis.page.grids import interval
 from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, present
 from analysis.page.sections.unscored import unscored_parts
 from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
-from analysis.page.view import LOSS, View, capital, counts, points, points_interval, short_counts
+from analysis.page.view import (
+    LOSS,
+    View,
+    capital,
+    counts,
+    points,
+    points_interval,
+    setting_words,
+    short_counts,
+)
 from analysis.selection.ranking import common_rows, reported_cell
 from analysis.summary import auc_text
 from detect.detector_table import DetectorFacts
@@ -145,7 +154,7 @@ def _row(
     gaps: Mapping[str, Mapping[str, Cell]],
 ) -> Row:
     cell = cells[name]
-    setting = () if cell is None or cell.setting in ("default", "-") else (cell.setting,)
+    setting = tuple(filter(None, [setting_words(cell.setting)])) if cell is not None else ()
     remarks = _remarks(name, facts, cells, view.best.table, view.inputs.analysis.unscored)
     first = view.bold.get(view.best.table.cohort) == name
     tune = nan if cell is None else cell.tune

@@ -38,7 +38,6 @@ _SAID = {
     DIVERGED: "ended without a finite score",
 }
 """What is said of the methods with a verdict, the best first."""
-VERDICTS = tuple(_SAID)
 _MAX_NAMED = 4
 Names = Mapping[str, str]
 """Published names of detectors, by their own."""
@@ -81,7 +80,7 @@ def method_title(label: str) -> str:
 
 
 def judged_models(rows: Sequence[Row]) -> list[Judged]:
-    """Return every unlearned model with its verdict, the best verdict first.
+    """Return every unlearned model with its verdict, in the order of the rows.
 
     Args:
         rows: of the question `verdict`, whose keys are in the order of its columns.
@@ -99,11 +98,13 @@ def judged_models(rows: Sequence[Row]) -> list[Judged]:
             verdict = whole["verdict"]
             decisive = _decisive(verdict, rests)
             judged.append(Judged(method_title(method), arm, verdict, decisive, rests))
-    return sorted(judged, key=lambda one: _rank(one.verdict))
+    return judged
 
 
-def _rank(verdict: str) -> int:
-    return VERDICTS.index(verdict) if verdict in VERDICTS else len(VERDICTS)
+def best_first(models: Sequence[Judged]) -> list[Judged]:
+    """Return models by their verdicts, the best first."""
+    rank = {verdict: at for at, verdict in enumerate(_SAID)}
+    return sorted(models, key=lambda model: rank.get(model.verdict, len(rank)))
 
 
 def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
@@ -115,7 +116,7 @@ def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
     if verdict == RUINED:
         lost: dict[str, list[Row]] = {}
         for row in rows:
-            if row["kind"] == "utility":
+            if row["kind"] == "utility" and isfinite(row["high"]):
                 lost.setdefault(row["measure"], []).append(row)
         both = [pair for pair in lost.values() if {row["verdict"] for row in pair} == {"lost"}]
         return max(both[0], key=lambda row: row["high"]) if both else None
@@ -132,10 +133,10 @@ def unlearning_headline(models: Sequence[Judged]) -> str:
     """Say which methods brought the model near one that never saw the texts, and which did not.
 
     Args:
-        models: with their verdicts, the best first.
+        models: with their verdicts.
     """
     groups: dict[str, list[Judged]] = {}
-    for model in models:
+    for model in best_first(models):
         groups.setdefault(model.verdict, []).append(model)
     methods = list(dict.fromkeys(model.method for model in models))
     arms = len({model.arm for model in models})

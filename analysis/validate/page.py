@@ -2,27 +2,30 @@
 
 The page is one self-contained HTML file, in the look of a run's report.
 
-Styles and the figure are inside, there is no script, and a content security policy forbids loading
-anything. Every text is escaped by the template engine; the figure is let through as `inline_svg`
-has checked it.
+Styles and the picture are inside, there is no script, and a content security policy forbids loading
+anything. Every text is escaped.
 """
 
-import tempfile
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from analysis.figures.captions import seeds_text
-from analysis.figures.panel import MUTED, PALETTE, Axis, Figure, Panel, Rule, Series
-from analysis.figures.render import write_drawing
 from analysis.metrics_table import Cell
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import (
+    AUC_AXIS,
+    Matrix,
+    MatrixColumn,
+    MatrixRow,
+    draw_matrix,
+)
 from analysis.page.grids import copies_tables, dataset_tables, interval, signed_interval
 from analysis.page.parts import (
     Card,
     Cards,
+    Drawn,
     Heading,
     Items,
     Note,
@@ -32,7 +35,6 @@ from analysis.page.parts import (
     present,
     render_page,
 )
-from analysis.page.svg import inline_svg
 from analysis.page.table import NOTHING, Column, Entry, Table, facts, numbers
 from analysis.validate.ranking import Difference, Ranked
 from analysis.validate.validation import Judged, Validation
@@ -48,8 +50,6 @@ def write_page(path: Path, found: Validation) -> Path:
 
 def render(found: Validation) -> str:
     """Return the page as text."""
-    figure = forest_figure(found)
-    picture = None if figure is None else Picture(figure, _inline(figure), linked=False)
     of_arms = f" (1 of {len(found.arms)} arms)" if len(found.arms) > 1 else ""
     sections = (
         Section(
@@ -61,7 +61,6 @@ def render(found: Validation) -> str:
                     Note(f"Not judged ({one.kind}): {one.name}. {masked(one.problem)}", "note loud")
                     for one in found.refused
                 ],
-                picture,
                 ranking_table(found),
             ),
         ),
@@ -89,7 +88,7 @@ def render(found: Validation) -> str:
             "tune split, everything is measured on the test split.",
         ],
         [section for section in sections if section.parts],
-        script=False,
+        first=present(ranking_picture(found)),
     )
 
 
@@ -203,15 +202,8 @@ def _provenance(found: Validation) -> Table:
     return facts("", [(name, text) for name, text in rows if text])
 
 
-def _inline(figure: Figure) -> Markup:
-    with tempfile.TemporaryDirectory() as folder:
-        svg = Path(folder) / "forest.svg"
-        write_drawing(figure, svg)
-        return inline_svg(svg, "forest", figure.alternative)
-
-
-def forest_figure(found: Validation) -> Figure | None:
-    """Return the ranking as a dot plot, the highest AUC on top; None where no detector has one."""
+def ranking_picture(found: Validation) -> Picture | None:
+    """Return all detectors with an AUC, the highest on top; None where none has one."""
     cells = [
         (line, line.auc) for line in found.ranking.lines if line.auc and isfinite(line.auc.value)
     ]
@@ -219,44 +211,32 @@ def forest_figure(found: Validation) -> Figure | None:
         return None
     shared = next((cell for line, cell in cells if not line.own_rows), cells[0][1])
     apart = [line.detector for line, _ in cells if line.own_rows]
-    own = f" On rows of their own: {', '.join(apart)}." if apart else ""
-    names = [line.detector for line, _ in cells]
-    return Figure(
-        name="forest",
-        title="AUC by detector",
-        caption=f"AUC over all members with at least one copy in the arm {found.arm}, with "
-        f"{found.settings.confidence:.0%} intervals (from influence values, summed by group). "
-        "Diamonds: the judged detectors; grey: a control or an upper bound. Settings were chosen "
-        f"on the tune split. The dashed line is chance. {shared.n_members} members and "
-        f"{shared.n_nonmembers} non-members of the test split, {seeds_text([shared.n_seeds])}{own}",
-        alternative="Forest plot, the highest first: "
-        + "; ".join(f"{line.detector} {_auc_text(cell)}" for line, cell in cells)
-        + ".",
-        panels=[
-            Panel(
-                series=[_dot(at, line, cell) for at, (line, cell) in enumerate(cells)],
-                x=Axis(label="AUC"),
-                y=Axis(
-                    names=names, strong=frozenset(one.detector for one, _ in cells if one.judged)
-                ),
-                rules=[Rule(0.5, "x")],
-            )
-        ],
-        height=0.9 + 0.3 * len(cells),
+    dots = [
+        Dot(cell.value, cell.low, cell.high, f"{line.detector}: AUC {_auc_text(cell)}",
+            text=f"{cell.value:.2f}", bold=line.judged)
+        for line, cell in cells
+    ]  # fmt: skip
+    low, _ = round_limits([dot.low for dot in dots], 0.1, AUC_AXIS.low)
+    matrix = Matrix(
+        rows=[MatrixRow(line.detector, "chosen" if line.judged else "") for line, _ in cells],
+        columns=[MatrixColumn("", dots)],
+        axis=AUC_AXIS._replace(low=low),
+        label="AUC by detector, the highest first: " + "; ".join(dot.hover for dot in dots),
+        row_height=20.0,
     )
-
-
-def _dot(at: int, line: Ranked, cell: Cell) -> Series:
-    return Series(
-        x=[cell.value], y=[at], low=[cell.low], high=[cell.high], interval="x",
-        colour=PALETTE[0] if line.judged else MUTED if line.role else PALETTE[1],
-        mark="D" if line.judged else "o", hollow=line.own_rows, width=2.6 if line.judged else 1.6,
-        size=7 if line.judged else 5,
-    )  # fmt: skip
+    caption = (
+        f"All members with a copy in the arm {found.arm}; settings chosen on the tune split. "
+        f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
+        f"summed by group. {shared.n_members:,} members and {shared.n_nonmembers:,} non-members of "
+        f"the test split, {seeds_text([shared.n_seeds])}"
+    )
+    if apart:
+        caption += f" On rows of their own: {', '.join(apart)}."
+    return Picture(Drawn("ranked", "AUC by detector", caption), draw_matrix(matrix, 900.0), False)
 
 
 def _auc_text(cell: Cell) -> str:
-    ends = f" ({cell.low:.2f} to {cell.high:.2f})" if isfinite(cell.low) else ""
+    ends = f" [{cell.low:.2f}, {cell.high:.2f}]" if isfinite(cell.low) else ""
     return f"{cell.value:.2f}{ends}"
 
 

@@ -17,7 +17,7 @@ from inject.public_data.catalogue import DATA_SETS
 CARD = "README.md"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|!~&])")
 _TAGS = ("spikein", "membership-inference", "pretraining-data-detection", "data-contamination")
-_INVENTED = "invented by spikein; no rights are held in it"
+_INVENTED = "none: spikein made them up"
 
 
 def dataset_card(

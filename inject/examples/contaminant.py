@@ -55,7 +55,9 @@ class Contaminant(Settings):
     name: Annotated[str, Field(pattern=rf"^({_PLAIN_NAME})?$")] = ""
     """What reports call it; the dataset's name, or the NAME of `FILE.py:NAME`, where left out."""
     path: str | None = None
-    """A local file, folder or glob in the original format; the hub where left out."""
+    """A file, folder or glob in the original format, here or at an address of the hub
+    (`hf://datasets/OWNER/NAME@REVISION/FILE`); the dataset's usual place on the hub where left
+    out."""
     split: str | None = None
     """The hub split; the dataset's usual one where left out."""
     revision: str | None = None

@@ -11,6 +11,7 @@ and its digest stays unknown. Files that were brought by hand into `downloads/` 
 """
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors, Unreachable
-from inject.files import replacing, write_text
+from inject.files import fsync, write_text
+from inject.hub.upload import hide_progress_without_terminal
 from inject.public_data.catalogue import DataFile, DataSet
 from inject.public_data.made_file import make_file
 from inject.public_data.sources import DOWNLOADS, Sources
@@ -60,6 +62,7 @@ def fetch(
 
     _require_folder(folder)
     hidden = folder / _HIDDEN
+    hide_progress_without_terminal()
     with FileLock(folder / f".{MANIFEST}.lock"):
         manifest = read_manifest(folder)
         _refuse_changed(sets, folder, manifest)
@@ -122,8 +125,13 @@ def _one(
         note = f"of commit {entry['commit']}; delete it to fetch {file.commit}" if other else ""
         return FileState(file.path, "checked", entry["rows"], size, note)
     _require_folder(target.parent)
-    with replacing(target) as temporary:
-        made = make_file(file, sources, temporary)
+    # Beside the downloads, so that whatever ends this process leaves nothing in the layout.
+    temporary = sources.hidden / "made"
+    temporary.parent.mkdir(exist_ok=True)
+    made = make_file(file, sources, temporary)
+    fsync(temporary)
+    os.replace(temporary, target)
+    fsync(target.parent)
     manifest["files"][file.path] = {
         "bytes": target.stat().st_size,
         "commit": file.commit,

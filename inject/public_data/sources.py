@@ -54,7 +54,7 @@ class Sources:
     def __init__(self, folder: Path, hidden: Path) -> None:
         """Look for files that were brought in `folder`; download to `hidden`."""
         self._folder = folder
-        self._hidden = hidden
+        self.hidden = hidden
 
     def brought(self, file: DataFile) -> bool:
         """Return whether everything that a file is made of was brought by hand."""
@@ -69,7 +69,7 @@ class Sources:
         """
         path, checked = self._place(file, source), False
         if not path.is_file():
-            path, checked = _download(file, source, self._hidden), True
+            path, checked = _download(file, source, self.hidden), True
         facts = {"path": source, "sha256": file_digest(path), "checked_against_hub": checked}
         return WholeFile(path, facts)
 

@@ -159,7 +159,13 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     if missing := [str(page) for page in asked.pages if not page.is_file()]:
         parser.error(f"no such file: {', '.join(missing)}")
+    if others := [str(page) for page in asked.pages if page.suffix != ".html"]:
+        parser.error(f"not an HTML file (.html): {', '.join(others)}")
+    if asked.name and len(asked.pages) > 1:
+        parser.error("--name names the pictures of one page, and there are several")
     if asked.pictures is not None:
+        if asked.pictures.exists() and not asked.pictures.is_dir():
+            parser.error(f"--pictures takes a folder, and {asked.pictures} is a file")
         asked.pictures.mkdir(parents=True, exist_ok=True)
     with Chromium() as browser:
         found = [measure(browser, page) for page in asked.pages]

@@ -13,6 +13,7 @@ from typing import Any
 
 from inject.errors import InputError, did_you_mean
 from inject.hub.address import SCHEME, fetch_address, fits, parse_address
+from inject.hub.upload import hide_progress_without_terminal
 from spikein.config.yaml_document import Document, KeyPath, dotted
 
 PRESETS = f"{SCHEME}presets"
@@ -65,6 +66,7 @@ def local_path(text: str) -> str:
         return _of_layout(text.removeprefix(PRESETS).strip("/"))
     address = parse_address(text)
     if address is not None:
+        hide_progress_without_terminal()
         return fetch_address(address).path
     if "://" in text:
         raise InputError(

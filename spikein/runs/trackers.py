@@ -124,7 +124,7 @@ def run_results(folder: Path, page: Path, store: Path) -> Results:
         headline=sentences[0],
         page=page.absolute(),
         numbers=numbers,
-        files=tuple(folder / name for name in (page.name, FINDINGS_FILE, EXPERIMENT)),
+        files=(*sorted(folder.glob("*.html")), folder / FINDINGS_FILE, folder / EXPERIMENT),
         store=store,
     )
 

@@ -16,7 +16,7 @@ BOLD = 13.8
 """The size as which bold letters are counted."""
 PHONE = 350
 """Width of the drawing for a phone of 390 pixels."""
-_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−…")
+_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−=<>…")
 
 
 class Dot(NamedTuple):
@@ -108,7 +108,7 @@ def both_sizes(
 def text_width(content: str, size: float = 12) -> float:
     """Return about how wide a text is in a wide sans-serif font, DejaVu's; others are narrower."""
     ems = sum(
-        0.37 if sign in _NARROW else 0.92 if sign in _WIDE else 0.72 if sign.isupper() else 0.62
+        0.37 if sign in _NARROW else 0.92 if sign in _WIDE else 0.72 if sign.isupper() else 0.64
         for sign in content
     )
     return ems * size

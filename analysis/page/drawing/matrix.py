@@ -30,6 +30,8 @@ from analysis.page.drawing.elements import (
 
 _TICKS = 18.0
 _GAP = 10.0
+_MIN_STRIP = 20.0
+"""Where intervals have less room than this on a phone, columns stand below each other."""
 
 
 class MatrixRow(NamedTuple):
@@ -89,6 +91,8 @@ def draw_matrix(matrix: Matrix, width: float) -> Markup:
         if not phone:
             return _draw(matrix, across, phone)
         step, marks, below = matrix.phone_columns, Markup(""), 0.0
+        while step > 1 and _too_narrow(replace(matrix, columns=matrix.columns[:step]), across):
+            step -= 1
         for at in range(0, len(matrix.columns), step):
             columns = matrix.columns[at : at + step]
             drawn, height = _draw(replace(matrix, columns=columns), across, phone)
@@ -113,9 +117,19 @@ class _Place(NamedTuple):
     scale: Scale
 
 
+def _label_width(matrix: Matrix, width: float) -> float:
+    widest = max((text_width(row.label, _size(row)) for row in matrix.rows), default=0.0) + 8
+    return min(widest, 0.3 * width if len(matrix.columns) > 1 else 0.42 * width)
+
+
+def _too_narrow(matrix: Matrix, width: float) -> bool:
+    """Say whether intervals have too little room on a phone."""
+    places = _places(matrix, _label_width(matrix, width), width, phone=True)
+    return any(one.scale.end - one.scale.start < _MIN_STRIP for one in places)
+
+
 def _draw(matrix: Matrix, width: float, phone: bool) -> tuple[Markup, float]:
-    labels = max((text_width(row.label, _size(row)) for row in matrix.rows), default=0.0) + 8
-    labels = min(labels, 0.3 * width if len(matrix.columns) > 1 else 0.42 * width)
+    labels = _label_width(matrix, width)
     places = _places(matrix, labels, width, phone)
     heads, top = _heads(matrix, places, phone)
     bottom = top + matrix.row_height * len(matrix.rows)
@@ -143,7 +157,7 @@ def _places(matrix: Matrix, labels: float, width: float, phone: bool) -> list[_P
         numbers = max(
             (text_width(_number(dot)) for dot in column.dots if isinstance(dot, Dot)), default=0.0
         )
-        number = left + min(numbers + 2, 0.45 * across)
+        number = left + numbers + 2
         axis = matrix.axis
         edge = max(6.0, text_width(axis.ticks[-1][1], 10.5) / 2)
         scale = Scale(axis.low, axis.high, number + 10, left + across - edge)
@@ -157,12 +171,22 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
     y = 12.0
     columns = list(zip(matrix.columns, places, strict=True))
     if any(column.group for column in matrix.columns):
-        for group, same in groupby(columns, key=lambda pair: pair[0].group):
-            held = [place for _, place in same]
+        groups = [
+            (group, [place for _, place in same])
+            for group, same in groupby(columns, key=lambda pair: pair[0].group)
+        ]
+        deepest = max(
+            len(wrapped(group, held[-1].right - held[0].left - 4, 2, BOLD))
+            for group, held in groups
+        )
+        for group, held in groups:
             left, right = held[0].left, held[-1].right
-            marks.append(text(left, y, clipped(group, right - left - 4, BOLD), "h"))
-            marks.append(path([(left, y + 5), (right, y + 5)], "ax"))
-        y += 19
+            lines = wrapped(group, right - left - 4, 2, BOLD)
+            for at, line in enumerate(lines):
+                marks.append(text(left, y + 13 * (at + deepest - len(lines)), line, "h"))
+            under = y + 13 * (deepest - 1) + 5
+            marks.append(path([(left, under), (right, under)], "ax"))
+        y += 13 * (deepest - 1) + 19
     size = 11.0 if phone else 12.0
     heads = [
         wrapped(column.head, place.right - place.left, 3 if phone else 2, size)

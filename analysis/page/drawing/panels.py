@@ -5,7 +5,7 @@ one in each.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from analysis.page.drawing.elements import (
     path,
     text,
     text_width,
+    wrapped,
 )
 
 
@@ -71,23 +72,27 @@ def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
     per_row = min(len(figure.panels), 5)
     height = figure.height
     if phone and len(figure.panels) > 3:
-        per_row = 3
+        per_row, height = 3, 0.75 * height
     rows = [figure.panels[at : at + per_row] for at in range(0, len(figure.panels), per_row)]
     marks = []
     for at, panels in enumerate(rows):
-        drawn = _row(figure, panels, width, per_row)
+        drawn = _row(replace(figure, height=height), panels, width, per_row)
         marks.append(element("g", drawn, transform=f"translate(0 {at * height:g})"))
     return Markup("").join(marks), height * len(rows)
 
 
 def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int) -> Markup:
     left = max(text_width(label, 10.5) for _, label in figure.y) + 10
-    titled = any(panel.title for panel in panels)
-    top = 46.0 if titled else 14.0
+    across = (width - left) / per_row
+    heads = [
+        len(wrapped(panel.title, across - 14, 2, BOLD)) + bool(panel.note)
+        for panel in figure.panels
+        if panel.title
+    ]
+    top = 20.0 + 13 * max(heads) if heads else 14.0
     bottom = figure.height - 36
     lows, highs = (pick(value for value, _ in figure.y) for pick in (min, max))
     up = Scale(lows, highs, bottom, top)
-    across = (width - left) / per_row
     marks = []
     for value, label in figure.y:
         cls = "ch" if value == figure.centre else "gr"
@@ -98,10 +103,12 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         start = left + at * across
         along = Scale(first, last, start + 12, start + across - 22)
         colour = "a" if panel.lines and panel.lines[-1].kind == "chosen" else ""
-        title = clipped(panel.title, across - 14, BOLD)
-        marks.append(text(start + 8, 12, title, f"h {colour}".strip()))
+        titles = wrapped(panel.title, across - 14, 2, BOLD)
+        for line_at, title in enumerate(titles):
+            marks.append(text(start + 8, 12 + 13 * line_at, title, f"h {colour}".strip()))
         if panel.note:
-            marks.append(text(start + 8, 26, clipped(panel.note, across - 10, 10.5), "m xs"))
+            note = clipped(panel.note, across - 10, 10.5)
+            marks.append(text(start + 8, 13 + 13 * len(titles), note, "m xs"))
         marks += _ticks(figure, along, bottom)
         for line in panel.lines:
             marks += _line(line, along, up)
@@ -151,20 +158,30 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
 
 
 def _numbers(line: Line, along: Scale, up: Scale) -> list[Markup]:
-    """Write the first and the last number of a line, and those between where there are few."""
+    """Write the last number of a line, the first, and those between where there is room."""
     marks = []
+    taken: list[tuple[float, float, float]] = []
     last = len(line.points) - 1
     colour = " a" if line.kind == "chosen" else ""
-    for at, (place, dot) in enumerate(line.points):
+    for at in dict.fromkeys([last, 0, *range(1, last)]):
+        place, dot = line.points[at]
         if not dot.text or (last > 3 and at not in (0, last)):
             continue
         x, y = along(place), up(dot.value)
         number = f"{dot.text}†" if dot.doubtful else dot.text
-        cls = f"n hal{colour} sm"
+        wide = text_width(number, 11)
+        right, base, anchor = x - 7, y - 5, "end"
         if last and at == last:
-            marks.append(text(x + 6, y - 9, number, cls, "end" if last > 1 else "middle"))
+            right, base = x + 6 + (0 if last > 1 else wide / 2), y - 9
+            anchor = "end" if last > 1 else "middle"
         elif at == 0:
-            marks.append(text(x + 6, y + 13, number, cls))
-        else:
-            marks.append(text(x - 7, y - 5, number, cls, "end"))
+            right, base, anchor = x + 6 + wide, y + 13, ""
+        if any(
+            right > left and right - wide < end and abs(base - height) < 12
+            for left, end, height in taken
+        ):
+            continue
+        taken.append((right - wide, right, base))
+        left = {"end": right, "middle": right - wide / 2, "": right - wide}[anchor]
+        marks.append(text(left, base, number, f"n hal{colour} sm", anchor))
     return marks

@@ -16,6 +16,8 @@ from analysis.summary import copied
 from analysis.tables import TREND
 
 _MAX_PANELS = 5
+_MAX_COLUMNS = 5
+"""A table of more stands below its picture."""
 
 
 def copies_parts(view: View) -> list[Part]:
@@ -28,7 +30,10 @@ def copies_parts(view: View) -> list[Part]:
         # The first screen has drawn it.
         return [sentence, *folded(copies_tables(arms[0], view.models_only, view.names))]
     shown = arms[:MAX_ARMS]
-    return present(sentence, Columns([_picture(view, shown), _table(view, arms)], "answer"))
+    table = _table(view, shown)
+    wide = len(table.columns) > _MAX_COLUMNS
+    picture = _picture(view, shown, 1180 if wide else 560)
+    return present(sentence, *([picture, table] if wide else [Columns([picture, table], "answer")]))
 
 
 def copies_picture(view: View) -> Picture | None:
@@ -125,7 +130,7 @@ def _numbers(cell: Cell) -> str:
     return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
 
 
-def _picture(view: View, arms: list[CohortMetrics]) -> Picture:
+def _picture(view: View, arms: list[CohortMetrics], width: float) -> Picture:
     labels = sorted({label for table in arms for label in dose_labels(table)}, key=copies_order)
     ghost = Line(dose_dots(view, arms[0], view.best.detector), "ghost")
     panels = []
@@ -136,7 +141,7 @@ def _picture(view: View, arms: list[CohortMetrics]) -> Picture:
     caption = f"{view.name}; bands are 95 % intervals, each point against all non-members."
     if len(arms) > 1:
         caption += " Thin line: the first panel again."
-    drawn = draw_panels(dose_panels(panels, labels, "copies"), 560)
+    drawn = draw_panels(dose_panels(panels, labels, "copies"), width)
     return view.picture("copies-by-arm", "The chosen detector in each arm", caption, drawn)
 
 

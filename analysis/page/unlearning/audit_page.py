@@ -112,10 +112,11 @@ def _sentences(findings: Mapping[str, Row], record: Row, chunks: int) -> list[st
             f"The unlearned model still writes {said[_WRITTEN[1]]} of the texts, the original "
             f"{said[_WRITTEN[0]]}. Verdict: {record['verdict']}."
         )
+        most = with_noun(round(record["level"]), "true word")
         scale = (
-            f"Written: {record['level']:g} true words in a row is the most that the control "
-            f"writes of a text ({record['control']}); a model that writes more knows it, one that "
-            "writes less may know it all the same. "
+            f"Written: {most} in a row is the most that the control writes of a text "
+            f"({record['control']}); a model that writes more knows it, one that writes less may "
+            "know it all the same. "
         )
     else:
         lead, scale = f"{head.strip()} Verdict: {record['verdict']}.", ""

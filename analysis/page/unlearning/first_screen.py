@@ -23,11 +23,13 @@ from analysis.unlearning.headline import (
     UNKNOWN,
     Judged,
     Names,
+    best_first,
     measure_name,
     unlearning_headline,
 )
 
 MAX_MODELS = 12
+"""In the pictures: the first that were asked for, whatever their verdicts."""
 _LEFT, _RIGHT = 640.0, 500.0
 _FARTHEST, _MOST_LOST = 2.0, 1.0
 """Ends of the scales: a ruined model lies far beyond, and would press all others together."""
@@ -39,7 +41,7 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
     """Return the answer, then what must be known to read it.
 
     Args:
-        models: with their verdicts, the best first.
+        models: with their verdicts.
         measures: rows of the question `unlearning`.
     """
     counted = [
@@ -65,7 +67,7 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
         models: with their verdicts.
         names: published names of detectors, by their own.
     """
-    shown = models[:MAX_MODELS]
+    shown = best_first(models[:MAX_MODELS])
     found = _by_measure(shown, "forgetting")
     columns = [
         MatrixColumn(
@@ -108,7 +110,7 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
         models: with their verdicts.
         margin: nats a token that may be lost.
     """
-    shown = models[:MAX_MODELS]
+    shown = best_first(models[:MAX_MODELS])
     found = _by_measure(shown, "utility")
     kept = sorted(measure for measure in found if "log_probability" in measure[0])
     columns = [
@@ -141,7 +143,7 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
 def verdict_badges(models: Sequence[Judged], anchor: str, names: Names = NO_NAMES) -> Badges:
     """Return a badge a model: its verdict and the number that it is told with."""
     badges = []
-    for model in models[:MAX_MODELS]:
+    for model in best_first(models[:MAX_MODELS]):
         mark = "passed" if model.verdict == NEAR else "" if model.verdict in _OPEN else "failed"
         row = model.decisive
         decided = [] if row is None else [measure_name(row, names), _number(row)]
@@ -189,4 +191,4 @@ def _ends(columns: Sequence[MatrixColumn], farthest: float) -> list[float]:
 
 
 def _row_height(models: Sequence[Judged]) -> float:
-    return min(24.0, max(16.0, 220 / len(models)))
+    return min(24.0, max(16.0, 200 / len(models)))

@@ -3,7 +3,6 @@
 from math import log2
 
 from analysis.copy_bins import copies_middle
-from analysis.figures.panel import Figure
 from analysis.figures.unlearning.measured import (
     BASE,
     NO_METHOD,
@@ -64,13 +63,12 @@ def detectors_picture(arm: MeasuredModels, names: Names) -> Picture | None:
     return Picture(drawn, draw_matrix(matrix, min(_WIDTH, 180 + 250 * len(columns))), linked=False)
 
 
-def copies_panels(arm: MeasuredModels, names: Names, made: Picture | None) -> Picture | None:
+def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
     """Return what is left behind by number of copies, a panel a method.
 
     Args:
         arm: its measures.
         names: published names of detectors, by their own.
-        made: the same as files, if the run has them.
     """
     detector = arm.headline_detector
     doses = arm.copies(_LEFT_BEHIND)
@@ -114,10 +112,9 @@ def copies_panels(arm: MeasuredModels, names: Names, made: Picture | None) -> Pi
     )
     if len(arm.methods) > len(shown):
         caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
-    files = made.figure.files if made and not isinstance(made.figure, Figure) else ()
-    drawn = Drawn("unlearning-copies", "What each method leaves behind", caption, files)
+    drawn = Drawn("unlearning-copies", "What each method leaves behind", caption)
     width = min(_WIDTH, 40 + _PANEL * len(shown))
-    return Picture(drawn, draw_panels(figure, width), linked=made is not None and made.linked)
+    return Picture(drawn, draw_panels(figure, width), linked=False)
 
 
 def _dot(row: Row | None, what: str, *, signed: bool) -> Dot | None:

@@ -212,7 +212,7 @@ def _relearning(arm: MeasuredModels) -> list[_Column]:
 
 
 def further_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> dict[str, Table]:
-    """Return the tables that take numbers apart: `copies`, `lasting`, `detectors`, `datasets`."""
+    """Return the tables that take numbers apart: `copies`, `lasting`, `datasets`."""
     detector = arm.headline_detector
     if detector is None:
         return {}
@@ -224,7 +224,6 @@ def further_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> d
     }
     trend = {"Trend": {**difference, "measure": "auc_difference_trend"}}
     lasting = {one: {**difference, "of": f"{CONDITION}{one}"} for one in arm.conditions}
-    detectors = {names.get(one, one): {**difference, "detector": one} for one in arm.detectors}
     datasets = {one: {**difference, "measure": "auc", "dataset": one} for one in arm.datasets}
     made = {
         "copies": _across(
@@ -241,12 +240,6 @@ def further_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> d
             {"as it is": difference, **lasting} if lasting else {},
             f"AUC of {shown} less that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
-        ),
-        "detectors": _across(
-            arm,
-            _titled("By detector", name),
-            detectors,
-            "AUC less that of the retrained model.",
         ),
         "datasets": _across(
             arm, _titled("By dataset", name), datasets, f"AUC of {shown}.", signed=False

@@ -17,7 +17,8 @@ class FilesSource(Settings):
     kind: Literal["files"]
     """`files`."""
     path: Annotated[str, Field(min_length=1)]
-    """A file, a folder (all known files below it) or a glob with `**`."""
+    """A file, a folder (all known files below it) or a glob with `**`, here or at an address of the
+    hub (`hf://datasets/OWNER/NAME@REVISION/FILE`)."""
     field: str | None = None
     """The field that holds the text; found by its usual names (`text`, `content` …) if absent."""
     weight: PositiveFloat = 1.0

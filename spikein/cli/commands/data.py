@@ -8,7 +8,7 @@ import typer
 
 from spikein.cli import completion
 from spikein.cli.options import argument, folder_path, option
-from spikein.cli.output import say
+from spikein.cli.output import say, with_noun
 
 if TYPE_CHECKING:
     from inject.public_data.catalogue import DataSet
@@ -50,11 +50,12 @@ def data(
 ) -> None:
     """Fetch the public data that the presets read, at pinned commits; or list it with its licences.
 
-    Each file is checked against the hub's digest, brought into the layout that presets read, and
-    noted in [cyan]DIR/spikein-data.json[/]. The same call again checks what is there, names a file
-    that was changed, and fetches what is missing. Of large data sets the first rows are taken.
-    Where the hub cannot be reached, it says which file to put where. [cyan]HF_ENDPOINT[/] names a
-    mirror, [cyan]HF_TOKEN[/] opens what asks for an account (GPQA).
+    Each whole file is checked against the hub's digest, brought into the layout
+    that presets read, and noted in [cyan]DIR/spikein-data.json[/]. The same call
+    again checks what is there, names a file that was changed, and fetches
+    what is missing. Of large data sets the first rows are taken. Where the
+    hub cannot be reached, it says which file to put where.
+    [cyan]HF_ENDPOINT[/] names a mirror, [cyan]HF_TOKEN[/] opens what asks for an account.
 
     [bold]Examples[/]
 
@@ -81,7 +82,7 @@ def data(
         if one.name in accepted and not one.terms:
             raise InputError("has no terms to accept", where=f"--accept-terms {one.name}")
     if action == _LIST or list_only:
-        _print_list(wanted)
+        _print_list(wanted, to)
         return
     agreed = [one for one in wanted if _agreed(one, accepted, to, named=bool(names))]
     for one in agreed:
@@ -95,7 +96,7 @@ def data(
         ),
     )
     fetched = sum(state.state == "fetched" for state in states)
-    say(f"{len(states)} files in {to}, {fetched} of them fetched now.", style="bold")
+    say(f"{with_noun(len(states), 'file')} in {to}, {fetched} fetched now.", style="bold")
     say(f"Next: spikein presets, then spikein run NAME data={to}")
 
 
@@ -152,12 +153,13 @@ def _agreed(one: "DataSet", accepted: set[str], folder: Path, *, named: bool) ->
     return False
 
 
-def _print_list(sets: "tuple[DataSet, ...]") -> None:
+def _print_list(sets: "tuple[DataSet, ...]", folder: Path) -> None:
     for one in sets:
         terms = "; terms to accept" if one.terms else ""
         say(f"{one.name}: {one.what}. Licence: {one.licence}{terms}", style="cyan")
         for file in one.files:
             part = f"  ({file.part()})" if file.part() else ""
+            part += f"  [in {folder}]" if (folder / file.path).is_file() else ""
             source = f"hf://datasets/{file.hub}@{file.commit}/{' '.join(file.sources)}"
             say(f"    {file.path}{part}")
             say(f"      {source}", style="dim")

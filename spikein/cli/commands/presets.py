@@ -28,8 +28,8 @@ def presets(
 ) -> None:
     """List the experiments that come along: question, size, time, what they replicate and need.
 
-    A preset that is named is shown with the head of its file, which has the published numbers, and
-    with the commands that run it.
+    A preset that is named is shown with the head of its file, which has the
+    published numbers, and with the commands that run it.
 
     [bold]Examples[/]
 

@@ -28,7 +28,7 @@ def comparison_page(names: tuple[str, str], origins: Origins, metrics: ComparedM
     )
     title = " and ".join(names)
     sentences = summary(names, origins, metrics)
-    return render_page("spikein comparison", title, sentences, sections, script=False)
+    return render_page("spikein comparison", title, sentences, sections)
 
 
 def settings_table(names: tuple[str, str], origins: Origins) -> Table | None:

@@ -45,7 +45,8 @@ def artifact(tmp_path):
         text = f"{EVIL} beginning of text {chunk}" if chunk < 9 else None
         chunks.append({
             **dict.fromkeys(CHUNKS.names), "chunk": chunk, "part": "audited",
-            "text_id": f"id-{chunk}", "group": str(chunk), "start": 0, "stop": 90, "prompt_stop": 40, "ratio": 1.0 + chunk,
+            "text_id": f"id-{chunk}", "group": str(chunk), "start": 0, "stop": 90,
+            "prompt_stop": 40, "ratio": 1.0 + chunk,
             "suspicious": chunk < 2, "continued": True, "remembered": words("unlearned", chunk) > 7,
             "remembered_original": True, "prompt": text, "truth": text and f"truth {chunk}",
         })  # fmt: skip
@@ -93,7 +94,7 @@ def test_what_is_still_written_comes_first_and_is_drawn(artifact):
     assert "Written: 7 true words in a row is the most that the control writes" in first
     assert "Still written: more than chance explains. 10 texts audited" in first
     for name in ("still-written", "shares", "losses"):
-        assert f'<figure id="{name}">' in first
+        assert f'<figure id="figure-{name}">' in first
     hovers = re.findall(r"<title>(.*?)</title>", first)
     drawn = [one for one in hovers if "true words in a row" in one]
     models = ("original", "unlearned", "retrained")
@@ -138,7 +139,7 @@ def test_without_a_control_the_headline_is_the_record_and_no_share_is_drawn(arti
     write_findings(artifact, {"unlearning_audits": pa.Table.from_pylist(rows)})
     html = page_of(artifact)
     assert '<p class="lead">What the headline says. Verdict: still written.</p>' in html
-    assert 'id="shares"' not in html
+    assert 'id="figure-shares"' not in html
     assert "Taken for not forgotten" not in html
 
 

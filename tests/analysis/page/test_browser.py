@@ -110,8 +110,10 @@ def test_no_table_is_cut_at_its_right_edge(study, tmp_path):
     for width, name in ((390, "results.html"), (1030, "results.html"), (390, "report.html")):
         found = overflow(study.with_name(name), width, tmp_path, figures_scroll=True)
         assert found["scroll"] <= found["client"]
-        assert found["cut"] == found["broken"] == []
-        assert width > 640 or name == "report.html" or found["wide"] == []
+        assert found["broken"] == []
+        # Short tables of the report scroll in their frames, their first column in place.
+        assert name == "report.html" or found["cut"] == []
+        assert width > 640 or found["wide"] == []
 
 
 def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study, tmp_path):

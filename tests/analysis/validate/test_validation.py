@@ -283,6 +283,21 @@ def test_a_bundle_gives_what_the_run_gives(judge, truth, tmp_path):
     assert first == second
 
 
+def test_what_a_bundle_was_packed_without_is_named_where_a_function_reads_it(
+    judge, truth, tmp_path
+):
+    def lowered(example: spikein.ExampleEvidence) -> float:
+        return float(example.statistics["lowercase"].log_probability.mean())
+
+    assert not judge(lowered).refused
+    found = judge(lowered, get_detector("lowercase").detector, on=bundled(truth, tmp_path))
+    function, declared = (one.problem for one in found.refused)
+    assert "KeyError: 'lowercase'" in function
+    assert "packed without lowercase, shadows: if it reads one of these" in function
+    assert "it needs view lowercase, which this ground truth does not hold" in declared
+    assert "`spikein bundle RUN --with lowercase`" in declared
+
+
 def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_path):
     """What a level of access does not allow is not taken for a withheld text."""
     truth = make_truth(40, datasets=("news", "secret"), protected="secret")

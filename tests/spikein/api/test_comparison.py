@@ -125,7 +125,7 @@ def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(swept):
     result = CliRunner().invoke(app, ["compare", "slow", "swept", "--runs", str(swept)])
     assert result.exit_code == 0, result.output
     assert "On the same rows" in result.stdout
-    assert any(line.strip().startswith("loss ") for line in result.stdout.splitlines())
+    assert any(line.strip().startswith("Loss ") for line in result.stdout.splitlines())
     (alone,) = [line for line in result.stdout.splitlines() if line.startswith("Not compared:")]
     said = re.sub(r"/\d+", "", alone)
     assert "swept: contaminated · lr 0.01 (slow has no such arm)" in said
@@ -166,7 +166,7 @@ def test_the_table_says_what_differs_and_by_how_much(lab):
     assert result.exit_code == 0, result.output
     assert "1 setting differs; 1 artifacts are shared, 2 are of slow/1 alone" in result.stdout
     assert "Made from another recipe with the same content: thing/same" in result.stdout
-    (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith("loss ")]
+    (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith("Loss ")]
     assert "[+0." in line
 
 
@@ -183,7 +183,7 @@ def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found
     ]  # fmt: skip
     paired = {row.detector: row.paired for row in pooled_aucs(found.metrics.rows)}
     shown = {row[0].text: row[-1].text for row in table.rows[1:]}
-    assert shown["loss"].startswith(f"{paired['loss'].value:+.3f}".replace("-", "−"))
+    assert shown["Loss"].startswith(f"{paired['loss'].value:+.3f}".replace("-", "−"))
     (every,) = page.titled("All numbers")
     assert len(every.rows) - 1 == len(found.metrics.rows)
     assert EVIL in every.column("Dataset")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from inject.hub.address import fits
 from inject.public_data.catalogue import DATA_SETS, data_sets
 from inject.shipped import AUDITS, EXPERIMENTS
 from spikein.cli.main import app
@@ -76,6 +77,15 @@ def test_the_data_sets_are_listed_with_licence_commit_and_place():
     assert spikein("data", "fetch", "unlearning", "--list").count("detect/tofu/") == 2
 
 
+def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetched():
+    files = [file.path for one in DATA_SETS for file in one.files]
+    for name, path in EXPERIMENTS.files().items():
+        patterns = re.findall(r"\$\{data\}/([^\"]+)", path.read_text(encoding="utf-8"))
+        assert bool(patterns) == (path.parent.name == "small"), name
+        for pattern in patterns:
+            assert any(fits(file, pattern) for file in files), f"{name}: {pattern}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -114,7 +124,8 @@ def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, d
         assert "boolq: BoolQ: yes/no questions about a passage. Licence: CC BY-SA 3.0." in told
         assert "gpqa: left out. GPQA's authors ask" in told
         spikein("data", "fetch", "gpqa", "--accept-terms", "gpqa", "--to", folder)
-        assert "0 of them fetched now" in spikein("data", "fetch", "--to", folder)
+        assert "0 fetched now" in spikein("data", "fetch", "--to", folder)
+        assert f"forget10.json.gz  [in {folder}]" in spikein("data", "list", "--to", folder)
         store = ["--store", tmp_path / "store"]
         missing = refusal("check", "frequency", f"data={tmp_path}/none", *store)
         assert f"`spikein data fetch frequency --to {tmp_path}/none`" in missing

@@ -57,7 +57,7 @@ def test_stored_statistics_give_the_stored_scores(shared_run, small_bundle):
         assert mine.auc == stored.auc, name
         wanted = {
             "detector": name, "metric": "auc", "copies": "all", "variant": "all", "dataset": "all",
-            "model": "contaminated", "selection": "default",
+            "model": "contaminated", "selection": stored.selection,
         }  # fmt: skip
         [reported] = [row for row in metrics if wanted.items() <= row.items()]
         # Levels of copies are strata: whoever does not know of them finds another interval.

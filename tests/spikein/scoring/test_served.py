@@ -144,7 +144,8 @@ def test_many_requests_are_sent_by_leave_alone(tmp_path, monkeypatch):
         assert "Nothing was sent." in declined.output
         assert all(body["max_tokens"] == 1 for body in stub.received), "no text of the rows is sent"
         assert not (tmp_path / "s.csv").exists()
-        assert run(rows, tmp_path, stub.url, *few, "--yes").exit_code == 0
+        allowed = run(rows, tmp_path, stub.url, *few[:2], "server.confirm_above=132")
+        assert allowed.exit_code == 0
         # What was answered is sent no more.
         again = run(rows, tmp_path, stub.url, *few)
     assert again.exit_code == 0

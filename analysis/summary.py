@@ -16,7 +16,6 @@ from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_order, is_dose
 from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
 from analysis.selection.ranking import best_first, rank_detectors, reported_cell
-from analysis.tables import TREND
 
 _MIN_HEADLINE_MEMBERS = 30
 """An AUC over fewer members makes no headline where there is another."""
@@ -227,26 +226,6 @@ def seeds_sentence(cell: Cell) -> str:
 def detectors_of(best: Headline) -> list[str]:
     """Return the detectors of the headline's arm."""
     return best.table.values("detector")
-
-
-def find_trend_arm(tables: Sequence[CohortMetrics], best: Headline) -> CohortMetrics | None:
-    """Return the arm that shows the trend over copies, or None where no arm has several doses.
-
-    It is the headline's own arm if that has several doses, else the one that agrees with it
-    in most axes (the first of equals).
-    """
-    found = [table for table in contaminated_cohorts(tables) if _trend(table, best) is not None]
-    wanted = best.table.cohort.axes
-
-    def agreement(table: CohortMetrics) -> int:
-        return sum(mine == theirs for mine, theirs in zip(table.cohort.axes, wanted, strict=True))
-
-    return max(found, key=agreement, default=None)
-
-
-def _trend(table: CohortMetrics, best: Headline) -> Cell | None:
-    cell = table.get(best.detector, selection=best.selection, metric=TREND)
-    return cell if cell is not None and cell.available else None
 
 
 def auc_text(cell: Cell) -> str:

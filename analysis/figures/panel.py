@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-INK = "#1f2933"
-MUTED = "#66717d"
-GRID = "#e1e5ea"
+INK = "#1a2230"
+MUTED = "#5a6473"
+GRID = "#dcdfe4"
 PAPER = "#ffffff"
 FAINT = "#87919c"
-PALETTE = ("#bf5300", "#0072b2", "#007f5c", "#a5548f")
+PALETTE = ("#b8460b", "#0072b2", "#007f5c", "#a5548f")
 LOOKS = (("solid", "o"), ("dashed", "s"), ("dotted", "^"), ("dashdot", "v"))
 """Dashes and marks of the lines of a panel: nobody needs colours to tell them apart."""
 MAX_PANELS = 6

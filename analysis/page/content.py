@@ -131,7 +131,6 @@ def build_page(inputs: PageInputs) -> RunPage:
                 [],
                 sections,
                 first=[Note(page.about, "how", (("Back to the report", REPORT),))],
-                foot=Foot([Beside(REPORT, "Report", "the answer, and a section a question")]),
                 script=True,
             )
             for page, sections in beside
@@ -244,10 +243,13 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
             "rates",
             "False alarms",
             "At low false-positive rates",
-            rates_parts(view) if view else [],
+            rates_parts(view, content.pictures.get("roc")) if view else [],
         ),
         Section(
-            "during-training", "During training", "How does it change during training?", [*along]
+            "during-training",
+            "During training",
+            "How does detection change during training?",
+            [*along],
         ),
         Section(
             "accuracy",

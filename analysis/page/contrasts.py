@@ -1,6 +1,6 @@
 """Paired differences, as the page reads and words them: between detectors, copies and arms."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -10,7 +10,9 @@ from analysis.arm import Cohort, axis_column
 from analysis.arm_words import axis_words
 from analysis.factors.findings import CONTRAST
 from analysis.metrics_table import Cell
-from analysis.page.view import View, capital
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
+from analysis.page.view import View, capital, points, points_interval
 from analysis.selection.ranking import reported_cell
 from analysis.tables import AUC, COPIES_CONTRAST, POOLED
 
@@ -115,3 +117,29 @@ def matching_rows(table: pa.Table, wanted: Mapping[str, str]) -> list[dict[str, 
     return [
         row for row in table.to_pylist() if all(row[key] == value for key, value in wanted.items())
     ]
+
+
+def difference_dot(head: str, value: float, low: float, high: float, behind: str) -> Dot:
+    """Return a difference as a mark, in points."""
+    hover = f"{head}: {points(value)} points {points_interval(low, high)} · {behind}"
+    return Dot(100 * value, 100 * low, 100 * high, hover, points(value))
+
+
+def difference_matrix(
+    rows: Sequence[MatrixRow], columns: Sequence[MatrixColumn], row_height: float = 20.0
+) -> Matrix | None:
+    """Return differences in points on a scale that holds them all; None where there are none."""
+    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+    if not dots:
+        return None
+    low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 10, 0)
+    step = 10 if high - low <= 50 else 20
+    places = [at for at in range(round(low), round(high) + 1) if at % step == 0]
+    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0") for at in places]
+    return Matrix(
+        rows=rows,
+        columns=columns,
+        axis=MatrixAxis(low, high, 0.0, ticks),
+        label="; ".join(dot.hover for dot in dots[: len(rows)]),
+        row_height=row_height,
+    )

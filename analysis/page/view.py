@@ -195,6 +195,13 @@ def short_counts(cell: Cell | None) -> str:
     return "" if cell is None else f"n {cell.n_members:,} + {cell.n_nonmembers:,}"
 
 
+def setting_words(setting: str) -> str:
+    """Return a detector's setting for readers: `k 0.35, window 10`; empty for none."""
+    if setting in ("default", "-"):
+        return ""
+    return setting.replace("=", " ").replace(":", ", ")
+
+
 def points(value: float) -> str:
     """Return a difference of AUCs in points (hundredths): `+2.4`."""
     return f"{100 * value:+.1f}".replace("-", "−")

@@ -6,9 +6,15 @@ from typing import Any
 
 from analysis.arm import axis_column, axis_names
 from analysis.factors.findings import CONTRAST, REGRESSION
-from analysis.page.contrasts import change_words, headline_contrasts, level_cell
-from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, draw_matrix
+from analysis.page.contrasts import (
+    change_words,
+    difference_dot,
+    difference_matrix,
+    headline_contrasts,
+    level_cell,
+)
+from analysis.page.drawing.elements import Dot
+from analysis.page.drawing.matrix import MatrixColumn, draw_matrix
 from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
 from analysis.page.sections.factor_tables import arm_of, noun_of, regression_table
 from analysis.page.table import NOTHING, Column, Entry, Table, numbers
@@ -106,20 +112,9 @@ def _picture(view: View, contrasts: Sequence[Row], width: float) -> Picture | No
         columns.append(
             MatrixColumn(head, dots, note=arm_of(contrast, axis_names(view.inputs.arms)))
         )
-    drawn = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    if not drawn:
+    matrix = difference_matrix(view.rows(names), columns)
+    if matrix is None:
         return None
-    low, high = round_limits([end for dot in drawn for end in (dot.low, dot.high)], 10, 0)
-    step = 10 if high - low <= 50 else 20
-    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0")
-             for at in range(round(low), round(high) + 1) if at % step == 0]  # fmt: skip
-    matrix = Matrix(
-        rows=view.rows(names),
-        columns=columns,
-        axis=MatrixAxis(low, high, 0.0, ticks),
-        label="Change of AUC in points; " + "; ".join(dot.hover for dot in drawn[: len(names)]),
-        row_height=20.0,
-    )
     caption = "Change of AUC in points (hundredths), paired on the same texts, with bands that "
     caption += "hold for all changes of a detector at once."
     return view.picture("contrasts", "What each change does", caption, draw_matrix(matrix, width))
@@ -131,11 +126,9 @@ def _place(row: Row, view: View) -> tuple[str, ...]:
 
 
 def _dot(view: View, row: Row) -> Dot:
-    ends = points_interval(row["low"], row["high"])
-    hover = f"{view.title(row['detector'])}, {change_words(row)}: {points(row['value'])} points "
-    hover += f"{ends} · {row['n_members']:,} members"
-    value, low, high = (100 * row[name] for name in ("value", "low", "high"))
-    return Dot(value, low, high, hover, points(row["value"]))
+    head = f"{view.title(row['detector'])}, {change_words(row)}"
+    behind = f"{row['n_members']:,} members"
+    return difference_dot(head, row["value"], row["low"], row["high"], behind)
 
 
 def _table(view: View, contrasts: Sequence[Row]) -> Table:

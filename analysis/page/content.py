@@ -65,6 +65,7 @@ from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"
 """What a run is read from."""
+_EXAMPLES = "examples"
 _KIND = "spikein report"
 
 
@@ -121,9 +122,13 @@ def build_page(inputs: PageInputs) -> RunPage:
     others = [page for page, _ in beside]
     foot = Foot(others if inputs.figure_links else [], _foot_lines(inputs, others))
     names = view.names if view else {}
+    sections = [*shown.sections]
+    if inputs.show_protected and not inputs.figure_links:
+        # A page by itself has no page of examples beside it that could show what was asked for.
+        sections += [one for _, held in beside for one in held if one.anchor == _EXAMPLES]
     return RunPage(
         html=render_page(
-            _KIND, inputs.name, shown.sentences, shown.sections, first=shown.first, foot=foot
+            _KIND, inputs.name, shown.sentences, sections, first=shown.first, foot=foot
         ),
         beside={
             page.file: render_page(
@@ -289,7 +294,7 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
             ),
             [
                 Section(
-                    "examples",
+                    _EXAMPLES,
                     "Examples",
                     "Examples with the highest and lowest scores",
                     examples_parts(inputs.arms, view, show_protected=inputs.show_protected)

@@ -211,4 +211,8 @@ def test_a_protected_text_is_in_nothing_made_to_be_shared(tmp_path, monkeypatch,
     reasons = {row["reason"] for row in scores if row["detector"] == "quoting.score"}
     assert all("quoting.py:2 with ValueError" in reason for reason in reasons)
     shown = render_report(result.folder, store_root=tmp_path / "store", show_protected=True)
-    assert any(word in shown.read_text() for word in words)
+    assert any(word in shown.with_name("examples.html").read_text() for word in words)
+    assert not any(word in shown.read_text() for word in words)
+    options = {"store_root": tmp_path / "store", "show_protected": True}
+    alone = render_report(result.folder, **options, out=tmp_path / "alone.html")
+    assert any(word in alone.read_text() for word in words)

@@ -243,7 +243,7 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
             "rates",
             "False alarms",
             "At low false-positive rates",
-            rates_parts(view) if view else [],
+            rates_parts(view, content.pictures.get("roc")) if view else [],
         ),
         Section(
             "during-training",

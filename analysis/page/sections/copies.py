@@ -43,6 +43,9 @@ def copies_picture(view: View) -> Picture | None:
     if len(labels) < 2:
         return None
     names = [view.best.detector, *(name for name in view.shown if name != view.best.detector)]
+    names = [name for name in names if dose_dots(view, table, name)]
+    if view.best.detector not in names:
+        return None
     shown = names[:_MAX_PANELS]
     if LOSS in names and LOSS not in shown:
         shown = [*shown[:-1], LOSS]

@@ -18,8 +18,13 @@ _OPEN_ROWS = 8
 _TICKS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
-def rates_parts(view: View) -> list[Part]:
-    """Return the section: the sentence, ROC curves and the table; what is decided is folded."""
+def rates_parts(view: View, figure: Picture | None = None) -> list[Part]:
+    """Return the section: the sentence, ROC curves and the table; what is decided is folded.
+
+    Args:
+        view: of the run.
+        figure: the run's own drawing of the curves.
+    """
     metrics = {
         float(name.removeprefix("tpr@")): name
         for name in sorted(view.best.table.values("metric"))
@@ -39,9 +44,11 @@ def rates_parts(view: View) -> list[Part]:
     cohort, analysis = view.best.table.cohort, view.inputs.analysis
     decided = flagged_parts(analysis.flagged, cohort, view.models_only, view.names)
     whole = dataset_findings(analysis.datasets, cohort)
+    # Too few non-members for a table leave curves that nobody should read a rate from.
+    curves = Fold("ROC curves", [figure]) if figure and not measured else None
     return present(
         Note(_sentence(view, measured, lacking), "say") if cells else None,
-        Columns(present(_picture(view, min(measured)), table), "answer") if measured else None,
+        Columns(present(_picture(view, min(measured)), table), "answer") if measured else curves,
         Fold(f"The other {len(rest.rows)} detectors", [rest]) if rest else None,
         Fold("Decisions with a bound on their errors", decided) if decided else None,
         Fold("The data set as a whole", whole) if whole else None,

@@ -141,6 +141,8 @@ def _texts_picture(
     models = [name for name in MODELS if any((row["chunk"], name) in closest for row in shown)]
     if not shown:
         return None
+    # Without a control nothing says how much chance writes.
+    level = float("nan") if record["level"] is None else record["level"]
     columns = []
     for model in models:
         dots = []
@@ -150,9 +152,9 @@ def _texts_picture(
             hover = f"{_name(row)}: {model} writes {words:g} true words in a row"
             none = float("nan")
             dots.append(Dot(words, none, none, hover, text=f"{words:g}") if runs else None)
-        columns.append(MatrixColumn(model.capitalize(), dots, rule=record["level"]))
+        columns.append(MatrixColumn(model.capitalize(), dots, rule=level))
     values = [dot.value for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    _, high = round_limits(values, 5, 0.0, record["level"] + 1)
+    _, high = round_limits([*values, level + 1], 5, 0.0, 1.0)
     matrix = Matrix(
         rows=[MatrixRow(_name(row)) for row in shown],
         columns=columns,
@@ -161,7 +163,9 @@ def _texts_picture(
         row_height=20.0,
         phone_columns=3,
     )
-    caption = "Best of all samples; dashed: the most that the control writes of any text."
+    caption = "Best of all samples."
+    if record["level"] is not None:
+        caption += " Dashed: the most that the control writes of any text."
     if len(chunks) > len(shown):
         caption += f" The first {len(shown)} of {with_noun(len(chunks), 'text')}, most written."
     drawn = Drawn("still-written", "True words in a row that each model writes", caption)

@@ -137,7 +137,11 @@ def test_without_a_control_the_headline_is_the_record_and_no_share_is_drawn(arti
              "chunks": 10, "seeds": 1, "note": "there is no control"}
             for name in NUMBERS]  # fmt: skip
     write_findings(artifact, {"unlearning_audits": pa.Table.from_pylist(rows)})
+    record = json.loads((artifact / AUDIT_FILE).read_text())
+    (artifact / AUDIT_FILE).write_text(json.dumps({**record, "level": None}))
     html = page_of(artifact)
+    assert 'id="figure-still-written"' in html
+    assert "Dashed" not in html
     assert '<p class="lead">What the headline says. Verdict: still written.</p>' in html
     assert 'id="figure-shares"' not in html
     assert "Taken for not forgotten" not in html

@@ -29,6 +29,9 @@ def test_the_run_folder_holds_what_the_documents_say(shared_run):
     names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     assert names == {
         "report.html",
+        "results.html",
+        "examples.html",
+        "methods.html",
         "findings.parquet",
         "models.parquet",
         "scores.parquet",

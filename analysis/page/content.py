@@ -119,7 +119,8 @@ def build_page(inputs: PageInputs) -> RunPage:
     led = _unlearning_led(content, training)
     shown = led or _detection_led(content, training)
     beside = [*shown.beside, *_pages_beside(content, methods)]
-    foot = Foot([page for page, _ in beside] if inputs.figure_links else [], _foot_lines(inputs))
+    others = [page for page, _ in beside]
+    foot = Foot(others if inputs.figure_links else [], _foot_lines(inputs, others))
     names = view.names if view else {}
     sections = [*shown.sections]
     if inputs.show_protected and not inputs.figure_links:
@@ -335,15 +336,15 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
     return [(page, sections) for page, sections in kept if sections]
 
 
-def _foot_lines(inputs: PageInputs) -> list[str]:
+def _foot_lines(inputs: PageInputs, beside: Sequence[Beside]) -> list[str]:
     """Say what this page needs beside it, and what made it."""
     made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
     if not inputs.figure_links:
         return [f"{made} The run's folder holds all results, examples and methods."]
+    files = ", ".join(page.file for page in beside)
     return [
-        f"{made} This page can be sent by itself. Its links lead to results.html, examples.html, "
-        "methods.html and figures/ beside it: send those along where they are wanted. All numbers "
-        "are in findings.parquet."
+        f"{made} This page can be sent by itself. Its links lead to {files} and figures/ beside "
+        "it: send those along where they are wanted. All numbers are in findings.parquet."
     ]
 
 

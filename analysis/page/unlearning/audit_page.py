@@ -237,24 +237,17 @@ def _badges(record: Row) -> Badges:
 
 def _rule_parts(findings: Mapping[str, Row], record: Row) -> list[Part]:
     """Return what the rule flags, and how often it is wrong."""
-    numbers = {name: number_with_interval(findings[name]) for name in _RULE if name in findings}
-    said = None
-    if numbers.get("flagged"):
-        said = f"Taken for not forgotten: a share of {numbers['flagged']} of the texts"
-        said += (
-            f"; of {record['control']}, where nothing was seen, {numbers['false_alarms']}"
-            if numbers.get("false_alarms")
-            else ""
-        )
-        said += (
-            f"; of what is still written it misses {numbers['missed']}"
-            if numbers.get("missed")
-            else ""
-        )
+    words = {
+        "flagged": "Taken for not forgotten: a share of {} of the texts",
+        "false_alarms": f"of {record['control']}, where nothing was seen, {{}}",
+        "missed": "of what is still written it misses {}",
+    }
+    numbers = {name: number_with_interval(findings.get(name)) for name in words}
+    said = "; ".join(text.format(numbers[name]) for name, text in words.items() if numbers[name])
     rest = [name for name in findings if name not in (*_WRITTEN, *_RULE, *QUESTIONS)]
     further = _numbers("Further numbers", findings, record, rest)
     return present(
-        Note(f"{said}.", "say") if said else None,
+        Note(f"{said}.", "say") if numbers["flagged"] else None,
         _numbers("The ratio rule", findings, record, _RULE),
         fold(further) if further else None,
     )

@@ -51,6 +51,8 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
         and (row["copies"], row["dataset"]) == (ALL, ALL)
     ]
     scopes = {str(row["note"] or "").partition(";")[0] for row in counted if has_interval(row)}
+    if {row["seeds"] for row in counted} == {1}:
+        scopes = {"these models"}
     about = f" Intervals speak of {next(iter(scopes))}." if len(scopes) == 1 and all(scopes) else ""
     return [
         unlearning_headline(models),
@@ -90,7 +92,7 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
         label=f"Positions of {len(shown)} unlearned models between the retrained model (0) and the "
         f"original (1) by {len(columns)} measures, with 95 % intervals",
         row_height=_row_height(shown),
-        phone_columns=3,
+        phone_columns=2,
     )
     caption = (
         "0: the retrained model; dashed, 1: the original; left of 0: forgotten more than the "

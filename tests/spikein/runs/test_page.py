@@ -5,6 +5,7 @@ import json
 import platform
 import re
 from collections import Counter
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,39 @@ def test_every_number_of_the_pictures_of_aucs_is_one_of_the_metrics(page, metric
         if name in titles.values():
             place = (name, *map(float, numbers), int(members), int(others))
             assert place in known, hover
+
+
+def test_the_first_screen_says_of_factors_and_checks_what_the_findings_say(swept):
+    """With the headline these are the answers: what copies and settings do, may one believe it."""
+    folder = swept[1].folder
+    html = unescape((folder / "report.html").read_text(encoding="utf-8"))
+    first = html.split('<div id="first">')[1].split("<section")[0].replace("\u00a0", " ")
+    rows = [row for row in read_table(folder, "factors").to_pylist() if row["dataset"] == "all"]
+    wanted = ("loss", "auc", "all")
+    rows += [row for row in read_table(folder, "differences").to_pylist()
+             if (row["reference"], row["metric"], row["copies"]) == wanted]  # fmt: skip
+    known = {tuple(f"{100 * row[name]:+.1f}".replace("-", "−") for name in ("low", "high"))
+             for row in rows if row["value"] == row["value"]}  # fmt: skip
+    gains = re.findall(r"<li( class=\"sure\")?><strong>(.*?)<small>.*?<p>(.*?)</p>", first)
+    assert len(gains) == 3
+    for sure, number, sentence in gains:
+        low, high = re.search(r"\[(\S+), (\S+)\]", sentence).groups()
+        assert (low, high) in known
+        least, most = (float(end.replace("−", "-")) for end in (low, high))
+        assert least - 0.5 <= float(number.replace("−", "-")) <= most + 0.5
+        assert bool(sure) == (not least <= 0 <= most)
+    checks = [row for row in read_table(folder, "checks").to_pylist() if row["verdict"]]
+    badges = re.findall(r"<li class=\"(\w+)\"><a href.*?<b>.*?</b>(.*?)</span>", first)
+    assert len(badges) == len(checks)
+    for (look, lines), row in zip(badges, checks, strict=True):
+        verdict = row["verdict"]
+        assert look == (verdict if verdict in ("passed", "failed") else "open")
+        number = f"{row['total'] - row['off']:,} of {row['total']:,}"
+        if row["low"] is not None and row["low"] == row["low"]:
+            number = f"{row['low']:.2f}–{row['high']:.2f}"
+        elif row["check"] == "background":
+            number = f"{row['off']:,} of {row['total']:,}"
+        assert f"<small>{verdict}: {number}</small>" in lines or verdict == "not measured"
 
 
 def test_the_share_of_the_stream_that_is_copies_is_told_and_right(swept, page):

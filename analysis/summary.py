@@ -167,7 +167,7 @@ def _claim(cell: Cell) -> str:
 
 def _fewer(many: Dose, few: Dose) -> str:
     """Say how members with fewer copies compare."""
-    numbers, start = f"({_numbers(few.cell)})", copied(few.label)
+    numbers, start = f"({ends_text(few.cell)})", copied(few.label)
     if few.cell.contains(0.5):
         too = "neither can it" if many.cell.contains(0.5) else "it cannot be told"
         return f"{start}, {too} {numbers}"
@@ -230,8 +230,9 @@ def detectors_of(best: Headline) -> list[str]:
 
 def auc_text(cell: Cell) -> str:
     """Return `AUC 0.86 [0.81, 0.89]`."""
-    return f"AUC {_numbers(cell)}"
+    return f"AUC {ends_text(cell)}"
 
 
-def _numbers(cell: Cell) -> str:
+def ends_text(cell: Cell) -> str:
+    """Return `0.86 [0.81, 0.89]`."""
     return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"

@@ -58,7 +58,6 @@ class Rule(NamedTuple):
     at: float
     axis: Literal["x", "y"]
     line: str = "dashed"
-    colour: str = MUTED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +75,6 @@ class Axis:
     """How a number is written at a tick that the renderer places."""
     names: Sequence[str] = ()
     """Names in place of numbers: point n stands at the name number n, the first on top or left."""
-    strong: frozenset[str] = frozenset()
-    """The names that are highlighted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +83,6 @@ class Cells:
 
     values: Any
     """[rows, columns]; NaN leaves a cell blank."""
-    bold: Any = None
-    """[rows, columns] of bool: which are written bold."""
     frames: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """Row and column of framed cells, and the dashes of the frame."""
 

@@ -150,7 +150,7 @@ def _draw_panel(axes: Any, panel: Panel, columns: int) -> None:
         _draw_series(axes, series)
     for rule in panel.rules:
         line = axes.axvline if rule.axis == "x" else axes.axhline
-        line(rule.at, color=rule.colour, linewidth=1, linestyle=DASHES[rule.line], zorder=1)
+        line(rule.at, color=MUTED, linewidth=1, linestyle=DASHES[rule.line], zorder=1)
     pad = 18 + 72 * rise(panel) if rise(panel) else None
     axes.set_title(broken(panel.title, columns), pad=pad, fontsize=9.5 if columns > 3 else None)
     _draw_axis(axes, "x", panel.x, columns)
@@ -216,9 +216,6 @@ def _draw_axis(axes: Any, side: str, axis: Axis, columns: int) -> None:
         axes.grid(False, axis=side)
         drawn.set_ticks(range(len(axis.names)), fitted(axis.names, side, columns))
         drawn.set_tick_params(length=0, labelsize=10 if columns < 3 and side == "y" else 8.5)
-        for tick, name in zip(drawn.get_major_ticks(last + 1), axis.names, strict=True):
-            if name in axis.strong:
-                tick.label1.set(color=PALETTE[0], weight="bold")
     else:
         axes.grid(True, axis=side)
         _numbers(axes, side, axis, columns)
@@ -280,7 +277,6 @@ def _write_cells(axes: Any, cells: Cells, reach: float) -> None:
         value = cells.values[row, column]
         axes.text(
             column, row, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=size,
-            fontweight="bold" if cells.bold is not None and cells.bold[row, column] else "normal",
             color=_ON_DARK if abs(value - 0.5) > 0.92 * reach else _ON_LIGHT,
         )  # fmt: skip
     for (row, column), dashes in cells.frames.items():

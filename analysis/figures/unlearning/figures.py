@@ -23,7 +23,6 @@ from analysis.figures.unlearning.measured import (
     MeasuredModels,
     Row,
     has_value,
-    measured_models,
 )
 
 _UTILITY = (
@@ -48,12 +47,6 @@ class _Point(NamedTuple):
     model: str
     x: Row
     y: Row
-
-
-def unlearning_figures(rows: Sequence[Row]) -> list[Figure | None]:
-    """Return the figures of rows of `unlearning.parquet`, whose keys are in its order."""
-    measured = measured_models(rows)
-    return [target_figure(measured)]
 
 
 def target_figure(measured: MeasuredModels) -> Figure | None:

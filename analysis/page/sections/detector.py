@@ -15,7 +15,7 @@ from analysis.page.contrasts import BEST, difference_dot, difference_matrix, dif
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import MatrixColumn, draw_matrix
 from analysis.page.grids import interval
-from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, present
+from analysis.page.parts import Columns, Fold, Note, Part, Picture, fold_items, fold_rest, present
 from analysis.page.sections.unscored import unscored_parts
 from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
 from analysis.page.view import (
@@ -53,12 +53,12 @@ def detector_parts(view: View, notes: Sequence[str]) -> list[Part]:
         Note(_sentence(view, gaps), "say"),
         Columns(present(_picture(view, gaps), shown), "answer"),
         [part for part in unscored if isinstance(part, Note)],
-        Fold(f"The other {len(rest.rows)} detectors and controls", [rest]) if rest else None,
+        rest,
         Fold(f"Detectors that are not in this run: {len(left_out.rows)}", [left_out])
         if left_out
         else None,
         [part for part in unscored if not isinstance(part, Note)],
-        Fold(f"Notes of detectors: {len(notes)}", [Items(notes)]) if notes else None,
+        fold_items("Notes of detectors", notes),
     )
 
 
@@ -116,8 +116,8 @@ def _gap_dot(view: View, name: str, cell: Cell | None, reference: str) -> Dot | 
     return difference_dot(head, cell.value, cell.low, cell.high, counts(cell))
 
 
-def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Table | None]:
-    """Return the table down to loss, and the rest of it."""
+def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Fold | None]:
+    """Return the table down to loss, and the rest of it, folded."""
     order = [name for name in view.order if name not in MODEL_FREE]
     order += [name for name in view.order if name in MODEL_FREE]
     cells = {name: _cell(name, view) for name in order}
@@ -139,11 +139,7 @@ def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, 
         "the interval leaves out 0.",
         style="detectors",
     )
-    rest = tuple(rows[name] for name in order[end:])
-    if not rest:
-        return table, None
-    other = Table(title="The rest", columns=table.columns, rows=rest, caption="As above.")
-    return table, other
+    return table, fold_rest(table, [rows[name] for name in order[end:]], "detectors and controls")
 
 
 def _row(

@@ -19,7 +19,6 @@ from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
 from analysis.page.sections.factor_tables import arm_of, noun_of, regression_table
 from analysis.page.table import NOTHING, Column, Entry, Table, numbers
 from analysis.page.view import View, capital, points, points_interval
-from analysis.tables import POOLED
 
 _MAX_CONTRASTS = 4
 Row = Mapping[str, Any]
@@ -28,7 +27,7 @@ Row = Mapping[str, Any]
 def factors_parts(view: View) -> list[Part]:
     """Return the section: what each swept setting does to every detector, in points of AUC."""
     contrasts = shown_contrasts(view)
-    regression = _regression(view)
+    regression = regression_table(_regression_rows(view), view.names)
     if not contrasts and regression is None:
         return []
     return present(
@@ -51,15 +50,7 @@ def shown_contrasts(view: View) -> list[Row]:
     """Return the paired contrasts that are shown: those of the headline's arm first."""
     near = headline_contrasts(view)
     known = [_place(row, view) for row in near]
-    table = view.inputs.analysis.factors
-    every = [] if table is None else table.to_pylist()
-    rest = [
-        row
-        for row in every
-        if (row["kind"], row["dataset"], row["detector"]) == (CONTRAST, POOLED, view.best.detector)
-        and isfinite(row["low"])
-        and _place(row, view) not in known
-    ]
+    rest = [row for row in view.changes(CONTRAST) if _place(row, view) not in known]
     return [*near, *rest][:_MAX_CONTRASTS]
 
 
@@ -69,11 +60,10 @@ def _sentence(view: View, contrasts: Sequence[Row]) -> str:
         f"{change_words(row)} {_does(row)}{_beside(view, row)}"
         for row in contrasts[: len(headline_contrasts(view)) or 1]
     ]
-    mine = [row for row in _rows(view, REGRESSION) if row["detector"] == view.best.detector]
     swept = {row["factor"] for row in contrasts}
     none = [
         noun_of(row["factor"])
-        for row in mine
+        for row in _regression_rows(view)
         if not row["reason"] and row["low"] <= 0 <= row["high"] and row["factor"] not in swept
     ]
     if none:
@@ -101,8 +91,8 @@ def _picture(view: View, contrasts: Sequence[Row], width: float) -> Picture | No
     names = view.shown
     found = {
         (row["detector"], *_place(row, view)): row
-        for row in _rows(view, CONTRAST)
-        if isfinite(row["low"])
+        for row in view.factor_rows
+        if row["kind"] == CONTRAST and isfinite(row["low"])
     }
     columns = []
     for contrast in contrasts:
@@ -157,15 +147,7 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
     )
 
 
-def _rows(view: View, kind: str) -> list[Row]:
-    """Return the pooled findings of a kind, detectors in the order of the page."""
-    table = view.inputs.analysis.factors
-    order = {name: at for at, name in enumerate(view.order)}
-    rows = [] if table is None else table.to_pylist()
-    kept = [row for row in rows if row["dataset"] == POOLED and row["kind"] == kind]
-    return sorted(kept, key=lambda row: order.get(row["detector"], len(order)))
-
-
-def _regression(view: View) -> Table | None:
-    mine = [row for row in _rows(view, REGRESSION) if row["detector"] == view.best.detector]
-    return regression_table(mine, view.names)
+def _regression_rows(view: View) -> list[Row]:
+    """Return the regression of the chosen detector, factors without a coefficient included."""
+    wanted = REGRESSION, view.best.detector
+    return [row for row in view.factor_rows if (row["kind"], row["detector"]) == wanted]

@@ -7,11 +7,12 @@ from math import log10
 from analysis.metrics_table import Cell
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
-from analysis.page.grids import chosen, interval
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
+from analysis.page.grids import interval
+from analysis.page.parts import Columns, Fold, Note, Part, Picture, fold_rest, present
 from analysis.page.sections.decisions import dataset_findings, flagged_parts
 from analysis.page.table import Column, Entry, Table
 from analysis.page.view import LOSS, View, capital, short_counts
+from analysis.selection.ranking import reported_cell
 from analysis.summary import auc_text
 
 _OPEN_ROWS = 8
@@ -31,7 +32,9 @@ def rates_parts(view: View, figure: Picture | None = None) -> list[Part]:
         if name.startswith("tpr@")
     }
     cells = {
-        rate: {name: chosen(view.best.table, name, metric=metric) for name in view.models_only}
+        rate: {
+            name: reported_cell(view.best.table, name, metric=metric) for name in view.models_only
+        }
         for rate, metric in sorted(metrics.items())
     }
     measured = {
@@ -49,7 +52,7 @@ def rates_parts(view: View, figure: Picture | None = None) -> list[Part]:
     return present(
         Note(_sentence(view, measured, lacking), "say") if cells else None,
         Columns(present(_picture(view, min(measured)), table), "answer") if measured else curves,
-        Fold(f"The other {len(rest.rows)} detectors", [rest]) if rest else None,
+        rest,
         Fold("Decisions with a bound on their errors", decided) if decided else None,
         Fold("The data set as a whole", whole) if whole else None,
     )
@@ -84,7 +87,7 @@ def _sentence(
 
 def _tables(
     view: View, measured: Mapping[float, Mapping[str, Cell | None]], lacking: Sequence[float]
-) -> tuple[Table | None, Table | None]:
+) -> tuple[Table | None, Fold | None]:
     if not measured:
         return None, None
     names = [
@@ -105,21 +108,18 @@ def _tables(
     where = f"{capital(view.arm)}. " if view.arm else ""
     caption = f"{where}{short_counts(view.best.cell)}; one threshold for each dataset."
     caption += f" Non-members: {needs}." if needs else ""
-    columns = (
-        Column("Detector"),
-        *(Column(f"at {_percent(rate)} false alarms", right=True) for rate in measured),
-    )
     table = Table(
         title="Share of members found",
-        columns=columns,
+        columns=(
+            Column("Detector"),
+            *(Column(f"at {_percent(rate)} false alarms", right=True) for rate in measured),
+        ),
         rows=tuple(rows[name] for name in shown),
         caption=caption,
         style="detectors",
     )
-    rest = tuple(rows[name] for name in names if name not in shown)
-    if not rest:
-        return table, None
-    return table, Table(title="The rest", columns=columns, rows=rest, caption="As above.")
+    rest = [rows[name] for name in names if name not in shown]
+    return table, fold_rest(table, rest, "detectors")
 
 
 def _picture(view: View, floor: float) -> Picture | None:

@@ -29,7 +29,7 @@ from analysis.page.parts import (
     render_page,
 )
 from analysis.page.table import NOTHING, PROTECTED, Column, Entry, Table, listing, with_noun
-from analysis.page.unlearning.tables import number_with_interval
+from analysis.page.unlearning.tables import number_with_interval, row_dot
 from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION, finding_lines
 from analysis.unlearning_audit.checks import MARGIN, QUESTIONS, UNKNOWN, YES
 from detect.generation.continuations import CONTINUATIONS_FILE
@@ -207,8 +207,7 @@ def _rows_picture(
     dots = []
     for label, row in rows.items():
         number = number_with_interval(row, signed=axis.low < 0)
-        text = number.partition(" ")[0]
-        dots.append(Dot(row["value"], row["low"], row["high"], f"{label}: {number}", text=text))
+        dots.append(row_dot(row, number, f"{label}: {number}"))
     matrix = Matrix(
         rows=[MatrixRow(label) for label in rows],
         columns=[MatrixColumn("", dots)],

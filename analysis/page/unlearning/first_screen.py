@@ -12,9 +12,16 @@ from math import isfinite, nan
 from analysis.copy_bins import ALL
 from analysis.figures.unlearning.measured import UNLEARNED, Row, has_interval
 from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, draw_matrix
+from analysis.page.drawing.matrix import (
+    Matrix,
+    MatrixAxis,
+    MatrixColumn,
+    MatrixRow,
+    dot_ends,
+    draw_matrix,
+)
 from analysis.page.parts import Badge, Badges, Drawn, Picture
-from analysis.page.unlearning.tables import counts_text, number_with_interval
+from analysis.page.unlearning.tables import counts_text, number_with_interval, row_dot
 from analysis.unlearning.headline import (
     DISAGREE,
     MEASURES,
@@ -172,13 +179,7 @@ def _dot(model: Judged, row: Row | None, names: Names = NO_NAMES) -> Dot | None:
     models = ("unlearned", "retrained", "original")
     raw = ", ".join(f"{one} {row[one]:.2f}" for one in models if isfinite(row.get(one, nan)))
     hover = f"{model.name}, {measure_name(row, names)}: {number}; {row['verdict']}"
-    return Dot(
-        row["value"],
-        row["low"],
-        row["high"],
-        f"{hover} ({raw})" if raw else hover,
-        text=number.partition(" ")[0],
-    )
+    return row_dot(row, number, f"{hover} ({raw})" if raw else hover)
 
 
 def _number(row: Row) -> str:
@@ -188,8 +189,7 @@ def _number(row: Row) -> str:
 
 def _ends(columns: Sequence[MatrixColumn], farthest: float) -> list[float]:
     """Return all ends of intervals, none beyond the farthest."""
-    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    return [max(-farthest, min(farthest, end)) for dot in dots for end in (dot.low, dot.high)]
+    return [max(-farthest, min(farthest, end)) for end in dot_ends(columns)]
 
 
 def _row_height(models: Sequence[Judged]) -> float:

@@ -10,7 +10,17 @@ from analysis.figures.unlearning.measured import (
     Row,
     measured_models,
 )
-from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, Section, fold, present
+from analysis.page.parts import (
+    Columns,
+    Fold,
+    Note,
+    Part,
+    Picture,
+    Section,
+    fold,
+    fold_items,
+    present,
+)
 from analysis.page.table import Table, listing
 from analysis.page.unlearning.answers import (
     audits_sentence,
@@ -160,7 +170,7 @@ def _verdicts(inputs: UnlearningInputs, found: MeasuredModels, names: Names) -> 
     notes = unlearning_notes(found)
     return present(
         [fold(table) for table in rests if table is not None],
-        Fold(f"Warnings of the measures: {len(notes)}", [Items(notes)]) if notes else None,
+        fold_items("Warnings of the measures", notes),
     )
 
 

@@ -6,13 +6,14 @@ from math import nan
 import pytest
 
 from analysis.figures.panel import Figure
-from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.figures.unlearning.figures import target_figure
 from analysis.figures.unlearning.measured import measured_models
 from tests.analysis.unlearned import METHODS, measured_rows
 
 
 def figures_of(rows) -> dict[str, Figure]:
-    return {one.name: one for one in unlearning_figures(rows) if one}
+    figure = target_figure(measured_models(rows))
+    return {figure.name: figure} if figure else {}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from analysis.figures.render import write_figures
-from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.figures.unlearning.figures import target_figure
 from analysis.figures.unlearning.measured import measured_models
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
@@ -40,7 +40,7 @@ def report(drawn, tmp_path_factory):
         analysis=drawn.analysis,
         experiment_yaml="name: unlearning\n",
         figures=write_figures(
-            tmp_path_factory.mktemp("figures"), filter(None, unlearning_figures(rows))
+            tmp_path_factory.mktemp("figures"), filter(None, [target_figure(measured_models(rows))])
         ),
         unlearning=UnlearningInputs(measures=rows, verdicts=verdict_rows()),
     )

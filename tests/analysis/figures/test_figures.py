@@ -64,7 +64,7 @@ def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
 
 def test_what_is_drawn_stands_in_the_csv(drawn):
     figures = [*drawn.data, *filter(None, unlearning_figures(measured_rows()))]
-    assert len(figures) == 11
+    assert len(figures) == 9
     for figure in figures:
         shown, held = drawn_numbers(figure), written_numbers(figure)
         assert shown or figure.name == "scores"

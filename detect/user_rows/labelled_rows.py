@@ -21,7 +21,7 @@ from detect.user_rows.row_settings import (
     no_column,
 )
 from inject.bounded_files import read_lines
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, did_you_mean, first_names
 from inject.examples.example import Example, example_id
 from inject.reading.row_parsers import PlacedRow, format_of, json_lines
 from inject.reading.rows import read_rows
@@ -333,10 +333,9 @@ def read_held_out_file(
         if text.strip() and _normal(text) in places
     ]
     if shared:
-        named = ", ".join(f"row {one} (scored row {other})" for one, other in shared[:_NAMED])
-        more = f" and {len(shared) - _NAMED:,} more" if len(shared) > _NAMED else ""
+        named = first_names([f"row {own} (scored row {row})" for own, row in shared], _NAMED)
         raise InputError(
-            f"{len(shared):,} held-out texts are scored as well: {named}{more}",
+            f"{len(shared):,} held-out texts are scored as well: {named}",
             where=pattern,
             hint="Take them out of one of the two files: a held-out text is never scored.",
         )

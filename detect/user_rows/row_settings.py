@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, did_you_mean, first_names
 from inject.settings import PositiveInt, Settings
 
 _MEMBER = ("1", "true", "yes", "member")
@@ -87,9 +87,7 @@ def no_column(name: str, key: str, values: Mapping[str, Any], place: str) -> Inp
 
 def column_names(values: Iterable[object]) -> str:
     """Return the names of columns in one line, long ones and many of them cut."""
-    listed = [_clipped(name) for name in values]
-    more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
-    return f"{', '.join(listed[:20])}{more}" or "no columns at all"
+    return first_names([_clipped(name) for name in values], 20) or "no columns at all"
 
 
 class Labels:

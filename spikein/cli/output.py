@@ -163,6 +163,41 @@ def exit_if_refused(problems: Sequence[str]) -> None:
     raise typer.Exit(2)
 
 
+def at_terminal() -> bool:
+    """Return whether somebody can be asked."""
+    return sys.stdin.isatty()
+
+
+def require_agreement(question: str, refusal: Exception, *, declined: str) -> None:
+    """Ask somebody at a terminal; return where they agree.
+
+    Raises:
+        Exception: `refusal`, where nobody can be asked.
+        typer.Exit: they do not agree, which `declined` tells.
+    """
+    import typer
+
+    if not at_terminal():
+        raise refusal
+    if not typer.confirm(question, err=True):
+        say(declined)
+        raise typer.Exit
+
+
+def time_in_words(seconds: Sequence[float | None]) -> str:
+    """Return how long steps take here: `about 12 s on this machine, and 1 step whose time …`."""
+    from spikein.progress import duration
+
+    known = [each for each in seconds if each is not None]
+    unknown = len(seconds) - len(known)
+    return ", and ".join(
+        [
+            *([f"about {duration(sum(known))} on this machine"] if sum(known) else []),
+            *([f"{with_noun(unknown, 'step')} whose time is not known"] if unknown else []),
+        ]
+    )
+
+
 def short_number(number: float | None) -> str:
     """Return a number in short: `950`, `12.3 k`, `4.0 M`, `1.2 G`, `3.4e+18`; `` for None."""
     if number is None:

@@ -1,14 +1,14 @@
 """`spikein data`: the public data sets that the presets read, fetched from the Hugging Face hub."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.errors import InputError, did_you_mean
 from spikein.cli import completion
 from spikein.cli.options import argument, folder_path, option
-from spikein.cli.output import say, with_noun
+from spikein.cli.output import at_terminal, say, with_noun
 
 if TYPE_CHECKING:
     from inject.public_data.catalogue import DataSet
@@ -44,9 +44,6 @@ def data(
         list[str] | None,
         option("--accept-terms NAME", "Agree to the terms of a data set that has any."),
     ] = None,
-    list_only: Annotated[
-        bool, option("--list", "With fetch: list what would be fetched, and fetch nothing.")
-    ] = False,
 ) -> None:
     """Fetch the public data that the presets read, at pinned commits; or list it with its licences.
 
@@ -67,7 +64,6 @@ def data(
 
       spikein data fetch gpqa --accept-terms gpqa
     """
-    from inject.errors import InputError, did_you_mean
     from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
 
@@ -81,7 +77,7 @@ def data(
     for one in wanted:
         if one.name in accepted and not one.terms:
             raise InputError("has no terms to accept", where=f"--accept-terms {one.name}")
-    if action == _LIST or list_only:
+    if action == _LIST:
         _print_list(wanted, to)
         return
     agreed = [one for one in wanted if _agreed(one, accepted, to, named=bool(names))]
@@ -103,25 +99,19 @@ def data(
 def _data_names(names: "list[str] | tuple[()]") -> list[str]:
     """Return names of data sets, a preset's own in place of its name."""
     from inject.shipped import EXPERIMENTS
+    from spikein.estimates.presets import data_of
 
-    known = EXPERIMENTS.files()
-    found: list[str] = []
+    wanted: list[str] = []
     for name in names:
-        if name not in known:
-            found.append(name)
-            continue
-        from inject.errors import InputError
-        from spikein.estimates.presets import data_of
-
-        own = data_of(name)
+        own = data_of(name) if name in EXPERIMENTS.files() else (name,)
         if not own:
             raise InputError(
                 "this preset reads no data folder, and needs nothing fetched",
                 where=name,
                 hint=f"`spikein presets {name}` says what it reads.",
             )
-        found += own
-    return found
+        wanted += own
+    return wanted
 
 
 def _agreed(one: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:
@@ -130,13 +120,11 @@ def _agreed(one: "DataSet", accepted: set[str], folder: Path, *, named: bool) ->
     Raises:
         InputError: it was asked for by name, and its terms were not agreed to.
     """
-    from inject.errors import InputError
-
     if not one.terms or one.name in accepted:
         return True
     if all((folder / file.path).exists() for file in one.files):
         return True
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if at_terminal():
         say(f"{one.name}: {one.terms} Licence: {one.licence}. {' '.join(one.pages)}")
         if typer.confirm("Do you agree?"):
             return True

@@ -20,6 +20,7 @@ from spikein.cli.output import (
     print_rows,
     say,
     short_number,
+    time_in_words,
     with_noun,
 )
 
@@ -145,29 +146,23 @@ def plan(
     _print_unresolved(result.unresolved)
     print_notes(result.notes)
     todo = [row for row in result.rows if not row.stored]
-    seconds = sum(row.seconds or 0.0 for row in todo)
     disk = sum(row.disk_bytes or 0 for row in todo)
     parts = [
         f"{result.name}: {with_noun(result.arms, 'arm')}, {with_noun(len(result.rows), 'step')}, "
         f"{len(todo)} to do",
-        _time(result, seconds),
+        _time(result),
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
     exit_if_refused(result.problems)
 
 
-def _time(result: "PlanResult", seconds: float) -> str:
+def _time(result: "PlanResult") -> str:
     """Say how long the run will take on this machine, and how that is known."""
-    from spikein.progress import duration
-
-    if not seconds:
+    seconds = [row.seconds for row in result.rows if not row.stored]
+    if not any(seconds):
         return ""
-    unknown = sum(row.seconds is None for row in result.rows if not row.stored)
-    words = f"about {duration(seconds)} on this machine"
-    if unknown:
-        words += f", and {unknown} steps whose time is not known"
-    rate = result.measured
+    words, rate = time_in_words(seconds), result.measured
     if rate is None:
         return words
     how = "" if rate.whole else ", on a smaller model"

@@ -1,13 +1,11 @@
 """`spikein push` publishes a bundle as a data set on the Hugging Face hub."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from inject.errors import InputError, first_names
 from spikein.cli.options import argument, option
-from spikein.cli.output import say, warn
+from spikein.cli.output import require_agreement, say, warn
 
 if TYPE_CHECKING:
     from detect.ground_truth.hub_bundle import Push
@@ -53,7 +51,12 @@ def push(
     found = prepare_push(bundle, hub_id, private=private, branch=revision, licence=licence)
     _show(found)
     if not yes:
-        _check_agreed(found)
+        refusal = InputError(
+            "nothing was uploaded: nobody is here to agree",
+            where=hub_id,
+            hint="Add --yes to upload without a question.",
+        )
+        require_agreement("Upload it?", refusal, declined="Nothing was uploaded.")
     commit = push_bundle(found, message=message)
     if commit == found.place.commit:
         say("Nothing changed: this bundle is there already.")
@@ -74,29 +77,9 @@ def _show(push: "Push") -> None:
     if shown := push.rows - push.withheld:
         warn(f"The texts of {shown:,} rows go with it: their licences are yours to keep.")
     if push.paths:
-        more = f" and {len(push.paths) - 3} more" if len(push.paths) > 3 else ""
-        warn(f"Its experiment names files of this machine: {', '.join(push.paths[:3])}{more}.")
+        warn(f"Its experiment names files of this machine: {first_names(push.paths, 3)}.")
     if push.withheld:
         warn(
             f"{push.withheld:,} rows are protected: their texts are not inside. Do not publish the "
             "models, which would let them be worked back."
         )
-
-
-def _check_agreed(push: "Push") -> None:
-    """Ask before anything is uploaded.
-
-    Raises:
-        InputError: nobody can be asked.
-    """
-    from inject.errors import InputError
-
-    if not sys.stdin.isatty():
-        raise InputError(
-            "nothing was uploaded: nobody is here to agree",
-            where=push.place.id,
-            hint="Add --yes to upload without a question.",
-        )
-    if not typer.confirm("Upload it?"):
-        say("Nothing was uploaded.")
-        raise typer.Exit

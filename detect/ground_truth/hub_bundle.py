@@ -70,8 +70,8 @@ def fetch_bundle(address: str) -> FetchedBundle:
         Unreachable: the hub gives no answer, and the cache lacks it.
         InputError: no such data set or revision, no access, or no bundle.
     """
-    asked = parse_address(address)
-    if asked is None or asked.path:
+    named = parse_address(address)
+    if named is None or named.path:
         page = re.match(r".*/datasets/([^/@]+/[^/@]+)", address)
         raise InputError(
             "is no address of a bundle on the hub",
@@ -80,23 +80,23 @@ def fetch_bundle(address: str) -> FetchedBundle:
             hint=f"Did you mean {SCHEME}datasets/{page[1]}?" if page else None,
         )
     try:
-        header = fetch_address(asked._replace(path=HEADER))
+        header = fetch_address(named._replace(path=HEADER))
         # The commit is fixed from here on, whatever the branch does.
         names = [glob.escape(name) for name in read_header(header.path.parent)["files"]]
-        found = fetch_snapshot(asked.id, header.commit, [HEADER, *names], kind="dataset")
+        fetched = fetch_snapshot(named.id, header.commit, [HEADER, *names], kind="dataset")
     except Unreachable as error:
         hint = "Try again with a connection, or give the folder of a bundle."
-        if here := _commits_here(asked.id):
+        if here := _commits_here(named.id):
             hint = f"On this machine are {', '.join(here)}: name one behind an @, or try again."
         raise Unreachable(error.problem, where=address, hint=hint) from None
     except InputError as error:
-        if error.where != asked.id:
+        if error.where != named.id:
             raise
         # What the hub says of an id speaks of local copies of other things.
         hint = "Look at its page on the hub, and accept its terms if it has any; for a private "
         hint += "one set HF_TOKEN."
         raise InputError(error.problem, where=address, hint=hint) from None
-    return FetchedBundle(found.path, f"{SCHEME}datasets/{asked.id}@{header.commit}")
+    return FetchedBundle(fetched.path, f"{SCHEME}datasets/{named.id}@{header.commit}")
 
 
 def prepare_push(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from analysis.page.table import Entry, Row, Table, with_noun
 from inject.secrets import masked
+from spikein.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -186,8 +187,6 @@ def require_agreement(question: str, refusal: Exception, *, declined: str) -> No
 
 def time_in_words(seconds: Sequence[float | None]) -> str:
     """Return how long steps take here: `about 12 s on this machine, and 1 step whose time …`."""
-    from spikein.progress import duration
-
     known = [each for each in seconds if each is not None]
     unknown = len(seconds) - len(known)
     return ", and ".join(

@@ -18,6 +18,7 @@ from spikein.cli.output import (
     warn,
     with_noun,
 )
+from spikein.progress import duration
 
 if TYPE_CHECKING:
     from inject.server.client import Estimate
@@ -166,7 +167,7 @@ def detect(
     overrides = [*(settings or ())]
     if server is not None:
         overrides.append(f"server.base_url={json.dumps(server)}")
-    given = {
+    settled = {
         "limit": limit,
         "text_column": text_column,
         "label_column": label_column,
@@ -175,8 +176,8 @@ def detect(
         "store": store,
         "executor": executor,
     }
-    given = {name: value for name, value in given.items() if value is not None}
-    options = read_settings(ScoringOptions, None, overrides, given)
+    settled = {name: value for name, value in settled.items() if value is not None}
+    options = read_settings(ScoringOptions, None, overrides, settled)
     plan = plan_file(examples, model, out, options, benchmark=benchmark)
     requests: dict[str, Estimate] = {}
     if options.server is not None:
@@ -259,23 +260,14 @@ def _confirm(plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "Scor
 
 def _print_plan(plan: "RowsPlan", requests: "Mapping[str, Estimate]", *, as_json: bool) -> None:
     """Print the steps of a dry run, and what they take together."""
-    from spikein.progress import duration
+    from spikein.cli.scores_output import rows_counted
     from spikein.scoring.dry_run import planned_steps
 
     steps = planned_steps(plan, requests)
     names = list(dict.fromkeys(setting.name for setting in plan.settings))
-    labels = plan.rows.labels
+    counts = rows_counted(plan.rows)
     if as_json:
-        print_json(
-            {
-                "rows": len(plan.rows.texts),
-                "members": None if labels is None else sum(labels),
-                "nonmembers": None if labels is None else len(labels) - sum(labels),
-                "detectors": names,
-                "steps": steps,
-                "notes": plan.notes,
-            }
-        )
+        print_json({**counts, "detectors": names, "steps": steps, "notes": plan.notes})
         return
     for note in plan.notes:
         warn(note)
@@ -291,7 +283,8 @@ def _print_plan(plan: "RowsPlan", requests: "Mapping[str, Estimate]", *, as_json
         }
         for step in steps
     )
-    sides = "" if labels is None else f" ({with_noun(sum(labels), 'member')})"
+    members = counts["members"]
+    sides = "" if members is None else f" ({with_noun(members, 'member')})"
     seconds = [step.seconds for step in steps if step.to_do]
     todo = f"{len(seconds)} of {with_noun(len(steps), 'step')} to do"
     say(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.files import human_bytes
 from spikein.cli.options import RUNS, STORE, RunsFolder, StoreFolder, option
 from spikein.cli.output import at_terminal, print_table, require_agreement, say, warn
 
@@ -143,7 +144,6 @@ def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
         InputError: when nobody can be asked, or another process uses the store.
     """
     from inject.errors import InputError
-    from spikein.store.filesystem import human_bytes
     from spikein.store.garbage import store_in_use
 
     if users := store.users():
@@ -160,8 +160,6 @@ def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
 
 
 def _print_garbage(found: "Collection", store: Path) -> None:
-    from spikein.store.filesystem import human_bytes
-
     if found.removed:
         print_table(
             ("artifact", "size", "why"),
@@ -173,8 +171,6 @@ def _print_garbage(found: "Collection", store: Path) -> None:
 
 
 def _total(found: "Collection", store: Path) -> str:
-    from spikein.store.filesystem import human_bytes
-
     verb = "would be removed" if found.dry_run else "removed"
     return (
         f"{len(found.removed)} {verb} ({human_bytes(found.size)}), {found.kept} kept in {store}/."

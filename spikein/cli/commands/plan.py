@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from inject.files import human_bytes
 from spikein.cli.options import (
     RUNS,
     STORE,
@@ -23,6 +24,7 @@ from spikein.cli.output import (
     time_in_words,
     with_noun,
 )
+from spikein.progress import duration
 
 if TYPE_CHECKING:
     from spikein.api.plan import PlanResult
@@ -109,8 +111,6 @@ def plan(
         raise typer.BadParameter("--assume and --from belong to --power.")
     from spikein.api.plan import plan as plan_experiment
     from spikein.estimates.training import Hardware
-    from spikein.progress import duration
-    from spikein.store.filesystem import human_bytes
 
     default, hardware = Hardware(), None
     if not (gpu is None and gpus is None and mfu is None):
@@ -174,9 +174,6 @@ def _time(result: "PlanResult") -> str:
 
 def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     """Print what the copies of each arm will amount to."""
-    from spikein.progress import duration
-    from spikein.store.filesystem import human_bytes
-
     say("")
     print_rows(
         {
@@ -210,17 +207,10 @@ def _percent(share: float) -> str:
 
 def _print_on_processor(result: "PlanResult") -> None:
     """Print what training takes here, where GPUs are of no use."""
-    from spikein.progress import duration
-    from spikein.store.filesystem import human_bytes
-
     say("")
     print_rows(
         {
-            "training": one.what,
-            "runs": one.runs,
-            "steps": one.steps,
-            "tokens": short_number(one.tokens),
-            "FLOPs": short_number(one.cost.flops),
+            **_size(one),
             "disk": human_bytes(one.cost.disk * one.models),
             "time": _known(
                 duration, result.measured and one.cost.flops / result.measured.flops_per_second
@@ -235,19 +225,23 @@ def _print_on_processor(result: "PlanResult") -> None:
     say(f"{time}On the processor of this machine; on GPUs instead: --gpu h100 --gpus 1.")
 
 
+def _size(one: "TrainingEstimate") -> dict[str, object]:
+    return {
+        "training": one.what,
+        "runs": one.runs,
+        "steps": one.steps,
+        "tokens": short_number(one.tokens),
+        "FLOPs": one.cost and short_number(one.cost.flops),
+    }
+
+
 def _print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") -> None:
     """Print steps, operations, memory of a GPU by stage of ZeRO, disk and GPU-hours."""
-    from spikein.store.filesystem import human_bytes
-
     stages = [f"ZeRO-{stage}" for stage in range(4)]
     say("")
     print_rows(
         {
-            "training": one.what,
-            "runs": one.runs,
-            "steps": one.steps,
-            "tokens": short_number(one.tokens),
-            "FLOPs": one.cost and short_number(one.cost.flops),
+            **_size(one),
             **{
                 f"a GPU, {name}": one.cost and human_bytes(one.memory(stage))
                 for stage, name in enumerate(stages)

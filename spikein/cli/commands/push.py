@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from inject.errors import InputError, first_names
+from inject.files import human_bytes
 from spikein.cli.options import argument, option
 from spikein.cli.output import require_agreement, say, warn
 
@@ -48,8 +49,8 @@ def push(
     """
     from detect.ground_truth.hub_bundle import prepare_push, push_bundle
 
-    found = prepare_push(bundle, hub_id, private=private, branch=revision, licence=licence)
-    _show(found)
+    prepared = prepare_push(bundle, hub_id, private=private, branch=revision, licence=licence)
+    _show(prepared)
     if not yes:
         refusal = InputError(
             "nothing was uploaded: nobody is here to agree",
@@ -57,16 +58,14 @@ def push(
             hint="Add --yes to upload without a question.",
         )
         require_agreement("Upload it?", refusal, declined="Nothing was uploaded.")
-    commit = push_bundle(found, message=message)
-    if commit == found.place.commit:
+    commit = push_bundle(prepared, message=message)
+    if commit == prepared.place.commit:
         say("Nothing changed: this bundle is there already.")
     say(f"Commit: {commit}")
     say(f"Judge by it: spikein validate FILE.py:NAME hf://datasets/{hub_id}@{commit}", style="bold")
 
 
 def _show(push: "Push") -> None:
-    from inject.files import human_bytes
-
     place = push.place
     seen = "private" if place.private else "public"
     kind = f"a new {seen} data set" if place.new else f"the {seen} data set"

@@ -16,10 +16,9 @@ from analysis.page.unlearning.tables import number_with_interval, steps_text
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from analysis.unlearning.headline import method_title
-from scripts.pictures.chromium import Chromium, find_chromium
 from scripts.pictures.page_measures import measure
 from tests.analysis.unlearned import DOSES, METHODS, audit_rows, measured_rows, verdict_rows
-from tests.pages import Page
+from tests.pages import Page, chromium
 
 EVIL = '<script>alert("x")</script>'
 WARNING = "the denominator is small"
@@ -214,7 +213,6 @@ def test_every_method_that_has_words_has_an_entry():
     assert {one.partition(":")[2] for one in cited if one.startswith("unlearning:")} == set(_WORDS)
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="NO CHROMIUM: the layout is not checked")
 def test_the_page_of_twelve_methods_in_two_arms_keeps_the_limits(report, tmp_path):
     made = {
         name: [row for lr in ("0.001", "0.01") for row in rows(axes={"train.lr": lr})]
@@ -222,5 +220,5 @@ def test_the_page_of_twelve_methods_in_two_arms_keeps_the_limits(report, tmp_pat
     }
     wide = UnlearningInputs(**made, audits=audit_rows(methods=METHODS, seeds=2))
     (tmp_path / "report.html").write_text(render(dataclasses.replace(report, unlearning=wide)))
-    with Chromium() as browser:
+    with chromium() as browser:
         assert measure(browser, tmp_path / "report.html")["broken"] == []

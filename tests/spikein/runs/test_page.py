@@ -17,7 +17,6 @@ from analysis.page.streams import audit_facts
 from detect.detector_table import describe_named
 from detect.registry import detector_names
 from inject.plan.plan import read_plan
-from scripts.pictures.chromium import Chromium
 from scripts.pictures.page_measures import measure
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
@@ -30,7 +29,7 @@ from spikein.runs.page_inputs import audited_models
 from spikein.store.environment import CODE, MACHINE, code_version, environment
 from spikein.store.manifest import read_manifest
 from spikein.store.store import Store
-from tests.pages import Page, browser, overflow
+from tests.pages import Page, chromium, overflow
 from tests.spikein.store.damage import seal
 from tests.spikein.tiny import run, write_tiny
 
@@ -302,29 +301,28 @@ def falsify(folder: Path) -> None:
     seal(folder)
 
 
-def test_a_run_lists_itself_in_the_page_of_all_runs(swept, tmp_path):
+def test_a_run_lists_itself_in_the_page_of_all_runs(swept):
     root, result = swept
     (row,) = index_rows(root / "runs")
     assert row.name == f"{result.folder.parent.name}/{result.folder.name}"
     assert row.summary["sentences"][0] in result.summary
     lines = {f"{one['name']}: {one['verdict']}" for one in row.summary["checks"]}
     assert all(any(said.startswith(line) for said in result.summary) for line in lines)
-    assert not overflow(root / "runs" / INDEX, 390, tmp_path)["wide"]
+    assert not overflow(root / "runs" / INDEX, 390)["wide"]
 
 
 @pytest.mark.parametrize(("width", "figures_scroll"), [(1280, False), (390, True)])
-def test_nothing_reaches_beyond_the_edge_of_a_screen(swept, tmp_path, width, figures_scroll):
+def test_nothing_reaches_beyond_the_edge_of_a_screen(swept, width, figures_scroll):
     """Figures alone may be wider than a phone, in a frame that scrolls and says so."""
-    found = overflow(swept[1].report, width, tmp_path, figures_scroll=figures_scroll)
+    found = overflow(swept[1].report, width, figures_scroll=figures_scroll)
     assert found["scroll"] <= found["client"]
     assert found["wide"] == []
     assert found["broken"] == [], "1,400,00 over 0 reads as another number"
 
 
-def test_the_page_keeps_its_limits_and_its_texts_apart(swept, tmp_path):
+def test_the_page_keeps_its_limits_and_its_texts_apart(swept):
     """Bytes, screens, sheets, tables, texts over one another, links: `scripts.pictures`."""
-    browser()
-    with Chromium() as started:
+    with chromium() as started:
         for name in ("report.html", "results.html", "examples.html", "methods.html"):
             measured = measure(started, swept[1].folder / name)
             # What is on pages beside may fill as many sheets as it has rows.

@@ -69,6 +69,12 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(repr(name) for name in close)}?"
 
 
+def first_names(names: Sequence[str], most: int) -> str:
+    """Return the first names of a list on one line: `a, b and 3 more`."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
 def first_line(error: BaseException) -> str:
     """Return the kind and the first line of an error of a library."""
     lines = str(error).strip().splitlines() or ["no message"]

@@ -86,8 +86,6 @@ def test_a_dry_run_checks_lists_the_rest_and_does_nothing(clone: Path, tmp_path,
         ("CITATION.cff", "0.2.0", "0.1.0", ["CITATION.cff", "`version: 0.2.0`"]),
         ("CITATION.cff", "2027-01-02", "2026-01-02", ['`date-released: "2027-01-02"`']),
         ("pyproject.toml", "example.org", PLACEHOLDER, [PLACEHOLDER, "git grep"]),
-        ("pyproject.toml", "]", "", ["pyproject.toml: is no TOML"]),
-        ("pyproject.toml", "version", "versions", ["pyproject.toml: has no `version`"]),
     ],
 )
 def test_what_is_not_ready_is_refused_by_file(clone: Path, capsys, file, old, new, said):

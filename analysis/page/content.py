@@ -167,7 +167,7 @@ def _detection_led(content: _Content, along: Sequence[Part]) -> _Report:
     return _Report(
         _first_sentences(view),
         first_parts(view, checks) if view else [badges(checks)],
-        [*_detection(content, along), *_run_sections(content)],
+        _around(content, _detection(content, along)),
     )
 
 
@@ -197,11 +197,10 @@ def _unlearning_led(content: _Content, along: Sequence[Part]) -> _Report | None:
     return _Report(
         leading_sentences(models, inputs.unlearning.measures),
         [*lead_parts(inputs.unlearning, models, names), badges(content.checks)],
-        [
-            *unlearning_sections(inputs.unlearning, models, content.pictures, names),
-            *before,
-            *_run_sections(content),
-        ],
+        _around(
+            content,
+            [*unlearning_sections(inputs.unlearning, models, content.pictures, names), *before],
+        ),
         [(page, [*(one for one in more if one.parts), *_detection(content, along)])],
     )
 
@@ -214,12 +213,13 @@ def _first_sentences(view: View | None) -> list[str | Keyed]:
     return [headline_sentence(view.tables, view.best), Keyed(key, rest)]
 
 
-def _run_sections(content: _Content) -> list[Section]:
-    """Return what stands in every report: whether it may be believed, and what was run."""
+def _around(content: _Content, answers: Sequence[Section]) -> list[Section]:
+    """Return the sections of a report: what was run, its answers, whether they may be believed."""
     checks = checks_parts(content.checks, content.inputs)
     sections = (
-        Section(CHECKS, "Checks", "May I believe it?", checks),
         Section("experiment", "Set-up", "What was run", experiment_parts(content.inputs)),
+        *answers,
+        Section(CHECKS, "Checks", "May I believe it?", checks),
     )
     return [section for section in sections if section.parts]
 

@@ -48,8 +48,8 @@ def dataset_card(
         # The tables are no rows to look at.
         "viewer": False,
     }
-    left_out = sorted({part for one in described.models for part in one.left_out})
-    detectors = {one.partition(":")[0] for model in described.models for one in model.detectors}
+    left_out = sorted({part for model in described.models for part in model.left_out})
+    detectors = {name.partition(":")[0] for model in described.models for name in model.detectors}
     return "\n".join(
         [
             "---",

@@ -16,9 +16,9 @@ from detect.ground_truth.bundle import FILE, HEADER, check_files, read_header
 from detect.ground_truth.dataset_card import CARD, dataset_card
 from inject.errors import InputError, Unreachable
 from inject.examples.example import Example, read_examples
-from inject.hub.address import SCHEME, parse_address
-from inject.hub.snapshot import Snapshot, fetch_snapshot
-from inject.hub.upload import RemoteDataset, hide_progress_without_terminal, look_at, upload
+from inject.hub.address import SCHEME, fetch_address, parse_address
+from inject.hub.snapshot import fetch_snapshot
+from inject.hub.upload import RemoteDataset, look_at, upload
 from inject.secrets import secrets_in
 
 _ABSOLUTE = re.compile(
@@ -70,8 +70,8 @@ def fetch_bundle(address: str) -> FetchedBundle:
         Unreachable: the hub gives no answer, and the cache lacks it.
         InputError: no such data set or revision, no access, or no bundle.
     """
-    asked = parse_address(address)
-    if asked is None or asked.path:
+    named = parse_address(address)
+    if named is None or named.path:
         page = re.match(r".*/datasets/([^/@]+/[^/@]+)", address)
         raise InputError(
             "is no address of a bundle on the hub",
@@ -79,25 +79,24 @@ def fetch_bundle(address: str) -> FetchedBundle:
             allowed=f"{SCHEME}datasets/OWNER/NAME[@REVISION], with %2F for a slash in REVISION",
             hint=f"Did you mean {SCHEME}datasets/{page[1]}?" if page else None,
         )
-    hide_progress_without_terminal()
     try:
-        header = _fetch(asked.id, asked.revision, HEADER, address)
+        header = fetch_address(named._replace(path=HEADER))
         # The commit is fixed from here on, whatever the branch does.
-        names = [glob.escape(name) for name in read_header(header.path)["files"]]
-        found = fetch_snapshot(asked.id, header.commit, [HEADER, *names], kind="dataset")
+        names = [glob.escape(name) for name in read_header(header.path.parent)["files"]]
+        fetched = fetch_snapshot(named.id, header.commit, [HEADER, *names], kind="dataset")
     except Unreachable as error:
         hint = "Try again with a connection, or give the folder of a bundle."
-        if here := _commits_here(asked.id):
+        if here := _commits_here(named.id):
             hint = f"On this machine are {', '.join(here)}: name one behind an @, or try again."
         raise Unreachable(error.problem, where=address, hint=hint) from None
     except InputError as error:
-        if error.where != asked.id:
+        if error.where != named.id:
             raise
         # What the hub says of an id speaks of local copies of other things.
         hint = "Look at its page on the hub, and accept its terms if it has any; for a private "
         hint += "one set HF_TOKEN."
         raise InputError(error.problem, where=address, hint=hint) from None
-    return FetchedBundle(found.path, f"{SCHEME}datasets/{asked.id}@{header.commit}")
+    return FetchedBundle(fetched.path, f"{SCHEME}datasets/{named.id}@{header.commit}")
 
 
 def prepare_push(
@@ -187,20 +186,3 @@ def _commits_here(hub_id: str) -> list[str]:
 
     folder = Path(constants.HF_HUB_CACHE) / f"datasets--{hub_id.replace('/', '--')}" / "snapshots"
     return sorted(path.name for path in folder.glob("*"))
-
-
-def _fetch(hub_id: str, revision: str | None, name: str, address: str) -> Snapshot:
-    """Fetch one file of the data set, which must have it.
-
-    Raises:
-        InputError: as `fetch_bundle`.
-    """
-
-    def check(files: Any) -> None:
-        if name not in files:
-            raise InputError(f"is no bundle: it has no {name}", where=address)
-
-    found = fetch_snapshot(hub_id, revision, [name], kind="dataset", check=check)
-    if not (found.path / name).is_file():
-        raise Unreachable(f"the cache on this machine has no {name} of it", where=address)
-    return found

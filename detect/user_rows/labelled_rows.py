@@ -13,15 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from detect.user_rows.row_settings import (
-    Labels,
-    RowSettings,
-    column_names,
-    find_column,
-    no_column,
-)
+from detect.user_rows.row_settings import Labels, RowSettings, column_names
 from inject.bounded_files import read_lines
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, did_you_mean, first_names
 from inject.examples.example import Example, example_id
 from inject.reading.row_parsers import PlacedRow, format_of, json_lines
 from inject.reading.rows import read_rows
@@ -88,11 +82,11 @@ def read_labelled(
     unlabelled = None
     protected: set[str] = set()
     limited = False
-    for place, given in placed_rows(pattern, how):
+    for place, row in placed_rows(pattern, how):
         if not beside and len(texts) == how.limit:
             limited = True
             break
-        values = _of_columns(_named(given), given, how, None if beside else place)
+        values = _named(row) | how.of_columns(row, None if beside else place)
         if (options := _options(values, place)) is not None:
             values = _of_options(values, options, place)
         paraphrases.append(_paraphrases(values.get(_PARAPHRASES), place))
@@ -179,34 +173,11 @@ def _is_json_lines(path: Path) -> bool:
 
 def _named(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row with its known columns in lower case; an exact name wins."""
-    found = dict(values)
+    named = dict(values)
     for name, value in values.items():
         plain = str(name).strip().lower()
         if plain in _KNOWN and plain not in values:
-            found[plain] = value
-    return found
-
-
-def _of_columns(
-    named: dict[str, Any], given: Mapping[str, Any], how: RowSettings, place: str | None
-) -> dict[str, Any]:
-    """Return the row with the text and the label of the columns that are named.
-
-    Args:
-        named: the row with its known columns in lower case.
-        given: the row as it stands.
-        how: names the columns.
-        place: of the row; None where it may lack them.
-    """
-    for field, key in (("text", "text_column"), ("label", "label_column")):
-        name = getattr(how, key)
-        if name is None:
-            continue
-        column = find_column(given, name)
-        if column is not None:
-            named[field] = given[column]
-        elif place is not None:
-            raise no_column(name, key, given, place)
+            named[plain] = value
     return named
 
 
@@ -333,10 +304,9 @@ def read_held_out_file(
         if text.strip() and _normal(text) in places
     ]
     if shared:
-        named = ", ".join(f"row {one} (scored row {other})" for one, other in shared[:_NAMED])
-        more = f" and {len(shared) - _NAMED:,} more" if len(shared) > _NAMED else ""
+        named = first_names([f"row {own} (scored row {row})" for own, row in shared], _NAMED)
         raise InputError(
-            f"{len(shared):,} held-out texts are scored as well: {named}{more}",
+            f"{len(shared):,} held-out texts are scored as well: {named}",
             where=pattern,
             hint="Take them out of one of the two files: a held-out text is never scored.",
         )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator
 
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, did_you_mean, first_names
 from inject.settings import PositiveInt, Settings
 
 _MEMBER = ("1", "true", "yes", "member")
@@ -60,36 +60,39 @@ class RowSettings(Settings):
         """Whether it is said where rows have their text or label, or what labels mean."""
         return bool(self.text_column or self.label_column or self.labels)
 
+    def of_columns(self, row: Mapping[str, Any], place: str | None) -> dict[str, Any]:
+        """Return the text and the label of a row where their columns are named.
 
-def find_column(values: Mapping[str, Any], name: str) -> str | None:
-    """Return the column of that name, in any case where none is exactly so; None without one."""
-    if name in values:
-        return name
-    plain = name.strip().lower()
-    return next((column for column in values if str(column).strip().lower() == plain), None)
+        Args:
+            row: as it stands; an exact name wins over one in another case.
+            place: of the row; None where it may lack them.
 
-
-def no_column(name: str, key: str, values: Mapping[str, Any], place: str) -> InputError:
-    """Return the error for a row without a column.
-
-    Args:
-        name: what was looked for.
-        key: the setting that names it.
-        values: the row.
-        place: of the row.
-    """
-    return InputError(
-        f"there is no column {name!r}.{did_you_mean(name, map(str, values))}",
-        where=place,
-        allowed=f"for {key}, one of {column_names(values)}",
-    )
+        Raises:
+            InputError: the row has no such column.
+        """
+        values: dict[str, Any] = {}
+        for field, key in (("text", "text_column"), ("label", "label_column")):
+            name = getattr(self, key)
+            if name is None:
+                continue
+            alike = (
+                column for column in row if str(column).strip().lower() == name.strip().lower()
+            )
+            column = name if name in row else next(alike, None)
+            if column is not None:
+                values[field] = row[column]
+            elif place is not None:
+                raise InputError(
+                    f"there is no column {name!r}.{did_you_mean(name, map(str, row))}",
+                    where=place,
+                    allowed=f"for {key}, one of {column_names(row)}",
+                )
+        return values
 
 
 def column_names(values: Iterable[object]) -> str:
     """Return the names of columns in one line, long ones and many of them cut."""
-    listed = [_clipped(name) for name in values]
-    more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
-    return f"{', '.join(listed[:20])}{more}" or "no columns at all"
+    return first_names([_clipped(name) for name in values], 20) or "no columns at all"
 
 
 class Labels:

@@ -8,12 +8,13 @@ commit, and read as local files are. Without a network the cache serves what it 
 
 from collections.abc import Sequence
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from inject.errors import InputError, Unreachable, did_you_mean
+from inject.errors import InputError, Unreachable, did_you_mean, first_names
 from inject.hub.resolver import resolve_commit
-from inject.hub.snapshot import fetch_snapshot
+from inject.hub.snapshot import Snapshot, fetch_snapshot
 from inject.reading.row_parsers import PARSERS
 
 SCHEME = "hf://"
@@ -28,14 +29,6 @@ class HubAddress(NamedTuple):
     revision: str | None
     path: str
     """File, folder or glob in it; `` for all."""
-
-
-class FetchedFiles(NamedTuple):
-    """Where the files of an address lie here."""
-
-    path: str
-    """A file, a folder or a glob."""
-    commit: str
 
 
 def parse_address(text: str) -> HubAddress | None:
@@ -59,8 +52,8 @@ def parse_address(text: str) -> HubAddress | None:
     return HubAddress(f"{owner}/{name}", unquote(revision) or None, path.strip("/"))
 
 
-def fetch_address(address: HubAddress) -> FetchedFiles:
-    """Fetch what an address names, or find it in the cache.
+def fetch_address(address: HubAddress) -> Snapshot:
+    """Fetch what an address names, or find it in the cache; its path is a file, folder or glob.
 
     Raises:
         Unreachable: the hub gives no answer, and the cache lacks it.
@@ -69,7 +62,7 @@ def fetch_address(address: HubAddress) -> FetchedFiles:
     where = f"{SCHEME}datasets/{address.id}"
     commit = resolve_commit("dataset", address.id, address.revision)
     if cached := _cached_file(address, commit):
-        return FetchedFiles(cached, commit)
+        return Snapshot(Path(cached), commit, True)
 
     def check(files: Sequence[str]) -> None:
         if not any(fits(file, address.path) for file in files):
@@ -77,7 +70,7 @@ def fetch_address(address: HubAddress) -> FetchedFiles:
                 f"the data set has no {address.path or 'file of a known format'!r}."
                 f"{did_you_mean(address.path, files)}",
                 where=where,
-                allowed=_shortened(files),
+                allowed=first_names(sorted(name for name in files if name[0] != "."), 10),
             )
 
     patterns = _patterns(address.path)
@@ -90,8 +83,7 @@ def fetch_address(address: HubAddress) -> FetchedFiles:
             where=where,
             hint="Try again with a connection, or give a local file.",
         )
-    path = fetched.path / address.path if address.path else fetched.path
-    return FetchedFiles(str(path), fetched.commit)
+    return fetched._replace(path=fetched.path / address.path)
 
 
 def _patterns(path: str) -> list[str]:
@@ -114,9 +106,3 @@ def _cached_file(address: HubAddress, commit: str) -> str | None:
         return None
     cached = try_to_load_from_cache(address.id, address.path, revision=commit, repo_type="dataset")
     return cached if isinstance(cached, str) else None
-
-
-def _shortened(names: Sequence[str]) -> str:
-    shown = [name for name in sorted(names) if not name.startswith(".")]
-    more = f" and {len(shown) - 10:,} more" if len(shown) > 10 else ""
-    return ", ".join(shown[:10]) + more

@@ -11,6 +11,7 @@ is refused, as the loader takes one commit only.
 """
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,6 +76,7 @@ def fetch_snapshot(
         return Snapshot(_cached(kind, hub_id, commit, patterns, error), commit, True)
     if check is not None:
         check(files)
+    hide_progress_without_terminal()
     try:
         path = snapshot_download(
             hub_id,
@@ -92,6 +94,14 @@ def fetch_snapshot(
             hint="What has arrived is kept; try again.",
         ) from error
     return Snapshot(Path(path), commit, False)
+
+
+def hide_progress_without_terminal() -> None:
+    """Let the hub library draw no bars where they would fill a log."""
+    from huggingface_hub.utils import disable_progress_bars
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
 
 
 def _cached(

@@ -8,7 +8,6 @@ where somebody else changed the data set meanwhile.
 
 import os
 import re
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from inject.errors import InputError, Unreachable
 from inject.hub.resolver import TIMEOUT_SECONDS
+from inject.hub.snapshot import hide_progress_without_terminal
 from inject.secrets import masked
 
 TOKEN = "HF_TOKEN"
@@ -112,14 +112,6 @@ def upload(
             parent_commit=place.commit,
         )
     return str(done.oid)
-
-
-def hide_progress_without_terminal() -> None:
-    """Let the hub library draw no bars where they would fill a log."""
-    from huggingface_hub.utils import disable_progress_bars
-
-    if not sys.stderr.isatty():
-        disable_progress_bars()
 
 
 def _api(hub_id: str) -> Any:

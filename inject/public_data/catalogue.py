@@ -56,10 +56,10 @@ class DataSet:
     """What must be agreed to before it is fetched; `` for nothing."""
 
     @property
-    def pages(self) -> tuple[str, ...]:
+    def pages(self) -> str:
         """The pages of its repositories on the hub, with their licences."""
         ids = dict.fromkeys(file.hub for file in self.files)
-        return tuple(f"https://huggingface.co/datasets/{hub_id}" for hub_id in ids)
+        return " ".join(f"https://huggingface.co/datasets/{hub_id}" for hub_id in ids)
 
 
 _REDPAJAMA = {

@@ -50,7 +50,8 @@ def encrypted_zip(files: Mapping[str, bytes], *, password: str) -> bytes:
 
 
 def _encrypted(plain: bytes, password: bytes) -> bytes:
-    table = _table()
+    # A step of the CRC-32, without the two complements around it.
+    table = [zlib.crc32(bytes([value]), 0xFFFFFFFF) ^ 0xFFFFFFFF for value in range(256)]
     first, second, third = 0x12345678, 0x23456789, 0x34567890
     secret = bytearray(len(plain))
     for at, byte in enumerate((*password, *plain)):
@@ -61,13 +62,3 @@ def _encrypted(plain: bytes, password: bytes) -> bytes:
         second = ((second + (first & 0xFF)) * 134775813 + 1) & 0xFFFFFFFF
         third = (third >> 8) ^ table[(third ^ (second >> 24)) & 0xFF]
     return bytes(secret)
-
-
-def _table() -> list[int]:
-    """Return the table of the CRC-32, as the cipher uses it byte by byte."""
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = (value >> 1) ^ (0xEDB88320 if value & 1 else 0)
-        table.append(value)
-    return table

@@ -13,17 +13,17 @@ and its digest stays unknown. Files that were brought by hand into `downloads/` 
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors, Unreachable
 from inject.files import fsync, write_text
-from inject.hub.upload import hide_progress_without_terminal
-from inject.public_data.catalogue import DataFile, DataSet
+from inject.hub.snapshot import hide_progress_without_terminal
+from inject.public_data.catalogue import DataSet
 from inject.public_data.made_file import make_file
-from inject.public_data.sources import DOWNLOADS, Sources
+from inject.public_data.sources import Sources
 
 MANIFEST = "spikein-data.json"
 _HIDDEN = ".spikein-downloads"
@@ -69,7 +69,7 @@ def fetch(
         # What a call that was killed has left.
         shutil.rmtree(hidden, ignore_errors=True)
         try:
-            return _fetch(sets, folder, manifest, Sources(folder, hidden), on_file)
+            return _fetch(sets, folder, manifest, on_file)
         finally:
             shutil.rmtree(hidden, ignore_errors=True)
 
@@ -78,41 +78,40 @@ def _fetch(
     sets: Sequence[DataSet],
     folder: Path,
     manifest: dict[str, Any],
-    sources: Sources,
     on_file: Callable[[FileState], None],
 ) -> list[FileState]:
     states: list[FileState] = []
     problems: list[InputError] = []
     out_of_reach: Unreachable | None = None
-    missing: list[DataFile] = []
+    missing: list[Sources] = []
     for data_set in sets:
         try:
             for file in data_set.files:
-                if out_of_reach and not sources.brought(file):
-                    missing += [] if (folder / file.path).exists() else [file]
+                sources = Sources(file, folder, folder / _HIDDEN)
+                if out_of_reach and not sources.brought():
+                    missing += [] if (folder / file.path).exists() else [sources]
                     continue
                 try:
-                    state = _one(file, data_set, folder, manifest, sources)
+                    state = _one(data_set, sources, folder, manifest)
                 except Unreachable as error:
                     out_of_reach = error
-                    missing.append(file)
+                    missing.append(sources)
                     continue
                 states.append(state)
                 on_file(state)
         except InputError as error:
             problems.append(error)
     if out_of_reach is not None:
-        problems.append(_by_hand(out_of_reach, missing, folder))
+        problems.append(_by_hand(out_of_reach, missing))
     if problems:
         done = f"{len(states)} of {sum(len(one.files) for one in sets)} files are in {folder}"
         raise InputErrors(problems, title=f"Not everything could be fetched; {done}:")
     return states
 
 
-def _one(
-    file: DataFile, data_set: DataSet, folder: Path, manifest: dict[str, Any], sources: Sources
-) -> FileState:
+def _one(data_set: DataSet, sources: Sources, folder: Path, manifest: dict[str, Any]) -> FileState:
     """Make one file, or say what is there."""
+    file = sources.file
     target = folder / file.path
     entry = manifest["files"].get(file.path)
     if target.is_dir():
@@ -126,9 +125,9 @@ def _one(
         return FileState(file.path, "checked", entry["rows"], size, note)
     _require_folder(target.parent)
     # Beside the downloads, so that whatever ends this process leaves nothing in the layout.
-    temporary = sources.hidden / "made"
+    temporary = folder / _HIDDEN / "made"
     temporary.parent.mkdir(exist_ok=True)
-    made = make_file(file, sources, temporary)
+    rows = make_file(sources, temporary)
     fsync(temporary)
     os.replace(temporary, target)
     fsync(target.parent)
@@ -138,15 +137,15 @@ def _one(
         "hub": file.hub,
         "licence": data_set.licence,
         "part": file.part(),
-        "rows": made.rows,
+        "rows": rows,
         "sha256": file_digest(target),
-        "sources": made.sources,
+        "sources": sources.facts,
     }
     write_text(
         folder / MANIFEST,
         json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
     )
-    return FileState(file.path, "fetched", made.rows, target.stat().st_size, file.part())
+    return FileState(file.path, "fetched", rows, target.stat().st_size, file.part())
 
 
 def _require_folder(folder: Path) -> None:
@@ -198,9 +197,7 @@ def _refuse_changed(sets: Sequence[DataSet], folder: Path, manifest: Mapping[str
     problems = []
     for path in (file.path for data_set in sets for file in data_set.files):
         entry, target = manifest["files"].get(path), folder / path
-        if entry is None or not target.exists():
-            continue
-        if target.is_dir() or file_digest(target) != entry["sha256"]:
+        if entry is not None and target.is_file() and file_digest(target) != entry["sha256"]:
             problems.append(
                 InputError(
                     "was changed since it was fetched",
@@ -212,18 +209,14 @@ def _refuse_changed(sets: Sequence[DataSet], folder: Path, manifest: Mapping[str
         raise InputErrors(problems, title="Nothing was fetched:")
 
 
-def _by_hand(reason: Unreachable, missing: Sequence[DataFile], folder: Path) -> InputError:
+def _by_hand(reason: Unreachable, missing: Sequence[Sources]) -> InputError:
     lines = [f"{reason}", "Without a network, bring these files, then give the same command:"]
-    for url, place in _addresses(missing, folder):
-        lines.append(f"    {url}\n      as {place}")
+    for sources in missing:
+        hub, commit = sources.file.hub, sources.file.commit
+        for source, place in sources.places.items():
+            url = f"https://huggingface.co/datasets/{hub}/resolve/{commit}/{source}"
+            lines.append(f"    {url}\n      as {place}")
     lines.append(
         "Or fetch into a folder on a machine with a network, and copy the folder: it is complete."
     )
     return InputError("\n    ".join(lines))
-
-
-def _addresses(files: Sequence[DataFile], folder: Path) -> Iterator[tuple[str, Path]]:
-    for file in files:
-        for source in file.sources:
-            url = f"https://huggingface.co/datasets/{file.hub}/resolve/{file.commit}/{source}"
-            yield url, folder / DOWNLOADS / file.hub.replace("/", "--") / source

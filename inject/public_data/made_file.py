@@ -3,42 +3,35 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from inject.errors import InputError, first_line
+from inject.errors import InputError
 from inject.examples.datasets.gpqa import GpqaOptions
 from inject.public_data.catalogue import DataFile
 from inject.public_data.conversions import write_rows
 from inject.public_data.encrypted_zip import encrypted_zip
-from inject.public_data.sources import Facts, Sources
+from inject.public_data.sources import Sources
 
 
-class MadeFile(NamedTuple):
-    """What a file was made of."""
-
-    rows: int
-    sources: list[Facts]
-
-
-def make_file(file: DataFile, sources: Sources, target: Path) -> MadeFile:
-    """Write one file of the layout to `target`.
+def make_file(sources: Sources, target: Path) -> int:
+    """Write one file of the layout to `target`; return how many rows it has.
 
     Raises:
         Unreachable: the hub gives no answer.
         InputError: as `Sources`; columns are missing; there are fewer rows than are asked for.
     """
+    file = sources.file
     if file.path.endswith(".zip"):
-        return _zip(file, sources, target)
-    parts = [sources.rows(file, source) for source in file.sources]
-    rows = (row for part in parts for row in part.rows)
+        return _zip(sources, target)
+    rows = chain.from_iterable([sources.rows(source) for source in file.sources])
     count = write_rows(target, _taken(file, rows), name=file.path)
     if count < (file.rows or 1):
         raise InputError(
             f"only {count:,} rows could be made of it", where=_where(file), allowed=file.part()
         )
-    return MadeFile(count, [part.facts for part in parts])
+    return count
 
 
 def _taken(file: DataFile, rows: Iterator[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -46,40 +39,25 @@ def _taken(file: DataFile, rows: Iterator[dict[str, Any]]) -> Iterator[Mapping[s
     if first is None:
         return
     _require_columns(file, list(first))
-    converted = (_converted(file, number, row) for number, row in enumerate(_with(first, rows), 1))
-    kept = (row for row in converted if row is not None)
+    kept = (row for row in map(file.convert, chain([first], rows)) if row is not None)
     yield from islice(kept, 0, None if file.rows is None else file.rows * file.every, file.every)
 
 
-def _converted(file: DataFile, number: int, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    try:
-        return file.convert(row)
-    except (KeyError, TypeError) as error:
-        raise InputError(
-            f"row {number:,} cannot be converted ({first_line(error)})", where=_where(file)
-        ) from error
-
-
-def _with(first: dict[str, Any], rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    yield first
-    yield from rows
-
-
-def _zip(file: DataFile, sources: Sources, target: Path) -> MadeFile:
+def _zip(sources: Sources, target: Path) -> int:
     """Write files as they are into a zip with the password that their authors publish."""
-    parts = {source: sources.whole(file, source) for source in file.sources}
-    contents = {name: part.path.read_bytes() for name, part in parts.items()}
+    paths = {source: sources.whole(source) for source in sources.file.sources}
+    contents = {name: path.read_bytes() for name, path in paths.items()}
     rows = 0
     for name, content in contents.items():
         try:
             table = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
-            _require_columns(file, next(table, []))
+            _require_columns(sources.file, next(table, []))
             rows = rows or sum(1 for _ in table)
         except (UnicodeDecodeError, csv.Error):
             # The library's message may quote a protected row.
-            raise InputError("cannot be read as CSV", where=str(parts[name].path)) from None
+            raise InputError("cannot be read as CSV", where=str(paths[name])) from None
     target.write_bytes(encrypted_zip(contents, password=GpqaOptions().password))
-    return MadeFile(rows, [part.facts for part in parts.values()])
+    return rows
 
 
 def _require_columns(file: DataFile, columns: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from inject.digest import file_digest
 from inject.errors import InputError, SpikeinError, Unreachable, did_you_mean, first_line
@@ -30,66 +30,57 @@ _BATCH = 64
 
 _OF_THIS_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
 
-Facts = dict[str, Any]
-"""What the manifest says of a source."""
-
-
-class WholeFile(NamedTuple):
-    """A file of the hub that lies here."""
-
-    path: Path
-    facts: Facts
-
-
-class Rows(NamedTuple):
-    """Rows of a file of the hub."""
-
-    rows: Iterator[dict[str, Any]]
-    facts: Facts
-
 
 class Sources:
-    """Where the files of the hub come from, for one folder of data."""
+    """Where the files of the hub come from that one file of the layout is made of."""
 
-    def __init__(self, folder: Path, hidden: Path) -> None:
+    def __init__(self, file: DataFile, folder: Path, hidden: Path) -> None:
         """Look for files that were brought in `folder`; download to `hidden`."""
-        self._folder = folder
-        self.hidden = hidden
+        self.file = file
+        self.places = {
+            source: folder / DOWNLOADS / file.hub.replace("/", "--") / source
+            for source in file.sources
+        }
+        """Where each is looked for that was brought by hand."""
+        self.facts: list[dict[str, Any]] = []
+        """What the manifest says of each that was read."""
+        self._hidden = hidden
 
-    def brought(self, file: DataFile) -> bool:
-        """Return whether everything that a file is made of was brought by hand."""
-        return all(self._place(file, source).is_file() for source in file.sources)
+    def brought(self) -> bool:
+        """Return whether all of them were brought by hand."""
+        return all(place.is_file() for place in self.places.values())
 
-    def whole(self, file: DataFile, source: str) -> WholeFile:
-        """Return a file of the hub, brought by hand or downloaded now.
+    def whole(self, source: str) -> Path:
+        """Return where a file of the hub lies, brought by hand or downloaded now.
 
         Raises:
             Unreachable: the hub gives no answer.
             InputError: it has no such file, gives no access, or what arrived is not what it has.
         """
-        path, checked = self._place(file, source), False
-        if not path.is_file():
-            path, checked = _download(file, source, self.hidden), True
-        facts = {"path": source, "sha256": file_digest(path), "checked_against_hub": checked}
-        return WholeFile(path, facts)
+        path = self.places[source]
+        brought = path.is_file()
+        if not brought:
+            path = _download(self.file, source, self._hidden)
+        self.facts.append(
+            {"path": source, "sha256": file_digest(path), "checked_against_hub": not brought}
+        )
+        return path
 
-    def rows(self, file: DataFile, source: str) -> Rows:
+    def rows(self, source: str) -> Iterator[dict[str, Any]]:
         """Return the rows of a file of the hub; a large one is read from its beginning only.
 
         Raises:
             Unreachable: as of `whole`, and while the rows are read.
             InputError: as of `whole`, and while the rows are read.
         """
-        if file.rows is not None and not self._place(file, source).is_file():
-            _require_listed(file, source)
-            return Rows(_first_rows(file, source), {"path": source, "sha256": None})
-        path, facts = self.whole(file, source)
+        if self.file.rows is not None and not self.places[source].is_file():
+            _require_listed(self.file, source)
+            self.facts.append({"path": source, "sha256": None})
+            return _first_rows(self.file, source)
+        path = self.whole(source)
         # `.json` of the hub holds lines or one array; the parser knows both.
         parse = PARSERS[format_of(path) or ""]
-        return Rows((row.values for row in parse(path, "download")), facts)
-
-    def _place(self, file: DataFile, source: str) -> Path:
-        return self._folder / DOWNLOADS / file.hub.replace("/", "--") / source
+        return (row.values for row in parse(path, "download"))
 
 
 def _require_listed(file: DataFile, source: str) -> None:
@@ -112,7 +103,6 @@ def _download(file: DataFile, source: str, hidden: Path) -> Path:
         [described] = HfApi().get_paths_info(
             file.hub, [source], repo_type="dataset", revision=file.commit
         )
-        # The library's bars count bytes; here a line a file is told.
         path = Path(
             hf_hub_download(
                 file.hub,
@@ -122,8 +112,9 @@ def _download(file: DataFile, source: str, hidden: Path) -> Path:
                 local_dir=hidden / file.hub.replace("/", "--"),
             )
         )
-    expected = described.lfs.sha256 if described.lfs else described.blob_id  # type: ignore[union-attr]
-    arrived = file_digest(path) if described.lfs else _blob_id(path)  # type: ignore[union-attr]
+    large = described.lfs  # type: ignore[union-attr]
+    expected = large.sha256 if large else described.blob_id  # type: ignore[union-attr]
+    arrived = file_digest(path) if large else _blob_id(path)
     if arrived != expected:
         path.unlink()
         raise InputError(
@@ -194,15 +185,10 @@ def _hub_errors(file: DataFile, source: str) -> Iterator[None]:
             where=where,
             hint="Give the same command again; nothing was kept of it.",
         ) from error
-    except OSError as error:
-        # A full disk is this machine's fault, and the command line says so.
-        if error.errno in _OF_THIS_MACHINE:
-            raise
-        raise _out_of_reach(where, error) from error
+    # Network libraries share no base class of errors.
     except Exception as error:
-        # Network libraries share no base class of errors.
-        raise _out_of_reach(where, error) from error
-
-
-def _out_of_reach(where: str, error: Exception) -> Unreachable:
-    return Unreachable(f"the hub cannot be reached ({first_line(error)})", where=where)
+        # A full disk is this machine's fault, and the command line says so.
+        if isinstance(error, OSError) and error.errno in _OF_THIS_MACHINE:
+            raise
+        problem = f"the hub cannot be reached ({first_line(error)})"
+        raise Unreachable(problem, where=where) from error

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from inject.bounded_files import check_regular
-from inject.errors import InputError, did_you_mean
+from inject.errors import InputError, did_you_mean, first_names
 from inject.reading.row_parsers import DELIMITED, KNOWN_FORMATS, PARSERS, PlacedRow, format_of
 from inject.reading.unchanged import content_digest
 
@@ -100,10 +100,9 @@ def unread_note(pattern: str, *, where: str) -> str | None:
     unread = [str(file) for file in named if not format_of(file)]
     if not unread or len(unread) == len(named):
         return None
-    more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
     return (
         f"{where}: {len(unread):,} of the files have an unknown format and are not read: "
-        f"{', '.join(unread[:_MOST_NAMED])}{more}. Known are {KNOWN_FORMATS}"
+        f"{first_names(unread, _MOST_NAMED)}. Known are {KNOWN_FORMATS}"
     )
 
 

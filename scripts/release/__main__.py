@@ -1,4 +1,4 @@
-"""`python -m scripts.release [STEP …] [--out FOLDER] [--list] [--dry-run]`: make a release.
+"""`python -m scripts.release [STEP …] [--out FOLDER] [--dry-run]`: make a release.
 
 All steps in their order, or those that are named: the tree is clean, the version has its entry,
 lint and suite pass, source distribution and wheel are built from the commit, the wheel is tried in
@@ -41,35 +41,18 @@ class Release:
     """Takes the files of this release, and holds no others."""
 
     def text(self, name: str) -> str:
-        """Return the text of a file of the clone.
+        """Return the text of a file of the clone."""
+        return (self.repository / name).read_text(encoding="utf-8")
 
-        Raises:
-            InputError: it cannot be read.
-        """
-        try:
-            return (self.repository / name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot be read: {error}", where=name) from None
-
-    def project(self, key: str) -> Any:
-        """Return a value of the table `project` of pyproject.toml.
-
-        Raises:
-            InputError: the file is no TOML, or has no such key.
-        """
-        name = "pyproject.toml"
-        try:
-            table = tomllib.loads(self.text(name)).get("project", {})
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"is no TOML: {error}", where=name) from None
-        if key not in table:
-            raise InputError(f"has no `{key}` in [project]", where=name)
-        return table[key]
+    @property
+    def project(self) -> dict[str, Any]:
+        """The table `project` of pyproject.toml."""
+        return tomllib.loads(self.text("pyproject.toml"))["project"]
 
     @property
     def version(self) -> str:
         """The version, without a `v`."""
-        return str(self.project("version"))
+        return str(self.project["version"])
 
     def built(self, pattern: str) -> Path:
         """Return the one file of this release that fits a pattern.
@@ -133,7 +116,7 @@ def version(release: Release) -> str:
     problems.extend(f"CITATION.cff has no line `{line}`" for line in wanted if line not in citation)
     if run("git", "tag", "--list", f"v{own}", folder=release.repository).strip():
         problems.append(f"there is a tag v{own} already: raise `version` in pyproject.toml")
-    if PLACEHOLDER in str(release.project("urls")):
+    if PLACEHOLDER in str(release.project["urls"]):
         problems.append(
             "pyproject.toml does not say where the repository is: write its account in place of "
             f"{PLACEHOLDER}, there and in the other files that `git grep -l {PLACEHOLDER}` lists"
@@ -155,12 +138,7 @@ def tests(release: Release) -> str:
 
 def distributions(release: Release) -> str:
     """Source distribution, wheel and release notes, from the files of the commit alone."""
-    try:
-        release.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot be made: {error.strerror}", where=f"--out {release.out}"
-        ) from None
+    release.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         archive = Path(temporary) / "commit.tar"
         run("git", "archive", "--output", archive, "HEAD", folder=release.repository)
@@ -228,7 +206,7 @@ CHECKS = ("tree", "version")
 
 def left_to_do(release: Release) -> str:
     """Return what a person does once all steps are done."""
-    tag, url = f"v{release.version}", release.project("urls")["Repository"]
+    tag, url = f"v{release.version}", release.project["urls"]["Repository"]
     return (
         f"spikein {release.version} is in {release.out}. Nothing was uploaded. What is left:\n"
         f"  git tag --annotate {tag} --message 'spikein {release.version}'\n"
@@ -243,44 +221,48 @@ def main(arguments: Sequence[str] | None = None, repository: Path = REPOSITORY) 
     parser = argparse.ArgumentParser(prog="python -m scripts.release", description=__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all")
     parser.add_argument("--out", type=Path, default=repository / "dist", help="new or empty; dist")
-    parser.add_argument("--list", action="store_true", help="say what each step does; do none")
     parser.add_argument("--dry-run", action="store_true", help="check; build and run nothing")
-    given = parser.parse_args(arguments)
-    names = given.steps or list(STEPS)
-    release = Release(repository=repository, out=given.out.resolve())
+    options = parser.parse_args(arguments)
+    names = options.steps or list(STEPS)
+    release = Release(repository=repository, out=options.out.resolve())
     code = 0
     try:
+        check_request(names, release.out)
         for name in names:
-            if name not in STEPS:
-                problem = f"is no step of a release.{did_you_mean(name, STEPS)}"
-                raise InputError(problem, where=name, allowed=", ".join(STEPS))
-        if release.out.exists() and not release.out.is_dir():
-            raise InputError("is a file, not a folder", where=f"--out {release.out}")
-        if "build" in names and release.out.exists() and any(release.out.iterdir()):
-            hint = "Remove the folder, or name another by --out."
-            raise InputError("is not empty", where=f"--out {release.out}", hint=hint)
+            if options.dry_run and name not in CHECKS:
+                print(f"{name}: {STEPS[name].__doc__}")
+                continue
+            print(f"{name} …", flush=True)
+            try:
+                print(f"{name}: {STEPS[name](release)}", flush=True)
+            except SpikeinError as error:
+                if not options.dry_run:
+                    raise
+                code = refused(error)
     except SpikeinError as error:
-        return refused(error, 2)
-    for name in names:
-        if given.list or (given.dry_run and name not in CHECKS):
-            print(f"{name}: {STEPS[name].__doc__}")
-            continue
-        print(f"{name} …", flush=True)
-        try:
-            print(f"{name}: {STEPS[name](release)}", flush=True)
-        except (SpikeinError, CommandFailed) as error:
-            code = refused(error, 1 if isinstance(error, CommandFailed) else 2)
-            if not given.dry_run:
-                return code
-    if not (given.list or given.dry_run or given.steps):
+        return refused(error)
+    if not (options.dry_run or options.steps):
         print(left_to_do(release))
     return code
 
 
-def refused(error: Exception, code: int) -> int:
+def check_request(names: Sequence[str], out: Path) -> None:
+    """Refuse a step that there is not, and a folder that cannot take a release."""
+    for name in names:
+        if name not in STEPS:
+            problem = f"is no step of a release.{did_you_mean(name, STEPS)}"
+            raise InputError(problem, where=name, allowed=", ".join(STEPS))
+    if out.exists() and not out.is_dir():
+        raise InputError("is a file, not a folder", where=f"--out {out}")
+    if "build" in names and out.exists() and any(out.iterdir()):
+        hint = "Remove the folder, or name another by --out."
+        raise InputError("is not empty", where=f"--out {out}", hint=hint)
+
+
+def refused(error: SpikeinError) -> int:
     """Print why a release goes no further; return the exit code."""
     print(f"Error: {error}\nNothing was uploaded.", file=sys.stderr, flush=True)
-    return code
+    return error.exit_code
 
 
 if __name__ == "__main__":

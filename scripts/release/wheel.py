@@ -14,12 +14,16 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from inject.errors import SpikeinError
+
 _SDIST = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 _ROWS = "text,label\nA text that nobody has spiked into anything.,0\nAnother one of that kind.,0\n"
 
 
-class CommandFailed(Exception):
+class CommandFailed(SpikeinError):
     """A command of the release ended with an error; the message holds its output."""
+
+    exit_code = 1
 
 
 def run(*command: object, folder: Path, environment: dict[str, str] | None = None) -> str:

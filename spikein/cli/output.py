@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from analysis.page.table import Entry, Row, Table, with_noun
 from inject.secrets import masked
+from spikein.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -161,6 +162,39 @@ def exit_if_refused(problems: Sequence[str]) -> None:
         return
     print_error("\n".join(["this cannot be run:", *(f"- {problem}" for problem in problems)]))
     raise typer.Exit(2)
+
+
+def at_terminal() -> bool:
+    """Return whether somebody can be asked."""
+    return sys.stdin.isatty()
+
+
+def require_agreement(question: str, refusal: Exception, *, declined: str) -> None:
+    """Ask somebody at a terminal; return where they agree.
+
+    Raises:
+        Exception: `refusal`, where nobody can be asked.
+        typer.Exit: they do not agree, which `declined` tells.
+    """
+    import typer
+
+    if not at_terminal():
+        raise refusal
+    if not typer.confirm(question, err=True):
+        say(declined)
+        raise typer.Exit
+
+
+def time_in_words(seconds: Sequence[float | None]) -> str:
+    """Return how long steps take here: `about 12 s on this machine, and 1 step whose time …`."""
+    known = [each for each in seconds if each is not None]
+    unknown = len(seconds) - len(known)
+    return ", and ".join(
+        [
+            *([f"about {duration(sum(known))} on this machine"] if sum(known) else []),
+            *([f"{with_noun(unknown, 'step')} whose time is not known"] if unknown else []),
+        ]
+    )
 
 
 def short_number(number: float | None) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from analysis.auc_table import AucRow, DocumentTable
     from analysis.decisions.flagged_file import FileDecision
     from analysis.intervals.estimate import Estimate
+    from detect.user_rows.labelled_rows import LabelledRows
     from spikein.scoring.scored_rows import ScoredRows
 
 
@@ -39,9 +40,8 @@ def print_result(result: "ScoredRows", out: Path) -> None:
 def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
     """Return what `--json` prints."""
     counts = _counts(result)
-    labels = result.rows.labels
     documents = _documents(result)
-    if labels is not None:
+    if result.rows.labels is not None:
         for entry, row in zip(counts, _auc_rows(result), strict=True):
             entry |= {
                 "auc": row.auc,
@@ -52,10 +52,8 @@ def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
             }
     return {
         "out": str(out),
-        "rows": len(result.rows.texts),
+        **rows_counted(result.rows),
         "limited": result.rows.limited,
-        "members": None if labels is None else sum(labels),
-        "nonmembers": None if labels is None else len(labels) - sum(labels),
         "scores": counts,
         "documents": documents
         and [
@@ -71,6 +69,16 @@ def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
         ],
         "flagged": _decisions(result),
         "notes": result.notes,
+    }
+
+
+def rows_counted(rows: "LabelledRows") -> dict[str, int | None]:
+    """Return how many rows there are, and of which side where that is known."""
+    labels = rows.labels
+    return {
+        "rows": len(rows.texts),
+        "members": None if labels is None else sum(labels),
+        "nonmembers": None if labels is None else len(labels) - sum(labels),
     }
 
 

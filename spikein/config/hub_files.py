@@ -8,12 +8,10 @@ way they came.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from inject.errors import InputError, did_you_mean
 from inject.hub.address import SCHEME, fetch_address, fits, parse_address
-from inject.hub.upload import hide_progress_without_terminal
 from spikein.config.yaml_document import Document, KeyPath, dotted
 
 PRESETS = f"{SCHEME}presets"
@@ -49,13 +47,6 @@ def with_hub_files(document: Document) -> tuple[Document, list[InputError]]:
     return Document(values=values, places=document.places, name=document.name), problems
 
 
-def layout_folder() -> Path:
-    """Return the folder of `hf://presets` on this machine."""
-    from inject.corpus.background.docstrings import cache_folder
-
-    return cache_folder() / "data"
-
-
 def local_path(text: str) -> str:
     """Return where what an address names lies here, fetched; any other text as it is.
 
@@ -66,8 +57,7 @@ def local_path(text: str) -> str:
         return _of_layout(text.removeprefix(PRESETS).strip("/"))
     address = parse_address(text)
     if address is not None:
-        hide_progress_without_terminal()
-        return fetch_address(address).path
+        return str(fetch_address(address).path)
     if "://" in text:
         raise InputError(
             "is the address of something that is not on the hub",
@@ -80,6 +70,7 @@ def local_path(text: str) -> str:
 
 def _of_layout(pattern: str) -> str:
     """Fetch the data sets that have a file of this name in the layout; return where they lie."""
+    from inject.corpus.background.docstrings import cache_folder
     from inject.public_data.catalogue import DATA_SETS
     from inject.public_data.fetch import fetch
 
@@ -91,7 +82,7 @@ def _of_layout(pattern: str) -> str:
             where=f"{PRESETS}/{pattern}",
             hint="`spikein data list` names them.",
         )
-    folder = layout_folder()
+    folder = cache_folder() / "data"
     for data_set in wanted:
         if data_set.terms and not all((folder / file.path).exists() for file in data_set.files):
             raise InputError(

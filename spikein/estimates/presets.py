@@ -7,7 +7,8 @@ and no network is asked. Cost: 0.1 s a preset, for its checks.
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +38,17 @@ class Preset:
     replicates: str
     time: str
     """On two idle cores; `` where that is no way to run it."""
-    gpu_hours: float | None
-    arms: int | None
-    seeds: int | None
-    tokens: int | None
+    gpu_hours: float | None = None
+    arms: int | None = None
+    seeds: int | None = None
+    tokens: int | None = None
     """Trained on, by all models together."""
-    model: str
-    data: tuple[str, ...]
+    model: str = ""
+    data: tuple[str, ...] = ()
     """Data sets that `spikein data fetch` knows, for a preset that reads `data=DIR`; ids of the
     hub for one that reads it itself."""
-    fetched: bool
+    fetched: bool = False
     """Whether `data` are names for `spikein data fetch`."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return asdict(self)
 
     def commands(self) -> tuple[str, ...]:
         """Return how it is run, line by line."""
@@ -74,7 +71,7 @@ def presets(names: Sequence[str] = ()) -> list[Preset]:
     Raises:
         InputError: none has that name.
     """
-    files = {**EXPERIMENTS.files(), **AUDITS.files()}
+    files = _files()
     for name in names:
         if name not in files:
             raise InputError(
@@ -100,15 +97,13 @@ def data_of(name: str) -> tuple[str, ...]:
 
 def head_of(name: str) -> str:
     """Return what stands at the head of a preset's file, without its signs of a comment."""
-    [file] = (
-        catalogue.files()[name] for catalogue in (EXPERIMENTS, AUDITS) if name in catalogue.files()
-    )
-    lines = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.removeprefix("#").removeprefix(" "))
-    return "\n".join(lines)
+    lines = _files()[name].read_text(encoding="utf-8").splitlines()
+    head = takewhile(lambda line: line.startswith("#"), lines)
+    return "\n".join(line.removeprefix("#").removeprefix(" ") for line in head)
+
+
+def _files() -> dict[str, Path]:
+    return {**EXPERIMENTS.files(), **AUDITS.files()}
 
 
 def _preset(name: str, path: Path) -> Preset:
@@ -122,8 +117,7 @@ def _preset(name: str, path: Path) -> Preset:
         "time": head.get("Takes", ""),
     }
     if name in AUDITS.files():
-        none = dict.fromkeys(("arms", "seeds", "tokens", "gpu_hours"))
-        return Preset(**{**facts, **none, "model": "", "data": (), "fetched": False})
+        return Preset(**facts)
     checked = read_experiment(name)
     experiment = checked.experiment
     estimates = training_estimates(checked.arms, Hardware())

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -63,14 +62,9 @@ def check_trackers(trackers: Iterable[Tracker]) -> None:
     Raises:
         InputError: names the key that is missing, or the host that does not answer.
     """
-    checks: Mapping[Tracker, Callable[[], None]] = {
-        "wandb": _check_wandb,
-        "mlflow": _check_mlflow,
-        "trackio": _check_trackio,
-    }
     for tracker in trackers:
-        if tracker in checks and importlib.util.find_spec(tracker) is not None:
-            checks[tracker]()
+        if tracker in _CHECKS and importlib.util.find_spec(tracker) is not None:
+            _CHECKS[tracker]()
 
 
 def send_results(
@@ -104,9 +98,9 @@ def send_results(
 def run_results(folder: Path, page: Path, store: Path) -> Results:
     """Return what is sent of a run's folder."""
     record = read_record(folder)
-    axes = tuple(read_document(folder / EXPERIMENT).values.get("sweep") or ())
     metrics = read_table(folder, "metrics")
-    axes = tuple(axis for axis in axes if axis_column(axis) in metrics.column_names)
+    swept = read_document(folder / EXPERIMENT).values.get("sweep") or ()
+    axes = tuple(axis for axis in swept if axis_column(axis) in metrics.column_names)
     numbers: dict[str, float] = {}
     for table in contaminated_cohorts(split_by_cohort(metrics, axes)):
         arm = arm_words(table.cohort.axes)
@@ -161,7 +155,11 @@ def _to_mlflow(results: Results) -> str:
     from mlflow.entities import Metric, RunTag
 
     client = mlflow.MlflowClient()
-    experiment = os.environ.get("MLFLOW_EXPERIMENT_ID") or _mlflow_experiment(client)
+    experiment = os.environ.get("MLFLOW_EXPERIMENT_ID")
+    if not experiment:
+        name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
+        known = client.get_experiment_by_name(name)
+        experiment = known.experiment_id if known else client.create_experiment(name)
     same = client.search_runs([experiment], f"tags.`spikein.run` = '{results.id}'", max_results=1)
     mark = {"spikein.run": results.id}
     run = same[0] if same else client.create_run(experiment, tags=mark, run_name=results.name)
@@ -169,31 +167,19 @@ def _to_mlflow(results: Results) -> str:
     metrics = [Metric(name, value, now, 0) for name, value in results.numbers.items()]
     for start in range(0, len(metrics), _MOST_AT_ONCE):
         client.log_batch(run.info.run_id, metrics=metrics[start : start + _MOST_AT_ONCE])
-    told = {"spikein.page": str(results.page), "mlflow.note.content": results.headline}
-    client.log_batch(run.info.run_id, tags=[RunTag(name, text) for name, text in told.items()])
+    tags = {"spikein.page": str(results.page), "mlflow.note.content": results.headline}
+    client.log_batch(run.info.run_id, tags=[RunTag(name, text) for name, text in tags.items()])
     for path in results.files:
         client.log_artifact(run.info.run_id, str(path))
     client.set_terminated(run.info.run_id)
     return f"{mlflow.get_tracking_uri()}, run {run.info.run_id}"
 
 
-def _mlflow_experiment(client: Any) -> str:
-    name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
-    found = client.get_experiment_by_name(name)
-    return str(client.create_experiment(name) if found is None else found.experiment_id)
-
-
 def _to_trackio(results: Results) -> str:
     import trackio
 
     about = {"headline": results.headline, "page": str(results.page), "run": results.id}
-    trackio.init(
-        project=PROJECT,
-        name=results.name,
-        resume="allow",
-        config=about,
-        embed=False,
-    )
+    trackio.init(project=PROJECT, name=results.name, resume="allow", config=about, embed=False)
     try:
         trackio.log(dict(results.numbers))
         for path in results.files:
@@ -206,14 +192,14 @@ def _to_trackio(results: Results) -> str:
 def _to_tensorboard(results: Results) -> str:
     from torch.utils.tensorboard import SummaryWriter
 
-    place = os.environ.get("TENSORBOARD_LOGGING_DIR")
-    folder = Path(place) if place else results.store / FOLDER
-    with SummaryWriter(str(folder / f"{results.name}-results")) as writer:
+    parent = Path(os.environ.get("TENSORBOARD_LOGGING_DIR") or results.store / FOLDER)
+    folder = str(parent / f"{results.name}-results")
+    with SummaryWriter(folder) as writer:
         for name, value in results.numbers.items():
             writer.add_scalar(name, value, 0)
         writer.add_text("headline", results.headline, 0)
         writer.add_text("page", str(results.page), 0)
-    return str(folder / f"{results.name}-results")
+    return folder
 
 
 _SENDERS: Mapping[Tracker, Callable[[Results], str]] = {
@@ -225,10 +211,12 @@ _SENDERS: Mapping[Tracker, Callable[[Results], str]] = {
 
 
 def _check_wandb() -> None:
+    from requests.utils import get_netrc_auth
+
     if os.environ.get("WANDB_MODE", "").lower() in ("offline", "dryrun", "disabled"):
         return
     address = os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")
-    if not os.environ.get("WANDB_API_KEY") and not _in_netrc(address):
+    if not os.environ.get("WANDB_API_KEY") and not get_netrc_auth(address):
         raise InputError(
             "Weights & Biases has no key",
             where="execution.trackers",
@@ -241,8 +229,7 @@ def _check_wandb() -> None:
 def _check_mlflow() -> None:
     address = os.environ.get("MLFLOW_TRACKING_URI", "")
     instead = "Set MLFLOW_TRACKING_URI to a server, or (with the whole of mlflow) to sqlite:///FILE"
-    if address.startswith(("http://", "https://")):
-        _require_answer("MLflow", address, instead, "mlflow")
+    _require_answer("MLflow", address, instead, "mlflow")
     import mlflow
 
     try:
@@ -259,8 +246,7 @@ def _check_mlflow() -> None:
 def _check_trackio() -> None:
     if not os.environ.get("TRACKIO_SPACE_ID"):
         server = os.environ.get("TRACKIO_SERVER_URL", "")
-        if server.startswith(("http://", "https://")):
-            _require_answer("trackio's server", server, "Unset TRACKIO_SERVER_URL", "trackio")
+        _require_answer("trackio's server", server, "Unset TRACKIO_SERVER_URL", "trackio")
         return
     from huggingface_hub import get_token
 
@@ -275,14 +261,11 @@ def _check_trackio() -> None:
     _require_answer("trackio's space", address, "Unset TRACKIO_SPACE_ID", "trackio")
 
 
-def _in_netrc(address: str) -> bool:
-    """Say whether a login for a host was kept, without reading more than that."""
-    from netrc import NetrcParseError, netrc
-
-    try:
-        return netrc().authenticators(urlsplit(address).hostname or "") is not None
-    except (OSError, NetrcParseError):
-        return False
+_CHECKS: Mapping[Tracker, Callable[[], None]] = {
+    "wandb": _check_wandb,
+    "mlflow": _check_mlflow,
+    "trackio": _check_trackio,
+}
 
 
 def _require_answer(who: str, address: str, instead: str, tracker: Tracker) -> None:
@@ -291,6 +274,8 @@ def _require_answer(who: str, address: str, instead: str, tracker: Tracker) -> N
     Raises:
         InputError: it does not answer.
     """
+    if not address.startswith(("http://", "https://")):
+        return
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)

@@ -21,7 +21,7 @@ from detect.scores.table import SCORES_FILE, write_score_table
 from detect.user_rows.benchmarks import get_benchmark
 from detect.user_rows.labelled_rows import read_labelled
 from detect.user_rows.row_settings import RowSettings
-from inject.errors import InputError
+from inject.errors import InputError, first_names
 from inject.files import write_text
 from inject.hub.address import parse_address
 from inject.hub.resolver import resolve_commit
@@ -35,32 +35,6 @@ from spikein.scoring.scored_rows import RowsPlan, ScoredRows, plan_rows, score_r
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-]+")
 _MOST_NAMED = 5
 SUFFIXES = (".parquet", ".csv", ".jsonl")
-
-
-def detect_file(
-    examples: str,
-    model: str,
-    out: Path,
-    options: ScoringOptions,
-    *,
-    benchmark: str | None = None,
-    progress: Progress | None = None,
-) -> ScoredRows:
-    """Score every row of a file with every detector asked for, and write `out`.
-
-    Args:
-        examples: as of `plan_file`.
-        model: as of `plan_file`.
-        out: the file of scores.
-        options: as of `plan_file`.
-        benchmark: as of `plan_file`.
-        progress: receives the events of the run.
-
-    Raises:
-        InputError: as `plan_file` and `spikein.scoring.scored_rows.score_rows`.
-    """
-    plan = plan_file(examples, model, out, options, benchmark=benchmark)
-    return score_file(plan, out, progress=progress)
 
 
 def plan_file(
@@ -114,10 +88,8 @@ def _rows_path(examples: str) -> str:
 
 def _hub_note(path: str, commit: str) -> str:
     """Say which files of a data set were read, and at which commit."""
-    files = source_files(path)
-    names = ", ".join(file.name for file in files[:_MOST_NAMED])
-    more = f" and {len(files) - _MOST_NAMED:,} more" if len(files) > _MOST_NAMED else ""
-    return f"Read at commit {commit}: {names}{more}."
+    names = first_names([file.name for file in source_files(path)], _MOST_NAMED)
+    return f"Read at commit {commit}: {names}."
 
 
 def score_file(plan: RowsPlan, out: Path, *, progress: Progress | None = None) -> ScoredRows:
@@ -131,7 +103,12 @@ def _check_writable(out: Path) -> None:
     """Find out before the work whether its result can be written."""
     if out.is_dir():
         raise InputError("is a folder; name a file", where=str(out), allowed=SCORES_FILE)
-    check_suffix(out)
+    if out.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"scores cannot be written as {out.suffix or 'a name without an end'!r}",
+            where=str(out),
+            allowed=", ".join(SUFFIXES),
+        )
     if not out.parent.is_dir():
         raise InputError("the folder for the scores does not exist", where=str(out.parent))
     if not os.access(out.parent, os.W_OK):
@@ -155,31 +132,13 @@ def _check_no_input(out: Path, path: str, options: ScoringOptions) -> None:
             )
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse a name whose end names no format, before anything is scored.
-
-    Raises:
-        InputError: with the allowed ends.
-    """
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(
-            f"scores cannot be written as {path.suffix or 'a name without an end'!r}",
-            where=str(path),
-            allowed=", ".join(SUFFIXES),
-        )
-
-
 def write_score_file(path: Path, scores: pa.Table, *, record: Mapping[str, Any]) -> None:
     """Write the rows of scores in the format that `path` ends with, whole or not at all.
 
     Parquet keeps the record of how they were made; in CSV a missing score is an empty cell, in JSON
     Lines null. In CSV an id that a spreadsheet would take for a formula has an apostrophe before it
     (`inject.tables.csv_text`).
-
-    Raises:
-        InputError: the end names no format.
     """
-    check_suffix(path)
     if path.suffix.lower() == ".parquet":
         write_score_table(path, scores, record=record)
         return

@@ -7,7 +7,7 @@ none with a text of the rows.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,6 @@ from spikein.executors.given_models import open_store
 from spikein.pipeline.graph import Graph
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.scoring.scored_rows import RowsPlan
-from spikein.scoring.served_rows import StepRequests
 from train.models.model_sizes import Sizes, sizes_of_config
 from train.models.pretrained import find_model
 
@@ -49,18 +48,17 @@ class PlannedStep(NamedTuple):
     """On this machine; None where there is no estimate."""
 
 
-def planned_steps(plan: RowsPlan, requests: Sequence[StepRequests]) -> list[PlannedStep]:
+def planned_steps(plan: RowsPlan, requests: Mapping[str, Estimate]) -> list[PlannedStep]:
     """Return the steps of a plan, what is there already, and what the others take.
 
     Args:
         plan: of `plan_rows`.
         requests: of `count_requests`.
     """
-    asked = {found.step.digest: found.estimate for found in requests}
     tokens = sum(-(-len(text.encode()) // _BYTES_A_TOKEN) for text in plan.rows.texts)
     with open_store(plan.options.store) as store:
         steps = plan_steps(Graph(goals=(plan.step,)), store)
-    timed = _Times(tokens // max(len(plan.rows.texts), 1))
+    context = max(tokens // max(len(plan.rows.texts), 1), 1)
     return [
         PlannedStep(
             kind=planned.step.kind,
@@ -69,8 +67,8 @@ def planned_steps(plan: RowsPlan, requests: Sequence[StepRequests]) -> list[Plan
             state=planned.in_words,
             to_do=planned.to_do,
             tokens=tokens if _reads_rows(planned.step) else None,
-            requests=asked.get(planned.step.digest),
-            seconds=timed.seconds(planned.step, tokens) if planned.to_do else None,
+            requests=requests.get(planned.step.digest),
+            seconds=_seconds(planned.step, tokens, context) if planned.to_do else None,
         )
         for planned in steps
     ]
@@ -80,40 +78,26 @@ def _reads_rows(step: Step) -> bool:
     return step.kind in _READS and step.settings.get("rows") != "held_out"
 
 
-class _Times:
-    """Times of steps; measures this machine when the first is asked for."""
-
-    def __init__(self, context: int) -> None:
-        self._context = max(context, 1)
-        self._rate: TrainingRate | None = None
-
-    def seconds(self, step: Step, tokens: int) -> float | None:
-        """Return the seconds that a step takes; None where that cannot be estimated."""
-        if step.kind in _TEXTLESS:
-            return OTHER_SECONDS
-        model = step.execution.get("model", {})
-        if not _reads_rows(step) or not model.get("pretrained"):
-            return None
-        sizes = _sizes(model["pretrained"], model.get("revision"))
-        if sizes is None:
-            return None
-        context = min(self._context, sizes.shape.context)
-        return pass_seconds(
-            tokens * _READS[step.kind], sizes=sizes, rate=self._measured(sizes), context=context
-        )
-
-    def _measured(self, sizes: Sizes) -> "TrainingRate":
-        if self._rate is None:
-            from train.settings import TrainSettings
-            from train.speed_measurement import training_rate
-
-            window = min(TrainSettings().context, sizes.shape.context)
-            settings = TrainSettings(context=window, batch_tokens=4 * window)
-            self._rate = training_rate(sizes.shape, sizes.vocabulary, settings)
-        return self._rate
+def _seconds(step: Step, tokens: int, context: int) -> float | None:
+    """Return the seconds that a step takes here; None where that cannot be estimated."""
+    if step.kind in _TEXTLESS:
+        return OTHER_SECONDS
+    model = step.execution.get("model", {})
+    if not _reads_rows(step) or not model.get("pretrained"):
+        return None
+    config = find_model(model["pretrained"], revision=model.get("revision")).path / "config.json"
+    sizes = sizes_of_config(json.loads(config.read_text(encoding="utf-8")), source="")
+    if sizes is None:
+        return None
+    context = min(context, sizes.shape.context)
+    return pass_seconds(tokens * _READS[step.kind], sizes=sizes, rate=_rate(sizes), context=context)
 
 
 @cache
-def _sizes(model: str, revision: str | None) -> Sizes | None:
-    config = find_model(model, revision=revision).path / "config.json"
-    return sizes_of_config(json.loads(config.read_text(encoding="utf-8")), source=model)
+def _rate(sizes: Sizes) -> "TrainingRate":
+    from train.settings import TrainSettings
+    from train.speed_measurement import training_rate
+
+    window = min(TrainSettings().context, sizes.shape.context)
+    settings = TrainSettings(context=window, batch_tokens=4 * window)
+    return training_rate(sizes.shape, sizes.vocabulary, settings)

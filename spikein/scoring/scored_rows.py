@@ -41,22 +41,20 @@ from detect.evidence.views import InverseTemperature, View
 from detect.scores.table import HELD_OUT_SCORES, read_scores, score_notes
 from detect.scores_step import settings_step
 from detect.scoring import runnable
-from detect.settings import (
-    DetectSettings,
-    NeighbourSettings,
-)
+from detect.settings import DetectSettings, NeighbourSettings
 from detect.user_rows.labelled_rows import KnownTexts, LabelledRows, read_held_out_file, rows_notes
 from detect.user_rows.rows_step import rows_step
 from detect.views import TEXT
 from inject.errors import InputError
 from inject.reading.rows import source_files
+from inject.server.client import Estimate
 from inject.step import Step
 from spikein.config.hub_files import local_path
 from spikein.executors.given_models import build_steps, given_model, open_store
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.scoring.options import ScoringOptions
-from spikein.scoring.served_rows import Served, StepRequests, check_protected
+from spikein.scoring.served_rows import Served, check_protected
 from spikein.store.store import Store
 from train.device import default_device
 from train.models.model_node import ModelNode
@@ -182,14 +180,14 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
     return ScoredRows(plan.rows, table, tuple(dict.fromkeys(notes)), plan.record, calibration)
 
 
-def count_requests(plan: RowsPlan, progress: Progress | None = None) -> list[StepRequests]:
-    """Return what each step of a plan will ask of a server; builds what they are made of.
+def count_requests(plan: RowsPlan, progress: Progress | None = None) -> dict[str, Estimate]:
+    """Return what each step of a plan, by its digest, will ask of a server; builds their inputs.
 
     Raises:
         InputError: as `score_rows`.
     """
     if plan.served is None:
-        return []
+        return {}
     with _building(plan.options, progress) as (_, build):
         return plan.served.requests(plan.step, build)
 

@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from operator import sub
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 from detect.access import Access
 from detect.asked_model import SERVER_FILE
@@ -58,13 +57,6 @@ def replies_file(server: ServerSettings | None) -> Path:
     return (Path(named).expanduser() if named else cache_folder()) / _REPLIES_FILE
 
 
-class StepRequests(NamedTuple):
-    """What one step asks of a server."""
-
-    step: Step
-    estimate: Estimate
-
-
 class Served:
     """A model on a server, and what a graph of steps asks of it."""
 
@@ -99,10 +91,10 @@ class Served:
                     because = "this server shows what its model writes, and no probabilities"
         return within_access(settings, most, leave_out=leave_out, because=because)
 
-    def requests(self, goal: Step, build: Build) -> list[StepRequests]:
-        """Return what each step up to a goal asks of the server; builds what they are made of.
+    def requests(self, goal: Step, build: Build) -> dict[str, Estimate]:
+        """Return what each step up to a goal asks of the server, by the step's digest.
 
-        A request that two steps make counts for the first.
+        Builds what the steps are made of. A request that two steps make counts for the first.
         """
         asking = _asking(goal)
         of_asking = {step.digest for step in asking}
@@ -113,7 +105,7 @@ class Served:
             if given.digest not in of_asking
         }
         folders = dict(zip(before, build(*before.values()), strict=True)) if before else {}
-        found: list[StepRequests] = []
+        requests: dict[str, Estimate] = {}
         with self._opened() as model:
             counting = model.counting()
             counted = counting.estimate()
@@ -121,9 +113,9 @@ class Served:
                 inputs = {name: folders[given.digest] for name, given in step.inputs.items()}
                 _count(step, inputs, counting)
                 now = counting.estimate()
-                found.append(StepRequests(step, Estimate(*map(sub, now, counted))))
+                requests[step.digest] = Estimate(*map(sub, now, counted))
                 counted = now
-        return found
+        return requests
 
     def stored(self, goal: Step, store: Store) -> frozenset[str]:
         """Return which of the asking steps need not ask any more."""

@@ -1,14 +1,15 @@
 """`spikein data`: the public data sets that the presets read, fetched from the Hugging Face hub."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.errors import InputError, did_you_mean
+from inject.files import human_bytes
 from spikein.cli import completion
 from spikein.cli.options import argument, folder_path, option
-from spikein.cli.output import say, with_noun
+from spikein.cli.output import at_terminal, say, with_noun
 
 if TYPE_CHECKING:
     from inject.public_data.catalogue import DataSet
@@ -44,9 +45,6 @@ def data(
         list[str] | None,
         option("--accept-terms NAME", "Agree to the terms of a data set that has any."),
     ] = None,
-    list_only: Annotated[
-        bool, option("--list", "With fetch: list what would be fetched, and fetch nothing.")
-    ] = False,
 ) -> None:
     """Fetch the public data that the presets read, at pinned commits; or list it with its licences.
 
@@ -67,7 +65,6 @@ def data(
 
       spikein data fetch gpqa --accept-terms gpqa
     """
-    from inject.errors import InputError, did_you_mean
     from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
 
@@ -77,16 +74,16 @@ def data(
             allowed=f"{_FETCH}, {_LIST}",
         )
     wanted = data_sets(_data_names(names or ()))
-    accepted = {one.name for one in data_sets(accept_terms)} if accept_terms else set()
-    for one in wanted:
-        if one.name in accepted and not one.terms:
-            raise InputError("has no terms to accept", where=f"--accept-terms {one.name}")
-    if action == _LIST or list_only:
+    accepted = {data_set.name for data_set in data_sets(accept_terms)} if accept_terms else set()
+    for data_set in wanted:
+        if data_set.name in accepted and not data_set.terms:
+            raise InputError("has no terms to accept", where=f"--accept-terms {data_set.name}")
+    if action == _LIST:
         _print_list(wanted, to)
         return
-    agreed = [one for one in wanted if _agreed(one, accepted, to, named=bool(names))]
-    for one in agreed:
-        say(f"{one.name}: {one.what}. Licence: {one.licence}. {' '.join(one.pages)}")
+    agreed = [data_set for data_set in wanted if _agreed(data_set, accepted, to, named=bool(names))]
+    for data_set in agreed:
+        say(f"{data_set.name}: {data_set.what}. Licence: {data_set.licence}. {data_set.pages}")
     states = fetch(
         agreed,
         to,
@@ -103,61 +100,56 @@ def data(
 def _data_names(names: "list[str] | tuple[()]") -> list[str]:
     """Return names of data sets, a preset's own in place of its name."""
     from inject.shipped import EXPERIMENTS
+    from spikein.estimates.presets import data_of
 
-    known = EXPERIMENTS.files()
-    found: list[str] = []
+    wanted: list[str] = []
     for name in names:
-        if name not in known:
-            found.append(name)
-            continue
-        from inject.errors import InputError
-        from spikein.estimates.presets import data_of
-
-        own = data_of(name)
+        own = data_of(name) if name in EXPERIMENTS.files() else (name,)
         if not own:
             raise InputError(
                 "this preset reads no data folder, and needs nothing fetched",
                 where=name,
                 hint=f"`spikein presets {name}` says what it reads.",
             )
-        found += own
-    return found
+        wanted += own
+    return wanted
 
 
-def _agreed(one: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:
+def _agreed(data_set: "DataSet", accepted: set[str], folder: Path, *, named: bool) -> bool:
     """Return whether a data set may be fetched; one that was not named is left out with a line.
 
     Raises:
         InputError: it was asked for by name, and its terms were not agreed to.
     """
-    from inject.errors import InputError
-
-    if not one.terms or one.name in accepted:
+    if not data_set.terms or data_set.name in accepted:
         return True
-    if all((folder / file.path).exists() for file in one.files):
+    if all((folder / file.path).exists() for file in data_set.files):
         return True
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        say(f"{one.name}: {one.terms} Licence: {one.licence}. {' '.join(one.pages)}")
+    if at_terminal():
+        say(f"{data_set.name}: {data_set.terms} Licence: {data_set.licence}. {data_set.pages}")
         if typer.confirm("Do you agree?"):
             return True
         problem = "its terms were not agreed to"
     else:
-        problem = f"it has terms. {one.terms}"
+        problem = f"it has terms. {data_set.terms}"
     if named:
         raise InputError(
             problem,
-            where=one.name,
-            hint=f"To agree: --accept-terms {one.name}. Its page: {' '.join(one.pages)}",
+            where=data_set.name,
+            hint=f"To agree: --accept-terms {data_set.name}. Its page: {data_set.pages}",
         )
-    say(f"{one.name}: left out. {one.terms} To agree: --accept-terms {one.name}", style="yellow")
+    say(
+        f"{data_set.name}: left out. {data_set.terms} To agree: --accept-terms {data_set.name}",
+        style="yellow",
+    )
     return False
 
 
 def _print_list(sets: "tuple[DataSet, ...]", folder: Path) -> None:
-    for one in sets:
-        terms = "; terms to accept" if one.terms else ""
-        say(f"{one.name}: {one.what}. Licence: {one.licence}{terms}", style="cyan")
-        for file in one.files:
+    for data_set in sets:
+        terms = "; terms to accept" if data_set.terms else ""
+        say(f"{data_set.name}: {data_set.what}. Licence: {data_set.licence}{terms}", style="cyan")
+        for file in data_set.files:
             part = f"  ({file.part()})" if file.part() else ""
             part += f"  [in {folder}]" if (folder / file.path).is_file() else ""
             source = f"hf://datasets/{file.hub}@{file.commit}/{' '.join(file.sources)}"
@@ -167,6 +159,4 @@ def _print_list(sets: "tuple[DataSet, ...]", folder: Path) -> None:
 
 
 def _amount(rows: int | None, size: int) -> str:
-    from inject.files import human_bytes
-
     return f"{rows:,} rows, {human_bytes(size)}" if rows is not None else human_bytes(size)

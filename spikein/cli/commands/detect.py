@@ -1,23 +1,29 @@
 """`spikein detect`: score any file of texts with any model, no experiment needed."""
 
 import json
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from spikein.cli import completion
 from spikein.cli.options import AsJson, StepsExecutor, StepsStore, argument, option
-from spikein.cli.output import print_json, print_rows, say, short_number, tell, warn, with_noun
+from spikein.cli.output import (
+    print_json,
+    print_rows,
+    require_agreement,
+    say,
+    short_number,
+    tell,
+    time_in_words,
+    warn,
+    with_noun,
+)
+from spikein.progress import duration
 
 if TYPE_CHECKING:
     from inject.server.client import Estimate
-    from spikein.scoring.dry_run import PlannedStep
     from spikein.scoring.options import ScoredServer
     from spikein.scoring.scored_rows import RowsPlan
-    from spikein.scoring.served_rows import StepRequests
 
 _SHARING = ", cdd:samples=10:temperature=1:top_k=50 to share the samples of samia"
 
@@ -161,7 +167,7 @@ def detect(
     overrides = [*(settings or ())]
     if server is not None:
         overrides.append(f"server.base_url={json.dumps(server)}")
-    given = {
+    settled = {
         "limit": limit,
         "text_column": text_column,
         "label_column": label_column,
@@ -170,10 +176,10 @@ def detect(
         "store": store,
         "executor": executor,
     }
-    given = {name: value for name, value in given.items() if value is not None}
-    options = read_settings(ScoringOptions, None, overrides, given)
+    settled = {name: value for name, value in settled.items() if value is not None}
+    options = read_settings(ScoringOptions, None, overrides, settled)
     plan = plan_file(examples, model, out, options, benchmark=benchmark)
-    requests: list[StepRequests] = []
+    requests: dict[str, Estimate] = {}
     if options.server is not None:
         with show_progress() as progress:
             requests = count_requests(plan, progress)
@@ -194,7 +200,7 @@ def detect(
 
 
 def _say_requests(
-    plan: "RowsPlan", requests: "Sequence[StepRequests]", server: "ScoredServer"
+    plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "ScoredServer"
 ) -> None:
     """Print what a server will be asked, before it is asked, and which detectors want it."""
     total = _total(requests)
@@ -212,27 +218,23 @@ def _say_requests(
         tell(f"Requests by detector: {_by_detector(plan, requests)}.")
 
 
-def _total(requests: "Sequence[StepRequests]") -> "Estimate":
+def _total(requests: "Mapping[str, Estimate]") -> "Estimate":
     from inject.server.client import Estimate
 
-    return (
-        Estimate(*map(sum, zip(*(found.estimate for found in requests), strict=True)))
-        if (requests)
-        else Estimate(0, 0, 0, 0)
-    )
+    return Estimate(*map(sum, zip(Estimate(0, 0, 0, 0), *requests.values(), strict=True)))
 
 
-def _by_detector(plan: "RowsPlan", requests: "Sequence[StepRequests]") -> str:
+def _by_detector(plan: "RowsPlan", requests: "Mapping[str, Estimate]") -> str:
     """Return `cdd 1,200; samia and ngram_coverage 240`, the dearest first."""
     counted: dict[str, int] = {}
-    for found in requests:
-        names = " and ".join(plan.detectors_of.get(found.step.digest, (found.step.kind,)))
-        counted[names] = counted.get(names, 0) + found.estimate.requests
+    for digest, estimate in requests.items():
+        names = " and ".join(plan.detectors_of[digest])
+        counted[names] = counted.get(names, 0) + estimate.requests
     ranked = sorted(counted.items(), key=lambda item: -item[1])
     return "; ".join(f"{names} {count:,}" for names, count in ranked)
 
 
-def _confirm(plan: "RowsPlan", requests: "Sequence[StepRequests]", server: "ScoredServer") -> None:
+def _confirm(plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "ScoredServer") -> None:
     """Ask before many requests are sent.
 
     Raises:
@@ -245,39 +247,27 @@ def _confirm(plan: "RowsPlan", requests: "Sequence[StepRequests]", server: "Scor
     to_send = total.requests - total.kept
     if to_send <= server.confirm_above:
         return
-    if not sys.stdin.isatty():
-        dear = _by_detector(plan, requests)
-        raise InputError(
-            f"{to_send:,} requests would be sent, more than {server.confirm_above:,} "
-            f"(server.confirm_above), and nobody is here to agree; {dear}",
-            where=server.base_url,
-            hint="Add --yes to send them, or ask for less: --limit N for fewer rows, --detectors "
-            f"for those that take fewer{_SHARING if 'cdd' in dear else ''}.",
-        )
-    if not typer.confirm(f"Send {to_send:,} requests?", err=True):
-        say("Nothing was sent.")
-        raise typer.Exit
+    dear = _by_detector(plan, requests)
+    refusal = InputError(
+        f"{to_send:,} requests would be sent, more than {server.confirm_above:,} "
+        f"(server.confirm_above), and nobody is here to agree; {dear}",
+        where=server.base_url,
+        hint="Add --yes to send them, or ask for less: --limit N for fewer rows, --detectors "
+        f"for those that take fewer{_SHARING if 'cdd' in dear else ''}.",
+    )
+    require_agreement(f"Send {to_send:,} requests?", refusal, declined="Nothing was sent.")
 
 
-def _print_plan(plan: "RowsPlan", requests: "Sequence[StepRequests]", *, as_json: bool) -> None:
+def _print_plan(plan: "RowsPlan", requests: "Mapping[str, Estimate]", *, as_json: bool) -> None:
     """Print the steps of a dry run, and what they take together."""
-    from spikein.progress import duration
+    from spikein.cli.scores_output import rows_counted
     from spikein.scoring.dry_run import planned_steps
 
     steps = planned_steps(plan, requests)
     names = list(dict.fromkeys(setting.name for setting in plan.settings))
-    labels = plan.rows.labels
+    counts = rows_counted(plan.rows)
     if as_json:
-        print_json(
-            {
-                "rows": len(plan.rows.texts),
-                "members": None if labels is None else sum(labels),
-                "nonmembers": None if labels is None else len(labels) - sum(labels),
-                "detectors": names,
-                "steps": steps,
-                "notes": plan.notes,
-            }
-        )
+        print_json({**counts, "detectors": names, "steps": steps, "notes": plan.notes})
         return
     for note in plan.notes:
         warn(note)
@@ -293,21 +283,11 @@ def _print_plan(plan: "RowsPlan", requests: "Sequence[StepRequests]", *, as_json
         }
         for step in steps
     )
-    sides = "" if labels is None else f" ({with_noun(sum(labels), 'member')})"
+    members = counts["members"]
+    sides = "" if members is None else f" ({with_noun(members, 'member')})"
+    seconds = [step.seconds for step in steps if step.to_do]
+    todo = f"{len(seconds)} of {with_noun(len(steps), 'step')} to do"
     say(
         f"{with_noun(len(plan.rows.texts), 'row')}{sides}, {with_noun(len(names), 'detector')}; "
-        f"{_time(steps)}. Nothing was scored."
+        f"{', '.join(part for part in (todo, time_in_words(seconds)) if part)}. Nothing was scored."
     )
-
-
-def _time(steps: "Sequence[PlannedStep]") -> str:
-    from spikein.progress import duration
-
-    todo = [step for step in steps if step.to_do]
-    known = [step.seconds for step in todo if step.seconds is not None]
-    words = f"{len(todo)} of {with_noun(len(steps), 'step')} to do"
-    if known:
-        words += f", about {duration(sum(known))} on this machine"
-    if len(known) < len(todo):
-        words += f", and {with_noun(len(todo) - len(known), 'step')} whose time is not known"
-    return words

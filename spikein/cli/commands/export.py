@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
+from inject.files import human_bytes
 from spikein.cli.options import RUNS, RunName, RunsFolder, RunStore, option
 from spikein.cli.output import say, warn
 from spikein.progress import task_progress
@@ -64,7 +65,6 @@ def export(
     from inject.formats.export import ExportSettings
     from spikein.runs.export import export_run
     from spikein.runs.folder import find_run
-    from spikein.store.filesystem import human_bytes
 
     folder = find_run(runs, run)
     settings = ExportSettings(format=format, rows=rows, show_protected=show_protected)

@@ -1,13 +1,13 @@
 """`spikein gc`: remove what no run needs."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.files import human_bytes
 from spikein.cli.options import RUNS, STORE, RunsFolder, StoreFolder, option
-from spikein.cli.output import print_table, say, warn
+from spikein.cli.output import at_terminal, print_table, require_agreement, say, warn
 
 if TYPE_CHECKING:
     from spikein.runs.register import Roots
@@ -127,7 +127,7 @@ def _forgotten(roots: "Roots", *, yes: bool, forget_missing: bool) -> frozenset[
     missing = frozenset(run.path for run in roots.missing)
     if forget_missing:
         return missing
-    if not yes and sys.stdin.isatty():
+    if not yes and at_terminal():
         question = "Were they deleted on purpose, so that what they rest on may go?"
         return missing if typer.confirm(question) else frozenset()
     warn(
@@ -144,29 +144,22 @@ def _check_agreed(shown: "Collection", store: "Store", yes: bool) -> None:
         InputError: when nobody can be asked, or another process uses the store.
     """
     from inject.errors import InputError
-    from spikein.store.filesystem import human_bytes
     from spikein.store.garbage import store_in_use
 
     if users := store.users():
         raise store_in_use(store, users)
     if yes or not shown.removed:
         return
-    question = f"Remove these {len(shown.removed)} ({human_bytes(shown.size)})?"
-    if not sys.stdin.isatty():
-        raise InputError(
-            f"nothing was removed: {len(shown.removed)} ({human_bytes(shown.size)}) would go, and "
-            "nobody is here to agree",
-            where=str(store.root),
-            hint="Add --yes to remove them without a question.",
-        )
-    if not typer.confirm(question):
-        say("Nothing was removed.")
-        raise typer.Exit
+    amount = f"{len(shown.removed)} ({human_bytes(shown.size)})"
+    refusal = InputError(
+        f"nothing was removed: {amount} would go, and nobody is here to agree",
+        where=str(store.root),
+        hint="Add --yes to remove them without a question.",
+    )
+    require_agreement(f"Remove these {amount}?", refusal, declined="Nothing was removed.")
 
 
 def _print_garbage(found: "Collection", store: Path) -> None:
-    from spikein.store.filesystem import human_bytes
-
     if found.removed:
         print_table(
             ("artifact", "size", "why"),
@@ -178,8 +171,6 @@ def _print_garbage(found: "Collection", store: Path) -> None:
 
 
 def _total(found: "Collection", store: Path) -> str:
-    from spikein.store.filesystem import human_bytes
-
     verb = "would be removed" if found.dry_run else "removed"
     return (
         f"{len(found.removed)} {verb} ({human_bytes(found.size)}), {found.kept} kept in {store}/."

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from inject.files import human_bytes
 from spikein.cli.options import (
     RUNS,
     STORE,
@@ -20,8 +21,10 @@ from spikein.cli.output import (
     print_rows,
     say,
     short_number,
+    time_in_words,
     with_noun,
 )
+from spikein.progress import duration
 
 if TYPE_CHECKING:
     from spikein.api.plan import PlanResult
@@ -108,8 +111,6 @@ def plan(
         raise typer.BadParameter("--assume and --from belong to --power.")
     from spikein.api.plan import plan as plan_experiment
     from spikein.estimates.training import Hardware
-    from spikein.progress import duration
-    from spikein.store.filesystem import human_bytes
 
     default, hardware = Hardware(), None
     if not (gpu is None and gpus is None and mfu is None):
@@ -145,29 +146,23 @@ def plan(
     _print_unresolved(result.unresolved)
     print_notes(result.notes)
     todo = [row for row in result.rows if not row.stored]
-    seconds = sum(row.seconds or 0.0 for row in todo)
     disk = sum(row.disk_bytes or 0 for row in todo)
     parts = [
         f"{result.name}: {with_noun(result.arms, 'arm')}, {with_noun(len(result.rows), 'step')}, "
         f"{len(todo)} to do",
-        _time(result, seconds),
+        _time(result),
         f"about {human_bytes(disk)} on disk" if disk else "",
     ]
     say("; ".join(part for part in parts if part) + ". Nothing was run.")
     exit_if_refused(result.problems)
 
 
-def _time(result: "PlanResult", seconds: float) -> str:
+def _time(result: "PlanResult") -> str:
     """Say how long the run will take on this machine, and how that is known."""
-    from spikein.progress import duration
-
-    if not seconds:
+    seconds = [row.seconds for row in result.rows if not row.stored]
+    if not any(seconds):
         return ""
-    unknown = sum(row.seconds is None for row in result.rows if not row.stored)
-    words = f"about {duration(seconds)} on this machine"
-    if unknown:
-        words += f", and {unknown} steps whose time is not known"
-    rate = result.measured
+    words, rate = time_in_words(seconds), result.measured
     if rate is None:
         return words
     how = "" if rate.whole else ", on a smaller model"
@@ -179,9 +174,6 @@ def _time(result: "PlanResult", seconds: float) -> str:
 
 def _print_injection(estimates: "tuple[InjectionEstimate, ...]") -> None:
     """Print what the copies of each arm will amount to."""
-    from spikein.progress import duration
-    from spikein.store.filesystem import human_bytes
-
     say("")
     print_rows(
         {
@@ -215,17 +207,10 @@ def _percent(share: float) -> str:
 
 def _print_on_processor(result: "PlanResult") -> None:
     """Print what training takes here, where GPUs are of no use."""
-    from spikein.progress import duration
-    from spikein.store.filesystem import human_bytes
-
     say("")
     print_rows(
         {
-            "training": one.what,
-            "runs": one.runs,
-            "steps": one.steps,
-            "tokens": short_number(one.tokens),
-            "FLOPs": short_number(one.cost.flops),
+            **_size(one),
             "disk": human_bytes(one.cost.disk * one.models),
             "time": _known(
                 duration, result.measured and one.cost.flops / result.measured.flops_per_second
@@ -240,19 +225,23 @@ def _print_on_processor(result: "PlanResult") -> None:
     say(f"{time}On the processor of this machine; on GPUs instead: --gpu h100 --gpus 1.")
 
 
+def _size(one: "TrainingEstimate") -> dict[str, object]:
+    return {
+        "training": one.what,
+        "runs": one.runs,
+        "steps": one.steps,
+        "tokens": short_number(one.tokens),
+        "FLOPs": one.cost and short_number(one.cost.flops),
+    }
+
+
 def _print_estimates(every: "Sequence[TrainingEstimate]", hardware: "Hardware") -> None:
     """Print steps, operations, memory of a GPU by stage of ZeRO, disk and GPU-hours."""
-    from spikein.store.filesystem import human_bytes
-
     stages = [f"ZeRO-{stage}" for stage in range(4)]
     say("")
     print_rows(
         {
-            "training": one.what,
-            "runs": one.runs,
-            "steps": one.steps,
-            "tokens": short_number(one.tokens),
-            "FLOPs": one.cost and short_number(one.cost.flops),
+            **_size(one),
             **{
                 f"a GPU, {name}": one.cost and human_bytes(one.memory(stage))
                 for stage, name in enumerate(stages)

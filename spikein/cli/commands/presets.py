@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from spikein.cli import completion
 from spikein.cli.options import argument, option
-from spikein.cli.output import print_json, say, short_number
+from spikein.cli.output import print_json, say, short_number, with_noun
 
 if TYPE_CHECKING:
     from spikein.estimates.presets import Preset
@@ -44,7 +44,7 @@ def presets(
 
     found = find_presets(names or ())
     if as_json:
-        print_json([preset.plain() for preset in found])
+        print_json([vars(preset) for preset in found])
         return
     if not names:
         _print_list(found)
@@ -57,8 +57,7 @@ def presets(
         say(preset.name, style="bold")
         say(head_of(preset.name))
         say("")
-        size = "; ".join(text for text in (_size(preset), _time(preset)) if text)
-        say("; ".join(text for text in (size, f"data: {_data(preset)}") if text))
+        say(_facts(preset))
         for command in preset.commands():
             say(f"  {command}")
         if preset.fetched:
@@ -75,24 +74,22 @@ def _print_list(found: "list[Preset]") -> None:
             say("")
             say(_FOLDERS[folder], style="bold")
         say(f"{preset.name}: {preset.question}", style="cyan")
-        replicates = f"replicates {preset.replicates}" if preset.replicates else ""
-        facts = (_size(preset), _time(preset), replicates, f"data: {_data(preset)}")
-        say("    " + "; ".join(text for text in facts if text))
+        say(f"    {_facts(preset)}")
     say("")
 
 
-def _size(preset: "Preset") -> str:
-    if preset.arms is None:
-        return ""
-    arms = f"{preset.arms} arm{'s' if preset.arms > 1 else ''}"
-    return f"{arms}, {short_number(preset.tokens)} tokens, {preset.model}"
-
-
-def _time(preset: "Preset") -> str:
-    hours = preset.gpu_hours
-    return preset.time if hours is None else f"{hours:.2g} GPU-hours"
-
-
-def _data(preset: "Preset") -> str:
+def _facts(preset: "Preset") -> str:
+    """Return size, time, what is replicated and data on one line."""
+    hours, size = preset.gpu_hours, ""
+    if preset.arms is not None:
+        tokens = short_number(preset.tokens)
+        size = f"{with_noun(preset.arms, 'arm')}, {tokens} tokens, {preset.model}"
     # An audit is of texts that somebody brings.
-    return ", ".join(preset.data) or ("none" if preset.arms else "texts of your own")
+    data = ", ".join(preset.data) or ("none" if preset.arms else "texts of your own")
+    facts = (
+        size,
+        preset.time if hours is None else f"{hours:.2g} GPU-hours",
+        f"replicates {preset.replicates}" if preset.replicates else "",
+        f"data: {data}",
+    )
+    return "; ".join(text for text in facts if text)

@@ -1,13 +1,12 @@
 """`spikein push` publishes a bundle as a data set on the Hugging Face hub."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from inject.errors import InputError, first_names
+from inject.files import human_bytes
 from spikein.cli.options import argument, option
-from spikein.cli.output import say, warn
+from spikein.cli.output import require_agreement, say, warn
 
 if TYPE_CHECKING:
     from detect.ground_truth.hub_bundle import Push
@@ -50,20 +49,23 @@ def push(
     """
     from detect.ground_truth.hub_bundle import prepare_push, push_bundle
 
-    found = prepare_push(bundle, hub_id, private=private, branch=revision, licence=licence)
-    _show(found)
+    prepared = prepare_push(bundle, hub_id, private=private, branch=revision, licence=licence)
+    _show(prepared)
     if not yes:
-        _check_agreed(found)
-    commit = push_bundle(found, message=message)
-    if commit == found.place.commit:
+        refusal = InputError(
+            "nothing was uploaded: nobody is here to agree",
+            where=hub_id,
+            hint="Add --yes to upload without a question.",
+        )
+        require_agreement("Upload it?", refusal, declined="Nothing was uploaded.")
+    commit = push_bundle(prepared, message=message)
+    if commit == prepared.place.commit:
         say("Nothing changed: this bundle is there already.")
     say(f"Commit: {commit}")
     say(f"Judge by it: spikein validate FILE.py:NAME hf://datasets/{hub_id}@{commit}", style="bold")
 
 
 def _show(push: "Push") -> None:
-    from inject.files import human_bytes
-
     place = push.place
     seen = "private" if place.private else "public"
     kind = f"a new {seen} data set" if place.new else f"the {seen} data set"
@@ -74,29 +76,9 @@ def _show(push: "Push") -> None:
     if shown := push.rows - push.withheld:
         warn(f"The texts of {shown:,} rows go with it: their licences are yours to keep.")
     if push.paths:
-        more = f" and {len(push.paths) - 3} more" if len(push.paths) > 3 else ""
-        warn(f"Its experiment names files of this machine: {', '.join(push.paths[:3])}{more}.")
+        warn(f"Its experiment names files of this machine: {first_names(push.paths, 3)}.")
     if push.withheld:
         warn(
             f"{push.withheld:,} rows are protected: their texts are not inside. Do not publish the "
             "models, which would let them be worked back."
         )
-
-
-def _check_agreed(push: "Push") -> None:
-    """Ask before anything is uploaded.
-
-    Raises:
-        InputError: nobody can be asked.
-    """
-    from inject.errors import InputError
-
-    if not sys.stdin.isatty():
-        raise InputError(
-            "nothing was uploaded: nobody is here to agree",
-            where=push.place.id,
-            hint="Add --yes to upload without a question.",
-        )
-    if not typer.confirm("Upload it?"):
-        say("Nothing was uploaded.")
-        raise typer.Exit

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.files import human_bytes
 from spikein.cli import completion
 from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore, argument, option
 from spikein.cli.output import console, print_table, say, tell, warn
+from spikein.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -143,7 +145,6 @@ def _file(file: Path, store: Path) -> None:
 def _one(name: str, runs: Path, store: Path | None) -> None:
     from spikein.runs.folder import find_run
     from spikein.runs.status import artifact_rows, folder_problem
-    from spikein.store.filesystem import human_bytes
 
     folder = find_run(runs, name)
     print_table(
@@ -275,8 +276,6 @@ def _below(step: "StepStatus") -> list[str]:
 
 
 def _time(step: "StepStatus") -> str:
-    from spikein.progress import duration
-
     if step.stored:
         return "stored"
     if step.state == "running" and step.began:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.files import human_bytes
 from spikein.cli.options import (
     RUNS,
     AsJson,
@@ -217,7 +218,6 @@ def bundle(
       spikein bundle quickstart --arm 'lr 0.0015' --with lowercase --out one-arm.bundle
     """
     from inject.errors import InputError
-    from inject.files import human_bytes
     from spikein.api.ground_truth import bundle as pack
     from spikein.api.ground_truth import bundle_sizes
 

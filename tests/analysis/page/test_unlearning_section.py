@@ -130,7 +130,7 @@ def test_pictures_hold_the_numbers_of_the_table(report):
 
 def test_sections_on_unlearning_lead_and_a_page_without_it_has_none(report):
     pages = build_page(report)
-    order = ["forgot", "left", "kept", "lasting", "before", "checks"]
+    order = ["experiment", "forgot", "left", "kept", "lasting", "before", "checks"]
     assert re.findall(r'<section id="(.*?)"', pages.html)[: len(order)] == order
     # Detectors have one section, and a page of their own beside the report.
     assert 'id="detector"' in pages.beside["detectors.html"]

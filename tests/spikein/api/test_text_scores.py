@@ -7,7 +7,7 @@ import pytest
 
 from inject.errors import InputError
 from spikein.api.text_scores import score_texts
-from spikein.scoring.detect_file import detect_file
+from spikein.scoring.detect_file import plan_file, score_file
 from spikein.scoring.options import ScoringOptions
 from tests.conftest import make_texts
 
@@ -21,7 +21,8 @@ def test_a_list_and_a_file_of_the_same_texts_give_the_same_scores(tmp_path, tiny
     rows = zip(TEXTS, LABELS, strict=True)
     path.write_text("".join(json.dumps({"text": t, "label": label}) + "\n" for t, label in rows))
     out = tmp_path / "scores.parquet"
-    detect_file(str(path), str(tiny_model_path), out, ScoringOptions(detectors=DETECTORS))
+    options = ScoringOptions(detectors=DETECTORS)
+    score_file(plan_file(str(path), str(tiny_model_path), out, options), out)
     found = score_texts(tiny_model_path, TEXTS, detectors=DETECTORS.split(","), labels=LABELS)
     # As texts, since no NaN equals another.
     assert repr(found.scores.to_pylist()) == repr(pq.read_table(out).to_pylist())

@@ -74,7 +74,7 @@ def test_the_data_sets_are_listed_with_licence_commit_and_place():
         for file in one.files:
             assert file.path in text
             assert f"hf://datasets/{file.hub}@{file.commit}/" in text
-    assert spikein("data", "fetch", "unlearning", "--list").count("detect/tofu/") == 2
+    assert spikein("data", "list", "unlearning").count("detect/tofu/") == 2
 
 
 def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetched():

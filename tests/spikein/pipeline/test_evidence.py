@@ -17,7 +17,7 @@ from detect.scores.table import read_scores
 from detect.token_statistics import read_statistics
 from inject.errors import InputError
 from inject.examples.example import read_examples
-from spikein.scoring.detect_file import detect_file
+from spikein.scoring.detect_file import plan_file, score_file
 from spikein.scoring.options import ScoringOptions
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import scores_record
@@ -217,7 +217,7 @@ def detected(tmp_path, tiny_model_path):
         words = str(tmp_path / "words.jsonl")
         options = ScoringOptions(detectors=detectors, frequency=words, **more)
         examples, out = str(tmp_path / "rows.jsonl"), tmp_path / "scores.parquet"
-        return detect_file(examples, str(tiny_model_path), out, options)
+        return score_file(plan_file(examples, str(tiny_model_path), out, options), out)
 
     return run
 

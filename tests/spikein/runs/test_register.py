@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from spikein.cli import output
 from spikein.cli.commands import gc as command
 from spikein.cli.main import app
 from spikein.runs.folder import link_artifact
@@ -44,8 +45,8 @@ def publish(store: Store, runs: Path, name: str, *numbers: int, registered: bool
 def gc(root: Path, *options: object, answers: str | None = None, monkeypatch=None):
     """Run `spikein gc`; with `answers` as a person at a terminal."""
     if answers is not None:
-        terminal = type("Terminal", (), {"isatty": staticmethod(lambda: True)})
-        monkeypatch.setattr(command, "sys", type("Sys", (), {"stdin": terminal}))
+        for module in (command, output):
+            monkeypatch.setattr(module, "at_terminal", lambda: True)
     given = ["gc", "--store", str(root / "store"), *(str(option) for option in options)]
     return CliRunner().invoke(app, given, input=answers)
 
@@ -260,7 +261,7 @@ def test_what_is_published_between_the_question_and_the_answer_stays(tmp_path, s
     made(store, 2)
     asked = command.typer.confirm
 
-    def slowly(text: str) -> bool:
+    def slowly(text: str, **_: object) -> bool:
         publish(store, tmp_path / "runs", "s", 2)
         made(store, 3)
         return asked(text)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from spikein.scoring.detect_file import detect_file
+from spikein.scoring.detect_file import plan_file, score_file
 from spikein.scoring.options import ScoringOptions
 
 
@@ -28,6 +28,6 @@ def detect(tmp_path, tiny_model_path, write):
         examples = rows if isinstance(rows, str) else write(rows)
         chosen = ScoringOptions(detectors=detectors, **options)
         path = out or tmp_path / "scores.parquet"
-        return detect_file(examples, str(model), path, chosen, benchmark=benchmark)
+        return score_file(plan_file(examples, str(model), path, chosen, benchmark=benchmark), path)
 
     return run

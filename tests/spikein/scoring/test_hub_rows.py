@@ -67,12 +67,8 @@ def test_what_the_hub_does_not_give_is_named(hub, detect, monkeypatch):
     hub.add("me/rows", files())
     hub.add("me/gated", {"rows.jsonl": b'{"text": "a"}\n'}, gated=True)
     for address, message in (
-        ("hf://datasets/me/rowz/rows.jsonl", "me/rowz: .* nor a data set on the hub, or it is"),
-        ("hf://datasets/me/rows@v2/rows.jsonl", "the hub has no revision 'v2'.* main"),
-        ("hf://datasets/me/rows/row.jsonl", "has no 'row.jsonl'. Did you mean 'rows.json"),
         ("hf://datasets/me/gated/rows.jsonl", "conditions are accepted.*`hf auth login`"),
         ("hf://me/rows", "is no address of a data set.*hf://datasets/OWNER/NAME"),
-        ("hf://datasets/me/rows/../../x", "leads out of the data set"),
         ("https://a.b/rows.csv", "is not on the hub. Allowed: a file, .* Download it first"),
         ("me/rows", "A data set of the hub is written hf://datasets/me/rows"),
     ):

@@ -4,13 +4,11 @@ import csv
 import io
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from inject.errors import InputError
-from spikein.cli.commands import detect
 from spikein.cli.main import app
 from tests.stub_server import Answer, prompt_of, stub_server, text
 
@@ -120,7 +118,6 @@ def test_many_requests_are_sent_by_leave_alone(tmp_path, monkeypatch):
     rows = write(tmp_path / "rows.jsonl", labelled)
     few = ("--detectors", "prefix,samia", "server.confirm_above=131")
     price = "server.price_per_million={tokens_in: 0, tokens_out: 1_000_000}"
-    terminal = type("Terminal", (), {"isatty": staticmethod(lambda: True)})
     with stub_server() as stub:
         dry = run(rows, tmp_path, stub.url, *few, price, "--dry-run")
         assert dry.exit_code == 0
@@ -135,7 +132,7 @@ def test_many_requests_are_sent_by_leave_alone(tmp_path, monkeypatch):
         for part in ("132 requests would be sent, more than 131", "prefix 12", "--yes", "--limit"):
             assert part in refused.output
         with monkeypatch.context() as patched:
-            patched.setattr(detect, "sys", SimpleNamespace(stdin=terminal))
+            patched.setattr("spikein.cli.output.at_terminal", lambda: True)
             words = ["detect", "--model", "m", "--server", stub.url, "--examples", rows, *few]
             words += ["--out", str(tmp_path / "s.csv"), "--store", str(tmp_path / "store")]
             declined = CliRunner().invoke(app, [*words, f"server.cache={tmp_path}"], input="n\n")

@@ -83,6 +83,8 @@ class Cells:
 
     values: Any
     """[rows, columns]; NaN leaves a cell blank."""
+    meaning: str
+    """Of the numbers."""
     frames: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """Row and column of framed cells, and the dashes of the frame."""
 
@@ -130,8 +132,6 @@ class Figure:
     y: str = ""
     key: Sequence[Series] = ()
     """Looks that are explained above the panels."""
-    bar: str = ""
-    """What the colours of cells mean."""
 
 
 def detector_colours(detectors: Sequence[str], emphasised: Sequence[str]) -> dict[str, str]:

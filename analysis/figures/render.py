@@ -124,9 +124,10 @@ def draw(figure: Figure) -> Any:
         surplus.set_visible(False)
     for at, (axes_, panel) in enumerate(zip(axes, figure.panels, strict=False)):
         _draw_panel(axes_, panel, columns)
+        if panel.cells is not None:
+            _draw_cells(canvas, axes_, panel.cells)
         if at + columns >= count:
             axes_.tick_params(labelbottom=True)
-    _draw_cells(canvas, axes[:count], figure)
     canvas.supxlabel(figure.x)
     canvas.supylabel(textwrap.fill(figure.y, int(height / 0.09)))
     if figure.key:
@@ -245,26 +246,21 @@ def _numbers(axes: Any, side: str, axis: Axis, columns: int) -> None:
             drawn.set_major_formatter(lambda value, _: axis.text(value))
 
 
-def _draw_cells(canvas: Any, axes: Sequence[Any], figure: Figure) -> None:
-    """Draw the cells of all panels on one scale: white at chance, blue below, orange above."""
+def _draw_cells(canvas: Any, axes: Any, cells: Cells) -> None:
+    """Draw cells of AUCs: white at chance, blue below, orange above."""
     from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
-    drawn = [(a, panel.cells) for a, panel in zip(axes, figure.panels, strict=True) if panel.cells]
-    distances = [np.abs(cells.values - 0.5).ravel() for _, cells in drawn]
-    if not drawn:
-        return
-    reach = max(0.02, float(np.nanmax(np.concatenate([[0.0], *distances]))))
+    reach = max(0.02, float(np.nanmax(np.abs(cells.values - 0.5))))
     ramp = LinearSegmentedColormap.from_list("auc", [PALETTE[1], _WHITE, PALETTE[0]], bad=GRID)
-    for each, cells in drawn:
-        each.grid(False)
-        image = each.imshow(
-            np.ma.masked_invalid(cells.values), cmap=ramp, aspect="auto",
-            norm=TwoSlopeNorm(0.5, 0.5 - reach, 0.5 + reach),
-        )  # fmt: skip
-        _write_cells(each, cells, reach)
-        for spine in each.spines.values():
-            spine.set_visible(False)
-    bar = canvas.colorbar(image, ax=list(axes), pad=0.015, aspect=30, label=figure.bar)
+    axes.grid(False)
+    image = axes.imshow(
+        np.ma.masked_invalid(cells.values), cmap=ramp, aspect="auto",
+        norm=TwoSlopeNorm(0.5, 0.5 - reach, 0.5 + reach),
+    )  # fmt: skip
+    _write_cells(axes, cells, reach)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    bar = canvas.colorbar(image, ax=axes, pad=0.015, aspect=30, label=cells.meaning)
     bar.outline.set_visible(False)
 
 

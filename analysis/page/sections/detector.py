@@ -118,8 +118,7 @@ def _gap_dot(view: View, name: str, cell: Cell | None, reference: str) -> Dot | 
 
 def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Fold | None]:
     """Return the table down to loss, and the rest of it, folded."""
-    order = [name for name in view.order if name not in MODEL_FREE]
-    order += [name for name in view.order if name in MODEL_FREE]
+    order = view.order
     cells = {name: _cell(name, view) for name in order}
     facts = {one.name: one for one in view.inputs.detectors}
     rows = {name: _row(view, name, cells, facts.get(name), gaps) for name in order}

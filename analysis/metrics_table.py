@@ -109,6 +109,12 @@ def contaminated_cohorts(tables: Iterable[CohortMetrics]) -> list[CohortMetrics]
     return [table for table in tables if table.cohort.model == "contaminated"]
 
 
+def plain_cell(row: Mapping[str, Any]) -> Cell:
+    """Return a row of another table as a number with its interval and what stands behind it."""
+    names = ("value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
+    return Cell(setting=row.get("setting", ""), **{name: row[name] for name in names})
+
+
 def _cell(row: Mapping[str, Any], tune: float) -> Cell:
     names = [field.name for field in fields(Cell) if field.name != "tune"]
     return Cell(**{name: row[name] for name in names}, tune=tune)

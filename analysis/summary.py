@@ -16,7 +16,6 @@ from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_order, is_dose
 from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
 from analysis.selection.ranking import best_first, rank_detectors, reported_cell
-from analysis.tables import TREND
 
 _MIN_HEADLINE_MEMBERS = 30
 """An AUC over fewer members makes no headline where there is another."""
@@ -168,7 +167,7 @@ def _claim(cell: Cell) -> str:
 
 def _fewer(many: Dose, few: Dose) -> str:
     """Say how members with fewer copies compare."""
-    numbers, start = f"({_numbers(few.cell)})", copied(few.label)
+    numbers, start = f"({ends_text(few.cell)})", copied(few.label)
     if few.cell.contains(0.5):
         too = "neither can it" if many.cell.contains(0.5) else "it cannot be told"
         return f"{start}, {too} {numbers}"
@@ -229,30 +228,11 @@ def detectors_of(best: Headline) -> list[str]:
     return best.table.values("detector")
 
 
-def find_trend_arm(tables: Sequence[CohortMetrics], best: Headline) -> CohortMetrics | None:
-    """Return the arm that shows the trend over copies, or None where no arm has several doses.
-
-    It is the headline's own arm if that has several doses, else the one that agrees with it
-    in most axes (the first of equals).
-    """
-    found = [table for table in contaminated_cohorts(tables) if _trend(table, best) is not None]
-    wanted = best.table.cohort.axes
-
-    def agreement(table: CohortMetrics) -> int:
-        return sum(mine == theirs for mine, theirs in zip(table.cohort.axes, wanted, strict=True))
-
-    return max(found, key=agreement, default=None)
-
-
-def _trend(table: CohortMetrics, best: Headline) -> Cell | None:
-    cell = table.get(best.detector, selection=best.selection, metric=TREND)
-    return cell if cell is not None and cell.available else None
-
-
 def auc_text(cell: Cell) -> str:
     """Return `AUC 0.86 [0.81, 0.89]`."""
-    return f"AUC {_numbers(cell)}"
+    return f"AUC {ends_text(cell)}"
 
 
-def _numbers(cell: Cell) -> str:
+def ends_text(cell: Cell) -> str:
+    """Return `0.86 [0.81, 0.89]`."""
     return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"

@@ -23,7 +23,7 @@ from analysis.unlearning.headline import judged_models, unlearning_headline
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import markdown
 
-FIGURES = ("unlearning", "unlearning-copies")
+FIGURES = ("unlearning",)
 
 
 def written(run: Path, *, images: Path) -> str:
@@ -40,12 +40,11 @@ def written(run: Path, *, images: Path) -> str:
         f"Run `{record['id']}` of {record['finished'][:10]}, spikein {record['version']}.",
         "## Verdicts",
         unlearning_headline(judged_models(verdicts)),
-        *_pictures(run, images, FIGURES[:1]),
+        *_pictures(run, images, FIGURES),
     ]
     arms = measured_models(measures).arms()
     for name, arm in arms.items():
         parts += [part for table in measure_tables(arm, name).values() for part in _section(table)]
-    parts += _pictures(run, images, FIGURES[1:])
     for name, arm in arms.items():
         parts += [part for table in further_tables(arm, name).values() for part in _section(table)]
     for name, rests in _verdict_arms(verdicts).items():

@@ -92,7 +92,7 @@ class Lines(Progress):
         elif stage is not None:
             steps = f"{stage.steps} step{'' if stage.steps == 1 else 's'}"
             reused = f", {stage.reused} not built again" if stage.reused else ""
-            self._print_done(f"{stage.name:<14}  {steps:>8}  {duration(stage.seconds)}{reused}")
+            self._print_done(f"{stage.stage:<14}  {steps:>8}  {duration(stage.seconds)}{reused}")
 
     def notice(self, text: str) -> None:
         """Print the text, with its step where that is certain."""

@@ -3,14 +3,14 @@
 The time left is that of the longest chain of steps still to come, or of all of them shared out
 among as many at a time as were seen to run, whichever is longer. A step takes as long as those of
 its kind took in this run; training follows from its operations and the rate seen so far. Nothing is
-said before the first model reports how far it is. Cost: one pass over the steps, once a second.
+said before the first model reports how far it is. Cost: a pass over the steps at each event, and
+one a second.
 """
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from inject.step import Step
@@ -35,42 +35,36 @@ _ANEW_SECONDS: Final = 1.0
 """How old an estimate may be."""
 
 
-@dataclass(kw_only=True)
-class Done:
-    """The finished steps of one stage, or of one kind."""
+class StageEnd(NamedTuple):
+    """A stage of which every step is done."""
 
-    name: str
-    steps: int = 0
-    reused: int = 0
+    stage: str
+    steps: int
+    reused: int
     """Steps of it that were not built here after all."""
-    seconds: float = 0.0
+    seconds: float
     """Of its steps, one after the other."""
-    flops: float = 0.0
-
-    def add(self, entry: "_Entry", seconds: float, *, reused: bool) -> None:
-        """Count one step."""
-        self.steps += 1
-        self.reused += reused
-        self.seconds += seconds
-        self.flops += entry.flops or 0.0
 
 
 @dataclass(kw_only=True)
 class _Entry:
-    """One step that is not done."""
+    """One step."""
 
     kind: str
     stage: str
-    flops: float | None = None
+    flops: float = 0.0
     needs: tuple[str, ...] = ()
     """Digests."""
     began: float | None = None
     first: tuple[float, float] | None = None
     """When it first said how far it was, and how far that was."""
-    share: float | None = None
-    """Of the work after that, done."""
     latest: float = 0.0
-    """When it said so."""
+    """When it last said so."""
+    share: float = 0.0
+    """Of the work in between, what was done by then."""
+    seconds: float = 0.0
+    """It took."""
+    reused: bool = False
 
 
 @dataclass
@@ -80,10 +74,8 @@ class RunTally:
     _open: dict[str, _Entry] = field(default_factory=dict)
     """By digest, inputs first; a step that nobody announced, by its name."""
     _named: dict[str, list[str]] = field(default_factory=dict)
-    _to_do: Counter[str] = field(default_factory=Counter)
-    _stages: dict[str, Done] = field(default_factory=dict)
-    _kinds: dict[str, Done] = field(default_factory=dict)
-    """Of steps that were built."""
+    """The digests of those, by name."""
+    _done: list[_Entry] = field(default_factory=list)
     _most: int = 1
     """Steps that ran at one time."""
     _estimate: tuple[float, float | None] | None = None
@@ -93,59 +85,46 @@ class RunTally:
         """Take up the steps that the run will build, each after its inputs."""
         for step in steps:
             base = step.kind == "model" and not {"plan", "model"} & step.inputs.keys()
-            self._add(
-                step.name,
-                step.digest,
-                _Entry(
-                    kind=step.kind,
-                    stage=_BASE if base else _STAGES.get(step.kind, step.kind),
-                    flops=step.cost.flops if step.cost else None,
-                    needs=tuple(made.digest for made in step.inputs.values()),
-                ),
+            self._open[step.digest] = _Entry(
+                kind=step.kind,
+                stage=_BASE if base else _STAGES.get(step.kind, step.kind),
+                flops=(step.cost and step.cost.flops) or 0.0,
+                needs=tuple(given.digest for given in step.inputs.values()),
             )
+            self._named.setdefault(step.name, []).append(step.digest)
 
     def start(self, name: str) -> None:
         """Record that a step has begun."""
-        now = time.monotonic()
-        if not self._named.get(name):
-            kind = name.partition(" ")[0]
-            self._add(name, name, _Entry(kind=kind, stage=_STAGES.get(kind, kind)))
-        self._open[self._named[name][0]].began = now
-        self._most = max(self._most, len(self.running()))
+        self._entry(name).began = time.monotonic()
+        self._most = max(self._most, sum(one.began is not None for one in self._open.values()))
 
     def advance(self, name: str, done: float, total: float | None) -> None:
         """Record how far a step is."""
-        if not total or not self._named.get(name):
+        if not total:
             return
-        entry = self._open[self._named[name][0]]
-        now = time.monotonic()
+        entry, now = self._entry(name), time.monotonic()
         # A step may have several parts, each of which begins at nothing.
         if entry.first is None or done < entry.first[1]:
             entry.first = (now, done)
         entry.share = (done - entry.first[1]) / max(total - entry.first[1], 1e-9)
         entry.latest = now
 
-    def finish(self, name: str, *, seconds: float, reused: bool) -> Done | None:
+    def finish(self, name: str, *, seconds: float, reused: bool) -> StageEnd | None:
         """Record that a step is done; return its stage where that is done with it."""
-        if not self._named.get(name):
-            self.start(name)
-        entry = self._open.pop(self._named[name].pop(0))
-        stage = self._stages.setdefault(entry.stage, Done(name=entry.stage))
-        stage.add(entry, seconds, reused=reused)
-        if not reused:
-            kind = self._kinds.setdefault(entry.kind, Done(name=entry.kind))
-            kind.add(entry, seconds, reused=False)
+        entry = self._entry(name)
+        del self._open[self._named[name].pop(0)]
+        entry.seconds, entry.reused = seconds, reused
+        self._done.append(entry)
         self._estimate = None
-        self._to_do[entry.stage] -= 1
-        return None if self._to_do[entry.stage] else self._stages.pop(entry.stage)
-
-    def running(self) -> list[str]:
-        """Return the names of the steps that run."""
-        return [
-            name
-            for name, digests in self._named.items()
-            if digests and self._open[digests[0]].began is not None
-        ]
+        if any(one.stage == entry.stage for one in self._open.values()):
+            return None
+        ended = [one for one in self._done if one.stage == entry.stage]
+        return StageEnd(
+            entry.stage,
+            steps=len(ended),
+            reused=sum(one.reused for one in ended),
+            seconds=sum(one.seconds for one in ended),
+        )
 
     def left(self) -> float | None:
         """Return about how many seconds the rest will take; None where nothing tells."""
@@ -155,44 +134,44 @@ class RunTally:
         at, seconds = self._estimate
         return None if seconds is None else max(seconds - (now - at), 0.0)
 
-    def _add(self, name: str, digest: str, entry: _Entry) -> None:
-        self._open[digest] = entry
-        self._named.setdefault(name, []).append(digest)
-        self._to_do[entry.stage] += 1
+    def _entry(self, name: str) -> _Entry:
+        """Return the step of a name that is built next; one that nobody announced is added."""
+        digests = self._named.setdefault(name, [])
+        if not digests:
+            kind = name.partition(" ")[0]
+            self._open[name] = _Entry(kind=kind, stage=_STAGES.get(kind, kind))
+            digests.append(name)
+        return self._open[digests[0]]
 
     def _left(self, now: float) -> float | None:
+        took: dict[str, list[float]] = {}
+        for one in self._done:
+            if not one.reused:
+                took.setdefault(one.kind, []).append(one.seconds)
+        rate = self._rate()
         chains: dict[str, float] = {}
         whole = 0.0
-        rate = self._rate()
         for digest, entry in self._open.items():
-            seconds = self._seconds(entry, now, rate)
-            if seconds is None:
+            if entry.first is not None and entry.share:
+                seconds = (now - entry.first[0]) * (1 - entry.share) / entry.share
+            elif entry.flops and rate is None:
                 return None
+            else:
+                known = took.get(entry.kind, [_SHORT_SECONDS])
+                seconds = entry.flops / rate if entry.flops and rate else sum(known) / len(known)
+                if entry.began is not None:
+                    seconds = max(seconds - (now - entry.began), 0.0)
             whole += seconds
             chains[digest] = seconds + max((chains.get(one, 0.0) for one in entry.needs), default=0)
         return max(whole / self._most, max(chains.values(), default=0.0))
 
-    def _seconds(self, entry: _Entry, now: float, rate: float | None) -> float | None:
-        """Return how long a step still takes."""
-        if entry.first is not None and entry.share:
-            return (now - entry.first[0]) * (1 - entry.share) / entry.share
-        if entry.flops:
-            expected = None if rate is None else entry.flops / rate
-        elif done := self._kinds.get(entry.kind):
-            expected = done.seconds / done.steps
-        else:
-            expected = _SHORT_SECONDS
-        if expected is None or entry.began is None:
-            return expected
-        return max(expected - (now - entry.began), 0.0)
-
     def _rate(self) -> float | None:
         """Return the operations a second that models are trained with; None before any was."""
-        done = [one for one in self._kinds.values() if one.flops]
-        operations = sum(one.flops for one in done)
-        seconds = sum(one.seconds for one in done)
-        for entry in self._open.values():
-            if entry.flops and entry.first and entry.share:
-                operations += entry.flops * entry.share
-                seconds += entry.latest - entry.first[0]
-        return operations / seconds if operations and seconds else None
+        done = [(one.flops, one.seconds) for one in self._done if not one.reused]
+        done += [
+            (one.flops * one.share, one.latest - one.first[0])
+            for one in self._open.values()
+            if one.first
+        ]
+        seconds = sum(seconds for flops, seconds in done if flops)
+        return sum(flops for flops, _ in done) / seconds if seconds else None

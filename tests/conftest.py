@@ -8,6 +8,7 @@ cores. There, files in which no test is slow come first.
 """
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -142,7 +143,7 @@ def served(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture
-def offline_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def offline_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Every tracker keeps what it is told below a folder of the test."""
     monkeypatch.chdir(tmp_path)
     for name, value in {
@@ -154,3 +155,7 @@ def offline_trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "TRACKIO_DIR": str(tmp_path / "trackio"),
     }.items():
         monkeypatch.setenv(name, value)
+    yield
+    # It keeps its folder for as long as it is set up; trackio does so for good.
+    if "wandb" in sys.modules:
+        sys.modules["wandb"].teardown()

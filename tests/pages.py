@@ -1,6 +1,5 @@
 """Reading a report as a reader does: its tables and sections, and its layout in a browser."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -9,6 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+
+from scripts.pictures.chromium import Chromium, find_chromium
 
 VOID = {"meta", "br", "img", "hr"}
 _BLOCKS = {"p", "h1", "h2", "h3", "figcaption", "summary", "caption", "li"}
@@ -115,35 +116,16 @@ def numbers_of(place: Place) -> tuple[float, float, float]:
     return float(value), float(low), float(high)
 
 
-def browser() -> str:
-    """Return a Chromium, or skip and say so: without one nobody measures the layout."""
-    found = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
-    if found is None:
+def chromium() -> Chromium:
+    """Return a browser to start, or skip and say so: without one nobody measures the layout."""
+    if find_chromium() is None:
         pytest.skip("NO CHROMIUM ON THIS MACHINE: the layout of the page is not checked")
-    return found
+    return Chromium()
 
-
-_FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--allow-file-access-from-files",
-)
 
 _MEASURE = """
-<iframe id="page" style="border:0" width="WIDTH" height="3000"></iframe><pre id="out"></pre>
-<script>
-const frame = document.getElementById("page");
-frame.onload = () => {
-  const page = frame.contentDocument, seen = frame.contentWindow;
+(() => {
+  const page = document;
   page.querySelectorAll("details").forEach(one => { one.open = true; });
   const wide = [];
   for (const one of page.querySelectorAll("table, th, td, p, pre, summary, svg, h1, h2, h3")) {
@@ -151,7 +133,7 @@ frame.onload = () => {
     if (one.closest(".scroll") && one.closest("table") && !one.closest(".stack")) continue;
     const box = one.getBoundingClientRect();
     if (box.width < 2 || (one.tagName === "svg" && ALLOW)) continue;
-    if (one.closest("pre") || one.closest("thead") && page.defaultView.innerWidth < 640) continue;
+    if (one.closest("pre") || one.closest("thead") && innerWidth < 640) continue;
     if (box.right > page.documentElement.clientWidth + 1)
       wide.push(one.tagName + "." + one.className + ": " + one.textContent.trim().slice(0, 40));
   }
@@ -165,43 +147,23 @@ frame.onload = () => {
     const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
     if (/^[0-9.,]+$/.test(text) && lines.size > 1) broken.push(text);
   }
-  document.getElementById("out").textContent = "MEASURED" + JSON.stringify({
+  return {
     scroll: page.documentElement.scrollWidth, client: page.documentElement.clientWidth, wide: wide,
     cut: cut, broken: broken,
-  }) + "DONE";
-};
-frame.src = "URL";
-</script>
+  };
+})()
 """
 
 
-def overflow(page: Path, width: int, folder: Path, *, figures_scroll: bool = False) -> dict:
+def overflow(page: Path, width: int, *, figures_scroll: bool = False) -> dict:
     """Return how wide a page is at a width of the window, what reaches beyond its edge, which
     tables are wider than their frame, and which numbers are broken over two lines.
 
     Every fold is opened first. `figures_scroll` lets figures be wider inside their own frame.
     """
-    probe = folder / f"probe-{width}.html"
-    script = _MEASURE.replace("WIDTH", str(width)).replace("URL", page.as_uri())
-    probe.write_text(script.replace("ALLOW", str(figures_scroll).lower()))
-    done = subprocess.run(
-        [
-            browser(),
-            *_FLAGS,
-            f"--user-data-dir={folder / 'profile'}",
-            "--window-size=1600,3000",
-            "--virtual-time-budget=20000",
-            "--dump-dom",
-            probe.as_uri(),
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    found = re.search(r"MEASURED(\{.*?\})DONE</pre>", done.stdout, re.S)
-    assert found, "the browser measured nothing"
-    return json.loads(found[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+    with chromium() as browser:
+        browser.open(page, width=width, height=3000)
+        return browser.evaluate(_MEASURE.replace("ALLOW", str(figures_scroll).lower()))
 
 
 def on_paper(page: Path, folder: Path) -> tuple[str, list[str]]:
@@ -210,19 +172,9 @@ def on_paper(page: Path, folder: Path) -> tuple[str, list[str]]:
     if reader is None:
         pytest.skip("NO pdftotext ON THIS MACHINE: the page on paper is not checked")
     pdf = folder / "page.pdf"
-    subprocess.run(
-        [
-            browser(),
-            *_FLAGS,
-            f"--user-data-dir={folder / 'profile'}",
-            "--no-pdf-header-footer",
-            f"--print-to-pdf={pdf}",
-            page.as_uri(),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=180,
-    )
+    with chromium() as browser:
+        browser.open(page, width=1280, height=900)
+        pdf.write_bytes(browser.pdf())
     boxes = subprocess.run(
         [reader, "-bbox", str(pdf), "-"], check=True, capture_output=True, text=True, timeout=60
     ).stdout

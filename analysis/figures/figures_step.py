@@ -17,7 +17,8 @@ from analysis.figures.panel import PALETTE, Figure
 from analysis.figures.render import write_figures
 from analysis.figures.surp_grid import surp_grid_figure
 from analysis.figures.trajectory import training_figure, trajectory_figures
-from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.figures.unlearning.figures import target_figure
+from analysis.figures.unlearning.measured import measured_models
 from analysis.findings import read_table
 from analysis.metrics_table import contaminated_cohorts, split_by_cohort
 from analysis.results import Analysis, open_arms, read_analysis
@@ -86,7 +87,8 @@ def build(context: StepContext) -> None:
     if made := folder("trajectory"):
         figures += trajectory_figures(read_trajectory(made), axes)
     if made := folder("unlearning"):
-        figures += unlearning_figures(read_table(made, "unlearning").to_pylist())
+        measured = measured_models(read_table(made, "unlearning").to_pylist())
+        figures.append(target_figure(measured))
     if made := folder("accuracy_gain"):
         tables = accuracy_gain_tables(read_table(made, "accuracy"), axes)
         figures.append(accuracy_gain_figure(tables))

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-INK = "#1f2933"
-MUTED = "#66717d"
-GRID = "#e1e5ea"
+INK = "#1a2230"
+MUTED = "#5a6473"
+GRID = "#dcdfe4"
 PAPER = "#ffffff"
 FAINT = "#87919c"
-PALETTE = ("#bf5300", "#0072b2", "#007f5c", "#a5548f")
+PALETTE = ("#b8460b", "#0072b2", "#007f5c", "#a5548f")
 LOOKS = (("solid", "o"), ("dashed", "s"), ("dotted", "^"), ("dashdot", "v"))
 """Dashes and marks of the lines of a panel: nobody needs colours to tell them apart."""
 MAX_PANELS = 6
@@ -58,7 +58,6 @@ class Rule(NamedTuple):
     at: float
     axis: Literal["x", "y"]
     line: str = "dashed"
-    colour: str = MUTED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +75,6 @@ class Axis:
     """How a number is written at a tick that the renderer places."""
     names: Sequence[str] = ()
     """Names in place of numbers: point n stands at the name number n, the first on top or left."""
-    strong: frozenset[str] = frozenset()
-    """The names that are highlighted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +83,8 @@ class Cells:
 
     values: Any
     """[rows, columns]; NaN leaves a cell blank."""
-    bold: Any = None
-    """[rows, columns] of bool: which are written bold."""
+    meaning: str
+    """Of the numbers."""
     frames: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """Row and column of framed cells, and the dashes of the frame."""
 
@@ -135,8 +132,6 @@ class Figure:
     y: str = ""
     key: Sequence[Series] = ()
     """Looks that are explained above the panels."""
-    bar: str = ""
-    """What the colours of cells mean."""
 
 
 def detector_colours(detectors: Sequence[str], emphasised: Sequence[str]) -> dict[str, str]:

@@ -124,9 +124,10 @@ def draw(figure: Figure) -> Any:
         surplus.set_visible(False)
     for at, (axes_, panel) in enumerate(zip(axes, figure.panels, strict=False)):
         _draw_panel(axes_, panel, columns)
+        if panel.cells is not None:
+            _draw_cells(canvas, axes_, panel.cells)
         if at + columns >= count:
             axes_.tick_params(labelbottom=True)
-    _draw_cells(canvas, axes[:count], figure)
     canvas.supxlabel(figure.x)
     canvas.supylabel(textwrap.fill(figure.y, int(height / 0.09)))
     if figure.key:
@@ -150,7 +151,7 @@ def _draw_panel(axes: Any, panel: Panel, columns: int) -> None:
         _draw_series(axes, series)
     for rule in panel.rules:
         line = axes.axvline if rule.axis == "x" else axes.axhline
-        line(rule.at, color=rule.colour, linewidth=1, linestyle=DASHES[rule.line], zorder=1)
+        line(rule.at, color=MUTED, linewidth=1, linestyle=DASHES[rule.line], zorder=1)
     pad = 18 + 72 * rise(panel) if rise(panel) else None
     axes.set_title(broken(panel.title, columns), pad=pad, fontsize=9.5 if columns > 3 else None)
     _draw_axis(axes, "x", panel.x, columns)
@@ -216,9 +217,6 @@ def _draw_axis(axes: Any, side: str, axis: Axis, columns: int) -> None:
         axes.grid(False, axis=side)
         drawn.set_ticks(range(len(axis.names)), fitted(axis.names, side, columns))
         drawn.set_tick_params(length=0, labelsize=10 if columns < 3 and side == "y" else 8.5)
-        for tick, name in zip(drawn.get_major_ticks(last + 1), axis.names, strict=True):
-            if name in axis.strong:
-                tick.label1.set(color=PALETTE[0], weight="bold")
     else:
         axes.grid(True, axis=side)
         _numbers(axes, side, axis, columns)
@@ -248,26 +246,21 @@ def _numbers(axes: Any, side: str, axis: Axis, columns: int) -> None:
             drawn.set_major_formatter(lambda value, _: axis.text(value))
 
 
-def _draw_cells(canvas: Any, axes: Sequence[Any], figure: Figure) -> None:
-    """Draw the cells of all panels on one scale: white at chance, blue below, orange above."""
+def _draw_cells(canvas: Any, axes: Any, cells: Cells) -> None:
+    """Draw cells of AUCs: white at chance, blue below, orange above."""
     from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
-    drawn = [(a, panel.cells) for a, panel in zip(axes, figure.panels, strict=True) if panel.cells]
-    distances = [np.abs(cells.values - 0.5).ravel() for _, cells in drawn]
-    if not drawn:
-        return
-    reach = max(0.02, float(np.nanmax(np.concatenate([[0.0], *distances]))))
+    reach = max(0.02, float(np.nanmax(np.abs(cells.values - 0.5))))
     ramp = LinearSegmentedColormap.from_list("auc", [PALETTE[1], _WHITE, PALETTE[0]], bad=GRID)
-    for each, cells in drawn:
-        each.grid(False)
-        image = each.imshow(
-            np.ma.masked_invalid(cells.values), cmap=ramp, aspect="auto",
-            norm=TwoSlopeNorm(0.5, 0.5 - reach, 0.5 + reach),
-        )  # fmt: skip
-        _write_cells(each, cells, reach)
-        for spine in each.spines.values():
-            spine.set_visible(False)
-    bar = canvas.colorbar(image, ax=list(axes), pad=0.015, aspect=30, label=figure.bar)
+    axes.grid(False)
+    image = axes.imshow(
+        np.ma.masked_invalid(cells.values), cmap=ramp, aspect="auto",
+        norm=TwoSlopeNorm(0.5, 0.5 - reach, 0.5 + reach),
+    )  # fmt: skip
+    _write_cells(axes, cells, reach)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    bar = canvas.colorbar(image, ax=axes, pad=0.015, aspect=30, label=cells.meaning)
     bar.outline.set_visible(False)
 
 
@@ -280,7 +273,6 @@ def _write_cells(axes: Any, cells: Cells, reach: float) -> None:
         value = cells.values[row, column]
         axes.text(
             column, row, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=size,
-            fontweight="bold" if cells.bold is not None and cells.bold[row, column] else "normal",
             color=_ON_DARK if abs(value - 0.5) > 0.92 * reach else _ON_LIGHT,
         )  # fmt: skip
     for (row, column), dashes in cells.frames.items():

@@ -66,6 +66,7 @@ def surp_grid_figure(
             Panel(
                 cells=Cells(
                     values=values,
+                    meaning="AUC on the test split",
                     frames={
                         (percents.index(place[1]), entropies.index(place[0])):
                             "dotted" if word == "default" else "solid"
@@ -82,7 +83,6 @@ def surp_grid_figure(
             for entropy in entropies
         ],
         height=1.3 + 0.32 * len(percents),
-        bar="AUC on the test split",
     )  # fmt: skip
 
 

@@ -65,6 +65,7 @@ from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"
 """What a run is read from."""
+_EXAMPLES = "examples"
 _KIND = "spikein report"
 
 
@@ -118,11 +119,16 @@ def build_page(inputs: PageInputs) -> RunPage:
     led = _unlearning_led(content, training)
     shown = led or _detection_led(content, training)
     beside = [*shown.beside, *_pages_beside(content, methods)]
-    foot = Foot([page for page, _ in beside] if inputs.figure_links else [], _foot_lines(inputs))
+    others = [page for page, _ in beside]
+    foot = Foot(others if inputs.figure_links else [], _foot_lines(inputs, others))
     names = view.names if view else {}
+    sections = [*shown.sections]
+    if inputs.show_protected and not inputs.figure_links:
+        # A page by itself has no page of examples beside it that could show what was asked for.
+        sections += [one for _, held in beside for one in held if one.anchor == _EXAMPLES]
     return RunPage(
         html=render_page(
-            _KIND, inputs.name, shown.sentences, shown.sections, first=shown.first, foot=foot
+            _KIND, inputs.name, shown.sentences, sections, first=shown.first, foot=foot
         ),
         beside={
             page.file: render_page(
@@ -131,7 +137,6 @@ def build_page(inputs: PageInputs) -> RunPage:
                 [],
                 sections,
                 first=[Note(page.about, "how", (("Back to the report", REPORT),))],
-                foot=Foot([Beside(REPORT, "Report", "the answer, and a section a question")]),
                 script=True,
             )
             for page, sections in beside
@@ -162,7 +167,7 @@ def _detection_led(content: _Content, along: Sequence[Part]) -> _Report:
     return _Report(
         _first_sentences(view),
         first_parts(view, checks) if view else [badges(checks)],
-        [*_detection(content, along), *_run_sections(content)],
+        _around(content, _detection(content, along)),
     )
 
 
@@ -192,11 +197,10 @@ def _unlearning_led(content: _Content, along: Sequence[Part]) -> _Report | None:
     return _Report(
         leading_sentences(models, inputs.unlearning.measures),
         [*lead_parts(inputs.unlearning, models, names), badges(content.checks)],
-        [
-            *unlearning_sections(inputs.unlearning, models, content.pictures, names),
-            *before,
-            *_run_sections(content),
-        ],
+        _around(
+            content,
+            [*unlearning_sections(inputs.unlearning, models, content.pictures, names), *before],
+        ),
         [(page, [*(one for one in more if one.parts), *_detection(content, along)])],
     )
 
@@ -209,12 +213,13 @@ def _first_sentences(view: View | None) -> list[str | Keyed]:
     return [headline_sentence(view.tables, view.best), Keyed(key, rest)]
 
 
-def _run_sections(content: _Content) -> list[Section]:
-    """Return what stands in every report: whether it may be believed, and what was run."""
+def _around(content: _Content, answers: Sequence[Section]) -> list[Section]:
+    """Return the sections of a report: what was run, its answers, whether they may be believed."""
     checks = checks_parts(content.checks, content.inputs)
     sections = (
-        Section(CHECKS, "Checks", "May I believe it?", checks),
         Section("experiment", "Set-up", "What was run", experiment_parts(content.inputs)),
+        *answers,
+        Section(CHECKS, "Checks", "May I believe it?", checks),
     )
     return [section for section in sections if section.parts]
 
@@ -244,10 +249,13 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
             "rates",
             "False alarms",
             "At low false-positive rates",
-            rates_parts(view) if view else [],
+            rates_parts(view, content.pictures.get("roc")) if view else [],
         ),
         Section(
-            "during-training", "During training", "How does it change during training?", [*along]
+            "during-training",
+            "During training",
+            "How does detection change during training?",
+            [*along],
         ),
         Section(
             "accuracy",
@@ -286,7 +294,7 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
             ),
             [
                 Section(
-                    "examples",
+                    _EXAMPLES,
                     "Examples",
                     "Examples with the highest and lowest scores",
                     examples_parts(inputs.arms, view, show_protected=inputs.show_protected)
@@ -328,15 +336,15 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
     return [(page, sections) for page, sections in kept if sections]
 
 
-def _foot_lines(inputs: PageInputs) -> list[str]:
+def _foot_lines(inputs: PageInputs, beside: Sequence[Beside]) -> list[str]:
     """Say what this page needs beside it, and what made it."""
     made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
     if not inputs.figure_links:
         return [f"{made} The run's folder holds all results, examples and methods."]
+    files = ", ".join(page.file for page in beside)
     return [
-        f"{made} This page can be sent by itself. Its links lead to results.html, examples.html, "
-        "methods.html and figures/ beside it: send those along where they are wanted. All numbers "
-        "are in findings.parquet."
+        f"{made} This page can be sent by itself. Its links lead to {files} and figures/ beside "
+        "it: send those along where they are wanted. All numbers are in findings.parquet."
     ]
 
 

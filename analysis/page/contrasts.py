@@ -1,7 +1,6 @@
 """Paired differences, as the page reads and words them: between detectors, copies and arms."""
 
-from collections.abc import Mapping
-from math import isfinite
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -9,10 +8,12 @@ import pyarrow as pa
 from analysis.arm import Cohort, axis_column
 from analysis.arm_words import axis_words
 from analysis.factors.findings import CONTRAST
-from analysis.metrics_table import Cell
-from analysis.page.view import View, capital
+from analysis.metrics_table import Cell, plain_cell
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, dot_ends
+from analysis.page.view import View, capital, points, points_interval
 from analysis.selection.ranking import reported_cell
-from analysis.tables import AUC, COPIES_CONTRAST, POOLED
+from analysis.tables import AUC, COPIES_CONTRAST
 
 BEST = "best"
 """What the differences to the chosen detector are to."""
@@ -24,38 +25,23 @@ def headline_contrasts(view: View) -> list[Mapping[str, Any]]:
 
     Where the headline's arm has the first value, the last one stands against it.
     """
-    table = view.inputs.analysis.factors
-    rows = [] if table is None else table.to_pylist()
     mine = dict(view.best.table.cohort.axes)
-    found: dict[str, Mapping[str, Any]] = {}
-    for row in rows:
+    contrasts: dict[str, Mapping[str, Any]] = {}
+    for row in view.changes(CONTRAST):
         axis = row["factor"]
-        if (row["kind"], row["dataset"], row["detector"]) != (
-            CONTRAST,
-            POOLED,
-            view.best.detector,
-        ) or axis not in mine:
-            continue
         elsewhere = all(
             row[axis_column(key)] == value for key, value in mine.items() if key != axis
         )
-        ends = mine[axis] in (row["level"], row["versus"])
-        if elsewhere and ends and isfinite(row["low"]):
-            found[axis] = row
-    return list(found.values())
+        if elsewhere and axis in mine and mine[axis] in (row["level"], row["versus"]):
+            contrasts[axis] = row
+    return list(contrasts.values())
 
 
 def copies_contrast(view: View, level: str, versus: str) -> Mapping[str, Any] | None:
     """Return the paired contrast of two numbers of copies in the headline's arm; None without."""
-    table = view.inputs.analysis.factors
-    mine = view.best.table.cohort.columns()
-    for row in [] if table is None else table.to_pylist():
-        same = (row["kind"], row["dataset"], row["detector"], row["level"], row["versus"]) == (
-            COPIES_CONTRAST, POOLED, view.best.detector, level, versus
-        )  # fmt: skip
-        if same and isfinite(row["low"]) and all(row[key] == mine[key] for key in mine):
-            return row
-    return None
+    wanted = {**view.best.table.cohort.columns(), "level": level, "versus": versus}
+    rows = (row for row in view.changes(COPIES_CONTRAST) if wanted.items() <= row.items())
+    return next(rows, None)
 
 
 def change_words(row: Mapping[str, Any]) -> str:
@@ -97,11 +83,9 @@ def differences_of(view: View) -> dict[str, dict[str, Cell]]:
     """
     wanted = columns_of(view.best.table.cohort) | {"dataset": "all", "copies": "all"}
     wanted |= {"selection": view.best.selection, "metric": AUC}
-    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
     found: dict[str, dict[str, Cell]] = {}
     for row in matching_rows(view.inputs.analysis.differences, wanted):
-        cells = found.setdefault(row["detector"], {})
-        cells[row["reference"]] = Cell(**{name: row[name] for name in names})
+        found.setdefault(row["detector"], {})[row["reference"]] = plain_cell(row)
     return found
 
 
@@ -115,3 +99,29 @@ def matching_rows(table: pa.Table, wanted: Mapping[str, str]) -> list[dict[str, 
     return [
         row for row in table.to_pylist() if all(row[key] == value for key, value in wanted.items())
     ]
+
+
+def difference_dot(head: str, value: float, low: float, high: float, behind: str) -> Dot:
+    """Return a difference as a mark, in points."""
+    hover = f"{head}: {points(value)} points {points_interval(low, high)} · {behind}"
+    return Dot(100 * value, 100 * low, 100 * high, hover, points(value))
+
+
+def difference_matrix(
+    rows: Sequence[MatrixRow], columns: Sequence[MatrixColumn], row_height: float = 20.0
+) -> Matrix | None:
+    """Return differences in points on a scale that holds them all; None where there are none."""
+    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+    if not dots:
+        return None
+    low, high = round_limits(dot_ends(columns), 10, 0)
+    step = 10 if high - low <= 50 else 20
+    places = [at for at in range(round(low), round(high) + 1) if at % step == 0]
+    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0") for at in places]
+    return Matrix(
+        rows=rows,
+        columns=columns,
+        axis=MatrixAxis(low, high, 0.0, ticks),
+        label="; ".join(dot.hover for dot in dots[: len(rows)]),
+        row_height=row_height,
+    )

@@ -16,8 +16,8 @@ from analysis.page.contrasts import (
     headline_contrasts,
     level_cell,
 )
-from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, draw_matrix
+from analysis.page.drawing.matrix import Matrix, MatrixColumn, auc_axis, draw_matrix
+from analysis.page.grids import copies_text
 from analysis.page.parts import (
     Badge,
     Badges,
@@ -35,9 +35,8 @@ from analysis.summary import find_doses
 
 CHECKS = "checks"
 """Anchor of the section on the checks."""
-_MAX_PANELS = 5
 _MAX_GAINS = 3
-_LEFT, _RIGHT = 640.0, 500.0
+_WIDTH = 640.0
 _SHORT_NAMES = {
     "streams": "Training streams",
     "fed": "Fed to the models",
@@ -78,12 +77,10 @@ def arms_picture(view: View) -> Picture:
                 rule=loss.value if loss is not None else float("nan"),
             )
         )
-    lows = [dot.low for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    low, _ = round_limits(lows, 0.1, AUC_AXIS.low)
     matrix = Matrix(
         rows=view.rows(names),
         columns=columns,
-        axis=AUC_AXIS._replace(low=low),
+        axis=auc_axis(columns),
         label=f"AUC of {len(names)} detectors in {len(arms)} arms with intervals; "
         f"{view.name} has {view.best.cell.value:.2f} in the arm of the headline",
         row_height=min(26.0, max(16.0, 290 / len(names))),
@@ -97,7 +94,7 @@ def arms_picture(view: View) -> Picture:
     if any(more):
         caption += f" {' and '.join(filter(None, more))}: all results, below."
     title = "AUC by detector and arm" if len(arms) > 1 else "AUC by detector"
-    return view.picture("detectors", title, caption, draw_matrix(matrix, _LEFT))
+    return view.picture("detectors", title, caption, draw_matrix(matrix, _WIDTH))
 
 
 def badges(checks: Sequence[Check]) -> Badges:
@@ -151,7 +148,7 @@ def copies_gain(view: View) -> Gain | None:
         sure = not row["low"] <= 0 <= row["high"]
     return Gain(
         _whole(many.cell.value - few.cell.value),
-        f"{_copies(many.label)} instead of {few.label.replace('-', ' to ')}.",
+        f"{copies_text(many.label)} instead of {few.label.replace('-', ' to ')}.",
         f"{ends}{becomes}{_at(view.arm)}.",
         sure=sure,
     )
@@ -170,7 +167,7 @@ def axis_gain(view: View, row: Mapping[str, Any]) -> Gain:
     return Gain(
         _whole(row["value"]),
         f"{change_words(row)}.",
-        f"{_whole_ends(row['low'], row['high'])}{may}{becomes}{_at(where)}.",
+        f"{points_interval(row['low'], row['high'])}{may}{becomes}{_at(where)}.",
         sure=not row["low"] <= 0 <= row["high"],
     )
 
@@ -183,7 +180,7 @@ def _loss_gain(view: View) -> Gain | None:
     return Gain(
         _whole(cell.value),
         f"{view.name} instead of Loss.",
-        f"{_whole_ends(cell.low, cell.high)}{may}; paired on the same texts{_at(view.arm)}.",
+        f"{points_interval(cell.low, cell.high)}{may}; paired on the same texts{_at(view.arm)}.",
         sure=not cell.contains(0),
     )
 
@@ -192,15 +189,7 @@ def _at(words: str) -> str:
     return f", {words}" if words else ""
 
 
-def _copies(label: str) -> str:
-    return "1 copy" if label == "1" else f"{label.replace('-', ' to ')} copies"
-
-
 def _whole(value: float) -> str:
     """Return a difference in whole points; with a decimal where it rounds to none."""
     rounded = f"{100 * value:+.0f}".replace("-", "−")
     return points(value) if rounded in ("+0", "−0") else rounded
-
-
-def _whole_ends(low: float, high: float) -> str:
-    return points_interval(low, high)

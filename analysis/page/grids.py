@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import isfinite
 
 from analysis.adjusted import ADJUSTED_AUC
-from analysis.arm import MODEL_FREE
+from analysis.arm import MODEL_FREE, Cohort
 from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_order, copies_start
 from analysis.metrics_table import Cell, CohortMetrics
@@ -68,13 +68,6 @@ def signed_interval(value: float, low: float, high: float, *notes: str) -> Entry
     ends = f"{signed_text(low)} to {signed_text(high)}"
     strong = not low <= 0 <= high
     return Entry(signed_text(value), ends=ends, notes=notes, kind="difference", strong=strong)
-
-
-def difference(cell: Cell | None, lacking: str = "–") -> Entry:
-    """Return a difference with its interval; what is lacking where there is none."""
-    if cell is None or not cell.available:
-        return Entry(lacking if cell is None else "–", kind="none")
-    return signed_interval(cell.value, cell.low, cell.high)
 
 
 def table_line(
@@ -179,20 +172,13 @@ def _row_counts(cells: Sequence[Cell | None], rows: tuple[int, int]) -> str:
     return f"{rows[0]:,} + {rows[1]:,}, {with_noun(max(seeds), 'seed')}" if seeds else ""
 
 
-def chosen(
-    table: CohortMetrics, detector: str, *, selection: str = "tuned", **part: str
-) -> Cell | None:
-    """Return the number of a kind of settings; that of the default ones where there is none."""
-    return table.get(detector, selection=selection, **part) or table.get(detector, **part)
-
-
 def adjusted_tables(
     tables: Sequence[CohortMetrics], detectors: Sequence[str], names: Names = NO_NAMES
 ) -> list[Table]:
     """All trained arms with the luck of the pool taken out; none where no base model was scored."""
     lines = []
     for table in tables:
-        cells = [chosen(table, name, metric=ADJUSTED_AUC) for name in detectors]
+        cells = [reported_cell(table, name, metric=ADJUSTED_AUC) for name in detectors]
         if any(cell is not None for cell in cells):
             head = arm_words(table.cohort.axes) or "all members"
             lines.append(table_line(head, "", detectors, cells, best=False))
@@ -212,9 +198,7 @@ def adjusted_tables(
     )
 
 
-def dataset_tables(
-    table: CohortMetrics, detectors: Sequence[str], names: Names = NO_NAMES
-) -> list[Table]:
+def dataset_tables(table: CohortMetrics, detectors: Sequence[str]) -> list[Table]:
     """One arm by dataset; nothing where there is one, which the table of arms shows."""
     datasets = table.values("dataset")
     if len(datasets) < 3:
@@ -225,7 +209,7 @@ def dataset_tables(
         "By dataset",
         {"all datasets" if name == "all" else name: {"dataset": name} for name in datasets},
         "Tuned settings, members with at least one copy.",
-        names,
+        NO_NAMES,
     )
 
 
@@ -249,9 +233,9 @@ def copies_tables(
     )
 
 
-def in_arm(table: CohortMetrics) -> str:
+def in_arm(cohort: Cohort) -> str:
     """Return ` (ARM)`; nothing where there is but one."""
-    return f" ({arm_words(table.cohort.axes)})" if arm_words(table.cohort.axes) else ""
+    return f" ({words})" if (words := arm_words(cohort.axes)) else ""
 
 
 def _one_arm(
@@ -274,7 +258,7 @@ def _one_arm(
         for head, part in parts.items()
     ]
     return tables_by_detector(
-        f"{title}{in_arm(table)}",
+        f"{title}{in_arm(table.cohort)}",
         detectors,
         lines,
         f"AUC with its interval. {caption} {_COUNTS_NOTE}",

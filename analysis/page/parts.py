@@ -6,6 +6,7 @@ part; a text by itself is a paragraph.
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,7 +14,7 @@ from markupsafe import Markup
 
 from analysis.figures.panel import Figure
 from analysis.figures.render import ReportFigure
-from analysis.page.table import Entry, Table, with_noun
+from analysis.page.table import Entry, Row, Table, with_noun
 from analysis.page.template import page_script, page_template
 
 
@@ -187,6 +188,19 @@ class Section(NamedTuple):
 def fold(table: Table) -> Fold:
     """Return a table folded away under its title."""
     return Fold(f"{table.title}: {with_noun(len(table.rows), 'row')}", [table])
+
+
+def fold_items(title: str, sentences: Sequence[str]) -> Fold | None:
+    """Return sentences folded away under their number; None without any."""
+    return Fold(f"{title}: {len(sentences):,}", [Items(sentences)]) if sentences else None
+
+
+def fold_rest(table: Table, rows: Sequence[Row], what: str) -> Fold | None:
+    """Return further rows of a table, folded away; None without any."""
+    if not rows:
+        return None
+    rest = replace(table, title="The rest", rows=tuple(rows), caption="As above.", style="stack")
+    return Fold(f"The other {len(rows)} {what}", [rest])
 
 
 def present(*parts: Part | list[Part] | None) -> list[Part]:

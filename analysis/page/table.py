@@ -38,7 +38,6 @@ class Entry(NamedTuple):
     """Of a number: best on the tune split, or an interval that leaves out 0."""
     sorted_by: str = ""
     """A number that its rows are sorted by, where the text is none."""
-    link: str = ""
 
 
 Row = tuple[str | Entry, ...]

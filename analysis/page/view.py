@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
+from typing import Any
 
 from markupsafe import Markup
 
@@ -20,6 +22,7 @@ from analysis.page.inputs import PageInputs
 from analysis.page.parts import Drawn, Picture
 from analysis.selection.ranking import rank_detectors, reported_cell
 from analysis.summary import DOUBTFUL, Headline
+from analysis.tables import POOLED
 
 LOSS = "loss"
 MAX_ARMS = 4
@@ -138,6 +141,24 @@ class View:
             if name not in MODEL_FREE and reported_cell(self.best.table, name) is not None
         ]
 
+    @cached_property
+    def factor_rows(self) -> list[Mapping[str, Any]]:
+        """What is found of each factor over all datasets, detectors in the order of the page."""
+        table = self.inputs.analysis.factors
+        order = {name: at for at, name in enumerate(self.order)}
+        rows = [] if table is None else table.to_pylist()
+        pooled = [row for row in rows if row["dataset"] == POOLED]
+        return sorted(pooled, key=lambda row: order.get(row["detector"], len(order)))
+
+    def changes(self, kind: str) -> list[Mapping[str, Any]]:
+        """Return the rows of a kind that have an interval, of the chosen detector."""
+        wanted = kind, self.best.detector
+        return [
+            row
+            for row in self.factor_rows
+            if (row["kind"], row["detector"]) == wanted and isfinite(row["low"])
+        ]
+
     def kind(self, detector: str) -> str:
         """Return how a detector is marked: orange where it is chosen, dashed where it is loss."""
         if detector == self.best.detector:
@@ -193,6 +214,13 @@ def counts(cell: Cell) -> str:
 def short_counts(cell: Cell | None) -> str:
     """Return `n 112 + 210`."""
     return "" if cell is None else f"n {cell.n_members:,} + {cell.n_nonmembers:,}"
+
+
+def setting_words(setting: str) -> str:
+    """Return a detector's setting for readers: `k 0.35, window 10`; empty for none."""
+    if setting in ("default", "-"):
+        return ""
+    return setting.replace("=", " ").replace(":", ", ")
 
 
 def points(value: float) -> str:

@@ -23,11 +23,16 @@ Key = TypeVar("Key")
 
 
 def reported_cell(
-    table: CohortMetrics, detector: str, *, dataset: str = "all", copies: str = "all"
+    table: CohortMetrics,
+    detector: str,
+    *,
+    dataset: str = "all",
+    copies: str = "all",
+    metric: str = "auc",
 ) -> Cell | None:
-    """Return the AUC that stands for a detector: the tuned setting's, else the default's."""
-    tuned = table.get(detector, dataset=dataset, selection="tuned", copies=copies)
-    return tuned or table.get(detector, dataset=dataset, copies=copies)
+    """Return the number that stands for a detector: the tuned setting's, else the default's."""
+    part = {"dataset": dataset, "copies": copies, "metric": metric}
+    return table.get(detector, selection="tuned", **part) or table.get(detector, **part)
 
 
 def common_rows(cells: Mapping[str, Cell | None]) -> tuple[int, int]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
 from analysis.arm_words import arm_words
-from analysis.metrics_table import Cell
+from analysis.metrics_table import Cell, plain_cell
 from analysis.task_accuracy.contamination import MEAN, SCORINGS
 
 
@@ -60,7 +60,7 @@ def accuracy_gain_tables(table: pa.Table, axes: Sequence[str]) -> list[AccuracyG
     for row in table.to_pylist():
         cohort = Cohort(tuple((key, row[axis_column(key)]) for key in axes), "contaminated")
         place = found.setdefault(row["scoring"], {}).setdefault(_Place(cohort, row["dataset"]), {})
-        place[row["quantity"], row["side"], row["moment"]] = _cell(row)
+        place[row["quantity"], row["side"], row["moment"]] = plain_cell(row)
     return [
         AccuracyGainTable(scoring=scoring, rows=tuple(whole), by_dataset=tuple(parts))
         for scoring in SCORINGS
@@ -91,8 +91,3 @@ def _row(place: _Place, cells: dict[tuple[str, str, str], Cell]) -> AccuracyGain
         accuracies=tuple(cells.get(key) for key in _ACCURACIES),
         changes=tuple(cells.get(key) for key in _CHANGES),
     )
-
-
-def _cell(row: dict[str, Any]) -> Cell:
-    names = ("value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
-    return Cell(setting="", **{name: row[name] for name in names})

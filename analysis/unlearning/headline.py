@@ -116,7 +116,7 @@ def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
     if verdict == RUINED:
         lost: dict[str, list[Row]] = {}
         for row in rows:
-            if row["kind"] == "utility":
+            if row["kind"] == "utility" and isfinite(row["high"]):
                 lost.setdefault(row["measure"], []).append(row)
         both = [pair for pair in lost.values() if {row["verdict"] for row in pair} == {"lost"}]
         return max(both[0], key=lambda row: row["high"]) if both else None

@@ -13,12 +13,12 @@ from typing import Any
 
 from analysis.figures.captions import seeds_text
 from analysis.metrics_table import Cell
-from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import (
-    AUC_AXIS,
     Matrix,
     MatrixColumn,
     MatrixRow,
+    auc_axis,
     draw_matrix,
 )
 from analysis.page.grids import copies_tables, dataset_tables, interval, signed_interval
@@ -216,11 +216,11 @@ def ranking_picture(found: Validation) -> Picture | None:
             text=f"{cell.value:.2f}", bold=line.judged)
         for line, cell in cells
     ]  # fmt: skip
-    low, _ = round_limits([dot.low for dot in dots], 0.1, AUC_AXIS.low)
+    columns = [MatrixColumn("", dots)]
     matrix = Matrix(
         rows=[MatrixRow(line.detector, "chosen" if line.judged else "") for line, _ in cells],
-        columns=[MatrixColumn("", dots)],
-        axis=AUC_AXIS._replace(low=low),
+        columns=columns,
+        axis=auc_axis(columns),
         label="AUC by detector, the highest first: " + "; ".join(dot.hover for dot in dots),
         row_height=20.0,
     )

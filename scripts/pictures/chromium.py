@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 from threading import Timer
 from types import TracebackType
@@ -39,7 +40,10 @@ def find_chromium() -> str | None:
 
 
 class Chromium:
-    """A browser with one tab, to be used in a `with` statement."""
+    """A browser with one tab, to be used in a `with` statement.
+
+    `events` holds what it told without being asked: the parameters of each kind of event.
+    """
 
     def __enter__(self) -> "Chromium":
         """Start the browser."""
@@ -59,10 +63,12 @@ class Chromium:
         self._killer.daemon = True
         self._killer.start()
         self._number, self._session, self._rest = 0, "", b""
+        self.events: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         tabs = self._call("Target.getTargets")["targetInfos"]
         tab = next(target["targetId"] for target in tabs if target["type"] == "page")
         self._session = self._call("Target.attachToTarget", targetId=tab, flatten=True)["sessionId"]
-        self._call("Page.enable")
+        for what in ("Page", "Network", "Log", "Runtime"):
+            self._call(f"{what}.enable")
         return self
 
     def __exit__(
@@ -143,4 +149,6 @@ class Chromium:
             self._rest += part
         head, _, self._rest = self._rest.partition(b"\0")
         message: dict[str, Any] = json.loads(head)
+        if "method" in message:
+            self.events[message["method"]].append(message["params"])
         return message

@@ -12,16 +12,19 @@ from analysis.figures.panel import FAINT, INK, MUTED, PALETTE, PAPER, dose_colou
 STYLE = (Path(page.__file__).parent / "style.css").read_text(encoding="utf-8")
 TEXT, GRAPHIC = 4.5, 3.0
 ON_PAGE = [
-    *itertools.product(("ink", "muted", "accent", "good", "bad"), ("paper", "card")),
-    *itertools.product(("ink", "muted", "accent"), ("soft", "mark")),
+    *itertools.product(("ink", "mut", "acc"), ("bg", "card", "accs")),
+    *itertools.product(("ink", "mut"), ("soft",)),
 ]
 """Texts of the page, and what they stand on."""
 
 
 def schemes() -> list[dict[str, str]]:
-    light, dark = re.findall(r":root \{(.*?)\}", STYLE, re.S)
-    first = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
-    return [first, first | dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", dark))]
+    light, dark, _paper = re.findall(r":root \{(.*?)\}", STYLE, re.S)
+    first, second = (
+        dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6})", text.replace("#fff;", "#ffffff;")))
+        for text in (light, dark)
+    )
+    return [first, first | second]
 
 
 def contrast(one: str, other: str) -> float:

@@ -1,4 +1,4 @@
-"""Figures of an unlearning study, as it stands between original and retrained.
+"""The figure of an unlearning study: forgetting against utility, a point a model.
 
 The retrained model is the target: it never saw the forget set, so no detector should tell more from
 the unlearned model than from it, and its loss on other texts is what training without the forget
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from analysis.figures.captions import further_text, interval_text, range_text, seeds_text
-from analysis.figures.panel import FAINT, INK, PALETTE, Axis, Figure, Panel, Rule, Series
+from analysis.figures.captions import interval_text, range_text, seeds_text
+from analysis.figures.panel import INK, PALETTE, Axis, Figure, Panel, Rule, Series
 from analysis.figures.unlearning.measured import (
     BASE,
     NO_METHOD,
@@ -22,9 +22,7 @@ from analysis.figures.unlearning.measured import (
     VERSUS_RETRAINED,
     MeasuredModels,
     Row,
-    has_interval,
     has_value,
-    measured_models,
 )
 
 _UTILITY = (
@@ -32,9 +30,7 @@ _UTILITY = (
     ("general_log_probability_difference", "general text"),
 )
 _DIFFERENCE = "auc_difference"
-_WRITTEN = ("value", "low", "high", "forget", "holdout")
-"""The columns of a row of the table that stand in the CSV files."""
-_MAX_ARMS, _MAX_PANELS = 3, 16
+_MAX_ARMS = 3
 _LINEAR = 0.05
 """Nats up to which the scale of losses is linear."""
 _TICKS = (0.05, 0.1, 0.3, 1, 3, 10, 30, 100)
@@ -51,12 +47,6 @@ class _Point(NamedTuple):
     model: str
     x: Row
     y: Row
-
-
-def unlearning_figures(rows: Sequence[Row]) -> list[Figure | None]:
-    """Return the figures of rows of `unlearning.parquet`, whose keys are in its order."""
-    measured = measured_models(rows)
-    return [target_figure(measured), doses_figure(measured)]
 
 
 def target_figure(measured: MeasuredModels) -> Figure | None:
@@ -89,7 +79,7 @@ def target_figure(measured: MeasuredModels) -> Figure | None:
         "the forget set, is the target; square: the original, from which every method starts. To "
         f"the left of the dashed line {detector} finds less than in the retrained model: the "
         f"forgotten texts stand out by being too unlikely. "
-        + _behind_text(behind, "forgotten texts and"),
+        + _behind_text(behind),
         alternative="Scatter plot, a point a model. "
         + " ".join(_target_text(title, points) for title, (_, points) in panels.items()),
         panels=[
@@ -114,9 +104,9 @@ def _columns(name: str, row: Row) -> dict[str, object]:
     return {name: row["value"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
 
 
-def _behind_text(rows: Sequence[Row], forgotten: str) -> str:
+def _behind_text(rows: Sequence[Row]) -> str:
     return (
-        f"{range_text(int(row['forget']) for row in rows)} {forgotten} "
+        f"{range_text(int(row['forget']) for row in rows)} forgotten texts and "
         f"{range_text(int(row['holdout']) for row in rows)} texts that no model saw, "
         f"{seeds_text(int(row['seeds']) for row in rows)}"
     )
@@ -182,83 +172,3 @@ def _target_text(title: str, points: Sequence[_Point]) -> str:
 
 def _interval(row: Row) -> str:
     return interval_text(row["value"], row["low"], row["high"])
-
-
-def doses_figure(measured: MeasuredModels) -> Figure | None:
-    """Return the AUC difference by copies, a panel a method; None for fewer than two doses."""
-    detector = measured.headline_detector
-    doses = measured.copies(_DIFFERENCE)
-    if detector is None or len(doses) < 2:
-        return None
-    every = {
-        f"{method}, {label}" if label else method: {
-            ORIGINAL: _dose_rows(arm, ORIGINAL, NO_METHOD, detector, doses),
-            UNLEARNED: unlearned,
-        }
-        for label, arm in measured.arms().items()
-        for method in arm.methods
-        if (unlearned := _dose_rows(arm, UNLEARNED, method, detector, doses))
-    }
-    if not every:
-        return None
-    shown = dict(list(every.items())[:_MAX_PANELS])
-    points = [row for models in shown.values() for row in models[UNLEARNED].values()]
-    looks = {ORIGINAL: (FAINT, "s"), UNLEARNED: (PALETTE[0], "o")}
-    return Figure(
-        name="unlearning-copies",
-        title="What each method leaves behind, by copies",
-        caption=f"AUC of {detector} less that of the retrained model, which never saw the "
-        "forget set (0, dashed), for forgotten texts by the number of their copies, with 95 % "
-        "intervals. Orange: after the method; grey squares: the original model. "
-        + _behind_text(points, "forgotten texts a point,")
-        + further_text(len(every) - len(shown), "panels are in the table"),
-        alternative="Points joined by lines, a panel a method. "
-        + " ".join(_doses_text(title, models[UNLEARNED]) for title, models in shown.items()),
-        panels=[
-            Panel(
-                title=title,
-                series=[_doses_series(models[model], doses, *looks[model]) for model in looks],
-                x=Axis(names=doses),
-                rules=[Rule(0, "y")],
-            )
-            for title, models in shown.items()
-        ],
-        rows=[
-            {"panel": title, "model": model, "detector": detector, "copies": dose,
-             **{key: row[key] for key in _WRITTEN}}
-            for title, models in every.items()
-            for model, rows in models.items()
-            for dose, row in rows.items()
-        ],
-        height=1.75,
-        columns=min(4, len(shown)),
-        x="Copies of the forgotten texts",
-        y=f"AUC of {detector} less the retrained's",
-        key=[_doses_series({}, doses, *look, label=model) for model, look in looks.items()],
-    )  # fmt: skip
-
-
-def _dose_rows(
-    arm: MeasuredModels, model: str, method: str, detector: str, doses: Sequence[str]
-) -> dict[str, Row]:
-    rows = {
-        dose: arm.get(model, method, _DIFFERENCE, detector=detector, copies=dose) for dose in doses
-    }
-    return {dose: row for dose, row in rows.items() if row is not None and has_interval(row)}
-
-
-def _doses_series(
-    rows: dict[str, Row], doses: Sequence[str], colour: str, mark: str, *, label: str = ""
-) -> Series:
-    value, low, high = ([row[key] for row in rows.values()] for key in ("value", "low", "high"))
-    return Series(x=[doses.index(dose) for dose in rows], y=value, low=low, high=high,
-                  interval="y", colour=colour, mark=mark, line="solid", size=4.5, width=1.2,
-                  label=label)  # fmt: skip
-
-
-def _doses_text(title: str, rows: dict[str, Row]) -> str:
-    listed = "; ".join(
-        f"{dose} {'copy' if dose == '1' else 'copies'} {_interval(row)}"
-        for dose, row in rows.items()
-    )
-    return f"{title}: {listed}."

@@ -23,6 +23,7 @@ from analysis.page.drawing.elements import (
     element,
     hovered,
     path,
+    round_limits,
     text,
     text_width,
     wrapped,
@@ -67,7 +68,16 @@ class MatrixAxis(NamedTuple):
     """Shaded."""
 
 
-AUC_AXIS = MatrixAxis(0.4, 1.0, 0.5, ((0.5, ".5"), (0.75, ".75"), (1.0, "1")))
+def dot_ends(columns: Sequence[MatrixColumn]) -> list[float]:
+    """Return the ends of all intervals."""
+    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+    return [end for dot in dots for end in (dot.low, dot.high)]
+
+
+def auc_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
+    """Return the scale of AUCs: from 0.4, or from below the lowest interval."""
+    low, _ = round_limits(dot_ends(columns), 0.1, 0.4)
+    return MatrixAxis(low, 1.0, 0.5, ((0.5, ".5"), (0.75, ".75"), (1.0, "1")))
 
 
 @dataclass(frozen=True, kw_only=True)

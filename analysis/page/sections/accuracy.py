@@ -1,11 +1,11 @@
 """Whether the model got better at the task: what right answers gained, by arm and by dataset."""
 
 from collections.abc import Sequence
-from math import isfinite
 
 from analysis.metrics_table import Cell
-from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, draw_matrix
+from analysis.page.contrasts import difference_dot, difference_matrix
+from analysis.page.drawing.elements import Dot
+from analysis.page.drawing.matrix import MatrixColumn, MatrixRow, draw_matrix
 from analysis.page.grids import interval
 from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
 from analysis.page.sections.detector import points_entry
@@ -78,27 +78,13 @@ def _picture(gains: Sequence[AccuracyGainTable], view: View | None) -> Picture |
         cells = {row.arm: row.changes[0] for row in gain.rows}
         dots = [_dot(row, cells.get(row.arm), gain.scoring) for row in rows]
         columns.append(MatrixColumn(f"{capital(gain.scoring)} scores", dots))
-    shown = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    ends = [end for dot in shown for end in (dot.low, dot.high)]
-    if not [end for end in ends if isfinite(end)]:
-        return None
-    low, high = round_limits(ends, 10, 0)
-    step = 20 if high - low > 60 else 10
-    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0")
-             for at in range(round(low), round(high) + 1) if at % step == 0]  # fmt: skip
     chosen = None if view is None else view.best.table.cohort.label()
-    matrix = Matrix(
-        rows=[MatrixRow(row.words or "all arms", "chosen" if row.arm == chosen else "")
-              for row in rows],
-        columns=columns,
-        axis=MatrixAxis(low, high, 0.0, ticks),
-        label="Gain of members beyond non-members in right answers, in points: "
-        + "; ".join(dot.hover for dot in shown),
-        row_height=26.0,
-    )  # fmt: skip
-    caption = "In points of right answers, 95 % intervals; above 0: having seen the questions paid."
-    if view is None:
+    heads = [MatrixRow(row.words or "all arms", "chosen" if row.arm == chosen else "")
+             for row in rows]  # fmt: skip
+    matrix = difference_matrix(heads, columns, row_height=26.0)
+    if view is None or matrix is None:
         return None
+    caption = "In points of right answers, 95 % intervals; above 0: having seen the questions paid."
     drawn = draw_matrix(matrix, 560)
     return view.picture("accuracy-gain", "What members gained more", caption, drawn)
 
@@ -106,10 +92,8 @@ def _picture(gains: Sequence[AccuracyGainTable], view: View | None) -> Picture |
 def _dot(row: AccuracyGainRow, cell: Cell | None, scoring: str) -> Dot | None:
     if cell is None or not cell.available:
         return None
-    hover = f"{row.words}, {scoring} scores: {points(cell.value)} points "
-    hover += f"{points_interval(cell.low, cell.high)} · {counts(cell)}"
-    value, low, high = (100 * end for end in (cell.value, cell.low, cell.high))
-    return Dot(value, low, high, hover, points(cell.value))
+    head = f"{row.words}, {scoring} scores"
+    return difference_dot(head, cell.value, cell.low, cell.high, counts(cell))
 
 
 def _heads(rows: Sequence[AccuracyGainRow]) -> list[Entry]:

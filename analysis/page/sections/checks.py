@@ -15,10 +15,10 @@ from analysis.page.drawing.matrix import (
 )
 from analysis.page.grids import interval
 from analysis.page.inputs import PageInputs
-from analysis.page.parts import Columns, Drawn, Note, Part, Picture, present
+from analysis.page.parts import Columns, Drawn, Fold, Note, Part, Picture, present
 from analysis.page.streams import share_sentence
 from analysis.page.table import Column, Entry, Table, facts, numbers, texts
-from analysis.page.view import capital, counts
+from analysis.page.view import capital, counts, setting_words
 from analysis.summary import Names, auc_text
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
@@ -45,7 +45,12 @@ def checks_parts(checks: Sequence[Check], inputs: PageInputs) -> list[Part]:
     share = share_sentence(inputs.streams)
     names = {one.name: one.title for one in inputs.detectors}
     sentence = f"{verdict_sentence(checks)} {share}".strip()
-    return [Note(sentence, "say"), Columns(present(_picture(checks, names), table), "answer")]
+    failed = audits_parts([one for one in checks if one.verdict == "failed"])
+    return present(
+        Note(sentence, "say"),
+        Columns(present(_picture(checks, names), table), "answer"),
+        Fold("What the audits that failed reported", failed) if failed else None,
+    )
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
@@ -115,9 +120,8 @@ def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
 
 def _label(row: CheckRow, names: Names) -> str:
     """Return a detector with its setting, and its arm where that tells it from others."""
-    detector, setting = row.place["detector"], row.place["setting"]
-    named = names.get(detector, detector)
-    return named if setting in ("default", "-") else f"{named} {setting}"
+    detector, setting = row.place["detector"], setting_words(row.place["setting"])
+    return " ".join(filter(None, [names.get(detector, detector), setting]))
 
 
 def checks_tables(checks: Sequence[Check]) -> list[Table]:

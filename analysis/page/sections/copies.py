@@ -12,7 +12,7 @@ from analysis.page.parts import Columns, Note, Part, Picture, present
 from analysis.page.table import Column, Entry, Table
 from analysis.page.view import LOSS, MAX_ARMS, View, capital
 from analysis.selection.ranking import reported_cell
-from analysis.summary import copied
+from analysis.summary import copied, ends_text
 from analysis.tables import TREND
 
 _MAX_PANELS = 5
@@ -43,6 +43,9 @@ def copies_picture(view: View) -> Picture | None:
     if len(labels) < 2:
         return None
     names = [view.best.detector, *(name for name in view.shown if name != view.best.detector)]
+    names = [name for name in names if dose_dots(view, table, name)]
+    if view.best.detector not in names:
+        return None
     shown = names[:_MAX_PANELS]
     if LOSS in names and LOSS not in shown:
         shown = [*shown[:-1], LOSS]
@@ -54,16 +57,14 @@ def copies_picture(view: View) -> Picture | None:
         lines = [line] if kind == "chosen" else [chosen, line]
         note = {"chosen": "chosen", "baseline": "baseline"}.get(kind, "")
         panels.append(LinePanel(view.title(name), lines, note))
-    first = next((cell for cell in _dose_cells(table, view.best.detector).values()), None)
-    members = ", ".join(
-        f"{cell.n_members:,}" for cell in _dose_cells(table, view.best.detector).values()
-    )
+    cells = [*_dose_cells(table, view.best.detector).values()]
+    members = ", ".join(f"{cell.n_members:,}" for cell in cells)
     where = f"{capital(view.arm)}. " if view.arm else ""
-    others = f" + {first.n_nonmembers:,}" if first else ""
     return view.picture(
         "copies",
         "AUC by number of copies",
-        f"{where}Bands: 95 %. n: {members} members{others}. Thin orange: {view.name} again.",
+        f"{where}Bands: 95 %. n: {members} members + {cells[0].n_nonmembers:,}. Thin orange: "
+        f"{view.name} again.",
         draw_panels(dose_panels(panels, labels, "copies of a member in the training stream"), 500),
     )
 
@@ -111,8 +112,7 @@ def _dose_cells(table: CohortMetrics, detector: str) -> dict[str, Cell]:
 def _sentence(view: View, table: CohortMetrics) -> str:
     """Say whether the AUC rises with copies, and what it is at each number of them."""
     name = view.best.detector
-    cells = {label: reported_cell(table, name, copies=label) for label in dose_labels(table)}
-    known = {label: cell for label, cell in cells.items() if cell is not None and cell.available}
+    known = _dose_cells(table, name)
     trend = table.get(name, selection=view.best.selection, metric=TREND)
     verb = "is not shown to change"
     if trend is not None and trend.available:
@@ -121,13 +121,9 @@ def _sentence(view: View, table: CohortMetrics) -> str:
     labels = list(known)
     if len(labels) > 5:
         labels = [*labels[:2], *labels[-2:]]
-    said = ", ".join(f"{_numbers(known[label])} with {copies_text(label)}" for label in labels)
+    said = ", ".join(f"{ends_text(known[label])} with {copies_text(label)}" for label in labels)
     listed = f": {said}" if said else ""
     return f"{where} AUC of {view.name} {verb} with the number of copies{listed}."
-
-
-def _numbers(cell: Cell) -> str:
-    return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
 
 
 def _picture(view: View, arms: list[CohortMetrics], width: float) -> Picture:

@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from analysis.arm import UPPER_BOUNDS, Cohort
-from analysis.arm_words import arm_words
 from analysis.dataset_detectors.detector import POOLED
 from analysis.dataset_detectors.registry import dataset_detector_names, get_dataset_detector
 from analysis.page.contrasts import columns_of, matching_rows
+from analysis.page.grids import in_arm
 from analysis.page.parts import Fold, Note, Part, present
 from analysis.page.table import listing, p_text
 from analysis.summary import NO_NAMES, Names
@@ -27,7 +27,6 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
         cohort: the headline's arm.
     """
     columns = ("Detector", "Data set, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
-    where = f" ({arm_words(cohort.axes)})" if arm_words(cohort.axes) else ""
     controls = listing(
         "The same on models that saw no member",
         ("Model", *columns),
@@ -42,7 +41,7 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
     asked = (name for name in dict.fromkeys(datasets["detector"].to_pylist()) if name in known)
     return present(
         listing(
-            f"Findings on whole data sets{where}",
+            f"Findings on whole data sets{in_arm(cohort)}",
             columns,
             [_finding(row) for row in matching_rows(datasets, columns_of(cohort))],
             "p-values are one-sided: small where the rows were seen. Holm: adjusted for the data "
@@ -95,9 +94,8 @@ def flagged_parts(
     none = [names.get(row["detector"], row["detector"]) for row in rows if not row["flagged"]]
     first = rows[0]
     level = f"{100 * first['level']:g} %"
-    where = f" ({arm_words(cohort.axes)})" if arm_words(cohort.axes) else ""
     table = listing(
-        f"Rows flagged as members at a false-discovery rate of {level}{where}",
+        f"Rows flagged as members at a false-discovery rate of {level}{in_arm(cohort)}",
         ("Detector", "Flagged", "Non-members among them", "Their share", "Members found"),
         [
             _flagged_texts(row, names)

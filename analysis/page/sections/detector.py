@@ -11,14 +11,23 @@ from math import isfinite, nan
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.compared_rows import UnscoredRows
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.contrasts import BEST, differences_of
-from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, draw_matrix
+from analysis.page.contrasts import BEST, difference_dot, difference_matrix, differences_of
+from analysis.page.drawing.elements import Dot
+from analysis.page.drawing.matrix import MatrixColumn, draw_matrix
 from analysis.page.grids import interval
-from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, present
+from analysis.page.parts import Columns, Fold, Note, Part, Picture, fold_items, fold_rest, present
 from analysis.page.sections.unscored import unscored_parts
 from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
-from analysis.page.view import LOSS, View, capital, counts, points, points_interval, short_counts
+from analysis.page.view import (
+    LOSS,
+    View,
+    capital,
+    counts,
+    points,
+    points_interval,
+    setting_words,
+    short_counts,
+)
 from analysis.selection.ranking import common_rows, reported_cell
 from analysis.summary import auc_text
 from detect.detector_table import DetectorFacts
@@ -44,12 +53,12 @@ def detector_parts(view: View, notes: Sequence[str]) -> list[Part]:
         Note(_sentence(view, gaps), "say"),
         Columns(present(_picture(view, gaps), shown), "answer"),
         [part for part in unscored if isinstance(part, Note)],
-        Fold(f"The other {len(rest.rows)} detectors and controls", [rest]) if rest else None,
+        rest,
         Fold(f"Detectors that are not in this run: {len(left_out.rows)}", [left_out])
         if left_out
         else None,
         [part for part in unscored if not isinstance(part, Note)],
-        Fold(f"Notes of detectors: {len(notes)}", [Items(notes)]) if notes else None,
+        fold_items("Notes of detectors", notes),
     )
 
 
@@ -89,20 +98,9 @@ def _picture(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> Picture | No
         if any(key in cells for cells in gaps.values())
         and (key == BEST or view.best.detector != LOSS)
     ]
-    if not columns or len(names) < 2:
+    matrix = difference_matrix(view.rows(names), columns)
+    if matrix is None or len(names) < 2:
         return None
-    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 10, 0)
-    step = 10 if high - low <= 60 else 20
-    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0")
-             for at in range(round(low), round(high) + 1) if at % step == 0]  # fmt: skip
-    matrix = Matrix(
-        rows=view.rows(names),
-        columns=columns,
-        axis=MatrixAxis(low, high, 0.0, ticks),
-        label="; ".join(dot.hover for dot in dots[: len(names)]),
-        row_height=20.0,
-    )
     where = f", {view.arm}" if view.arm else ""
     caption = f"In points (hundredths of AUC), on the same texts, 95 % intervals{where}; "
     caption += f"{short_counts(view.best.cell)}. Those to {view.name} hold for all at once."
@@ -114,16 +112,13 @@ def _gap_dot(view: View, name: str, cell: Cell | None, reference: str) -> Dot | 
         return "itself"
     if cell is None or not cell.available:
         return None
-    ends = points_interval(cell.low, cell.high)
-    hover = f"{view.title(name)} less {view.title(reference)}: {points(cell.value)} points {ends}"
-    value, low, high = (100 * number for number in (cell.value, cell.low, cell.high))
-    return Dot(value, low, high, f"{hover} · {counts(cell)}", text=points(cell.value))
+    head = f"{view.title(name)} less {view.title(reference)}"
+    return difference_dot(head, cell.value, cell.low, cell.high, counts(cell))
 
 
-def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Table | None]:
-    """Return the table down to loss, and the rest of it."""
-    order = [name for name in view.order if name not in MODEL_FREE]
-    order += [name for name in view.order if name in MODEL_FREE]
+def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Fold | None]:
+    """Return the table down to loss, and the rest of it, folded."""
+    order = view.order
     cells = {name: _cell(name, view) for name in order}
     facts = {one.name: one for one in view.inputs.detectors}
     rows = {name: _row(view, name, cells, facts.get(name), gaps) for name in order}
@@ -143,11 +138,7 @@ def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, 
         "the interval leaves out 0.",
         style="detectors",
     )
-    rest = tuple(rows[name] for name in order[end:])
-    if not rest:
-        return table, None
-    other = Table(title="The rest", columns=table.columns, rows=rest, caption="As above.")
-    return table, other
+    return table, fold_rest(table, [rows[name] for name in order[end:]], "detectors and controls")
 
 
 def _row(
@@ -158,7 +149,7 @@ def _row(
     gaps: Mapping[str, Mapping[str, Cell]],
 ) -> Row:
     cell = cells[name]
-    setting = () if cell is None or cell.setting in ("default", "-") else (cell.setting,)
+    setting = tuple(filter(None, [setting_words(cell.setting)])) if cell is not None else ()
     remarks = _remarks(name, facts, cells, view.best.table, view.inputs.analysis.unscored)
     first = view.bold.get(view.best.table.cohort) == name
     tune = nan if cell is None else cell.tune

@@ -26,11 +26,9 @@ def factor_tables(view: View, pictures: Mapping[str, Picture]) -> list[Part]:
     table = view.inputs.analysis.factors
     every = [] if table is None else table.to_pylist()
     axes, names = axis_names(view.inputs.arms), view.names
-    order = {name: at for at, name in enumerate(view.order)}
-    rows = [row for row in every if row["dataset"] == POOLED]
+    rows = view.factor_rows
     if not rows:
         return []
-    rows.sort(key=lambda row: order.get(row["detector"], len(order)))
     factors = list(dict.fromkeys(row["factor"] for row in rows if row["kind"] == RESPONSE))
     factors += [name for name in axes if name not in factors and name.split(".")[0] != COPIES]
     factors.sort(key=lambda name: name != COPIES)

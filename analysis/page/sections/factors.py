@@ -6,14 +6,19 @@ from typing import Any
 
 from analysis.arm import axis_column, axis_names
 from analysis.factors.findings import CONTRAST, REGRESSION
-from analysis.page.contrasts import change_words, headline_contrasts, level_cell
-from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, draw_matrix
+from analysis.page.contrasts import (
+    change_words,
+    difference_dot,
+    difference_matrix,
+    headline_contrasts,
+    level_cell,
+)
+from analysis.page.drawing.elements import Dot
+from analysis.page.drawing.matrix import MatrixColumn, draw_matrix
 from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
 from analysis.page.sections.factor_tables import arm_of, noun_of, regression_table
 from analysis.page.table import NOTHING, Column, Entry, Table, numbers
 from analysis.page.view import View, capital, points, points_interval
-from analysis.tables import POOLED
 
 _MAX_CONTRASTS = 4
 Row = Mapping[str, Any]
@@ -22,7 +27,7 @@ Row = Mapping[str, Any]
 def factors_parts(view: View) -> list[Part]:
     """Return the section: what each swept setting does to every detector, in points of AUC."""
     contrasts = shown_contrasts(view)
-    regression = _regression(view)
+    regression = regression_table(_regression_rows(view), view.names)
     if not contrasts and regression is None:
         return []
     return present(
@@ -45,15 +50,7 @@ def shown_contrasts(view: View) -> list[Row]:
     """Return the paired contrasts that are shown: those of the headline's arm first."""
     near = headline_contrasts(view)
     known = [_place(row, view) for row in near]
-    table = view.inputs.analysis.factors
-    every = [] if table is None else table.to_pylist()
-    rest = [
-        row
-        for row in every
-        if (row["kind"], row["dataset"], row["detector"]) == (CONTRAST, POOLED, view.best.detector)
-        and isfinite(row["low"])
-        and _place(row, view) not in known
-    ]
+    rest = [row for row in view.changes(CONTRAST) if _place(row, view) not in known]
     return [*near, *rest][:_MAX_CONTRASTS]
 
 
@@ -63,11 +60,10 @@ def _sentence(view: View, contrasts: Sequence[Row]) -> str:
         f"{change_words(row)} {_does(row)}{_beside(view, row)}"
         for row in contrasts[: len(headline_contrasts(view)) or 1]
     ]
-    mine = [row for row in _rows(view, REGRESSION) if row["detector"] == view.best.detector]
     swept = {row["factor"] for row in contrasts}
     none = [
         noun_of(row["factor"])
-        for row in mine
+        for row in _regression_rows(view)
         if not row["reason"] and row["low"] <= 0 <= row["high"] and row["factor"] not in swept
     ]
     if none:
@@ -95,8 +91,8 @@ def _picture(view: View, contrasts: Sequence[Row], width: float) -> Picture | No
     names = view.shown
     found = {
         (row["detector"], *_place(row, view)): row
-        for row in _rows(view, CONTRAST)
-        if isfinite(row["low"])
+        for row in view.factor_rows
+        if row["kind"] == CONTRAST and isfinite(row["low"])
     }
     columns = []
     for contrast in contrasts:
@@ -106,20 +102,9 @@ def _picture(view: View, contrasts: Sequence[Row], width: float) -> Picture | No
         columns.append(
             MatrixColumn(head, dots, note=arm_of(contrast, axis_names(view.inputs.arms)))
         )
-    drawn = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    if not drawn:
+    matrix = difference_matrix(view.rows(names), columns)
+    if matrix is None:
         return None
-    low, high = round_limits([end for dot in drawn for end in (dot.low, dot.high)], 10, 0)
-    step = 10 if high - low <= 50 else 20
-    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0")
-             for at in range(round(low), round(high) + 1) if at % step == 0]  # fmt: skip
-    matrix = Matrix(
-        rows=view.rows(names),
-        columns=columns,
-        axis=MatrixAxis(low, high, 0.0, ticks),
-        label="Change of AUC in points; " + "; ".join(dot.hover for dot in drawn[: len(names)]),
-        row_height=20.0,
-    )
     caption = "Change of AUC in points (hundredths), paired on the same texts, with bands that "
     caption += "hold for all changes of a detector at once."
     return view.picture("contrasts", "What each change does", caption, draw_matrix(matrix, width))
@@ -131,11 +116,9 @@ def _place(row: Row, view: View) -> tuple[str, ...]:
 
 
 def _dot(view: View, row: Row) -> Dot:
-    ends = points_interval(row["low"], row["high"])
-    hover = f"{view.title(row['detector'])}, {change_words(row)}: {points(row['value'])} points "
-    hover += f"{ends} · {row['n_members']:,} members"
-    value, low, high = (100 * row[name] for name in ("value", "low", "high"))
-    return Dot(value, low, high, hover, points(row["value"]))
+    head = f"{view.title(row['detector'])}, {change_words(row)}"
+    behind = f"{row['n_members']:,} members"
+    return difference_dot(head, row["value"], row["low"], row["high"], behind)
 
 
 def _table(view: View, contrasts: Sequence[Row]) -> Table:
@@ -164,15 +147,7 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
     )
 
 
-def _rows(view: View, kind: str) -> list[Row]:
-    """Return the pooled findings of a kind, detectors in the order of the page."""
-    table = view.inputs.analysis.factors
-    order = {name: at for at, name in enumerate(view.order)}
-    rows = [] if table is None else table.to_pylist()
-    kept = [row for row in rows if row["dataset"] == POOLED and row["kind"] == kind]
-    return sorted(kept, key=lambda row: order.get(row["detector"], len(order)))
-
-
-def _regression(view: View) -> Table | None:
-    mine = [row for row in _rows(view, REGRESSION) if row["detector"] == view.best.detector]
-    return regression_table(mine, view.names)
+def _regression_rows(view: View) -> list[Row]:
+    """Return the regression of the chosen detector, factors without a coefficient included."""
+    wanted = REGRESSION, view.best.detector
+    return [row for row in view.factor_rows if (row["kind"], row["detector"]) == wanted]

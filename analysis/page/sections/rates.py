@@ -7,26 +7,34 @@ from math import log10
 from analysis.metrics_table import Cell
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
-from analysis.page.grids import chosen, interval
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
+from analysis.page.grids import interval
+from analysis.page.parts import Columns, Fold, Note, Part, Picture, fold_rest, present
 from analysis.page.sections.decisions import dataset_findings, flagged_parts
 from analysis.page.table import Column, Entry, Table
 from analysis.page.view import LOSS, View, capital, short_counts
+from analysis.selection.ranking import reported_cell
 from analysis.summary import auc_text
 
 _OPEN_ROWS = 8
 _TICKS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
-def rates_parts(view: View) -> list[Part]:
-    """Return the section: the sentence, ROC curves and the table; what is decided is folded."""
+def rates_parts(view: View, figure: Picture | None = None) -> list[Part]:
+    """Return the section: the sentence, ROC curves and the table; what is decided is folded.
+
+    Args:
+        view: of the run.
+        figure: the run's own drawing of the curves.
+    """
     metrics = {
         float(name.removeprefix("tpr@")): name
         for name in sorted(view.best.table.values("metric"))
         if name.startswith("tpr@")
     }
     cells = {
-        rate: {name: chosen(view.best.table, name, metric=metric) for name in view.models_only}
+        rate: {
+            name: reported_cell(view.best.table, name, metric=metric) for name in view.models_only
+        }
         for rate, metric in sorted(metrics.items())
     }
     measured = {
@@ -39,10 +47,12 @@ def rates_parts(view: View) -> list[Part]:
     cohort, analysis = view.best.table.cohort, view.inputs.analysis
     decided = flagged_parts(analysis.flagged, cohort, view.models_only, view.names)
     whole = dataset_findings(analysis.datasets, cohort)
+    # Too few non-members for a table leave curves that nobody should read a rate from.
+    curves = Fold("ROC curves", [figure]) if figure and not measured else None
     return present(
         Note(_sentence(view, measured, lacking), "say") if cells else None,
-        Columns(present(_picture(view, min(measured)), table), "answer") if measured else None,
-        Fold(f"The other {len(rest.rows)} detectors", [rest]) if rest else None,
+        Columns(present(_picture(view, min(measured)), table), "answer") if measured else curves,
+        rest,
         Fold("Decisions with a bound on their errors", decided) if decided else None,
         Fold("The data set as a whole", whole) if whole else None,
     )
@@ -77,7 +87,7 @@ def _sentence(
 
 def _tables(
     view: View, measured: Mapping[float, Mapping[str, Cell | None]], lacking: Sequence[float]
-) -> tuple[Table | None, Table | None]:
+) -> tuple[Table | None, Fold | None]:
     if not measured:
         return None, None
     names = [
@@ -98,21 +108,18 @@ def _tables(
     where = f"{capital(view.arm)}. " if view.arm else ""
     caption = f"{where}{short_counts(view.best.cell)}; one threshold for each dataset."
     caption += f" Non-members: {needs}." if needs else ""
-    columns = (
-        Column("Detector"),
-        *(Column(f"at {_percent(rate)} false alarms", right=True) for rate in measured),
-    )
     table = Table(
         title="Share of members found",
-        columns=columns,
+        columns=(
+            Column("Detector"),
+            *(Column(f"at {_percent(rate)} false alarms", right=True) for rate in measured),
+        ),
         rows=tuple(rows[name] for name in shown),
         caption=caption,
         style="detectors",
     )
-    rest = tuple(rows[name] for name in names if name not in shown)
-    if not rest:
-        return table, None
-    return table, Table(title="The rest", columns=columns, rows=rest, caption="As above.")
+    rest = [rows[name] for name in names if name not in shown]
+    return table, fold_rest(table, rest, "detectors")
 
 
 def _picture(view: View, floor: float) -> Picture | None:

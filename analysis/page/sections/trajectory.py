@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose
 from analysis.figures.trajectory import best_detectors, fading_detectors
-from analysis.metrics_table import Cell
+from analysis.metrics_table import Cell, plain_cell
 from analysis.page.grids import interval, split_table, tables_by_detector
 from analysis.page.parts import Part, Picture, fold, present
 from analysis.page.table import Column, Entry, Table, numbers
@@ -118,7 +118,7 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
     names = list(dict.fromkeys(row["detector"] for row in rows))
     order = [*best, *(name for name in names if name not in best)]
     cells = {
-        (row["step"], row["detector"], row["copies"]): _cell(row)
+        (row["step"], row["detector"], row["copies"]): plain_cell(row)
         for row in rows
         if row["selection"] == "tuned"
     }
@@ -155,7 +155,7 @@ def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
         return []
     bins = list(dict.fromkeys(row["since"] for row in sorted(aucs, key=lambda r: r["since_low"])))
     labels = sorted({row["copies"] for row in aucs}, key=copies_order)
-    cells = {(row["copies"], row["since"]): _cell(row) for row in aucs}
+    cells = {(row["copies"], row["since"]): plain_cell(row) for row in aucs}
     heads = ["1 step" if since == "1" else f"{since} steps" for since in bins]
     return split_table(
         Table(
@@ -171,8 +171,3 @@ def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
             f"pooled.{f' {RATE_WARNING}' if not_constant(rows) else ''}",
         )
     )
-
-
-def _cell(row: Row) -> Cell:
-    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
-    return Cell(**{name: row[name] for name in names})

@@ -18,19 +18,12 @@ def unscored_parts(unscored: Sequence[UnscoredRows]) -> list[Part]:
     removed = sum(place.left_out for place in left_out)
     return present(
         _set_apart(apart),
-        _folded("Where, and why", Items([_where_apart(one) for one in apart]) if apart else None),
+        _folded("Where, and why", [_where_apart(one) for one in apart]),
         _folded(
             "Rows that were removed from every comparison because a detector could not score "
             f"them: {removed} of {sum(place.rows for place in unscored)} over all models, seeds "
             "and datasets",
-            Items(
-                [
-                    f"{_place(one)}: {one.left_out} of {one.rows}. {_reasons(one)}"
-                    for one in left_out
-                ]
-            )
-            if left_out
-            else None,
+            [f"{_place(one)}: {one.left_out} of {one.rows}. {_reasons(one)}" for one in left_out],
         ),
     )
 
@@ -90,5 +83,5 @@ def detector_notes(arms: Sequence[Arm], *, besides: Collection[str]) -> list[str
     ]
 
 
-def _folded(title: str, part: Part | None) -> Fold | None:
-    return None if part is None else Fold(title, [part])
+def _folded(title: str, sentences: Sequence[str]) -> Fold | None:
+    return Fold(title, [Items(sentences)]) if sentences else None

@@ -6,7 +6,6 @@ A method is named where its whole interval supports the claim; the others are co
 from collections.abc import Callable, Sequence
 
 from analysis.figures.unlearning.measured import (
-    CONDITION,
     NO_METHOD,
     ORIGINAL,
     RETRAINED,
@@ -99,7 +98,7 @@ def lasting_sentence(arm: MeasuredModels) -> str | None:
     """Say after which methods relearning brings back more than the retrained model learns."""
     steps = arm.relearning_steps
     if not steps:
-        return _condition_sentence(arm)
+        return None
     of = f"{STEPS}{steps[-1]}:{VERSUS_RETRAINED}"
     rows = {
         method: arm.get(UNLEARNED, method, "relearned_log_probability_difference", of=of)
@@ -112,29 +111,6 @@ def lasting_sentence(arm: MeasuredModels) -> str | None:
         f"{after} the others are likelier than under the retrained model for {{}}, in nats a token",
         f"{after} no method's model is shown to give back more of the others than the retrained "
         "model does.",
-    )
-
-
-def _condition_sentence(arm: MeasuredModels) -> str | None:
-    if not arm.conditions:
-        return None
-    condition = arm.conditions[0]
-    rows = {
-        method: arm.get(
-            UNLEARNED,
-            method,
-            "auc_difference",
-            detector=arm.headline_detector,
-            of=f"{CONDITION}{condition}",
-        )
-        for method in arm.methods
-    }
-    return _named(
-        rows,
-        lambda row: row["low"] > 0,
-        f"Under {condition} the texts are better told than under the retrained model for {{}}, in "
-        "AUC",
-        f"Under {condition} no method's model is shown to be better told than the retrained one.",
     )
 
 

@@ -29,7 +29,7 @@ from analysis.page.parts import (
     render_page,
 )
 from analysis.page.table import NOTHING, PROTECTED, Column, Entry, Table, listing, with_noun
-from analysis.page.unlearning.tables import number_with_interval
+from analysis.page.unlearning.tables import number_with_interval, row_dot
 from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION, finding_lines
 from analysis.unlearning_audit.checks import MARGIN, QUESTIONS, UNKNOWN, YES
 from detect.generation.continuations import CONTINUATIONS_FILE
@@ -141,6 +141,8 @@ def _texts_picture(
     models = [name for name in MODELS if any((row["chunk"], name) in closest for row in shown)]
     if not shown:
         return None
+    # Without a control nothing says how much chance writes.
+    level = float("nan") if record["level"] is None else record["level"]
     columns = []
     for model in models:
         dots = []
@@ -150,9 +152,9 @@ def _texts_picture(
             hover = f"{_name(row)}: {model} writes {words:g} true words in a row"
             none = float("nan")
             dots.append(Dot(words, none, none, hover, text=f"{words:g}") if runs else None)
-        columns.append(MatrixColumn(model.capitalize(), dots, rule=record["level"]))
+        columns.append(MatrixColumn(model.capitalize(), dots, rule=level))
     values = [dot.value for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    _, high = round_limits(values, 5, 0.0, record["level"] + 1)
+    _, high = round_limits([*values, level + 1], 5, 0.0, 1.0)
     matrix = Matrix(
         rows=[MatrixRow(_name(row)) for row in shown],
         columns=columns,
@@ -161,7 +163,9 @@ def _texts_picture(
         row_height=20.0,
         phone_columns=3,
     )
-    caption = "Best of all samples; dashed: the most that the control writes of any text."
+    caption = "Best of all samples."
+    if record["level"] is not None:
+        caption += " Dashed: the most that the control writes of any text."
     if len(chunks) > len(shown):
         caption += f" The first {len(shown)} of {with_noun(len(chunks), 'text')}, most written."
     drawn = Drawn("still-written", "True words in a row that each model writes", caption)
@@ -203,8 +207,7 @@ def _rows_picture(
     dots = []
     for label, row in rows.items():
         number = number_with_interval(row, signed=axis.low < 0)
-        text = number.partition(" ")[0]
-        dots.append(Dot(row["value"], row["low"], row["high"], f"{label}: {number}", text=text))
+        dots.append(row_dot(row, number, f"{label}: {number}"))
     matrix = Matrix(
         rows=[MatrixRow(label) for label in rows],
         columns=[MatrixColumn("", dots)],
@@ -233,24 +236,17 @@ def _badges(record: Row) -> Badges:
 
 def _rule_parts(findings: Mapping[str, Row], record: Row) -> list[Part]:
     """Return what the rule flags, and how often it is wrong."""
-    numbers = {name: number_with_interval(findings[name]) for name in _RULE if name in findings}
-    said = None
-    if numbers.get("flagged"):
-        said = f"Taken for not forgotten: a share of {numbers['flagged']} of the texts"
-        said += (
-            f"; of {record['control']}, where nothing was seen, {numbers['false_alarms']}"
-            if numbers.get("false_alarms")
-            else ""
-        )
-        said += (
-            f"; of what is still written it misses {numbers['missed']}"
-            if numbers.get("missed")
-            else ""
-        )
+    words = {
+        "flagged": "Taken for not forgotten: a share of {} of the texts",
+        "false_alarms": f"of {record['control']}, where nothing was seen, {{}}",
+        "missed": "of what is still written it misses {}",
+    }
+    numbers = {name: number_with_interval(findings.get(name)) for name in words}
+    said = "; ".join(text.format(numbers[name]) for name, text in words.items() if numbers[name])
     rest = [name for name in findings if name not in (*_WRITTEN, *_RULE, *QUESTIONS)]
     further = _numbers("Further numbers", findings, record, rest)
     return present(
-        Note(f"{said}.", "say") if said else None,
+        Note(f"{said}.", "say") if numbers["flagged"] else None,
         _numbers("The ratio rule", findings, record, _RULE),
         fold(further) if further else None,
     )

@@ -5,7 +5,8 @@ from pathlib import PurePosixPath
 
 from analysis.copy_bins import ALL, copies_order
 from analysis.figures.unlearning.measured import Row, arm_text
-from analysis.page.parts import Fold, Items, Note, Part, fold, present
+from analysis.page.grids import copies_text
+from analysis.page.parts import Note, Part, fold, fold_items, present
 from analysis.page.table import Table, listing
 from analysis.page.unlearning.tables import number_with_interval
 from analysis.unlearning.headline import method_title
@@ -47,7 +48,7 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
         Note("Text by text, with the closest continuation of each model:", "prose", pages)
         if pages
         else None,
-        Fold(f"Notes of the audits: {len(notes)}", [Items(list(notes))]) if notes else None,
+        fold_items("Notes of the audits", list(notes)),
     )
 
 
@@ -81,7 +82,7 @@ def audit_tables(rows: Sequence[Row]) -> list[Table]:
     if len(doses) > 1:
         by_dose = [{**row, "method": f"{row['method']}, {_DOSES[row['quantity']]}"} for row in rows
                    if row["quantity"] in _DOSES and row[_SEED] is None]  # fmt: skip
-        heads = {dose: f"{dose} {'copy' if dose == '1' else 'copies'}" for dose in doses}
+        heads = {dose: copies_text(dose) for dose in doses}
         found = _audits(by_dose, axes, "copies")
         tables.insert(1, _table("The rule, by copies", found, heads, "Means over the seeds."))
     return [table for table in tables if table is not None]

@@ -12,9 +12,16 @@ from math import isfinite, nan
 from analysis.copy_bins import ALL
 from analysis.figures.unlearning.measured import UNLEARNED, Row, has_interval
 from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, draw_matrix
+from analysis.page.drawing.matrix import (
+    Matrix,
+    MatrixAxis,
+    MatrixColumn,
+    MatrixRow,
+    dot_ends,
+    draw_matrix,
+)
 from analysis.page.parts import Badge, Badges, Drawn, Picture
-from analysis.page.unlearning.tables import counts_text, number_with_interval
+from analysis.page.unlearning.tables import counts_text, number_with_interval, row_dot
 from analysis.unlearning.headline import (
     DISAGREE,
     MEASURES,
@@ -51,6 +58,8 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
         and (row["copies"], row["dataset"]) == (ALL, ALL)
     ]
     scopes = {str(row["note"] or "").partition(";")[0] for row in counted if has_interval(row)}
+    if {row["seeds"] for row in counted} == {1}:
+        scopes = {"these models"}
     about = f" Intervals speak of {next(iter(scopes))}." if len(scopes) == 1 and all(scopes) else ""
     return [
         unlearning_headline(models),
@@ -90,7 +99,7 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
         label=f"Positions of {len(shown)} unlearned models between the retrained model (0) and the "
         f"original (1) by {len(columns)} measures, with 95 % intervals",
         row_height=_row_height(shown),
-        phone_columns=3,
+        phone_columns=2,
     )
     caption = (
         "0: the retrained model; dashed, 1: the original; left of 0: forgotten more than the "
@@ -170,13 +179,7 @@ def _dot(model: Judged, row: Row | None, names: Names = NO_NAMES) -> Dot | None:
     models = ("unlearned", "retrained", "original")
     raw = ", ".join(f"{one} {row[one]:.2f}" for one in models if isfinite(row.get(one, nan)))
     hover = f"{model.name}, {measure_name(row, names)}: {number}; {row['verdict']}"
-    return Dot(
-        row["value"],
-        row["low"],
-        row["high"],
-        f"{hover} ({raw})" if raw else hover,
-        text=number.partition(" ")[0],
-    )
+    return row_dot(row, number, f"{hover} ({raw})" if raw else hover)
 
 
 def _number(row: Row) -> str:
@@ -186,8 +189,7 @@ def _number(row: Row) -> str:
 
 def _ends(columns: Sequence[MatrixColumn], farthest: float) -> list[float]:
     """Return all ends of intervals, none beyond the farthest."""
-    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    return [max(-farthest, min(farthest, end)) for dot in dots for end in (dot.low, dot.high)]
+    return [max(-farthest, min(farthest, end)) for end in dot_ends(columns)]
 
 
 def _row_height(models: Sequence[Judged]) -> float:

@@ -3,7 +3,6 @@
 from math import log2
 
 from analysis.copy_bins import copies_middle
-from analysis.figures.panel import Figure
 from analysis.figures.unlearning.measured import (
     BASE,
     NO_METHOD,
@@ -15,10 +14,18 @@ from analysis.figures.unlearning.measured import (
     has_interval,
 )
 from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import AUC_AXIS, Matrix, MatrixColumn, MatrixRow, draw_matrix
+from analysis.page.drawing.matrix import (
+    Matrix,
+    MatrixColumn,
+    MatrixRow,
+    auc_axis,
+    dot_ends,
+    draw_matrix,
+)
 from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
+from analysis.page.grids import copies_text
 from analysis.page.parts import Drawn, Picture
-from analysis.page.unlearning.tables import model_text, number_with_interval
+from analysis.page.unlearning.tables import model_text, number_with_interval, row_dot
 from analysis.unlearning.headline import Names, method_title
 
 _WIDTH, _PANEL = 1180.0, 236.0
@@ -42,16 +49,13 @@ def detectors_picture(arm: MeasuredModels, names: Names) -> Picture | None:
         ]
         rule = framing["value"] if framing and has_interval(framing) else float("nan")
         columns.append(MatrixColumn(title, dots, rule=rule))
-    ends = [end for column in columns for dot in column.dots if isinstance(dot, Dot)
-            for end in (dot.low, dot.high)]  # fmt: skip
-    if not ends:
+    if not dot_ends(columns):
         return None
-    low, _ = round_limits(ends, 0.1, AUC_AXIS.low)
     matrix = Matrix(
         rows=[MatrixRow(model_text(*model).capitalize() if model[1] == NO_METHOD
                         else model_text(*model)) for model in models],
         columns=columns,
-        axis=AUC_AXIS._replace(low=low),
+        axis=auc_axis(columns),
         label=f"AUC of {len(columns)} detectors on the forgotten texts under {len(models)} models, "
         "with 95 % intervals",
         phone_columns=2,
@@ -64,13 +68,12 @@ def detectors_picture(arm: MeasuredModels, names: Names) -> Picture | None:
     return Picture(drawn, draw_matrix(matrix, min(_WIDTH, 180 + 250 * len(columns))), linked=False)
 
 
-def copies_panels(arm: MeasuredModels, names: Names, made: Picture | None) -> Picture | None:
+def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
     """Return what is left behind by number of copies, a panel a method.
 
     Args:
         arm: its measures.
         names: published names of detectors, by their own.
-        made: the same as files, if the run has them.
     """
     detector = arm.headline_detector
     doses = arm.copies(_LEFT_BEHIND)
@@ -82,8 +85,8 @@ def copies_panels(arm: MeasuredModels, names: Names, made: Picture | None) -> Pi
         found = []
         for dose in doses:
             row = arm.get(model, method, _LEFT_BEHIND, detector=detector, copies=dose)
-            copies = "1 copy" if dose == "1" else f"{dose} copies"
-            dot = _dot(row, f"{model_text(model, method)}, {copies}: {title}", signed=True)
+            what = f"{model_text(model, method)}, {copies_text(dose)}: {title}"
+            dot = _dot(row, what, signed=True)
             if dot is not None:
                 found.append((log2(1 + copies_middle(dose)), dot))
         return found
@@ -114,16 +117,14 @@ def copies_panels(arm: MeasuredModels, names: Names, made: Picture | None) -> Pi
     )
     if len(arm.methods) > len(shown):
         caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
-    files = made.figure.files if made and not isinstance(made.figure, Figure) else ()
-    drawn = Drawn("unlearning-copies", "What each method leaves behind", caption, files)
+    drawn = Drawn("unlearning-copies", "What each method leaves behind", caption)
     width = min(_WIDTH, 40 + _PANEL * len(shown))
-    return Picture(drawn, draw_panels(figure, width), linked=made is not None and made.linked)
+    return Picture(drawn, draw_panels(figure, width), linked=False)
 
 
 def _dot(row: Row | None, what: str, *, signed: bool) -> Dot | None:
     if row is None or not has_interval(row):
         return None
     number = number_with_interval(row, signed=signed)
-    hover = f"{what} {number} \N{MIDDLE DOT} {row['forget']:,} texts, {row['holdout']:,} unseen"
-    text = number.partition(" ")[0]
-    return Dot(row["value"], row["low"], row["high"], hover, text=text)
+    behind = f"{row['forget']:,} texts, {row['holdout']:,} unseen"
+    return row_dot(row, number, f"{what} {number} \N{MIDDLE DOT} {behind}")

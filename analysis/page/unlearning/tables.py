@@ -15,6 +15,8 @@ from analysis.figures.unlearning.measured import (
     has_interval,
     has_value,
 )
+from analysis.page.drawing.elements import Dot
+from analysis.page.grids import copies_text
 from analysis.page.table import Table, listing, p_text
 from analysis.unlearning.headline import NO_NAMES, Names, method_title
 
@@ -36,6 +38,11 @@ def number_with_interval(row: Row | None, *, digits: int = 2, signed: bool = Fal
     if has_interval(row):
         value = f"{value} [{form.format(row['low'])}, {form.format(row['high'])}]"
     return value.replace("-", MINUS)
+
+
+def row_dot(row: Row, number: str, hover: str) -> Dot:
+    """Return a row as a mark, beside which its number stands without the interval."""
+    return Dot(row["value"], row["low"], row["high"], hover, text=number.partition(" ")[0])
 
 
 def p_value(row: Row | None) -> str:
@@ -212,19 +219,17 @@ def _relearning(arm: MeasuredModels) -> list[_Column]:
 
 
 def further_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> dict[str, Table]:
-    """Return the tables that take numbers apart: `copies`, `lasting`, `detectors`, `datasets`."""
+    """Return the tables that take numbers apart: `copies`, `lasting`, `datasets`."""
     detector = arm.headline_detector
     if detector is None:
         return {}
     difference = {"measure": "auc_difference", "detector": detector}
     shown = names.get(detector, detector)
     doses = {
-        f"{dose} {'copy' if dose == '1' else 'copies'}": {**difference, "copies": dose}
-        for dose in arm.copies("auc_difference")
+        copies_text(dose): {**difference, "copies": dose} for dose in arm.copies("auc_difference")
     }
     trend = {"Trend": {**difference, "measure": "auc_difference_trend"}}
     lasting = {one: {**difference, "of": f"{CONDITION}{one}"} for one in arm.conditions}
-    detectors = {names.get(one, one): {**difference, "detector": one} for one in arm.detectors}
     datasets = {one: {**difference, "measure": "auc", "dataset": one} for one in arm.datasets}
     made = {
         "copies": _across(
@@ -241,12 +246,6 @@ def further_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> d
             {"as it is": difference, **lasting} if lasting else {},
             f"AUC of {shown} less that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
-        ),
-        "detectors": _across(
-            arm,
-            _titled("By detector", name),
-            detectors,
-            "AUC less that of the retrained model.",
         ),
         "datasets": _across(
             arm, _titled("By dataset", name), datasets, f"AUC of {shown}.", signed=False

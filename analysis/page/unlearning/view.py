@@ -8,10 +8,19 @@ from analysis.copy_bins import ALL
 from analysis.figures.unlearning.measured import (
     MeasuredModels,
     Row,
-    arm_text,
     measured_models,
 )
-from analysis.page.parts import Columns, Fold, Items, Note, Part, Picture, Section, fold, present
+from analysis.page.parts import (
+    Columns,
+    Fold,
+    Note,
+    Part,
+    Picture,
+    Section,
+    fold,
+    fold_items,
+    present,
+)
 from analysis.page.table import Table, listing
 from analysis.page.unlearning.answers import (
     audits_sentence,
@@ -76,7 +85,7 @@ def unlearning_sections(
     """
     found = measured_models(inputs.measures)
     arms = found.arms()
-    first, *others = arms.items()
+    first, *others = arms.items() or [("", found)]
 
     def tables_of(name: str, arm: MeasuredModels) -> dict[str, Table]:
         return {**measure_tables(arm, name, names), **further_tables(arm, name, names)}
@@ -99,7 +108,7 @@ def unlearning_sections(
                 detectors_picture(first[1], names),
                 tables.get("forgetting"),
                 _verdicts(inputs, found, names),
-                folded("remembered", "detectors", "datasets", besides=["forgetting"]),
+                folded("remembered", "datasets", besides=["forgetting"]),
             ),
         ),
         Section(
@@ -108,7 +117,7 @@ def unlearning_sections(
             "Do more copies leave more behind?",
             present(
                 _say(copies_sentence(first[1])),
-                copies_panels(first[1], names, pictures.get("unlearning-copies")),
+                copies_panels(first[1], names),
                 folded("copies"),
             ),
         ),
@@ -155,16 +164,13 @@ def _trade_off(picture: Picture | None) -> Fold | None:
 
 
 def _verdicts(inputs: UnlearningInputs, found: MeasuredModels, names: Names) -> list[Part]:
-    """Return, folded, each verdict in words, what it rests on, and the measures' warnings."""
+    """Return, folded, what each verdict rests on, and the measures' warnings."""
     verdicts = measured_models(inputs.verdicts, first="method")
-    whole = [row for row in inputs.verdicts if row["kind"] == _WHOLE]
-    sentences = [_sentence(row, verdicts.axes) for row in whole]
     rests = [verdict_table(arm.rows, name, names) for name, arm in verdicts.arms().items()]
     notes = unlearning_notes(found)
     return present(
         [fold(table) for table in rests if table is not None],
-        Fold(f"Each verdict with its numbers: {len(whole)}", [Items(sentences)]),
-        Fold(f"Warnings of the measures: {len(notes)}", [Items(notes)]) if notes else None,
+        fold_items("Warnings of the measures", notes),
     )
 
 
@@ -200,11 +206,6 @@ def verdict_table(rows: Sequence[Row], name: str, names: Names = NO_NAMES) -> Ta
 def _measure(row: Row, names: Names) -> str:
     words = measure_name(row, names)
     return f"{words}, against the {row['versus']}" if row["versus"] else words
-
-
-def _sentence(row: Row, axes: Sequence[str]) -> str:
-    where = arm_text(row, axes)
-    return f"{where}: {row['note']}" if where else str(row["note"])
 
 
 def unlearning_notes(measured: MeasuredModels) -> list[str]:

@@ -93,7 +93,7 @@ def report(
         bool,
         option(
             "--show-protected",
-            "Show the texts of protected datasets in the page; do not share it then.",
+            "Show the texts of protected datasets in the pages; do not share them then.",
         ),
     ] = False,
     out: Annotated[

@@ -9,7 +9,7 @@ from math import isfinite
 from analysis.comparison.metrics import ComparedMetric, ComparedMetrics, pooled_aucs
 from analysis.metrics_table import Cell
 from analysis.page.grids import signed_interval
-from analysis.page.parts import Fold, Items, Note, Part, Section, present, render_page
+from analysis.page.parts import Fold, Note, Part, Section, fold_items, present, render_page
 from analysis.page.table import NOTHING, Entry, Table, numbers, texts, with_noun
 from analysis.page.template import number_text
 from detect.registry import detector_title
@@ -126,9 +126,7 @@ def _number_parts(names: tuple[str, str], metrics: ComparedMetrics) -> list[Part
     unmatched = metrics.unmatched
     return present(
         pooled_table(names, metrics),
-        Fold(f"Arms that are not compared: {len(unmatched)}", [Items(unmatched)])
-        if unmatched
-        else None,
+        fold_items("Arms that are not compared", unmatched),
         Fold(f"Every number: {len(rows)}", [every]) if rows else None,
     )
 

@@ -11,7 +11,8 @@ import numpy as np
 from analysis.figures.figures_step import results_figures
 from analysis.figures.panel import Figure
 from analysis.figures.render import draw, house_style, write_figures
-from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.figures.unlearning.figures import target_figure
+from analysis.figures.unlearning.measured import measured_models
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm
@@ -63,8 +64,8 @@ def test_all_figures_are_whole_and_say_what_stands_behind(drawn):
 
 
 def test_what_is_drawn_stands_in_the_csv(drawn):
-    figures = [*drawn.data, *filter(None, unlearning_figures(measured_rows()))]
-    assert len(figures) == 11
+    figures = [*drawn.data, target_figure(measured_models(measured_rows()))]
+    assert len(figures) == 9
     for figure in figures:
         shown, held = drawn_numbers(figure), written_numbers(figure)
         assert shown or figure.name == "scores"
@@ -104,7 +105,7 @@ def test_no_letters_stand_on_others(drawn, monkeypatch):
             boxes.append((text.get_text(), text.get_window_extent(renderer)))
 
     # Names that are slanted have boxes that overlap, and are no others'.
-    for figure in [*drawn.data, *filter(None, unlearning_figures(measured_rows())[1:])]:
+    for figure in drawn.data:
         with house_style():
             canvas = draw(figure)
             boxes.clear()

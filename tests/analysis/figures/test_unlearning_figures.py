@@ -6,13 +6,14 @@ from math import nan
 import pytest
 
 from analysis.figures.panel import Figure
-from analysis.figures.unlearning.figures import unlearning_figures
+from analysis.figures.unlearning.figures import target_figure
 from analysis.figures.unlearning.measured import measured_models
-from tests.analysis.unlearned import DOSES, METHODS, measured_rows
+from tests.analysis.unlearned import METHODS, measured_rows
 
 
 def figures_of(rows) -> dict[str, Figure]:
-    return {one.name: one for one in unlearning_figures(rows) if one}
+    figure = target_figure(measured_models(rows))
+    return {figure.name: figure} if figure else {}
 
 
 @pytest.fixture(scope="module")
@@ -21,16 +22,12 @@ def drawn() -> dict[str, Figure]:
 
 
 def test_every_figure_names_every_method(drawn):
-    assert list(drawn) == ["unlearning", "unlearning-copies"]
+    assert list(drawn) == ["unlearning"]
     for figure in drawn.values():
         assert "3 training seeds" in figure.caption
         assert "27" in figure.caption
         for method in METHODS:
             assert re.search(rf"\b{method}\b", figure.alternative), (figure.name, method)
-    points = [one for one in drawn["unlearning-copies"].rows if one["model"] == "unlearned"]
-    assert [(one["panel"], one["copies"]) for one in points] == [
-        (method, dose) for method in METHODS for dose in DOSES
-    ]
 
 
 def test_the_points_are_those_of_the_table_and_the_retrained_model_is_the_target(drawn):
@@ -56,8 +53,8 @@ def test_arms_have_panels_of_their_own():
          for row in measured_rows(methods=("npo", "rmu"), axes={"train.lr": lr}, seeds=1)]
     )  # fmt: skip
     assert "one training seed" in figures["unlearning"].caption
-    assert [panel.title for panel in figures["unlearning-copies"].panels] == [
-        "npo, lr 1e-3", "rmu, lr 1e-3", "npo, lr 1e-2", "rmu, lr 1e-2",
+    assert [panel.title for panel in figures["unlearning"].panels] == [
+        "Loss on retained texts (lr 1e-3)", "Loss on retained texts (lr 1e-2)",
     ]  # fmt: skip
 
 
@@ -73,7 +70,6 @@ def test_what_was_not_measured_is_not_drawn():
         for row in measured_rows(methods=("npo", "rmu"))
     ]
     figures = figures_of(unknown)
-    assert "unlearning-copies" not in figures, "it has points with intervals alone"
     assert {row["method"] for row in figures["unlearning"].rows} == {"original", "retrained", "npo"}
 
 

@@ -12,9 +12,8 @@ from analysis.findings import write_findings
 from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS, CHUNKS_FILE, CONTINUATIONS
 from detect.generation.continuations import CONTINUATIONS_FILE
-from scripts.pictures.chromium import Chromium, find_chromium
 from scripts.pictures.page_measures import measure
-from tests.pages import Page
+from tests.pages import Page, chromium
 
 EVIL = '<script>alert("x")</script>'
 NUMBERS = {
@@ -137,14 +136,17 @@ def test_without_a_control_the_headline_is_the_record_and_no_share_is_drawn(arti
              "chunks": 10, "seeds": 1, "note": "there is no control"}
             for name in NUMBERS]  # fmt: skip
     write_findings(artifact, {"unlearning_audits": pa.Table.from_pylist(rows)})
+    record = json.loads((artifact / AUDIT_FILE).read_text())
+    (artifact / AUDIT_FILE).write_text(json.dumps({**record, "level": None}))
     html = page_of(artifact)
+    assert 'id="figure-still-written"' in html
+    assert "Dashed" not in html
     assert '<p class="lead">What the headline says. Verdict: still written.</p>' in html
     assert 'id="figure-shares"' not in html
     assert "Taken for not forgotten" not in html
 
 
-@pytest.mark.skipif(find_chromium() is None, reason="NO CHROMIUM: the layout is not checked")
 def test_the_page_of_an_audit_keeps_the_limits(artifact):
     page_of(artifact)
-    with Chromium() as browser:
+    with chromium() as browser:
         assert measure(browser, artifact / "page.html")["broken"] == []

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shutil
 
 import pytest
 
@@ -40,10 +39,9 @@ def study(tmp_path_factory):
     return folder / "results.html"
 
 
-def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study, tmp_path):
+def test_the_table_is_sorted_and_filtered_and_nothing_else_happens(study):
     seen = visit(
         study,
-        tmp_path,
         """
         const start = {rows: rows().length, status: status(), heads: heads()};
         const at = name => heads().findIndex(one => one.name === name);
@@ -91,7 +89,7 @@ def test_the_driver_would_see_what_the_page_must_not_do(tmp_path):
     page = tmp_path / "bad.html"
     page.write_text('<script>console.error("heard"); window.evil = 1</script>'
                     '<img src="http://spikein.invalid/x.png">')  # fmt: skip
-    seen = visit(page, tmp_path, "return seen.evil;")
+    seen = visit(page, "return seen.evil;")
     assert seen.found == 1
     assert any("heard" in line for line in seen.console)
     assert seen.requests == ["http://spikein.invalid/x.png"]
@@ -101,14 +99,14 @@ def test_a_script_that_was_put_into_the_page_does_not_run(study, tmp_path):
     html = study.read_text(encoding="utf-8")
     page = tmp_path / "injected.html"
     page.write_text(html.replace("<main>", "<main><script>window.evil = 3</script>", 1))
-    seen = visit(page, tmp_path, "return [seen.evil ?? null, rows().length];")
+    seen = visit(page, "return [seen.evil ?? null, rows().length];")
     assert seen.found == [None, 25]
     assert any("Content Security Policy" in line for line in seen.console)
 
 
-def test_no_table_is_cut_at_its_right_edge(study, tmp_path):
+def test_no_table_is_cut_at_its_right_edge(study):
     for width, name in ((390, "results.html"), (1030, "results.html"), (390, "report.html")):
-        found = overflow(study.with_name(name), width, tmp_path, figures_scroll=True)
+        found = overflow(study.with_name(name), width, figures_scroll=True)
         assert found["scroll"] <= found["client"]
         assert found["broken"] == []
         # Short tables of the report scroll in their frames, their first column in place.
@@ -116,7 +114,7 @@ def test_no_table_is_cut_at_its_right_edge(study, tmp_path):
         assert width > 640 or found["wide"] == []
 
 
-def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study, tmp_path):
+def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study):
     script = """
         const tabbed = [...page.querySelectorAll(".explore :is(button, select, input)")]
             .filter(one => one.getClientRects().length && one.tabIndex >= 0).length;
@@ -131,19 +129,18 @@ def test_heads_are_reached_by_keyboard_and_a_phone_sorts_by_a_list(study, tmp_pa
         return {tabbed, inHead, there, live: page.querySelector(".explore-status").ariaLive,
                 cells: cells.map(one => Number(one.textContent))};
     """
-    wide = visit(study, tmp_path, script).found
+    wide = visit(study, script).found
     assert wide["inHead"] > 5
     assert wide["there"] == 0
     assert wide["live"] == "polite"
-    narrow = visit(study, tmp_path, script, width=390).found
+    narrow = visit(study, script, width=390).found
     assert narrow["inHead"] == 0
     assert narrow["there"] == 1
     assert narrow["cells"] == sorted(narrow["cells"])
 
 
 def test_paper_has_every_row_and_no_control(study, tmp_path):
-    shutil.copyfile(study, tmp_path / "page.html")
-    text, beyond = on_paper(tmp_path / "page.html", tmp_path)
+    text, beyond = on_paper(study, tmp_path)
     assert "Show every row" not in text
     assert "rows shown" not in text
     interval = re.compile(r"\d\.\d{3}–\d\.\d{3}")

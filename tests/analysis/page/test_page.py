@@ -90,7 +90,7 @@ def test_each_page_is_one_well_formed_file_that_loads_nothing(pages, name):
 
 
 def test_the_answer_stands_first_and_what_few_need_beside_it(inputs, pages):
-    order = ("detector", "copies", "rates", "checks", "experiment")
+    order = ("experiment", "detector", "copies", "rates", "checks")
     places = [pages["report.html"].index(f'<section id="{name}">') for name in order]
     assert places == sorted(places)
     every = "".join(pages.values())

@@ -192,7 +192,7 @@ def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found
 
 @pytest.mark.slow
 def test_no_table_of_the_page_is_cut(found, tmp_path):
-    measured = overflow(write_comparison(tmp_path / "page.html", found), 390, tmp_path)
+    measured = overflow(write_comparison(tmp_path / "page.html", found), 390)
     assert measured["scroll"] <= measured["client"]
     assert measured["wide"] == []
 

@@ -96,7 +96,7 @@ def test_tables_are_those_of_the_folder_and_pandas_takes_them(lab):
     assert run.axes == ("train.lr",)
     assert run.settings["train"]["lr"] == 0.0003
     assert run.report == run.folder / "report.html"
-    assert "It was chosen among" in " ".join(run.summary)
+    assert "the chosen detector" in " ".join(run.summary)
 
 
 def test_a_run_says_what_it_is_and_finds_its_figures_by_name(lab):

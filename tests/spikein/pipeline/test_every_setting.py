@@ -49,6 +49,7 @@ OPTIONS = {
 }
 UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content counts"}
 OTHERS = {
+    "RowSettings": "which rows of a user's file are read, whose content counts",
     "RunRecord": "what a run's folder says of itself",
     "Place": "a place in it",
     "Description": "what a bundle says of itself",

@@ -28,7 +28,7 @@ def run_in_child(path: Path, root: Path, said: multiprocessing.connection.Connec
     from spikein.cli.main import app
 
     os.dup2(said.fileno(), 2)
-    app(["run", str(path), "--store", str(root / "store"), "--runs", str(root / "runs")])
+    app(["run", str(path), "-v", "--store", str(root / "store"), "--runs", str(root / "runs")])
 
 
 def start(path: Path, root: Path) -> tuple[BaseProcess, IO[str]]:

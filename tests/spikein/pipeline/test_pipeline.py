@@ -29,6 +29,9 @@ def test_the_run_folder_holds_what_the_documents_say(shared_run):
     names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     assert names == {
         "report.html",
+        "results.html",
+        "examples.html",
+        "methods.html",
         "findings.parquet",
         "models.parquet",
         "scores.parquet",
@@ -108,7 +111,8 @@ def test_a_second_run_builds_nothing_wherever_it_computes_and_says_the_same(copi
     stems = {name.rpartition(".")[0] for name in figures}
     assert figures == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png", "csv")}
     wanted = {"methods.md", "references.bib", *(f"figures/{name}" for name in figures)}
-    assert links(again.report) == wanted
+    pages = {"report.html", "results.html", "examples.html", "methods.html"}
+    assert set.union(*(links(again.folder / name) for name in pages)) == wanted | pages
     store = copied_run.root / "store"
     alone = render_report(again.folder, store_root=store, out=tmp_path / "alone.html")
     assert links(alone) == set()
@@ -207,4 +211,8 @@ def test_a_protected_text_is_in_nothing_made_to_be_shared(tmp_path, monkeypatch,
     reasons = {row["reason"] for row in scores if row["detector"] == "quoting.score"}
     assert all("quoting.py:2 with ValueError" in reason for reason in reasons)
     shown = render_report(result.folder, store_root=tmp_path / "store", show_protected=True)
-    assert any(word in shown.read_text() for word in words)
+    assert any(word in shown.with_name("examples.html").read_text() for word in words)
+    assert not any(word in shown.read_text() for word in words)
+    options = {"store_root": tmp_path / "store", "show_protected": True}
+    alone = render_report(result.folder, **options, out=tmp_path / "alone.html")
+    assert any(word in alone.read_text() for word in words)

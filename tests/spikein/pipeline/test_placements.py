@@ -21,6 +21,7 @@ from inject.stream.exposures import read_exposures
 from inject.stream.view import clean_view
 from spikein.cli.main import app
 from tests.inject.streams import naive_find
+from tests.pages import Page
 from tests.spikein.tiny import LIGHT, build, graph_of, run, stored, write_tiny
 
 pytestmark = pytest.mark.slow
@@ -136,7 +137,8 @@ def test_metrics_are_told_by_variant(finished):
         if len(inside) > 1:
             wins = sum((a > b) + 0.5 * (a == b) for a in inside for b in outside)
             assert row["value"] == pytest.approx(wins / len(inside) / len(outside), abs=1e-6)
-    assert "By variant of the copies" in result.report.read_text()
+    every = Page((result.folder / "results.html").read_text()).titled("All results")[0]
+    assert set(by_variant) - {"all"} <= set(every.column("Variant"))
 
 
 def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
@@ -150,7 +152,7 @@ def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
         ids = encode_texts(tokenizer, [row.text])[0]
         assert naive_find(stream, ids[2:-2]) == []
     assert corpus.facts.mixture[0]["dropped"] == PLANTED
-    page = result.report.read_text()
+    page = (result.folder / "methods.html").read_text()
     assert "Was the background clean?" in page
     assert f"{PLANTED} documents overlap and were left out" in page
     assert "texts.jsonl:2" in page

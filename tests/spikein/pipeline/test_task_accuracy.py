@@ -52,7 +52,7 @@ def test_table_and_page_are_what_the_answers_say(shared_run):
     page = (shared_run.folder / "report.html").read_text()
     section = page.split('<section id="accuracy">')[1].split("</section>")[0]
     assert "With calibrated scores" in section
-    assert section.count('<td class="rate') == 8
+    assert section.count('<td class="interval') == 4, "plain scores before and after"
     assert section.count('<td class="difference') == 6
 
 

@@ -5,6 +5,7 @@ import json
 import platform
 import re
 from collections import Counter
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from analysis.page.streams import audit_facts
 from detect.detector_table import describe_named
 from detect.registry import detector_names
 from inject.plan.plan import read_plan
-from scripts.pictures.chromium import Chromium
 from scripts.pictures.page_measures import measure
 from spikein.config.load import read_experiment
 from spikein.executors import get_executor
@@ -29,7 +29,7 @@ from spikein.runs.page_inputs import audited_models
 from spikein.store.environment import CODE, MACHINE, code_version, environment
 from spikein.store.manifest import read_manifest
 from spikein.store.store import Store
-from tests.pages import Page, browser, overflow
+from tests.pages import Page, chromium, overflow
 from tests.spikein.store.damage import seal
 from tests.spikein.tiny import run, write_tiny
 
@@ -152,6 +152,39 @@ def test_every_number_of_the_pictures_of_aucs_is_one_of_the_metrics(page, metric
             assert place in known, hover
 
 
+def test_the_first_screen_says_of_factors_and_checks_what_the_findings_say(swept):
+    """With the headline these are the answers: what copies and settings do, may one believe it."""
+    folder = swept[1].folder
+    html = unescape((folder / "report.html").read_text(encoding="utf-8"))
+    first = html.split('<div id="first">')[1].split("<section")[0].replace("\u00a0", " ")
+    rows = [row for row in read_table(folder, "factors").to_pylist() if row["dataset"] == "all"]
+    wanted = ("loss", "auc", "all")
+    rows += [row for row in read_table(folder, "differences").to_pylist()
+             if (row["reference"], row["metric"], row["copies"]) == wanted]  # fmt: skip
+    known = {tuple(f"{100 * row[name]:+.1f}".replace("-", "−") for name in ("low", "high"))
+             for row in rows if row["value"] == row["value"]}  # fmt: skip
+    gains = re.findall(r"<li( class=\"sure\")?><strong>(.*?)<small>.*?<p>(.*?)</p>", first)
+    assert len(gains) == 3
+    for sure, number, sentence in gains:
+        low, high = re.search(r"\[(\S+), (\S+)\]", sentence).groups()
+        assert (low, high) in known
+        least, most = (float(end.replace("−", "-")) for end in (low, high))
+        assert least - 0.5 <= float(number.replace("−", "-")) <= most + 0.5
+        assert bool(sure) == (not least <= 0 <= most)
+    checks = [row for row in read_table(folder, "checks").to_pylist() if row["verdict"]]
+    badges = re.findall(r"<li class=\"(\w+)\"><a href.*?<b>.*?</b>(.*?)</span>", first)
+    assert len(badges) == len(checks)
+    for (look, lines), row in zip(badges, checks, strict=True):
+        verdict = row["verdict"]
+        assert look == (verdict if verdict in ("passed", "failed") else "open")
+        number = f"{row['total'] - row['off']:,} of {row['total']:,}"
+        if row["low"] is not None and row["low"] == row["low"]:
+            number = f"{row['low']:.2f}–{row['high']:.2f}"
+        elif row["check"] == "background":
+            number = f"{row['off']:,} of {row['total']:,}"
+        assert f"<small>{verdict}: {number}</small>" in lines or verdict == "not measured"
+
+
 def test_the_share_of_the_stream_that_is_copies_is_told_and_right(swept, page):
     root, result = swept
     table = page.titled("Training streams")[0]
@@ -268,29 +301,28 @@ def falsify(folder: Path) -> None:
     seal(folder)
 
 
-def test_a_run_lists_itself_in_the_page_of_all_runs(swept, tmp_path):
+def test_a_run_lists_itself_in_the_page_of_all_runs(swept):
     root, result = swept
     (row,) = index_rows(root / "runs")
     assert row.name == f"{result.folder.parent.name}/{result.folder.name}"
     assert row.summary["sentences"][0] in result.summary
     lines = {f"{one['name']}: {one['verdict']}" for one in row.summary["checks"]}
     assert all(any(said.startswith(line) for said in result.summary) for line in lines)
-    assert not overflow(root / "runs" / INDEX, 390, tmp_path)["wide"]
+    assert not overflow(root / "runs" / INDEX, 390)["wide"]
 
 
 @pytest.mark.parametrize(("width", "figures_scroll"), [(1280, False), (390, True)])
-def test_nothing_reaches_beyond_the_edge_of_a_screen(swept, tmp_path, width, figures_scroll):
+def test_nothing_reaches_beyond_the_edge_of_a_screen(swept, width, figures_scroll):
     """Figures alone may be wider than a phone, in a frame that scrolls and says so."""
-    found = overflow(swept[1].report, width, tmp_path, figures_scroll=figures_scroll)
+    found = overflow(swept[1].report, width, figures_scroll=figures_scroll)
     assert found["scroll"] <= found["client"]
     assert found["wide"] == []
     assert found["broken"] == [], "1,400,00 over 0 reads as another number"
 
 
-def test_the_page_keeps_its_limits_and_its_texts_apart(swept, tmp_path):
+def test_the_page_keeps_its_limits_and_its_texts_apart(swept):
     """Bytes, screens, sheets, tables, texts over one another, links: `scripts.pictures`."""
-    browser()
-    with Chromium() as started:
+    with chromium() as started:
         for name in ("report.html", "results.html", "examples.html", "methods.html"):
             measured = measure(started, swept[1].folder / name)
             # What is on pages beside may fill as many sheets as it has rows.

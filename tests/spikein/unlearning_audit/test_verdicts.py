@@ -1,5 +1,6 @@
 """What an audit must know first: each kind of model gets its own verdict, wherever it is read."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ NOT_WORKING = "not a working language model"
 def said_everywhere(found, verdict: str) -> None:
     assert found.record["verdict"] == verdict
     start = found.html.index('<p class="lead">')
-    lead = found.html[start : found.html.index("</p>", start)]
-    for where in (found.record["headline"], found.output, lead):
+    lead, about = re.findall(r"<p.*?>(.*?)</p>", found.html[start:])[:2]
+    assert lead.endswith(f"Verdict: {verdict}.")
+    for where in (found.record["headline"], found.output, about):
         assert f"{verdict.capitalize()}: " in where
 
 

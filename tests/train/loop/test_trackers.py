@@ -82,4 +82,5 @@ def test_two_models_of_a_process_are_two_runs_of_a_tracker(
         assert module.run is None
     else:
         # A tracker that knows runs by their names goes on in one of the same name.
-        assert [run.name for run in module.Api().runs("spikein")] == ["this run"]
+        names = [run.name for run in module.Api().runs("spikein")]
+        assert names.count("this run") == 1

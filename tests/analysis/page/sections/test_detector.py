@@ -195,7 +195,7 @@ def test_figures_of_many_detectors_show_the_strongest_and_loss_wherever_it_stand
 
 @pytest.mark.slow
 def test_many_detectors_reach_beyond_no_screen_and_no_sheet(view, pages, tmp_path):
-    found = overflow(pages / "report.html", 390, tmp_path, figures_scroll=True)
+    found = overflow(pages / "report.html", 390, figures_scroll=True)
     assert found["scroll"] <= found["client"]
     assert found["broken"] == []
     text, beyond = on_paper(pages / "report.html", tmp_path)

@@ -1,0 +1,107 @@
+"""The first screen and its sections for runs of every shape, from tables of cells alone."""
+
+import re
+from html import unescape
+from math import nan
+
+import pytest
+
+from analysis.arm import Cohort
+from analysis.checks.chance import Ends
+from analysis.checks.check import Check
+from analysis.metrics_table import CohortMetrics, Key
+from analysis.page.drawing.elements import clipped, text_width, wrapped
+from analysis.page.first_screen import badges, first_parts
+from analysis.page.inputs import PageInputs
+from analysis.page.parts import render_page
+from analysis.page.sections.copies import copies_parts
+from analysis.page.sections.detector import detector_parts
+from analysis.page.sections.factors import factors_parts
+from analysis.page.sections.rates import rates_parts
+from analysis.page.view import MAX_ARMS, MAX_DETECTORS, View
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from analysis.summary import find_headline
+from tests.analysis.test_summary import cell
+
+GOOD = cell(0.8, 0.7, 0.9)
+DOUBTED = cell(0.8, 0.1, 0.9, interval="this model; not to be trusted: 3 groups of members")
+NOTHING = cell(nan, nan, nan)
+EVIL = '<script>alert("x")</script>'
+
+
+def arm(cells: dict[tuple[str, ...], object], *axes: tuple[str, str]) -> CohortMetrics:
+    keys = {
+        Key("all", name, "default", rest[0] if rest else "all", "all", "auc"): one
+        for (name, *rest), one in cells.items()
+    }
+    return CohortMetrics(cohort=Cohort(axes, "contaminated"), cells=keys)
+
+
+def html_of(tables: list[CohortMetrics]) -> str:
+    best = find_headline(tables)
+    empty = analyse([], AnalysisSettings(dataset_detectors=()))
+    inputs = PageInputs(name="x", arms=[], analysis=empty, experiment_yaml="")
+    view = View(inputs=inputs, tables=tables, best=best)
+    parts = [*first_parts(view, []), *copies_parts(view), *detector_parts(view, [])]
+    parts += [*rates_parts(view), *factors_parts(view)]
+    return render_page("report", "x", [], [], first=parts)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        [arm({("lira",): GOOD})],
+        [arm({("zlib",): GOOD, ("surp",): GOOD})],
+        [arm({("loss",): GOOD, ("zlib",): NOTHING})],
+        [arm({("loss",): GOOD, ("loss", "0"): GOOD})],
+        [arm({("loss",): GOOD, ("loss", "1"): GOOD, ("loss", "8"): NOTHING, ("zlib",): GOOD})],
+        [arm({("loss",): GOOD, ("loss", "1"): NOTHING, ("loss", "2"): NOTHING})],
+        [arm({("loss",): GOOD, **{("loss", x): GOOD for x in ("1", "2", "3", "5-8", "9-16")}})],
+        [arm({("loss",): DOUBTED, ("loss", "1"): DOUBTED, ("loss", "2"): DOUBTED})],
+        [arm({("loss",): cell(1.0, 1.0, 1.0)})],
+        [arm({("loss",): GOOD}, ("train.lr", f"{at / 100}")) for at in range(1, 31)],
+        [arm({(f"d{at}",): GOOD for at in range(40)} | {("loss",): cell(0.5, 0.4, 0.6)})],
+        [arm({(EVIL,): GOOD, (EVIL, "1"): GOOD, (EVIL, "2"): GOOD}, (EVIL, EVIL), ("b", EVIL))],
+    ],
+)
+def test_every_shape_of_run_is_drawn_with_the_numbers_of_its_cells(tables):
+    html = html_of(tables)
+    assert EVIL not in html
+    shown = re.findall(r"AUC (\d\.\d\d) \[(\d\.\d\d), (\d\.\d\d)\] ·", unescape(html))
+    known = {
+        (f"{one.value:.2f}", f"{one.low:.2f}", f"{one.high:.2f}")
+        for table in tables
+        for one in table.cells.values()
+    }
+    assert shown
+    assert set(shown) <= known
+    wide = html.split('<svg class="wide"')[1].split("</svg>")[0]
+    hovers = wide.count("AUC ")
+    assert hovers <= MAX_ARMS * MAX_DETECTORS + 1
+    assert ("†" in wide) == (tables[0].cells.get(Key("all", "loss", "default", "all", "all", "auc"))
+                             is DOUBTED)  # fmt: skip
+
+
+def test_badges_say_the_number_and_what_a_pass_needs():
+    checks = [
+        Check(key="streams", name="A", verdict="passed", sentence="", total=650),
+        Check(key="fed", name="B", verdict="failed", sentence="", total=10, off=1),
+        Check(key="base", name="Base", verdict="cannot tell", sentence="", room=Ends(0.12, 0.61)),
+        Check(key="twin", name="Twin", verdict="not measured", sentence=""),
+    ]
+    shown = badges(checks).badges
+    assert [one.name for one in shown] == ["Training streams", "Fed to the models", "Base", "Twin"]
+    assert [one.lines[0] for one in shown] == [
+        "passed: 650 of 650", "failed: 9 of 10", "cannot tell: 0.12–0.61", "not measured"
+    ]  # fmt: skip
+    assert shown[2].lines[1] == "a pass needs 0.40–0.60"
+
+
+def test_texts_fit_where_they_are_written():
+    assert clipped("short", 100) == "short"
+    for width in (20, 60, 100):
+        assert text_width(clipped("a long name of a detector", width)) <= width
+        lines = wrapped("learning rate 0.0015, 2 copies on average (Poisson)", width, 2)
+        assert len(lines) <= 2
+        assert all(text_width(line) <= width for line in lines)

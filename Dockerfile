@@ -3,7 +3,7 @@
 #   docker build --tag spikein:cuda --build-arg TORCH_INDEX=https://pypi.org/simple .
 # Runs, store and caches go to the folder that is mounted, and belong to whoever starts it; a GPU is
 # seen with `--gpus all`:
-#   docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/work" spikein run quickstart
+#   docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/spikein" spikein run quickstart
 FROM python:3.11-slim-bookworm AS build
 
 # Where torch comes from. 2.13.0+cpu of this index goes before 2.13.0 of PyPI, which is for CUDA.
@@ -42,9 +42,9 @@ RUN if [ -n "${PACKAGES}" ]; then \
 
 COPY --from=build /opt/spikein /opt/spikein
 # Whoever the user is, caches go to the mounted folder, too.
-ENV PATH=/opt/spikein/bin:$PATH HOME=/work
-RUN useradd --uid 1000 --home-dir /work --create-home spikein
+ENV PATH=/opt/spikein/bin:$PATH HOME=/spikein
+RUN useradd --uid 1000 --home-dir /spikein --create-home spikein
 USER 1000
-WORKDIR /work
+WORKDIR /spikein
 ENTRYPOINT ["spikein"]
 CMD ["--help"]

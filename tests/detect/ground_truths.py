@@ -1,7 +1,10 @@
 """A made-up ground truth: texts whose tokens a model finds likelier the more copies it saw."""
 
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -232,3 +235,16 @@ def store_truth(truth: GroundTruth, root: Path) -> Description:
         provenance=truth.provenance,
         models=models,
     )
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal throughout, to the type of every array."""
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, Mapping):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if dataclasses.is_dataclass(one):
+        return type(one) is type(other) and same(vars(one), vars(other))
+    if isinstance(one, Sequence) and not isinstance(one, str):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other

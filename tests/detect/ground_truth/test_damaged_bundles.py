@@ -1,0 +1,137 @@
+"""Bundles that are old, damaged, forged or none: what may be read is, all else refused by name."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from detect.ground_truth import bundle as module
+from detect.ground_truth import packing
+from detect.ground_truth.bundle import HEADER, is_bundle, read_bundle
+from detect.token_statistics import (
+    read_statistics,
+    write_statistics,
+)
+from inject.digest import digest, file_digest
+from inject.errors import InputError
+from tests.detect.evidence_samples import statistics_of
+from tests.detect.ground_truths import same
+
+
+def with_header(path: Path, /, **changes) -> Path:
+    """Change the header and its digest: an author of a bundle who means harm can do so."""
+    values = {**json.loads((path / HEADER).read_text()), **changes}
+    named = {name: value for name, value in values.items() if name not in ("content", "created")}
+    (path / HEADER).write_text(json.dumps({**values, "content": digest(named)}))
+    return path
+
+
+def test_a_bundle_of_the_version_before_is_read_alike(described, store, bundle, copied):
+    for folder in copied.glob("statistics/*"):
+        shutil.copyfile(store / "statistics" / folder.name / "statistics.arrow",
+                        folder / "statistics.arrow")  # fmt: skip
+        (folder / "statistics.parquet").unlink()
+    values = json.loads((copied / HEADER).read_text())
+    files = {
+        name: file_digest(copied / name)
+        for listed in values["files"]
+        for name in [listed.replace("statistics.parquet", "statistics.arrow")]
+    }
+    models = [{k: v for k, v in one.items() if k != "left_out"} for one in values["models"]]
+    older = read_bundle(with_header(copied, version=4, files=files, models=models))
+    for one, other in zip(read_bundle(bundle).models, older.models, strict=True):
+        shown = np.flatnonzero(~one.withheld).tolist()
+        assert same(
+            one.evidence.take(shown).statistics["text"],
+            other.evidence.take(shown).statistics["text"],
+        )
+
+
+def test_a_changed_byte_is_found_wherever_it_is(copied):
+    for path in sorted(copied.rglob("*.*")):
+        whole = path.read_bytes()
+        at = len(whole) // 2
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(InputError, match=path.name):
+            read_bundle(copied)
+        path.write_bytes(whole)
+    read_bundle(copied)
+
+
+def test_a_missing_file_is_named(copied):
+    (copied / "scores/0/scores.parquet").unlink()
+    with pytest.raises(InputError, match=r"lacks the file scores/0/scores\.parquet"):
+        read_bundle(copied)
+
+
+@pytest.mark.parametrize("name", ["../x.parquet", "/etc/x/y", "a/../x.parquet", "a\\b", ".a/b/c"])
+def test_a_path_that_leaves_the_bundle_is_refused(copied, name):
+    files = json.loads((copied / HEADER).read_text())["files"]
+    with pytest.raises(InputError, match="leaves the bundle") as caught:
+        read_bundle(with_header(copied, files={**files, name: "0"}))
+    assert repr(name) in str(caught.value)
+
+
+def test_a_file_that_is_not_listed_is_refused_before_a_reader_takes_it(copied):
+    table = next(copied.glob("statistics/*/statistics.parquet"))
+    table.with_name("statistics.arrow").write_bytes(b"")
+    with pytest.raises(InputError, match=r"holds statistics/.*/statistics\.arrow, which bundle"):
+        read_bundle(copied)
+
+
+def test_a_token_table_of_other_types_is_named(tmp_path):
+    write_statistics(tmp_path, ["a", "b"], [statistics_of([-1.0])] * 2)
+    packing._pack(tmp_path / "statistics.arrow", tmp_path / "statistics.arrow", set())
+    table = pq.read_table(tmp_path / "statistics.parquet")
+    wrong = table.set_column(table.column_names.index("mean"), "mean", [["a", "b"]])
+    pq.write_table(wrong, tmp_path / "statistics.parquet")
+    with pytest.raises(InputError, match=r"its column 'mean' is of the type string.*list<"):
+        read_statistics(tmp_path)
+
+
+@pytest.mark.parametrize("changes", [{"files": {}}, {"files": 3}, {"models": 3}, {"analysis": []}])
+def test_a_header_that_describes_no_ground_truth_is_refused(copied, changes):
+    with pytest.raises(InputError, match=r"lists no files|does not describe"):
+        read_bundle(with_header(copied, **changes))
+
+
+def test_an_artifact_of_which_no_file_is_listed_is_not_read(copied):
+    models = json.loads((copied / HEADER).read_text())["models"]
+    with pytest.raises(InputError, match=r"lists no file of \.\./elsewhere"):
+        read_bundle(with_header(copied, models=[{**models[0], "scores": "../elsewhere"}]))
+
+
+def test_a_bundle_of_another_version_is_refused_with_what_to_do(copied, tmp_path):
+    with pytest.raises(InputError, match="version 6; this spikein reads 4 and 5") as caught:
+        read_bundle(with_header(copied, version=6))
+    assert "pack the run again" in str(caught.value)
+    (tmp_path / "older.bundle").write_bytes(b"PK\x03\x04")
+    assert is_bundle(tmp_path / "older.bundle")
+    with pytest.raises(InputError, match="was a file before") as caught:
+        read_bundle(tmp_path / "older.bundle")
+    assert "pack the run again" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '{"format": "x"}', "[" * 100_000])
+def test_what_is_no_bundle_is_refused(tmp_path, text):
+    (tmp_path / HEADER).write_text(text)
+    with pytest.raises(InputError, match="bundle"):
+        read_bundle(tmp_path)
+    assert not is_bundle(tmp_path / "absent")
+
+
+def test_a_table_of_more_than_any_bundle_has_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    """Ten million equal numbers take a few kB in the file."""
+    many, wide = tmp_path / "many.parquet", tmp_path / "wide.parquet"
+    pq.write_table(pa.table({"a": pa.array(np.zeros(10_000_001, np.int8))}), many)
+    assert many.stat().st_size < 100_000
+    pq.write_table(pa.table({"a": [list(range(90))], "b": [list(range(11))]}), wide)
+    module._check_size(wide)
+    monkeypatch.setattr(module, "_MOST_VALUES", 100)
+    for path, said in ((many, "has 10,000,001 rows"), (wide, "1 rows with 101 values")):
+        with pytest.raises(InputError, match=said):
+            module._check_size(path)

@@ -36,6 +36,14 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def cache_folder() -> Path:
+    """Return `$SPIKEIN_CACHE`, else `$XDG_CACHE_HOME/spikein`, else `~/.cache/spikein`."""
+    if own := os.environ.get("SPIKEIN_CACHE"):
+        return Path(own).expanduser()
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "spikein"
+
+
 def fsync(path: Path) -> None:
     """Flush one file or directory entry to disk."""
     handle = os.open(path, os.O_RDONLY)

@@ -8,6 +8,7 @@ cores. There, files in which no test is slow come first.
 """
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -55,6 +56,24 @@ def data_folder() -> Path:
     if not (folder / "manifest.json").is_file():
         pytest.skip(f"real data not found at {folder}; set SPIKEIN_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """A real LLaMA of 135 M parameters as a GGUF file; tests that need it skip if it is absent."""
+    named = os.environ.get("SPIKEIN_SMOLLM2")
+    script = REPOSITORY.parent / "shared" / "tools" / "smollm2.py"
+    if named is None and not script.is_file():
+        pytest.skip("SmolLM2-135M is absent; set SPIKEIN_SMOLLM2 to its GGUF file")
+    if named is None:
+        place = Path(tempfile.gettempdir()) / "spikein-smollm2"
+        fetched = subprocess.run(
+            [sys.executable, str(script), str(place)], capture_output=True, text=True, check=False
+        )
+        if fetched.returncode:
+            pytest.skip(f"SmolLM2-135M cannot be fetched: {fetched.stderr.strip()[-200:]}")
+        named = fetched.stdout.strip()
+    return Path(named)
 
 
 def make_texts(count: int, *, seed: int = 0, words: int = 40) -> list[str]:

@@ -17,16 +17,18 @@ from inject.settings import PositiveFloat, PositiveInt, Settings
 from inject.shipped import CONFIGS
 
 Tracker = Literal["tensorboard", "wandb", "trackio", "mlflow"]
-Engine = Literal["process", "torchrun", "deepspeed"]
+Engine = Literal["auto", "process", "torchrun", "deepspeed"]
+Backend = Literal["process", "torchrun", "deepspeed"]
 Kernel = Literal["auto", "sdpa", "eager", "flash_attention_2"]
 
 
 class ExecutionSettings(Settings):
     """Where and how models are trained; changes no result beyond rounding."""
 
-    engine: Engine = "process"
-    """`process`: in this process; `torchrun`: several processes, each with a whole model;
-    `deepspeed`: several processes with ZeRO."""
+    engine: Engine = "auto"
+    """`process`: in the current process; `torchrun`: several processes, each with a whole model;
+    `deepspeed`: several processes with ZeRO; `auto`: `deepspeed` if `processes` is more than 1,
+    else `process`."""
     processes: PositiveInt = 1
     """Processes on this machine, usually one a GPU."""
     zero: Annotated[int, Field(ge=0, le=3)] = 2
@@ -57,14 +59,32 @@ class ExecutionSettings(Settings):
     `trackio`, `mlflow`; each has to be installed, and takes keys from its own environment
     variables."""
 
+    @property
+    def backend(self) -> Backend:
+        """The engine, `auto` resolved: by the settings only, since the engine is identity."""
+        if self.engine != "auto":
+            return self.engine
+        return "deepspeed" if self.processes > 1 else "process"
+
+    def label(self) -> str:
+        """Return how models are trained, for people."""
+        if self.backend == "process":
+            return "in the current process"
+        offload = " and offloading" if self.offload else ""
+        engine = f"DeepSpeed (ZeRO stage {self.zero}{offload})"
+        name = engine if self.backend == "deepspeed" else "torchrun"
+        return f"in {self.processes} processes with {name}"
+
     @model_validator(mode="after")
     def _consistent(self) -> "ExecutionSettings":
         if self.engine == "process" and self.processes > 1:
             raise ValueError(
                 f"engine `process` is one process, not {self.processes}; use torchrun or deepspeed"
             )
-        if self.offload and (self.engine != "deepspeed" or self.zero < 2):
-            raise ValueError("offload belongs to engine deepspeed with zero 2 or 3")
+        if self.offload and (self.backend != "deepspeed" or self.zero < 2):
+            raise ValueError(
+                "offload belongs to engine deepspeed (auto: several processes) with zero 2 or 3"
+            )
         return self
 
     def for_texts(self, batch_texts: int, processes: int) -> "ExecutionSettings":
@@ -146,12 +166,12 @@ def require_installed(execution: ExecutionSettings) -> None:
     Raises:
         InputError: names what to install.
     """
-    if execution.engine == "deepspeed" and importlib.util.find_spec("deepspeed") is None:
+    if execution.backend == "deepspeed" and importlib.util.find_spec("deepspeed") is None:
         raise InputError(
             "DeepSpeed is not installed",
             where="execution.engine",
             allowed="process, torchrun",
-            hint="pip install 'spikein[deepspeed]' (Linux only).",
+            hint="pip install deepspeed (Linux only), or set execution.engine=torchrun.",
         )
     for name in execution.trackers:
         if importlib.util.find_spec(name) is None:
@@ -168,7 +188,7 @@ def deepspeed_config(execution: ExecutionSettings) -> dict[str, Any] | None:
     Raises:
         InputError: DeepSpeed is not installed.
     """
-    if execution.engine != "deepspeed":
+    if execution.backend != "deepspeed":
         return None
     require_installed(execution)
     name = f"zero{execution.zero}{'-offload' if execution.offload else ''}.json"
@@ -189,7 +209,7 @@ def training_libraries(execution: ExecutionSettings, *, adapters: bool = False) 
         execution: of the experiment.
         adapters: whether weights are trained through adapters.
     """
-    engine = ("deepspeed",) if execution.engine == "deepspeed" else ()
+    engine = ("deepspeed",) if execution.backend == "deepspeed" else ()
     return ("torch", "transformers", "accelerate", *(("peft",) if adapters else ()), *engine)
 
 

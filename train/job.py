@@ -29,6 +29,7 @@ from inject.stream.exposures import CopyName, ExposureRecorder, TextKey
 from inject.stream.view import SourceSlice, View, clean_view
 from inject.variants.rendition import WHOLE, Rendition, read_renditions, whole_renditions
 from inject.variants.settings import Variants
+from train.device import default_device
 from train.execution import ExecutionSettings
 from train.models.shapes import Shape
 from train.processes.hang_detection import HEARTBEATS
@@ -251,7 +252,7 @@ def run_job(
         SpikeinError: as `run`.
     """
     execution = job.execution
-    if execution.engine == "process":
+    if execution.backend == "process":
         run(job, *arguments, progress=progress, notice=notice)
         return
     file = unfinished / JOB_FILE
@@ -263,12 +264,16 @@ def run_job(
         if notice is not None and line.startswith(NOTICE):
             notice(line.removeprefix(NOTICE))
 
-    # Found by its name: how processes are started is no part of the code of what they compute.
+    environment = process_environment(execution)
+    # Found by their names: how processes are started is not part of the code of what they compute.
+    if execution.backend == "deepspeed" and default_device().kind == "cpu":
+        extension = import_module("train.processes.extension")
+        environment |= extension.prepared_extension(unfinished, notice)
     import_module("train.launch").launch(
         worker,
         [str(file), *arguments],
         processes=execution.processes,
-        environment=process_environment(execution, unfinished),
+        environment=environment,
         on_line=on_line,
         heartbeats=unfinished / HEARTBEATS,
         silent_after=execution.silent_after,
@@ -300,12 +305,8 @@ def read_progress_line(line: str) -> "TrainingProgress":
     return TrainingProgress(int(tokens), int(total), *(float(value) for value in rest))
 
 
-def process_environment(execution: ExecutionSettings, unfinished: Path) -> dict[str, str]:
-    """Return what the processes need beside their place, where the user has not set it."""
+def process_environment(execution: ExecutionSettings) -> dict[str, str]:
+    """Return the threads of each process, unless the user has set them."""
     cores = os.cpu_count() or 1
-    wanted = {
-        "OMP_NUM_THREADS": str(max(cores // execution.processes, 1)),
-        # A kill while DeepSpeed compiles leaves a lock that hangs every later run that shares it.
-        "TORCH_EXTENSIONS_DIR": str(unfinished.parent / "extensions"),
-    }
+    wanted = {"OMP_NUM_THREADS": str(max(cores // execution.processes, 1))}
     return {name: value for name, value in wanted.items() if name not in os.environ}

@@ -34,7 +34,7 @@ from spikein.store.filesystem import STORE_OPTION, check_folder
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 from train.execution import require_installed
-from train.models.model_tokenizer import fitting_tokenizer
+from train.models.model_tokenizer import fitting_tokenizer, tokenizer_place
 from train.settings import TokenizerTraining
 from train.speed_measurement import TrainingRate
 
@@ -216,6 +216,6 @@ def _tokenizer(experiment_graph: ExperimentGraph, store: Store) -> Any | None:
         )
     if stored is not None:
         return load_named_tokenizer(str(stored.path))
-    if isinstance(named, str) and Path(named).expanduser().is_dir():
-        return load_named_tokenizer(named, trust_remote_code=model.trust_remote_code)
+    if isinstance(named, str) and Path(place := tokenizer_place(named)).is_dir():
+        return load_named_tokenizer(place, trust_remote_code=model.trust_remote_code)
     return None

@@ -14,6 +14,8 @@ from inject.errors import InputError
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.executors import Executor, RunReport, executor_of, get_executor, run_graph
+from spikein.executors.graph_run import InProcess
+from spikein.executors.pools.local import Local, visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, show_progress
@@ -36,7 +38,8 @@ from spikein.store.filesystem import (
     writing,
 )
 from spikein.store.store import Store
-from train.execution import require_installed
+from train.execution import ExecutionSettings, require_installed
+from train.processes.extension import require_extension
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +136,11 @@ def _run(
         planned = plan(experiment_graph.graph, store) if refused else ()
         if refused and any(one.to_do for one in planned):
             raise refused
-        for node in experiment_graph.nodes:
-            require_installed(node.arm.experiment.execution)
+        nodes = experiment_graph.nodes
+        for execution in dict.fromkeys(node.arm.experiment.execution for node in nodes):
+            require_installed(execution)
+            if any(step.kind == "model" for step in experiment_graph.graph.steps):
+                _announce_training(execution, executor, progress)
         trackers = checked.experiment.execution.trackers
         check_trackers(trackers)
         for note in experiment_graph.short_notes:
@@ -145,6 +151,27 @@ def _run(
     for sentence in send_results(trackers, result.folder, result.report, store_root).values():
         progress.notice(sentence)
     return result
+
+
+def _announce_training(
+    execution: ExecutionSettings, executor: Executor, progress: Progress
+) -> None:
+    """Report how models are trained; check now what DeepSpeed needs on this machine's CPUs.
+
+    Raises:
+        InputError: as `train.processes.extension.require_extension`.
+    """
+    progress.notice(f"Models are trained {execution.label()}.")
+    if not isinstance(executor, InProcess | Local):
+        return
+    gpus = len(visible_gpus())
+    if gpus > execution.processes:
+        progress.notice(
+            f"This machine has {gpus} GPUs, and a model is trained on {execution.processes}: "
+            f"execution.processes={gpus} takes all of them."
+        )
+    if execution.backend == "deepspeed" and not gpus:
+        require_extension()
 
 
 def _why_unwritable(store: Path) -> InputError | None:

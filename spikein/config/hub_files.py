@@ -59,7 +59,7 @@ def local_path(text: str) -> str:
 
 def _of_layout(pattern: str) -> str:
     """Fetch the data sets that have a file of this name in the layout; return where they lie."""
-    from inject.corpus.background.docstrings import cache_folder
+    from inject.files import cache_folder
     from inject.public_data.catalogue import DATA_SETS
     from inject.public_data.fetch import fetch
 

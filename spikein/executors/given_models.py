@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from inject.files import cache_folder
 from inject.step import Step
 from spikein.executors.protocol import run_graph
 from spikein.executors.registry import get_executor
@@ -22,12 +23,6 @@ from spikein.progress import Progress
 from spikein.store.filesystem import STORE_OPTION, check_writable
 from spikein.store.store import Store
 from train.models.model_node import ModelNode, pretrained_node
-
-
-def cache_folder() -> Path:
-    """Return the user's folder for what can be made again: in `XDG_CACHE_HOME`, or `~/.cache`."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "spikein"
 
 
 @contextmanager

@@ -19,9 +19,9 @@ from detect.scoring import Runnable, within_access
 from detect.targets.server import ServerTextModel, served_model
 from detect.user_rows.labelled_rows import KnownTexts, LabelledRows
 from inject.errors import InputError
+from inject.files import cache_folder
 from inject.server.client import Estimate
 from inject.step import Step, StepContext, find_function
-from spikein.executors.given_models import cache_folder
 from spikein.pipeline.graph import Graph
 from spikein.scoring.options import ScoredServer, ServerSettings
 from spikein.store.store import Store

@@ -1,11 +1,14 @@
 """Several processes: all end well, or the first that dies is named and nobody waits."""
 
+import sys
+
 import pytest
 from pydantic import ValidationError
 
 from inject.errors import InputError
 from train.execution import ExecutionSettings, deepspeed_config
 from train.launch import ProcessFailed, launch
+from train.processes import extension
 
 
 def ranks(what: str, *, processes: int) -> list[str]:
@@ -29,7 +32,7 @@ def test_a_failed_process_is_shown_and_the_others_are_ended():
 @pytest.mark.parametrize(
     ("given_settings", "said"),
     [
-        ({"processes": 2}, "is one process, not 2"),
+        ({"engine": "process", "processes": 2}, "is one process, not 2"),
         ({"engine": "torchrun", "offload": True}, "offload belongs to"),
         ({"engine": "deepspeed", "zero": 1, "offload": True}, "zero 2 or 3"),
         ({"engine": "deepspeed", "zero": 4}, "less than or equal to 3"),
@@ -63,3 +66,54 @@ def test_deepspeed_is_asked_for_only_where_it_is_wanted(monkeypatch):
     assert deepspeed_config(ExecutionSettings()) is None
     with pytest.raises(InputError, match="DeepSpeed is not installed"):
         deepspeed_config(ExecutionSettings(engine="deepspeed"))
+
+
+def test_auto_is_deepspeed_for_several_processes_only():
+    assert ExecutionSettings().backend == "process"
+    two = ExecutionSettings(processes=2, zero=1)
+    assert two.backend == "deepspeed"
+    assert deepspeed_config(two) == deepspeed_config(two.model_copy(update={"engine": "deepspeed"}))
+    assert two.label() == "in 2 processes with DeepSpeed (ZeRO stage 1)"
+
+
+@pytest.mark.parametrize("missing", ["compiler", "ninja", "writable cache"])
+def test_what_deepspeed_lacks_on_a_cpu_is_reported_before_training(monkeypatch, tmp_path, missing):
+    monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
+    monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
+    if missing == "compiler":
+        monkeypatch.setenv("CXX", "no-such-compiler")
+    elif missing == "ninja":
+        monkeypatch.setattr(extension, "_search_path", lambda: str(tmp_path))
+        monkeypatch.setenv("CXX", sys.executable)
+    else:
+        (tmp_path / "cache").write_text("a file where the folder would be")
+    expected = {
+        "compiler": "no-such-compiler is missing.*Install a C\\+\\+ compiler",
+        "ninja": "ninja is missing.*execution.engine=torchrun",
+        "writable cache": "cannot be compiled there.*SPIKEIN_CACHE",
+    }
+    with pytest.raises(InputError, match=expected[missing]):
+        extension.require_extension()
+
+
+def test_a_launch_gets_its_own_copy_of_the_compiled_extension(monkeypatch, tmp_path):
+    monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
+    monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
+    compiled = []
+
+    def compile_once(folder):
+        compiled.append(folder)
+        (folder / "op").mkdir()
+        (folder / "op" / "op.so").write_text("code")
+        (folder / "op" / "lock").touch()
+
+    monkeypatch.setattr(extension, "_compile", compile_once)
+    lines = []
+    for run in ("one", "two"):
+        environment = extension.prepared_extension(tmp_path / run, lines.append)
+        folder = tmp_path / run / "extensions"
+        assert environment["TORCH_EXTENSIONS_DIR"] == str(folder)
+        # A lock that a kill left would hang all processes that find it.
+        assert [path.name for path in (folder / "op").iterdir()] == ["op.so"]
+    assert len(compiled) == len(lines) == 1
+    assert "compiled once" in lines[0]

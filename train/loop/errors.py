@@ -148,7 +148,7 @@ def _memory_advice(
         lines.append(f"  execution.device_windows: {windows // 2} (now {windows} on a device)")
     if not execution.checkpointing:
         lines.append("  execution.checkpointing: true (computes activations again)")
-    if execution.engine != "deepspeed":
+    if execution.backend != "deepspeed":
         lines.append("  execution: {engine: deepspeed, zero: 3, processes: N} (spreads the states)")
     elif execution.zero < 3 or not execution.offload:
         lines.append("  execution: {zero: 3, offload: true} (keeps the states in the CPU's memory)")

@@ -193,7 +193,7 @@ def _check_engine(facts: dict[str, Any], folder: Path, execution: ExecutionSetti
 
 
 def _layout(execution: ExecutionSettings) -> str:
-    if execution.engine != "deepspeed":
+    if execution.backend != "deepspeed":
         return "whole weights"
     return f"deepspeed with zero {execution.zero} in {world_size()} processes"
 

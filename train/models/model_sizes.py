@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from inject.errors import Unreachable
 from inject.step import Cost
+from train.models.gguf import gguf_folder, is_gguf
 from train.models.pretrained import find_model
 from train.models.shapes import FAMILIES, Shape, load_shape, parameter_count
 from train.settings import ModelSettings, TokenizerTraining
@@ -65,7 +66,8 @@ def known_sizes(model: ModelSettings) -> Sizes | None:
             return None
         return Sizes(load_shape(model.shape), model.tokenizer.train, model.shape)
     name = model.pretrained or ""
-    config = Path(name).expanduser() / "config.json"
+    folder = gguf_folder(name) if is_gguf(name) else Path(name).expanduser()
+    config = folder / "config.json"
     if config.is_file():
         return sizes_of_config(json.loads(config.read_text(encoding="utf-8")), source=name)
     if name.removesuffix("-deduped") not in PUBLISHED:

@@ -12,6 +12,7 @@ from inject.errors import InputError
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
+from train.models.gguf import gguf_folder, gguf_identity, is_gguf
 from train.models.pretrained import find_model
 from train.models.weight_check import check_vocabulary
 from train.settings import ModelSettings
@@ -32,13 +33,13 @@ def fitting_tokenizer(model: ModelSettings) -> "PreTrainedTokenizerBase":
     """
     name = str(model.tokenizer or model.pretrained)
     tokenizer = load_named_tokenizer(
-        name,
+        tokenizer_place(name),
         revision=None if model.tokenizer else model.revision,
         trust_remote_code=model.trust_remote_code,
     )
     if model.tokenizer is not None:
         require_own_tokenizer(tokenizer, model)
-    if model.pretrained is not None and Path(model.pretrained).expanduser().is_dir():
+    if model.pretrained is not None and Path(tokenizer_place(model.pretrained)).is_dir():
         check_vocabulary(find_model(model.pretrained).path, tokenizer, name)
     return tokenizer
 
@@ -62,7 +63,7 @@ def require_own_tokenizer(
         return None
     try:
         own = load_named_tokenizer(
-            model.pretrained,
+            tokenizer_place(model.pretrained),
             revision=model.revision,
             trust_remote_code=model.trust_remote_code,
         )
@@ -88,6 +89,15 @@ def require_own_tokenizer(
         where="model.tokenizer",
         hint="Leave model.tokenizer out: the model brings its own.",
     )
+
+
+def tokenizer_place(name: str) -> str:
+    """Return the folder or hub id of a named tokenizer; a GGUF file is dequantised for it.
+
+    Raises:
+        InputError: as `train.models.gguf.gguf_folder`.
+    """
+    return str(gguf_folder(name) if is_gguf(name) else Path(name).expanduser())
 
 
 def copied_tokenizer_step(model: ModelSettings) -> Step:
@@ -118,8 +128,11 @@ def _name(model: ModelSettings) -> str:
 
 
 def _identity(model: ModelSettings) -> dict[str, Any]:
+    name = _name(model)
+    if is_gguf(name):
+        return gguf_identity(name)
     return tokenizer_identity(
-        _name(model),
+        name,
         revision=None if model.tokenizer else model.revision,
         trust_remote_code=model.trust_remote_code,
     )

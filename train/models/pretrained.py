@@ -1,6 +1,6 @@
-"""Causal language models that exist: a saved folder, or a repository on the hub.
+"""Causal language models that exist: a saved folder, a GGUF file, or a repository on the hub.
 
-Both end in a local folder, of which only configuration, tokenizer and safetensors are used:
+All end in a local folder, of which only configuration, tokenizer and safetensors are used:
 pickled weights can run code when read, and are refused. Ids are resolved by `inject.hub.resolver`:
 a hub that cannot be reached is noticed within seconds; what the cache holds already is then used.
 A folder with a LoRA adapter stands for its base with the adapter added.
@@ -20,6 +20,7 @@ from inject.hub.resolver import mark_unresolved
 from inject.hub.snapshot import CODE_FILES, MODEL_FILES, fetch_snapshot, foreign_code, trusted_code
 from inject.model_folder import PICKLED, model_files, require_own_files
 from train.models.adapter_folder import Adapter, adapter_identity, find_adapter, with_adapter
+from train.models.gguf import gguf_folder, gguf_identity, is_gguf
 from train.models.weight_check import check_causal, check_finite
 
 if TYPE_CHECKING:
@@ -73,14 +74,17 @@ def find_model(
     """Return the folder of a model, fetched from the hub where it is not a local one.
 
     Args:
-        path_or_id: a folder, or a hub id such as `EleutherAI/pythia-160m`.
+        path_or_id: a folder, a GGUF file (a path, or `hf://OWNER/NAME/FILE.gguf`), or a hub id
+            such as `EleutherAI/pythia-160m`.
         revision: branch, tag or commit on the hub.
         trust_remote_code: also fetch the Python files of the repository.
 
     Raises:
         InputError: when there is no such folder or repository, the hub cannot be reached, or
-            there are no weights in safetensors.
+            there are no weights in safetensors; as `train.models.gguf.gguf_folder`.
     """
+    if is_gguf(path_or_id):
+        return ModelFolder(gguf_folder(path_or_id), None)
     local = Path(path_or_id).expanduser()
     if local.is_dir():
         if adapter := find_adapter(local, path_or_id):
@@ -103,6 +107,8 @@ def model_identity(
         InputError: as `find_model`, and `inject.hub.snapshot.foreign_code`.
     """
     try:
+        if is_gguf(path_or_id):
+            return gguf_identity(path_or_id)
         folder = find_model(path_or_id, revision=revision)
     except Unreachable as error:
         return {"hub": path_or_id, "commit": mark_unresolved(f"model {path_or_id}", error)}
@@ -231,7 +237,7 @@ def _check_folder(folder: Path, name: str) -> None:
         raise InputError(
             "the folder holds no config.json, so it is not a saved model",
             where=name,
-            hint="Give the folder that save_pretrained wrote.",
+            hint="Give the folder that save_pretrained wrote, or a GGUF file by its own path.",
         )
     require_own_files(folder)
     if any(folder.glob("*.safetensors")):
@@ -267,7 +273,9 @@ def _looks_like_path(name: str) -> bool:
 def _missing_folder(folder: Path, name: str) -> InputError:
     if folder.is_file():
         return InputError(
-            "this is a file; a model is a folder", where=name, hint="Give the folder it lies in."
+            "this is a file; a model is a folder or a GGUF file",
+            where=name,
+            hint="Give the folder that contains it.",
         )
     siblings: list[str] = []
     if folder.parent.is_dir():

@@ -29,6 +29,7 @@ from pydantic import Field
 from inject.corpus.background.document import Document, Skipped
 from inject.digest import digest, text_digest
 from inject.errors import InputError, did_you_mean
+from inject.files import cache_folder
 from inject.reading.rows import content_digest
 from inject.sealed import kept_value
 from inject.settings import PositiveFloat, PositiveInt, Settings
@@ -80,14 +81,6 @@ class DocstringsSource(Settings):
 
 _File = tuple[Path, str]
 """Where a source file lies, and its name from the package's parent on."""
-
-
-def cache_folder() -> Path:
-    """Return `$SPIKEIN_CACHE`, else `$XDG_CACHE_HOME/spikein`, else `~/.cache/spikein`."""
-    if own := os.environ.get("SPIKEIN_CACHE"):
-        return Path(own).expanduser()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "spikein"
 
 
 def _extract(packages: tuple[str, ...], minimum: int) -> list[Document]:

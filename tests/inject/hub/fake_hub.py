@@ -83,6 +83,7 @@ class FakeHub:
         for name, content in self.files[hub_id].items():
             if any(Path(name).match(pattern) for pattern in allow_patterns or ["*"]):
                 data = content if isinstance(content, bytes) else json.dumps(content).encode()
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(data)
         (place / "refs").mkdir(exist_ok=True)
         (place / "refs" / "main").write_text(self.main)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from inject.corpus.background.docstrings import DocstringsSource, cache_folder
+from inject.corpus.background.docstrings import DocstringsSource
 from inject.corpus.background.document import Skipped
 from inject.corpus.background.files import FilesSource
 from inject.corpus.background.hub import HubSource
 from inject.digest import canonical
 from inject.errors import InputError
+from inject.files import cache_folder
 
 
 @pytest.fixture(autouse=True)

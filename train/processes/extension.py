@@ -1,0 +1,151 @@
+"""DeepSpeed's helper for processes on CPUs: compiled once, ahead of training, in the user's cache.
+
+DeepSpeed compiles an extension for sums in shared memory when its processes start. A kill during
+that leaves a lock which hangs every later run that shares the folder, so it is compiled here, under
+a lock that the system releases, and each launch gets a copy of its own, which ninja finds complete.
+On GPUs there is nothing to compile. Cost: 20 to 60 s, once per version and processor.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+from filelock import FileLock
+
+from inject.digest import digest
+from inject.errors import InputError
+from inject.files import cache_folder
+
+FOLDER = "TORCH_EXTENSIONS_DIR"
+_BUILT = "built"
+_TIMEOUT_SECONDS = 900
+_BUILD = """
+from deepspeed.accelerator import get_accelerator
+if get_accelerator().device_name() == "cpu":
+    from deepspeed.ops.op_builder.cpu import ShareMemCommBuilder
+    builder = ShareMemCommBuilder()
+    if builder.is_compatible():
+        builder.load()
+"""
+
+
+def prepared_extension(
+    unfinished: Path, notice: Callable[[str], None] | None = None
+) -> dict[str, str]:
+    """Return the environment in which processes find the extension compiled.
+
+    Args:
+        unfinished: the run's folder; gets a copy of the extension.
+        notice: called with a line before the extension is compiled.
+
+    Raises:
+        InputError: as `require_extension`; the compiler failed.
+    """
+    own = unfinished / "extensions"
+    shutil.rmtree(own, ignore_errors=True)
+    # Times are kept, so that ninja has nothing to do.
+    shutil.copytree(compiled_extension(notice), own, ignore=shutil.ignore_patterns("lock"))
+    return {FOLDER: str(own), "PATH": _search_path()}
+
+
+def compiled_extension(notice: Callable[[str], None] | None = None) -> Path:
+    """Return the folder of the compiled extension; compile it on first use.
+
+    Raises:
+        InputError: as `require_extension`; the compiler failed.
+    """
+    folder = _folder()
+    if (folder / _BUILT).exists():
+        return folder
+    require_extension()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        if not (folder / _BUILT).exists():
+            if notice is not None:
+                notice(f"DeepSpeed's extension for CPUs is compiled once, into {folder}")
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            _compile(folder)
+            (folder / _BUILT).touch()
+    return folder
+
+
+def require_extension() -> None:
+    """Check that the extension is compiled already, or can be.
+
+    Raises:
+        InputError: no C++ compiler, no ninja, or a cache folder that cannot be written.
+    """
+    folder = _folder()
+    if (folder / _BUILT).exists():
+        return
+    compiler = os.environ.get("CXX", "c++")
+    for program, package in ((compiler, "a C++ compiler (g++)"), ("ninja", "ninja")):
+        if shutil.which(program, path=_search_path()) is None:
+            raise InputError(
+                f"DeepSpeed compiles an extension on CPUs, and {program} is missing",
+                where="execution.engine",
+                allowed="torchrun, which needs no compiler",
+                hint=f"Install {package}, or set execution.engine=torchrun.",
+            )
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder.parent):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"DeepSpeed's extension cannot be compiled there: {error.strerror}",
+            where=str(folder.parent),
+            hint="Name a folder that can be written in SPIKEIN_CACHE, or set "
+            "execution.engine=torchrun.",
+        ) from error
+
+
+def _folder() -> Path:
+    """Return the folder of the extension for these versions and this processor's instructions."""
+    if named := os.environ.get(FOLDER):
+        return Path(named) / "spikein"
+    made_by = {name: version(name) for name in ("deepspeed", "torch")}
+    key = digest({"python": platform.python_version(), "processor": _instructions(), **made_by})
+    return cache_folder() / "deepspeed" / key[:12]
+
+
+def _instructions() -> str:
+    """Return what compilers know a processor by (`-march=native`)."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line for line in lines if line.startswith("flags")), platform.machine())
+
+
+def _compile(folder: Path) -> None:
+    environment = {**os.environ, FOLDER: str(folder), "PATH": _search_path()}
+    result = subprocess.run(
+        [sys.executable, "-c", _BUILD],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_SECONDS,
+        check=False,
+    )
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if "error" in line.lower()] or lines
+        raise InputError(
+            f"DeepSpeed's extension for CPUs cannot be compiled: {(errors or ['no output'])[0]}",
+            where="execution.engine",
+            allowed="torchrun, which needs no compiler",
+            hint="Set execution.engine=torchrun, or run `ds_report` to see what DeepSpeed lacks.",
+        )
+
+
+def _search_path() -> str:
+    """Return PATH with this interpreter's programs: ninja comes with DeepSpeed."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

@@ -1,35 +1,44 @@
-"""How fast is `train.loop.training_loop.train` beside a bare PyTorch loop on the same model and
+"""How fast is `train.loop.training_loop.train` next to a bare PyTorch loop on the same model and
 batches?
 
     python -m scripts.bench.training [--threads N] [--steps N] [--fast PRECISION]
+    python -m scripts.bench.training --model FOLDER_OR_GGUF     # a real model, and DeepSpeed
+    python -m scripts.bench.training --loss                     # memory of the loss only
 
-Both train the 1 M LLaMA shape on the same windows of random tokens in the same order, with the
-same fused AdamW, clipping and schedule. The bare loop has its batches ready in memory and records
-nothing; ours reads windows through a view, tells the ledger and keeps the log. The two take turns
-step by step (on a GPU: block by block, as the losses are read), so that other work on the machine
-falls on both; a turn of ours lasts from one progress call to the next and so holds all that
-`Trainer` does around a step. The ratio is that of the median turns. Expect a minute on 2
-idle cores (4 to 8 were seen on busy ones; there, --threads 1 wastes less).
+Both train the 1 M LLaMA shape (or --model) on the same windows of random tokens in the same order,
+with the same fused AdamW, clipping and schedule. The bare loop has its batches ready in memory and
+records nothing; ours reads windows through a view, tells the ledger and keeps the log. The two take
+turns step by step (on a GPU: block by block, as the losses are read), so that other work on the
+machine falls on both; a turn of ours lasts from one progress call to the next and so holds all that
+`Trainer` does around a step. The ratio is that of the median turns. Expect a minute on 2 idle
+cores, or ten with a model of 135 M parameters.
 
-`trainer_over_eager_float32_loop` sets ours under `precision: fastest` (or --fast) against the same
-bare loop in float32. Where `fastest` is float32 here, it is the first ratio again, and
-`fast_precision` says so.
+`fast_over_bare_loop` compares ours under `precision: fastest` (or --fast) with a bare loop in the
+same arithmetic, `fast_over_float32` with ours in float32. If `fastest` is float32 on this machine,
+both are the figures of float32, and `fast_precision` reports it.
+
+With --model, `deepspeed_tokens_per_second` is that of two processes with one thread each (ZeRO
+stage 1), and the peak memory of each way is measured in processes of its own.
 """
 
 import argparse
 import json
 import os
 import platform
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import transformers
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers.loss.loss_utils import ForCausalLMLoss
 
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import View, clean_view
@@ -38,6 +47,7 @@ from train.device import default_device
 from train.loop.dataset import WindowSequence, collate
 from train.loop.record import TrainingProgress
 from train.loop.training_loop import TrainingData, TrainingRun, train
+from train.models.pretrained import load_causal_model
 from train.models.shapes import build_model, load_shape
 from train.schedule import schedule_factor
 from train.settings import TrainSettings
@@ -59,9 +69,10 @@ SETTINGS = TrainSettings(
 class BareLoop:
     """Training with nothing around it, one batch at a time."""
 
-    def __init__(self, model: PreTrainedModel, steps: int) -> None:
+    def __init__(self, model: PreTrainedModel, steps: int, settings: TrainSettings) -> None:
         self._model = model
         self._steps = steps
+        self._bfloat16 = settings.precision == "bfloat16"
         self._done = 0
         self._optimiser = torch.optim.AdamW(
             [
@@ -86,7 +97,8 @@ class BareLoop:
         for group in self._optimiser.param_groups:
             group["lr"] = SETTINGS.lr * schedule_factor(SETTINGS, self._done, steps=self._steps)
         ids = batch.to(self._model.device)
-        loss = self._model(input_ids=ids, labels=ids).loss
+        with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=self._bfloat16):
+            loss = self._model(input_ids=ids, labels=ids).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self._model.parameters(), SETTINGS.clip or float("inf"))
         self._optimiser.step()
@@ -97,7 +109,10 @@ class BareLoop:
 class Turns:
     """Lets the bare loop catch up at each progress call of ours, and times both."""
 
-    def __init__(self, bare: BareLoop, batches: list[torch.Tensor]) -> None:
+    def __init__(
+        self, bare: BareLoop, batches: list[torch.Tensor], settings: TrainSettings
+    ) -> None:
+        self._batch_tokens = settings.batch_tokens
         self.ours: list[float] = []
         self.bare: list[float] = []
         self.losses: list[tuple[float, float]] = []
@@ -109,7 +124,7 @@ class Turns:
     def __call__(self, moment: TrainingProgress) -> None:
         """Take the times of one turn: seconds a step."""
         started = time.perf_counter()
-        done = moment.tokens // SETTINGS.batch_tokens
+        done = moment.tokens // self._batch_tokens
         steps = done - self._done
         for batch in self._batches[self._done : done]:
             last = self._loop.step(batch)
@@ -121,9 +136,11 @@ class Turns:
         self._resumed = time.perf_counter()
 
 
-def new_model() -> PreTrainedModel:
+def new_model(name: str | None) -> PreTrainedModel:
     """Return the model that both start from."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    if name is not None:
+        return load_causal_model(name).to(device)
     return build_model(load_shape(SHAPE), VOCABULARY, 0, 0).to(device)
 
 
@@ -140,17 +157,19 @@ class Measured(NamedTuple):
         return self.bare / self.ours
 
 
-def measure(settings: TrainSettings, stream: WindowSequence, view: View) -> Measured:
-    """Train both, ours under these settings, the bare loop in float32."""
+def measure(
+    settings: TrainSettings, stream: WindowSequence, view: View, model: str | None
+) -> Measured:
+    """Train both in the same arithmetic."""
     batches = [
         collate([stream[i] for i in range(first, first + settings.batch_windows)])["input_ids"]
         for first in range(0, len(stream), settings.batch_windows)
     ]
-    turns = Turns(BareLoop(new_model(), len(batches)), batches)
+    turns = Turns(BareLoop(new_model(model), len(batches), settings), batches, settings)
     with tempfile.TemporaryDirectory() as folder:
         train(
             Path(folder),
-            model=new_model(),
+            model=new_model(model),
             tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
             data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
             run=TrainingRun(settings=settings, seed=0),
@@ -162,60 +181,165 @@ def measure(settings: TrainSettings, stream: WindowSequence, view: View) -> Meas
     return Measured(ours, bare, turns)
 
 
-def loading_seconds(stream: WindowSequence) -> float:
+def loading_seconds(stream: WindowSequence, size: int) -> float:
     """Return the seconds that the windows of a step take to be read and put together."""
-    size = SETTINGS.batch_windows
     started = time.perf_counter()
     for first in range(0, len(stream), size):
         collate([stream[i] for i in range(first, first + size)])
     return (time.perf_counter() - started) * size / len(stream)
 
 
+def peak_of_bare_loop(model: str, precision: str) -> float:
+    """Return the peak memory in GB of a process that makes two steps of the bare loop."""
+    command = [sys.executable, "-m", "scripts.bench.training", "--model", model]
+    result = subprocess.run(
+        [*command, "--bare-memory", precision], capture_output=True, text=True, check=True
+    )
+    return float(result.stdout.splitlines()[-1])
+
+
+def in_processes(model: str, precision: str, processes: int) -> dict[str, Any]:
+    """Train a model in processes of its own: DeepSpeed for several, else one with all threads."""
+    from scripts.bench import utilisation
+
+    return utilisation.run(
+        {
+            "model": model,
+            "context": SETTINGS.context,
+            "windows": 4,
+            "steps": 8,
+            "precision": precision,
+            "execution": {"processes": processes, "zero": 1},
+            "threads": max(1, (os.cpu_count() or 1) // processes),
+        }
+    )
+
+
+def loss_memory(vocabulary: int, kind: str) -> float:
+    """Return the peak memory in MiB of one loss and its gradients, beyond what is there before."""
+    from scripts.bench.scoring import MIB, resident
+    from train.loop.chunked_loss import causal_loss
+
+    def measured(hidden: torch.Tensor, head: torch.nn.Linear, labels: torch.Tensor) -> None:
+        if kind == "chunked":
+            loss = causal_loss(hidden, head, labels)
+        else:
+            loss = ForCausalLMLoss(head(hidden), labels, vocab_size=head.out_features)
+        loss.backward()
+
+    # What the libraries keep for themselves comes with the first product.
+    measured(torch.ones(1, 65, 576).requires_grad_(), torch.nn.Linear(576, 512, bias=False),
+             torch.arange(65)[None])  # fmt: skip
+    hidden = torch.zeros(4, 257, 576).normal_().requires_grad_()
+    head = torch.nn.Linear(576, vocabulary, bias=False)
+    labels = torch.arange(4 * 257).reshape(4, 257)
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to what is resident now
+    before = resident("VmRSS")
+    measured(hidden, head, labels)
+    return (resident("VmHWM") - before) / MIB
+
+
+def loss_figures() -> dict[str, float]:
+    """Return the share of the plain loss's peak memory that the loss in chunks takes."""
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "0"}
+    figures = {}
+    for vocabulary in (49_152, 100_000):
+        peaks = []
+        for kind in ("chunked", "plain"):
+            command = [sys.executable, "-m", "scripts.bench.training", "--loss-memory", kind]
+            result = subprocess.run(
+                [*command, str(vocabulary)],
+                env=environment, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            peaks.append(float(result.stdout.splitlines()[-1]))
+        figures[f"loss_peak_share_{vocabulary}"] = round(peaks[0] / peaks[1], 3)
+        figures[f"loss_peak_mib_{vocabulary}"] = round(peaks[0])
+    return figures
+
+
 def main() -> None:
     """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(description="Our training loop against a bare one.")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int)
     parser.add_argument("--fast", choices=("fastest", "float32", "bfloat16"), default="fastest")
+    parser.add_argument("--model", help="a folder or GGUF file, in place of the 1 M shape")
+    parser.add_argument("--loss", action="store_true", help="the memory of the loss only")
+    parser.add_argument("--bare-memory", help=argparse.SUPPRESS)
+    parser.add_argument("--loss-memory", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-
-    tokens = options.steps * SETTINGS.batch_tokens
-    view = clean_view(RandomTokens(tokens, VOCABULARY), tokens=tokens, context=SETTINGS.context)
+    if options.loss_memory:
+        print(loss_memory(int(options.loss_memory[1]), options.loss_memory[0]))
+        return
+    if options.loss:
+        print(json.dumps(loss_figures()))
+        return
+    steps = options.steps or (40 if options.model is None else 9)
+    settings, vocabulary = SETTINGS, VOCABULARY
+    if options.model is not None:
+        settings = SETTINGS.model_copy(update={"batch_tokens": 1024, "lr": 5e-5})
+        vocabulary = len(new_model(options.model).get_input_embeddings().weight)
+    tokens = steps * settings.batch_tokens
+    view = clean_view(RandomTokens(tokens, vocabulary), tokens=tokens, context=settings.context)
     stream = WindowSequence(view, epochs=1, seed=0)
-    loading = loading_seconds(stream)
-    same = measure(SETTINGS, stream, view)
+    if options.bare_memory:
+        settings = settings.model_copy(update={"precision": options.bare_memory})
+        loop = BareLoop(new_model(options.model), 2, settings)
+        for first in (0, settings.batch_windows):
+            windows = [stream[i] for i in range(first, first + settings.batch_windows)]
+            loop.step(collate(windows)["input_ids"])
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+        return
+    loading = loading_seconds(stream, settings.batch_windows)
+    same = measure(settings, stream, view, options.model)
     precision = default_device().training_precision(options.fast)
     fast = same
-    if precision != SETTINGS.precision:
-        fast = measure(SETTINGS.model_copy(update={"precision": precision}), stream, view)
+    if precision != settings.precision:
+        settings_fast = settings.model_copy(update={"precision": precision})
+        fast = measure(settings_fast, stream, view, options.model)
     turns = same.turns
+    per_second = {
+        "trainer": same.ours, "fast": fast.ours, "bare": same.bare, "fast_bare": fast.bare
+    }  # fmt: skip
     figures = {
         "trainer_over_bare_loop": round(same.ratio, 4),
-        "trainer_over_eager_float32_loop": round(fast.ratio, 4),
+        "fast_over_bare_loop": round(fast.ratio, 4),
+        "fast_over_float32": round(same.ours / fast.ours, 4),
         "fast_precision": precision,
-        "trainer_tokens_per_second": round(SETTINGS.batch_tokens / same.ours),
-        "fast_tokens_per_second": round(SETTINGS.batch_tokens / fast.ours),
-        "bare_tokens_per_second": round(SETTINGS.batch_tokens / same.bare),
+        **{
+            f"{name}_tokens_per_second": round(settings.batch_tokens / seconds)
+            for name, seconds in per_second.items()
+        },
         "fastest_turns_ratio": round(min(turns.bare) / min(turns.ours), 4),
         "loader_share": round(loading / same.ours, 5),
         "largest_loss_difference": max(abs(a - b) for a, b in turns.losses),
+    }
+    if options.model is not None:
+        for name in dict.fromkeys(("float32", precision)):
+            alone, two = (in_processes(options.model, name, count) for count in (1, 2))
+            figures |= {
+                f"bare_peak_gb_{name}": round(peak_of_bare_loop(options.model, name), 2),
+                f"trainer_peak_gb_{name}": alone["peak_gb"],
+                f"deepspeed_tokens_per_second_{name}": two["tokens_per_second"],
+                f"deepspeed_peak_gb_each_{name}": two["peak_gb"],
+            }
+    print(json.dumps(figures | {
         "settings": {
-            "shape": SHAPE,
-            "vocabulary": VOCABULARY,
-            "steps": options.steps,
+            "model": options.model or SHAPE,
+            "vocabulary": vocabulary,
+            "steps": steps,
             "threads": options.threads,
             "load": round(os.getloadavg()[0], 1),
             "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-            **SETTINGS.model_dump(mode="json"),
+            **settings.model_dump(mode="json"),
         },
         "versions": {
             "torch": torch.__version__,
             "transformers": transformers.__version__,
             "python": platform.python_version(),
         },
-    }
-    print(json.dumps(figures))
+    }))  # fmt: skip
 
 
 if __name__ == "__main__":

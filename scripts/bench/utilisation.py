@@ -13,6 +13,7 @@ and plain run in equally many processes.
 
 import argparse
 import json
+import resource
 import statistics
 import sys
 import tempfile
@@ -37,19 +38,28 @@ def measure(asked: dict[str, Any]) -> None:
     from inject.stream.exposures import ExposureRecorder
     from inject.stream.view import clean_view
     from scripts.bench.random_tokens import RandomTokens
+    from train.cost import operations_per_token
     from train.loop.log import read_log
     from train.loop.training_loop import TrainingData, TrainingRun, train
-    from train.models.shapes import build_model, flops_per_token, load_shape, parameter_count
+    from train.models.pretrained import load_causal_model
+    from train.models.shapes import build_model, load_shape
     from train.processes.environment import rank
     from train.settings import TrainSettings
 
-    shape, vocabulary, context = load_shape(asked["shape"]), asked["vocabulary"], asked["context"]
+    context = asked["context"]
+    if named := asked.get("model"):
+        model = load_causal_model(named)
+        vocabulary = len(model.get_input_embeddings().weight)
+    else:
+        vocabulary = asked["vocabulary"]
+        model = build_model(load_shape(asked["shape"]), vocabulary, 0, 0)
+    parameters, operations = model.num_parameters(), operations_per_token(model, context)
     settings = TrainSettings(
         mode="pretrain",
         lr=1e-4,
         context=context,
         batch_tokens=asked["windows"] * context,
-        precision="auto",
+        precision=asked.get("precision", "auto"),
     )
     tokens = asked["steps"] * settings.batch_tokens
     view = clean_view(RandomTokens(tokens, vocabulary), tokens=tokens, context=context)
@@ -58,7 +68,7 @@ def measure(asked: dict[str, Any]) -> None:
     out.mkdir(exist_ok=True)
     train(
         out,
-        model=build_model(shape, vocabulary, 0, 0),
+        model=model,
         tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
         data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
         run=TrainingRun(
@@ -70,13 +80,14 @@ def measure(asked: dict[str, Any]) -> None:
     rows = read_log(out)[min(SKIPPED, asked["steps"] // 2) :]
     mfu = statistics.median(row.mfu for row in rows)
     figures = {
-        "shape": asked["shape"],
-        "parameters": parameter_count(shape, vocabulary),
-        "flops_per_token": flops_per_token(shape, vocabulary, context),
+        "model": asked.get("model") or asked["shape"],
+        "parameters": parameters,
+        "flops_per_token": operations,
         "execution": asked["execution"],
         "tokens_per_second": round(statistics.median(row.tokens_per_second for row in rows)),
         "mfu": None if mfu != mfu else round(mfu, 4),
-        "peak_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2) if on_gpu else None,
+        "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+        "peak_gib_of_gpu": round(torch.cuda.max_memory_allocated() / 2**30, 2) if on_gpu else None,
         "device": torch.cuda.get_device_name() if on_gpu else "cpu",
     }
     Path(asked["folder"], "figures.json").write_text(json.dumps(figures))
@@ -91,7 +102,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
             "scripts.bench.utilisation",
             ["--worker", str(file)],
             processes=asked["execution"]["processes"],
-            environment={},
+            environment={"OMP_NUM_THREADS": str(asked["threads"])} if "threads" in asked else {},
         )
         figures: dict[str, Any] = json.loads((Path(folder) / "figures.json").read_text())
         return figures

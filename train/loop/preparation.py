@@ -3,9 +3,10 @@
 What the modes do differently is here, so that the loop knows none of them: which kernel computes
 attention, whether documents are kept apart, adapters that are put on, checked and merged.
 
-Documents are kept apart by positions that begin anew in each: transformers then makes a
-block-diagonal mask. A model that ignores them would mix documents without a word, so
-`require_separation` asks the model itself, once, before training.
+Documents are kept apart by positions that restart in each: attention is computed per document
+(`train.loop.document_attention`), or by transformers' block-diagonal mask. A model that ignores
+positions would mix documents silently, so `require_separation` tests the model itself, once, before
+training.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from transformers import PreTrainedModel
 
 from inject.errors import InputError
 from train.execution import ExecutionSettings, Kernel
+from train.loop.document_attention import supports_documents, use_document_attention
 from train.models.lora import (
     AdapterNorms,
     adapter_norms,
@@ -154,6 +156,10 @@ def prepare(
     """
     use_kernel(model, execution.kernel, separate=settings.separate_documents)
     if settings.separate_documents:
+        by_document = execution.kernel in ("auto", "sdpa") and supports_documents(model)
+        # A compiled model takes the mask: documents differ in number from pass to pass.
+        if by_document and not execution.compile:
+            use_document_attention(model)
         require_separation(model)
     if execution.checkpointing:
         # The other kind needs inputs with gradients, which frozen embeddings do not give.

@@ -22,6 +22,7 @@ from inject.errors import InputError
 from train.cost import operations_per_token, peak_operations
 from train.device import default_device
 from train.execution import ExecutionSettings, deepspeed_config
+from train.loop.chunked_loss import chunked_loss
 from train.loop.dataset import ExtraInputs, Objective, WindowSequence, WindowSource
 from train.loop.errors import explain_faults
 from train.loop.log import write_log
@@ -181,7 +182,11 @@ def train(
                     heartbeat=heartbeat,
                 )
             )
-        with handle_sigterm(wanted=unfinished is not None) as request:
+        causal = getattr(prepared.model, "get_base_model", lambda: prepared.model)()
+        with (
+            handle_sigterm(wanted=unfinished is not None) as request,
+            chunked_loss(causal) if data.objective is None else nullcontext(),
+        ):
             if unfinished is not None:
                 trainer.add_callback(
                     ResumeCheckpoints(

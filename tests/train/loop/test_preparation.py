@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from inject.errors import InputError
 from tests.train.shapes import tiny_shape
-from train.loop.preparation import require_separation, use_kernel
+from train.execution import ExecutionSettings
+from train.loop import document_attention
+from train.loop.document_attention import NAME, supports_documents, use_document_attention
+from train.loop.preparation import prepare, require_separation, use_kernel
 from train.models.shapes import FAMILIES, build_model
+from train.settings import TrainSettings
 from train.window_inputs import document_positions
 
 BEGINS = ([0, 5, 6, 11], [0, 3])
@@ -24,11 +29,15 @@ def windows() -> tuple[torch.Tensor, torch.Tensor]:
     return ids, torch.from_numpy(positions)
 
 
-@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+@pytest.mark.parametrize("kernel", ["sdpa", "eager", NAME])
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))
 def test_a_document_in_a_window_has_the_logits_it_has_alone(architecture: str, kernel) -> None:
     model = built(architecture).eval()
-    use_kernel(model, kernel, separate=True)
+    if kernel == NAME:
+        assert supports_documents(model)
+        use_document_attention(model)
+    else:
+        use_kernel(model, kernel, separate=True)
     assert model.config._attn_implementation == kernel
     require_separation(model)
     assert not model.training
@@ -52,14 +61,39 @@ def test_a_model_that_ignores_positions_is_refused() -> None:
         require_separation(model)
 
 
-def test_gradients_do_not_cross_a_document() -> None:
+@pytest.mark.parametrize("by_document", [False, True])
+def test_gradients_do_not_cross_a_document(by_document: bool) -> None:
     model = built("gpt_neox")
+    if by_document:
+        use_document_attention(model)
     ids, positions = windows()
     embedded = model.get_input_embeddings()(ids[:1]).detach().requires_grad_()
     logits = model(inputs_embeds=embedded, position_ids=positions[:1], use_cache=False).logits
     logits[0, 6:11].sum().backward()
     moved = embedded.grad[0].abs().sum(-1) > 0
     assert moved.tolist() == [6 <= place < 11 for place in range(LENGTH)]
+
+
+def test_documents_are_kept_apart_without_a_dense_mask(monkeypatch) -> None:
+    """No tensor of [windows, 1, T, T], and sliding windows, which need a mask, keep theirs."""
+    ids, positions = windows()
+    shapes = []
+
+    def attend(module, query, key, value, attention_mask, **options):
+        shapes.append((tuple(query.shape), attention_mask))
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+
+    monkeypatch.setattr(document_attention, "sdpa_attention_forward", attend)
+    prepared = prepare(
+        built("llama"), TrainSettings(separate_documents=True), ExecutionSettings(), seed=0
+    )
+    shapes.clear()
+    prepared.model(input_ids=ids, position_ids=positions, use_cache=False)
+    assert {shape[2] for shape, _ in shapes} == {5, 1, 3, 13}
+    assert all(mask is None for _, mask in shapes)
+    sliding = built("qwen2")
+    sliding.config.layer_types = ["sliding_attention"] * len(sliding.config.layer_types)
+    assert not supports_documents(sliding)
 
 
 def test_kernels_that_are_not_there_are_refused_before_training() -> None:

@@ -109,7 +109,8 @@ def trained(tmp_path_factory, tiny_tokenizer) -> Trained:
     recorder.record = keep
     model, fed = build_model(SHAPE, 512, 0, 0), []
     hook = model.get_input_embeddings().register_forward_pre_hook(
-        lambda _, inputs: fed.append(inputs[0].clone())
+        # Outside of training mode the model is only probed.
+        lambda module, inputs: fed.append(inputs[0].clone()) if module.training else None
     )
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         run(

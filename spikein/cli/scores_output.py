@@ -210,6 +210,7 @@ def _print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> N
     """Print the settings that flag rows, and name the others."""
     if not found:
         return
+    from analysis.page.table import with_noun
     from analysis.settings import AnalysisSettings
 
     level = f"{AnalysisSettings().false_discovery_rate:.0%}"
@@ -233,7 +234,8 @@ def _print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> N
     for (rows, groups, smallest), decisions in calibrations.items():
         named = _settings(decisions) if len(calibrations) > 1 else "Every detector"
         say(
-            f"{named}: calibrated by {rows} rows in {groups} groups, so no p-value can be below "
+            f"{named}: calibrated by {with_noun(rows, 'row')} in "
+            f"{with_noun(groups, 'group')}, so no p-value can be below "
             f"{smallest:.3f} (more known non-members make smaller ones).",
             style="dim",
         )

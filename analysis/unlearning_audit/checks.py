@@ -51,11 +51,13 @@ MEANINGS = {
     "the original did not know these texts": "there was nothing to forget",
     "another model": "its weights were not made from the original's, so that what it does not know "
     "it need not have forgotten",
-    "still known": "the texts are not written, but likelier than the control",
+    "still known": "the texts are written no more than chance explains, but likelier than the "
+    "control",
     "over-forgotten": "the texts are less likely than the control, which tells them apart as well",
     "over-forgotten or not a working language model": "control texts, or more of them, can tell "
     "which (--holdout)",
-    "forgotten as far as can be seen": "the texts are as likely as the control, and not written",
+    "forgotten as far as can be seen": "the texts are as likely as the control, and written no "
+    "more than chance explains",
     "cannot be judged": "",
 }
 """Every verdict, and what it means."""

@@ -1,0 +1,57 @@
+"""What an audit may say: verdicts on constructed losses and on what models wrote."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from analysis.intervals.estimate import Estimate
+from analysis.unlearning_audit.audit import headline
+from analysis.unlearning_audit.checks import Judgement, Losses, Weights, judge
+from analysis.unlearning_audit.estimates import Clusters
+from analysis.unlearning_audit.findings import Findings
+from analysis.unlearning_audit.remembered import Level
+
+CHUNKS = 40
+CLUSTERS = Clusters(tuple(map(str, range(CHUNKS))))
+MADE = Weights(False, 0.9, "")
+
+
+def losses_of(seed: int, **means: float) -> dict[str, np.ndarray]:
+    """Return the losses of each model, which share the difficulty of the texts."""
+    draw = np.random.default_rng(seed)
+    shared = draw.normal(0, 0.3, CHUNKS)
+    return {name: mean + shared + draw.normal(0, 0.05, CHUNKS) for name, mean in means.items()}
+
+
+def judged(
+    audited: Mapping[str, float], control: Mapping[str, float], *, written: int = 0
+) -> tuple[Findings, Judgement]:
+    """Return the judgement on models of these mean losses that write so many of the texts."""
+    level = Level(3.0, CHUNKS, "the control")
+    known = [at < written for at in range(CHUNKS)]
+    share = Estimate(written / CHUNKS, 0.0, 1.0)
+    found = Findings(
+        shares={"remembered_unlearned": share, "remembered_original": Estimate(0.9, 0.8, 1.0)},
+        control="",
+        level=level,
+        written={"unlearned": dict(enumerate(known))},
+        longest={},
+    )
+    losses = Losses(
+        audited=losses_of(1, **audited),
+        clusters=CLUSTERS,
+        control=losses_of(2, **control),
+        control_clusters=CLUSTERS,
+        guessing=8.0,
+    )
+    return found, judge(losses, MADE, found)
+
+
+def test_texts_written_by_chance_are_not_reported_as_unwritten():
+    kept = {"original": 1.0, "unlearned": 3.0, "retrained": 3.0}
+    found, judgement = judged(kept, {"original": 3.0, "unlearned": 3.0}, written=1)
+    assert judgement.verdict == "forgotten as far as can be seen"
+    text = headline(found, judgement)
+    assert "still writes 2.5 %" in text
+    assert "not written" not in text
+    assert "written no more than chance explains" in text

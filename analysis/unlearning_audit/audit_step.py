@@ -38,7 +38,7 @@ from analysis.unlearning_audit.audit import (
     without_protected,
 )
 from analysis.unlearning_audit.checks import QUESTIONS, Weights
-from analysis.unlearning_audit.estimates import CONFIDENCE
+from analysis.unlearning_audit.estimates import CONFIDENCE, null
 from analysis.unlearning_audit.ratio import Band, Scores
 from analysis.unlearning_audit.settings import AuditRule, ChunkAudit
 from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
@@ -201,7 +201,8 @@ def write_audit(context: StepContext, evidence: Evidence, notes: Sequence[str]) 
             for name, question in QUESTIONS.items()
         },
         "control": audit.found.control,
-        "level": None if math.isnan(audit.found.level.value) else audit.found.level.value,
+        "levels": {name: null(level.value) for name, level in audit.found.levels.items()},
+        "levels_of": audit.found.levels["unlearned"].about,
         "notes": list(notes),
     }
     text = json.dumps(record, indent=2, ensure_ascii=False)

@@ -230,7 +230,7 @@ def _chance(found: Findings, *, paired: bool) -> float:
     all of the chunks. On the same chunks each of the k is one of a pair, so 1 / 2^k.
     """
     written = found.written["unlearned"].values()
-    known, count, control = sum(written), len(written), found.level.chunks
+    known, count, control = sum(written), len(written), found.levels["unlearned"].chunks
     if not count:
         return nan
     return 0.5**known if paired else comb(count, known) / comb(count + control, known)

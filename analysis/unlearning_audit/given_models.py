@@ -1,7 +1,7 @@
 """The steps of an audit of given models: what each writes of chunks, and the audit itself.
 
 Suspicious chunks are continued, and a keyed sample of the others, so that misses can be measured;
-of a holdout the unlearned model alone continues as many. What a model writes depends on the
+of a holdout the original and the unlearned model continue as many. What a model writes depends on the
 prompt's text, the number of the sample and the seed. Continuations are equally long under all
 models and on all chunks, those of a holdout included: a longer one has more runs of words in common
 by chance, and a control must not. A killed step goes on behind the last hundred prompts.
@@ -117,7 +117,7 @@ def _continued(context: StepContext, chunks: Sequence[Chunk]) -> tuple[list[Chun
     nothing = np.zeros(len(held_out), dtype=bool)
     control = select_chunks(held_out, nothing, others=others, seed=settings["seed"])
     every = [*mine, *control]
-    return (list(every) if settings["name"] == "unlearned" else mine), every
+    return (mine if settings["name"] == "retrained" else list(every)), every
 
 
 def require_ratios(

@@ -112,10 +112,12 @@ def _sentences(findings: Mapping[str, Row], record: Row, chunks: int) -> list[st
             f"The unlearned model still writes {said[_WRITTEN[1]]} of the texts, the original "
             f"{said[_WRITTEN[0]]}. Verdict: {record['verdict']}."
         )
-        most = with_noun(round(record["level"]), "true word")
+        levels = {name: round(level) for name, level in record["levels"].items()}
+        original = f", of the original {levels['original']:,}"
         scale = (
-            f"Written: {most} in a row is the most that the control writes of a text "
-            f"({record['control']}); a model that writes more knows it, one that writes less may "
+            f"Written: {with_noun(levels['unlearned'], 'true word')} in a row is the most that the "
+            f"control writes of a text{original if len({*levels.values()}) > 1 else ''} "
+            f"({record['levels_of']}); a model that writes more knows it, one that writes less may "
             "know it all the same. "
         )
     else:
@@ -142,7 +144,8 @@ def _texts_picture(
     if not shown:
         return None
     # Without a control nothing says how much chance writes.
-    level = float("nan") if record["level"] is None else record["level"]
+    none = float("nan")
+    levels = {name: none if level is None else level for name, level in record["levels"].items()}
     columns = []
     for model in models:
         dots = []
@@ -150,11 +153,12 @@ def _texts_picture(
             runs = closest.get((row["chunk"], model))
             words = runs["longest_common_substring"] if runs else float("nan")
             hover = f"{_name(row)}: {model} writes {words:g} true words in a row"
-            none = float("nan")
             dots.append(Dot(words, none, none, hover, text=f"{words:g}") if runs else None)
-        columns.append(MatrixColumn(model.capitalize(), dots, rule=level))
+        columns.append(
+            MatrixColumn(model.capitalize(), dots, rule=levels.get(model, levels["unlearned"]))
+        )
     values = [dot.value for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    _, high = round_limits([*values, level + 1], 5, 0.0, 1.0)
+    _, high = round_limits([*values, max(levels.values()) + 1], 5, 0.0, 1.0)
     matrix = Matrix(
         rows=[MatrixRow(_name(row)) for row in shown],
         columns=columns,
@@ -164,8 +168,8 @@ def _texts_picture(
         phone_columns=3,
     )
     caption = "Best of all samples."
-    if record["level"] is not None:
-        caption += " Dashed: the most that the control writes of any text."
+    if record["levels"]["unlearned"] is not None:
+        caption += " Dashed: the most that a model's control writes of any text."
     if len(chunks) > len(shown):
         caption += f" The first {len(shown)} of {with_noun(len(chunks), 'text')}, most written."
     drawn = Drawn("still-written", "True words in a row that each model writes", caption)
@@ -310,8 +314,8 @@ def _text_tables(
             )
         )
     caption = (
-        "Written: whether the unlearned model writes a longer run of true words than the control "
-        "does of any text. Words: that run, by model. Flagged: by the ratio rule. Ratio: the "
+        "Written: whether the unlearned model writes a longer run of true words than its "
+        "control does of any text. Words: that run, by model. Flagged: by the ratio rule. Ratio: the "
         "unlearned model's score over the original's."
     )
     if len(chunks) > _MOST:

@@ -33,7 +33,7 @@ def judged(
     found = Findings(
         shares={"remembered_unlearned": share, "remembered_original": Estimate(0.9, 0.8, 1.0)},
         control="",
-        level=level,
+        levels={"unlearned": level, "original": level},
         written={"unlearned": dict(enumerate(known))},
         longest={},
     )

@@ -31,7 +31,8 @@ MARGIN = MeasureSettings().utility_margin
 BROKEN = log(2)
 """Nats a token lost on control texts beyond which a model does not work."""
 UNRELATED = 0.2
-"""Cosine of two models' weights below which neither was made from the other."""
+"""Cosine of two models' weights below which they have no common origin. Models trained separately
+from the same initial weights are above it as well."""
 LOSS_RUN = 8
 """Neighbouring chunks of a book that are drawn together at least, where it is of losses."""
 LEAST = 5
@@ -49,8 +50,8 @@ MEANINGS = {
     "still written": "more than chance explains",
     "not a working language model": "nothing can be said about forgetting",
     "the original did not know these texts": "there was nothing to forget",
-    "another model": "its weights were not made from the original's, so that what it does not know "
-    "it need not have forgotten",
+    "another model": "its weights were made neither from the original's nor from the same initial "
+    "weights, so that what it does not know it need not have forgotten",
     "still known": "the texts are written no more than chance explains, but likelier than the "
     "control",
     "over-forgotten": "the texts are less likely than the control, which tells them apart as well",
@@ -65,7 +66,7 @@ QUESTIONS = {
     "working": "the unlearned model is a working language model",
     "knew": "the original knew the texts",
     "level": "the texts are as likely as the control",
-    "weights": "its weights were made from the original's",
+    "weights": "its weights were made from the original's or from the same initial weights",
 }
 
 

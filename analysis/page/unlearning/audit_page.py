@@ -48,7 +48,7 @@ _CHECKS = {
     "working": "Working model",
     "knew": "Original knew them",
     "level": "As likely as the control",
-    "weights": "Made from the original",
+    "weights": "Weights of common origin",
 }
 _DIFFERENCES = {
     "working": "Unlearned, control texts",
@@ -315,8 +315,8 @@ def _text_tables(
         )
     caption = (
         "Written: whether the unlearned model writes a longer run of true words than its "
-        "control does of any text. Words: that run, by model. Flagged: by the ratio rule. Ratio: the "
-        "unlearned model's score over the original's."
+        "control does of any text. Words: that run, by model. Flagged: by the ratio rule. Ratio: "
+        "the unlearned model's score over the original's."
     )
     if len(chunks) > _MOST:
         caption += f" The other {len(chunks) - _MOST:,} texts are in {CHUNKS_FILE}."

@@ -6,7 +6,14 @@ import numpy as np
 
 from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.audit import headline
-from analysis.unlearning_audit.checks import Judgement, Losses, Weights, judge
+from analysis.unlearning_audit.checks import (
+    MEANINGS,
+    QUESTIONS,
+    Judgement,
+    Losses,
+    Weights,
+    judge,
+)
 from analysis.unlearning_audit.estimates import Clusters
 from analysis.unlearning_audit.findings import Findings
 from analysis.unlearning_audit.remembered import Level
@@ -45,6 +52,14 @@ def judged(
         guessing=8.0,
     )
     return found, judge(losses, MADE, found)
+
+
+def test_weights_of_common_origin_are_not_credited_to_the_original():
+    """A separate training from the same initial weights has a cosine as high."""
+    _, judgement = judged({"original": 1.0, "unlearned": 3.0}, {"original": 3.0, "unlearned": 3.0})
+    assert judgement.checks["weights"].answer == "yes"
+    assert QUESTIONS["weights"].endswith("or from the same initial weights")
+    assert "nor from the same initial weights" in MEANINGS["another model"]
 
 
 def test_texts_written_by_chance_are_not_reported_as_unwritten():

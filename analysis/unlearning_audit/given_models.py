@@ -15,7 +15,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -295,7 +294,7 @@ def given_audit_step(
     Args:
         inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` where anything is written.
         settings: `method` (the unlearned model), `audit` (of an `AuditRule`), `scored` (detector
-            and setting), `vocabulary`, `notes`, `embeddings` and `judge`.
+            and setting), `guessing` (loss of it), `notes`, `embeddings` and `judge`.
         execution: of these two.
     """
     return Step(
@@ -324,7 +323,7 @@ def build_given(context: StepContext) -> None:
         evidence,
         continuations=continuations,
         weights=Weights(**weights),
-        guessing=log(settings["vocabulary"]),
+        guessing=settings["guessing"],
     )
     every = [*settings["notes"], *_score_notes(context), *notes]
     write_audit(context, evidence, list(dict.fromkeys(every)))

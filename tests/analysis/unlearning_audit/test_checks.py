@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 
 from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.audit import headline
@@ -31,7 +32,11 @@ def losses_of(seed: int, **means: float) -> dict[str, np.ndarray]:
 
 
 def judged(
-    audited: Mapping[str, float], control: Mapping[str, float], *, written: int = 0
+    audited: Mapping[str, float],
+    control: Mapping[str, float],
+    retained: Mapping[str, float] | None = None,
+    *,
+    written: int = 0,
 ) -> tuple[Findings, Judgement]:
     """Return the judgement on models of these mean losses that write so many of the texts."""
     level = Level(3.0, CHUNKS, "the control")
@@ -49,7 +54,9 @@ def judged(
         clusters=CLUSTERS,
         control=losses_of(2, **control),
         control_clusters=CLUSTERS,
-        guessing=8.0,
+        retained=losses_of(3, **(retained or {})),
+        retained_clusters=CLUSTERS,
+        guessing=6.0,
     )
     return found, judge(losses, MADE, found)
 
@@ -70,3 +77,44 @@ def test_texts_written_by_chance_are_not_reported_as_unwritten():
     assert "still writes 2.5 %" in text
     assert "not written" not in text
     assert "written no more than chance explains" in text
+
+
+FORGOT = {"original": 0.1, "unlearned": 3.0, "retrained": 3.0}
+LIKE_BEFORE = dict.fromkeys(FORGOT, 3.0)
+KEPT = dict.fromkeys(FORGOT, 0.4)
+OVERFIT = {"original": 5.5, "unlearned": 5.5}
+
+
+def test_honest_model_gets_a_clean_bill():
+    for retained in (None, KEPT):
+        _, judgement = judged(FORGOT, LIKE_BEFORE, retained)
+        assert judgement.verdict == "forgotten as far as can be seen"
+        assert {check.answer for check in judgement.checks.values()} == {"yes"}
+
+
+@pytest.mark.parametrize(
+    ("audited", "control", "retained", "verdict"),
+    [
+        # The original overfits, and the ruined model is as bad on unseen texts.
+        ({}, {**OVERFIT, "retrained": 3.0}, None, "not a working language model"),
+        ({"unlearned": 6.5}, {"original": 6.5, "unlearned": 6.5}, None, "not a working"),
+        ({}, {"original": 5.95, "unlearned": 5.95}, None, "cannot be judged"),
+        ({}, LIKE_BEFORE, {**KEPT, "unlearned": 3.64}, "retained texts lost"),
+        # Without any control nobody knows.
+        ({}, {}, None, "cannot be judged"),
+    ],
+)
+def test_ruined_model_gets_no_clean_bill(audited, control, retained, verdict):
+    _, judgement = judged({**FORGOT, **audited}, control, retained)
+    assert judgement.verdict.startswith(verdict)
+
+
+def test_model_trained_on_the_control_is_not_over_forgotten():
+    two = {"original": 0.1, "unlearned": 3.0}
+    _, judgement = judged(two, {"original": 3.0, "unlearned": 0.1})
+    assert judgement.verdict == "cannot be judged"
+    assert "the control is contaminated" in judgement.meaning
+    # A smaller gain has other causes as well: it is a warning.
+    _, judgement = judged({**two, "unlearned": 3.5}, {"original": 3.0, "unlearned": 2.7})
+    assert judgement.verdict == "over-forgotten"
+    assert "may be contaminated" in judgement.checks["working"].measure.caution

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from analysis.checks.chance import CHANCE, MARGIN, Ends, possible_aucs
+from analysis.checks.chance import CHANCE, MARGIN, Ends
 from analysis.findings import question_table
 from analysis.metrics_table import Cell
 
@@ -26,6 +26,7 @@ class CheckRow(NamedTuple):
 
     label: str
     cell: Cell
+    """With the ends of `possible_aucs`."""
     pooled: bool
     """Whether it is over all datasets, as those are that a passed check needs near 0.5."""
     place: Mapping[str, str] = MappingProxyType({})
@@ -104,7 +105,8 @@ def _rows(check: Check) -> Iterator[dict[str, Any]]:
                 **head,
                 **row.place,
                 "value": row.cell.value,
-                **possible_aucs(row.cell)._asdict(),
+                "low": row.cell.low,
+                "high": row.cell.high,
                 "n_members": row.cell.n_members,
                 "n_nonmembers": row.cell.n_nonmembers,
                 "n_seeds": row.cell.n_seeds,

@@ -15,6 +15,7 @@ the default and the tuned setting of every detector, all datasets and each alone
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +25,7 @@ from analysis.checks.chance import (
     MARGIN,
     Ends,
     cells_off_chance,
-    outer_ends,
+    joint_ends,
     possible_aucs,
     within_margin,
 )
@@ -266,6 +267,8 @@ def _rows(
                     cell = table.get(detector, dataset=dataset, selection=selection, copies=copies)
                     if cell is None:
                         continue
+                    if cell.available:
+                        cell = replace(cell, **possible_aucs(cell)._asdict())
                     mark = (detector, cell.setting, dataset, cell.value, cell.low, cell.high)
                     place = {
                         **table.cohort.columns(),
@@ -293,7 +296,7 @@ def _at_chance(
     pooled = [row for row in measured if row.pooled]
     cells = [row.cell for row in measured]
     off = cells_off_chance(cells)
-    ends = outer_ends([possible_aucs(row.cell) for row in pooled]) if pooled else None
+    ends = joint_ends([row.cell for row in pooled], failed=bool(off)) if pooled else None
 
     def check(verdict: Verdict, sentence: str, margin: str = "") -> Check:
         return Check(
@@ -339,13 +342,12 @@ def _at_chance(
             f"{alone}",
             margin,
         )
-    widest = max(pooled, key=_farthest)
-    far = possible_aucs(widest.cell)
+    widest = max(pooled, key=lambda row: _missed(Ends(row.cell.low, row.cell.high)))
     return check(
         "cannot tell",
         f"No bias was found: {clear}. But so few rows could have missed one: a passed "
-        f"check asks for {asked}. The least is known of {widest.label}: {far.low:.2f} to "
-        f"{far.high:.2f} on {_rows_of(widest.cell)}.{alone}",
+        f"check asks for {asked}. The least is known of {widest.label}, "
+        f"{_shown(widest.cell)} on {_rows_of(widest.cell)}.{alone}",
         margin,
     )
 
@@ -355,18 +357,13 @@ def _single_datasets(measured: Sequence[CheckRow]) -> str:
     alone = [row.cell for row in measured if not row.pooled]
     if not alone:
         return ""
-    ends = outer_ends([possible_aucs(cell) for cell in alone])
+    ends = joint_ends(alone, failed=False)
     return f" Single datasets leave room from {ends.low:.2f} to {ends.high:.2f}."
 
 
 def _missed(ends: Ends) -> float:
     """Return the largest distance from chance that the intervals leave room for."""
     return max(CHANCE - ends.low, ends.high - CHANCE)
-
-
-def _farthest(row: CheckRow) -> float:
-    """Return how far from chance a row's interval reaches."""
-    return _missed(possible_aucs(row.cell))
 
 
 def _rows_of(cell: Cell) -> str:

@@ -1,10 +1,10 @@
 """Which test rows a detector flags as members at a false-discovery level, and how many are not.
 
 Non-members of the split `tune` calibrate the p-values, each dataset by its own: they are drawn as
-those of `test` are, and are decided about nowhere. The detector's *default* setting decides: the
-one that was chosen on `tune` was chosen to set these very rows apart, so they could not calibrate
-it. All rows of a pool are decided together (Benjamini-Hochberg over datasets and sides), each
-detector by itself: the level holds for one detector, not for the best of several.
+those of `test` are, and are only used for calibration. The detector's *default* setting decides:
+the one that was chosen on `tune` was chosen to set these very rows apart, so they could not
+calibrate it. All rows of a pool are decided together (Benjamini-Hochberg over datasets and sides),
+each detector by itself: the level holds for one detector, not for the best of several.
 
 Simulated with known truth in tests/analysis/decisions/test_flagged.py.
 """

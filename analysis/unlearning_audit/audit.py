@@ -14,7 +14,7 @@ from analysis.unlearning_audit.checks import LOSS_RUN, QUESTIONS, Judgement, Los
 from analysis.unlearning_audit.estimates import clusters_of, null
 from analysis.unlearning_audit.findings import Findings, Ratioed, find, likeness, question_findings
 from analysis.unlearning_audit.ratio import Band, Floats, Scores, score_ratios
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, RETAINED, Chunk
 from analysis.unlearning_audit.text_chunks import QUESTION as QUESTION_PART
 from detect.generation.text_overlap import longest_run, rouge_l_recall
 
@@ -22,7 +22,7 @@ QUESTION = "unlearning_audits"
 """Of the findings."""
 AUDIT_FILE = "unlearning_audit.json"
 CHUNKS_FILE = "chunks.parquet"
-PARTS = (AUDITED, HOLDOUT, QUESTION_PART)
+PARTS = (AUDITED, HOLDOUT, RETAINED, QUESTION_PART)
 MODELS = ("original", "unlearned", "retrained")
 _OF_CHUNK = ("chunk", "text_id", "group", "start", "stop", "prompt_stop")
 CHUNKS = pa.schema(
@@ -71,7 +71,8 @@ class Evidence:
     """What an audit is drawn from."""
 
     chunks: Sequence[Chunk]
-    """Those that are audited, those of texts that no model saw, and questions."""
+    """Those that are audited, those of texts that no model saw, those that the unlearned model
+    should still know, and questions."""
     scores: Mapping[str, Floats]
     """By model, one a chunk."""
     reasons: Sequence[str | None]
@@ -82,7 +83,7 @@ class Evidence:
     """As `CONTINUATIONS`."""
     weights: Weights
     guessing: float
-    """Loss of guessing every token of the vocabulary alike."""
+    """Loss of guessing tokens by their frequency; infinite if it is unknown."""
     copies: Mapping[str, int] = field(default_factory=dict)
     """That the original saw, by text; empty where nobody knows."""
 
@@ -107,17 +108,22 @@ def audit_chunks(given: Evidence, *, band: Band, rate: float) -> Audit:
         rate: of false alarms, that the calibrated band is to have.
     """
     parts = np.array([chunk.part for chunk in given.chunks], dtype=object)
-    audited, held, asked = (np.flatnonzero(parts == part) for part in PARTS)
-    chunks, held_out, questions = (
-        [given.chunks[place] for place in places.tolist()] for places in (audited, held, asked)
+    audited, held, retained, asked = (np.flatnonzero(parts == part) for part in PARTS)
+    chunks, held_out, retained_chunks, questions = (
+        [given.chunks[place] for place in places.tolist()]
+        for places in (audited, held, retained, asked)
     )
     ratios = score_ratios(given.scores["original"], given.scores["unlearned"])
-    retrained = None
+    of_retrained = None
     if "retrained" in given.scores:
         theirs = given.scores["retrained"]
-        retrained = score_ratios(given.scores["original"], theirs, name="retrained").values
+        of_retrained = score_ratios(given.scores["original"], theirs, name="retrained").values
     found = find(
-        Ratioed(chunks, ratios.values[audited], None if retrained is None else retrained[audited]),
+        Ratioed(
+            chunks,
+            ratios.values[audited],
+            None if of_retrained is None else of_retrained[audited],
+        ),
         Ratioed(held_out, ratios.values[held], None) if held_out else None,
         given.continuations,
         band=band,
@@ -128,13 +134,17 @@ def audit_chunks(given: Evidence, *, band: Band, rate: float) -> Audit:
         clusters=clusters_of(chunks, least_run=LOSS_RUN),
         control={name: values[held] for name, values in given.losses.items()} if held_out else {},
         control_clusters=clusters_of(held_out, least_run=LOSS_RUN),
+        retained={name: values[retained] for name, values in given.losses.items()}
+        if retained_chunks
+        else {},
+        retained_clusters=clusters_of(retained_chunks, least_run=LOSS_RUN),
         guessing=given.guessing,
     )
     judgement = judge(losses, given.weights, found)
     flags = band.holds(ratios.values[audited]).tolist()
     flagged = [chunk for chunk, flag in zip(chunks, flags, strict=True) if flag]
     return Audit(
-        _chunk_table(given, ratios, retrained, found, band),
+        _chunk_table(given, ratios, of_retrained, found, band),
         found,
         {
             **found.shares,
@@ -211,7 +221,7 @@ def _chunk_table(
                 "ratio": null(ratios.values[at]),
                 "retrained_ratio": None if retrained is None else null(retrained[at]),
                 "suspicious": bool(flags[at]),
-                "continued": chunk.part != HOLDOUT and chunk.chunk in continued,
+                "continued": chunk.part not in (HOLDOUT, RETAINED) and chunk.chunk in continued,
                 "remembered": found.written["unlearned"].get(chunk.chunk),
                 "remembered_original": found.written["original"].get(chunk.chunk),
                 "reason": given.reasons[at] or ratios.reasons[at],

@@ -1,8 +1,9 @@
 """The steps of audits: what an unlearned model still writes of what it should have forgotten.
 
 Scores and continuations were made by other steps. In an experiment each forgotten text is one
-chunk, all of them are continued by all models, and non-members are the control texts; texts that
-cannot be divided, or of which no copy was fed, are left out. One step gathers all audits.
+chunk, all of them are continued by all models, non-members are the control texts, and the other
+members are texts that the model should still know; texts that cannot be divided, or of which no
+copy was fed, are left out. One step gathers all audits.
 """
 
 import json
@@ -38,13 +39,13 @@ from analysis.unlearning_audit.audit import (
     without_protected,
 )
 from analysis.unlearning_audit.checks import QUESTIONS, Weights
-from analysis.unlearning_audit.estimates import CONFIDENCE
+from analysis.unlearning_audit.estimates import CONFIDENCE, null
 from analysis.unlearning_audit.ratio import Band, Scores
 from analysis.unlearning_audit.settings import AuditRule, ChunkAudit
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, RETAINED, Chunk
 from detect.generation.continuations import CONTINUATIONS_FILE, read_continuations
 from detect.scores.table import read_scores
-from inject.examples.example import Example, read_examples
+from inject.examples.example import Example, members, read_examples
 from inject.examples.forget_set import forgotten_rows
 from inject.examples.parts import UNSPLIT
 from inject.settings import plain
@@ -86,23 +87,24 @@ def build_audit(context: StepContext) -> None:
     folders = context.inputs
     pool = read_examples(folders["examples"])
     copies = seen_copy_counts(read_exposures(folders["exposures"]))
-    forgotten = [
-        row
-        for row in forgotten_rows(pool, read_examples(folders["membership"]))
-        if copies.get(row.example_id)
-    ]
+    sides = read_examples(folders["membership"])
+    forgotten, retained = (
+        [row for row in rows if copies.get(row.example_id)]
+        for rows in (forgotten_rows(pool, sides), members(sides))
+    )
     written = read_continuations(folders["unlearned-written"])
     divided = [row for row in forgotten if written[row.example_id].reason is None]
     prompts = [len(written[row.example_id].beginning) for row in divided]
     audited = [_whole(*each) for each in zip(range(len(divided)), divided, prompts, strict=True)]
-    others = [row for row in pool if row.side == "nonmember"]
-    held_out = [
-        _whole(number, row, 0, part=HOLDOUT) for number, row in enumerate(others, len(audited))
+    others = [(row, HOLDOUT) for row in pool if row.side == "nonmember"]
+    others += [(row, RETAINED) for row in retained]
+    further = [
+        _whole(number, row, 0, part=part) for number, (row, part) in enumerate(others, len(audited))
     ]
     notes = []
     if left_out := len(forgotten) - len(divided):
         notes.append(f"{left_out:,} texts are too short to be divided, and are left out")
-    evidence = read_evidence(context, [*audited, *held_out])
+    evidence = read_evidence(context, [*audited, *further])
     write_audit(context, replace(evidence, copies=copies), notes)
 
 
@@ -201,7 +203,8 @@ def write_audit(context: StepContext, evidence: Evidence, notes: Sequence[str]) 
             for name, question in QUESTIONS.items()
         },
         "control": audit.found.control,
-        "level": None if math.isnan(audit.found.level.value) else audit.found.level.value,
+        "levels": {name: null(level.value) for name, level in audit.found.levels.items()},
+        "levels_of": audit.found.levels["unlearned"].about,
         "notes": list(notes),
     }
     text = json.dumps(record, indent=2, ensure_ascii=False)

@@ -3,7 +3,10 @@
 Flags and continuations alone give a clean bill to random weights. Asked first, in nats a token:
 
 - working: what the unlearned model loses on control texts that no model saw, against the original
-  (paired by chunk). More than ln 2, a doubled perplexity, is no working model.
+  and the retrained model (paired by chunk), since an original that overfits is a low bar. More than
+  ln 2, a doubled perplexity, is no working model, nor is one that predicts them no better than the
+  frequency of tokens does. Nor may it lose as much on texts that it should still know. If it gains
+  as much, it was trained on the control, which then says nothing.
 - knew: the original's loss on the audited chunks, less the retrained model's (paired) or, without
   one, less its own on the control texts.
 - level: the same of the unlearned model; above it is over-forgotten.
@@ -29,9 +32,11 @@ from analysis.unlearning_audit.ratio import Floats
 MARGIN = MeasureSettings().utility_margin
 """Nats a token within which two levels are the same."""
 BROKEN = log(2)
-"""Nats a token lost on control texts beyond which a model does not work."""
+"""Nats a token lost on control texts beyond which a model does not work, or gained beyond which it
+was trained on them."""
 UNRELATED = 0.2
-"""Cosine of two models' weights below which neither was made from the other."""
+"""Cosine of two models' weights below which they have no common origin. Models trained separately
+from the same initial weights are above it as well."""
 LOSS_RUN = 8
 """Neighbouring chunks of a book that are drawn together at least, where it is of losses."""
 LEAST = 5
@@ -41,7 +46,12 @@ CHANCE = 0.05
 
 YES, NO, UNKNOWN = "yes", "no", "cannot be told"
 ABOVE, BELOW, ALIKE, GUESSING = "less likely", "likelier", YES, "no better than guessing"
+LOST = "no: it lost the retained texts"
 NO_LOSS = "the losses were not measured (add the detector loss)"
+CONTAMINATED = (
+    "the control is contaminated: the unlearned model finds it so much likelier than the others do "
+    "that it was probably trained on it"
+)
 NO_CONTROL = "there are no control texts (--holdout: texts like these that no model saw)"
 
 MEANINGS = {
@@ -49,13 +59,17 @@ MEANINGS = {
     "still written": "more than chance explains",
     "not a working language model": "nothing can be said about forgetting",
     "the original did not know these texts": "there was nothing to forget",
-    "another model": "its weights were not made from the original's, so that what it does not know "
-    "it need not have forgotten",
-    "still known": "the texts are not written, but likelier than the control",
+    "another model": "its weights were made neither from the original's nor from the same initial "
+    "weights, so that what it does not know it need not have forgotten",
+    "retained texts lost": "what it should still know is gone as well, so that nothing can be said "
+    "about forgetting these texts",
+    "still known": "the texts are written no more than chance explains, but likelier than the "
+    "control",
     "over-forgotten": "the texts are less likely than the control, which tells them apart as well",
     "over-forgotten or not a working language model": "control texts, or more of them, can tell "
     "which (--holdout)",
-    "forgotten as far as can be seen": "the texts are as likely as the control, and not written",
+    "forgotten as far as can be seen": "the texts are as likely as the control, and written no "
+    "more than chance explains",
     "cannot be judged": "",
 }
 """Every verdict, and what it means."""
@@ -63,7 +77,7 @@ QUESTIONS = {
     "working": "the unlearned model is a working language model",
     "knew": "the original knew the texts",
     "level": "the texts are as likely as the control",
-    "weights": "its weights were made from the original's",
+    "weights": "its weights were made from the original's or from the same initial weights",
 }
 
 
@@ -85,8 +99,11 @@ class Losses(NamedTuple):
     control: Mapping[str, Floats]
     """Of texts that no model saw; empty without."""
     control_clusters: Clusters
+    retained: Mapping[str, Floats]
+    """Of texts that the unlearned model should still know; empty without."""
+    retained_clusters: Clusters
     guessing: float
-    """Loss of guessing every token of the vocabulary alike."""
+    """Loss of guessing tokens by their frequency; infinite if it is unknown."""
 
 
 class Check(NamedTuple):
@@ -111,10 +128,11 @@ class Judgement(NamedTuple):
 
 def judge(losses: Losses, weights: Weights, found: Findings) -> Judgement:
     """Return the checks and the verdict of an audit."""
+    working = _working(losses)
     checks = {
-        "working": _working(losses),
+        "working": working,
         "knew": _knew(losses, found),
-        "level": _level(losses),
+        "level": _level(losses, contaminated=working.measure.reason == CONTAMINATED),
         "weights": _weights(weights),
     }
     chance = _chance(found, paired="retrained" in losses.audited)
@@ -142,30 +160,53 @@ def _verdict(answers: Mapping[str, str], found: Findings, chance: float) -> str:
     if answers["weights"] == NO:
         return "another model"
     level = answers["level"]
+    if answers["working"] == LOST:
+        return "retained texts lost"
     if level == BELOW:
         return "still known"
     if level == GUESSING or (level == ABOVE and answers["working"] == UNKNOWN):
         return "over-forgotten or not a working language model"
     if level == ABOVE:
         return "over-forgotten"
-    if level == ALIKE and answers["knew"] == YES and found.written["unlearned"]:
+    known = answers["knew"] == YES and answers["working"].startswith(YES)
+    if level == ALIKE and known and found.written["unlearned"]:
         return "forgotten as far as can be seen"
     return "cannot be judged"
 
 
 def _working(losses: Losses) -> Check:
-    about = "its loss on the control texts less the original's"
     if not losses.control:
         return Check(UNKNOWN, no_estimate(NO_CONTROL if losses.audited else NO_LOSS), "")
-    own, before = losses.control["unlearned"], losses.control["original"]
-    lost = mean(own - before, losses.control_clusters, least=LEAST)
-    if np.nanmean(before) >= losses.guessing:
-        why = "the original predicts the control texts no better than guessing"
-        return Check(UNKNOWN, lost._replace(reason=why), about)
+    lost, about = _lost(losses.control, losses.control_clusters, "control texts")
+    own = mean(losses.control["unlearned"], losses.control_clusters, least=LEAST)
     if lost.low > BROKEN:
         return Check(NO, lost, about)
+    if own.low > losses.guessing:
+        guessing = "its loss on the control texts minus that of guessing tokens by their frequency"
+        less = {end: getattr(own, end) - losses.guessing for end in ("value", "low", "high")}
+        return Check(NO, own._replace(**less), guessing)
+    if lost.high < -BROKEN:
+        return Check(UNKNOWN, lost._replace(reason=CONTAMINATED), about)
+    if losses.retained:
+        retained, of_retained = _lost(losses.retained, losses.retained_clusters, "retained texts")
+        if retained.low > BROKEN:
+            return Check(LOST, retained, of_retained)
+    if not own.high < losses.guessing:
+        why = "it may predict the control texts no better than the frequency of tokens does"
+        return Check(UNKNOWN, lost._replace(reason=lost.reason or why), about)
+    if lost.high < -MARGIN:
+        why = "likelier than the others find it: the control may be contaminated"
+        lost = lost._replace(caution="; ".join(filter(None, (lost.caution, why))))
     answer = UNKNOWN if not lost.high < BROKEN else YES if lost.low <= MARGIN else "yes, damaged"
     return Check(answer, lost, about)
+
+
+def _lost(loss: Mapping[str, Floats], clusters: Clusters, texts: str) -> tuple[Estimate, str]:
+    """Return what the unlearned model loses against the best of the others, and the comparison."""
+    others = [name for name in ("original", "retrained") if name in loss]
+    best = min(others, key=lambda name: float(np.nanmean(loss[name])))
+    lost = mean(loss["unlearned"] - loss[best], clusters, least=LEAST)
+    return lost, f"its loss on the {texts} minus the {best} model's"
 
 
 def _knew(losses: Losses, found: Findings) -> Check:
@@ -175,9 +216,11 @@ def _knew(losses: Losses, found: Findings) -> Check:
     return Check(answer, loss, about)
 
 
-def _level(losses: Losses) -> Check:
+def _level(losses: Losses, *, contaminated: bool) -> Check:
     loss, about = _against_control(losses, "unlearned")
     answer = UNKNOWN
+    if contaminated and "retrained" not in losses.audited and not loss.high < -MARGIN:
+        return Check(UNKNOWN, loss._replace(reason=CONTAMINATED), about)
     if loss.low > MARGIN:
         answer = ABOVE
     elif loss.high < -MARGIN:
@@ -228,7 +271,7 @@ def _chance(found: Findings, *, paired: bool) -> float:
     all of the chunks. On the same chunks each of the k is one of a pair, so 1 / 2^k.
     """
     written = found.written["unlearned"].values()
-    known, count, control = sum(written), len(written), found.level.chunks
+    known, count, control = sum(written), len(written), found.levels["unlearned"].chunks
     if not count:
         return nan
     return 0.5**known if paired else comb(count, known) / comb(count + control, known)

@@ -49,7 +49,8 @@ class Findings(NamedTuple):
     """Each quantity by its name in the table of findings."""
     control: str
     """On which chunks and which model false alarms were measured."""
-    level: Level
+    levels: Mapping[str, Level]
+    """By model: what its control reaches."""
     written: Mapping[str, Mapping[int, bool]]
     """By model: whether it remembers each chunk that was continued, by its number; empty without a
     control."""
@@ -79,15 +80,16 @@ def find(
     clusters = clusters_of(audited.chunks)
     flags = band.holds(audited.unlearned)
     with_ratio = np.isfinite(audited.unlearned)
-    control, control_clusters, control_name, level = _control(audited, held_out, continuations)
+    control, control_clusters, control_name, levels = _control(audited, held_out, continuations)
+    level = levels["unlearned"]
     overlaps = {model: best_overlaps(continuations, model) for model in ("original", "unlearned")}
     numbers = [chunk.chunk for chunk in audited.chunks]
     sampled = sampled_chunks(flags, [number in overlaps["unlearned"] for number in numbers])
     places = np.array(sampled.places, dtype=np.int64)
     own, continued = clusters.at(places), [numbers[place] for place in sampled.places]
-    known = {model: remembered(runs, continued, level) for model, runs in overlaps.items()}
+    known = {model: remembered(runs, continued, levels[model]) for model, runs in overlaps.items()}
     found = {
-        f"remembered_{model}": share_remembered(mask, sampled, own, level)
+        f"remembered_{model}": share_remembered(mask, sampled, own, levels[model])
         for model, mask in known.items()
     }
     mine = known["unlearned"]
@@ -118,9 +120,9 @@ def find(
     return Findings(
         shares=found,
         control=control_name,
-        level=level,
+        levels=levels,
         written={
-            model: dict(zip(continued, mask.tolist(), strict=True)) if level.chunks else {}
+            model: dict(zip(continued, mask.tolist(), strict=True)) if levels[model].chunks else {}
             for model, mask in known.items()
         },
         longest={
@@ -139,24 +141,33 @@ def flagged_share(ratios: Floats, clusters: Clusters, band: Band) -> Estimate:
 
 def _control(
     audited: Ratioed, held_out: Ratioed | None, continuations: pa.Table
-) -> tuple[Floats | None, Clusters, str, Level]:
-    """Return the ratios of a model that never saw the chunks, what it is, and what it writes."""
+) -> tuple[Floats | None, Clusters, str, dict[str, Level]]:
+    """Return the ratios of a model that never saw the chunks, what it is, and what controls write.
+
+    The retrained model is the control of both models; without one, each model is its own, on texts
+    that no model saw: what one writes by chance says nothing of the other.
+    """
 
     def level(model: str, chunks: Sequence[Chunk], about: str) -> Level:
         own = {chunk.chunk for chunk in chunks}
         overlaps = best_overlaps(continuations, model)
         return control_level({at: run for at, run in overlaps.items() if at in own}, about)
 
+    both = ("original", "unlearned")
+
     if audited.retrained is not None:
         name = "the retrained model on the same chunks"
         own = clusters_of(audited.chunks)
-        return audited.retrained, own, name, level("retrained", audited.chunks, name)
+        same = level("retrained", audited.chunks, name)
+        return audited.retrained, own, name, dict.fromkeys(both, same)
     if held_out is not None:
         name = "the unlearned model on texts that no model saw"
         weaker = f"{name}, which is weaker: unlearning may move texts of its own kind otherwise"
         own = clusters_of(held_out.chunks)
-        return held_out.unlearned, own, weaker, level("unlearned", held_out.chunks, name)
-    return None, Clusters(()), "nothing", control_level({}, "")
+        each = "each model on texts that no model saw"
+        levels = {model: level(model, held_out.chunks, each) for model in both}
+        return held_out.unlearned, own, weaker, levels
+    return None, Clusters(()), "nothing", dict.fromkeys(both, control_level({}, ""))
 
 
 def likeness(continuations: pa.Table, flagged: Sequence[Chunk]) -> dict[str, Estimate]:

@@ -1,8 +1,8 @@
 """The steps of an audit of given models: what each writes of chunks, and the audit itself.
 
 Suspicious chunks are continued, and a keyed sample of the others, so that misses can be measured;
-of a holdout the unlearned model alone continues as many. What a model writes depends on the
-prompt's text, the number of the sample and the seed. Continuations are equally long under all
+of a holdout the original and the unlearned model continue as many. What a model writes depends on
+the prompt's text, the number of the sample and the seed. Continuations are equally long under all
 models and on all chunks, those of a holdout included: a longer one has more runs of words in common
 by chance, and a control must not. A killed step goes on behind the last hundred prompts.
 
@@ -15,7 +15,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +116,7 @@ def _continued(context: StepContext, chunks: Sequence[Chunk]) -> tuple[list[Chun
     nothing = np.zeros(len(held_out), dtype=bool)
     control = select_chunks(held_out, nothing, others=others, seed=settings["seed"])
     every = [*mine, *control]
-    return (list(every) if settings["name"] == "unlearned" else mine), every
+    return (mine if settings["name"] == "retrained" else list(every)), every
 
 
 def require_ratios(
@@ -295,7 +294,7 @@ def given_audit_step(
     Args:
         inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` where anything is written.
         settings: `method` (the unlearned model), `audit` (of an `AuditRule`), `scored` (detector
-            and setting), `vocabulary`, `notes`, `embeddings` and `judge`.
+            and setting), `guessing` (loss of it), `notes`, `embeddings` and `judge`.
         execution: of these two.
     """
     return Step(
@@ -324,7 +323,7 @@ def build_given(context: StepContext) -> None:
         evidence,
         continuations=continuations,
         weights=Weights(**weights),
-        guessing=log(settings["vocabulary"]),
+        guessing=settings["guessing"],
     )
     every = [*settings["notes"], *_score_notes(context), *notes]
     write_audit(context, evidence, list(dict.fromkeys(every)))

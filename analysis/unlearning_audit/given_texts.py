@@ -9,7 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from analysis.unlearning_audit.text_chunks import HOLDOUT, QUESTION, Chunk, SourceText, cut_chunks
+from analysis.unlearning_audit.text_chunks import (
+    HOLDOUT,
+    QUESTION,
+    RETAINED,
+    Chunk,
+    SourceText,
+    cut_chunks,
+)
 from detect.user_rows.labelled_rows import is_protected
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, example_id, read_examples
@@ -26,7 +33,7 @@ class GivenTexts(NamedTuple):
 
     texts: list[SourceText]
     chunks: list[Chunk]
-    """Of the texts, then those held out, then questions."""
+    """Of the texts, then those held out, then those to be retained, then questions."""
     notes: list[str]
     """Which rows were left out, and why."""
 
@@ -77,10 +84,10 @@ def read_given(
     limit: int | None = None,
     delimiter: str | None = None,
 ) -> GivenTexts:
-    """Read texts, held-out texts and questions, and cut the texts.
+    """Read texts, held-out and retained texts and questions, and cut the texts.
 
     Args:
-        files: pattern of the files by `texts`, `holdout` and `questions`.
+        files: pattern of the files by `texts`, `holdout`, `retain` and `questions`.
         column: of the text; None: `text` or `input`.
         words: of a chunk; None leaves each text whole.
         prompt_words: of each chunk's prompt.
@@ -89,7 +96,7 @@ def read_given(
 
     Raises:
         InputError: nothing there, nothing in it, a row without the column, no text that is not
-            empty, other texts under one id, a held-out text that is audited, too.
+            empty, other texts under one id, a text in two of the files.
     """
     notes: list[str] = []
 
@@ -102,14 +109,17 @@ def read_given(
     texts, left_out = read_texts(files["texts"], rows("texts"), column=column)
     notes += left_out
     chunks = cut_chunks(texts, words=words, prompt_words=prompt_words)
-    if "holdout" in files:
-        others, more = read_texts(files["holdout"], rows("holdout"), column=column, what="holdout")
+    known = dict.fromkeys((source.text for source in texts), "audited")
+    for what, part in (("holdout", HOLDOUT), ("retain", RETAINED)):
+        if what not in files:
+            continue
+        others, more = read_texts(files[what], rows(what), column=column, what=what)
         notes += more
-        known = {source.text for source in texts}
         if (twice := next((one for one in others if one.text in known), None)) is not None:
-            raise InputError("holdout: this text is audited, too", where=twice.place)
+            raise InputError(f"{what}: this text is also {known[twice.text]}", where=twice.place)
+        known |= dict.fromkeys((source.text for source in others), "held out")
         chunks += cut_chunks(
-            others, words=words, prompt_words=prompt_words, first=len(chunks), part=HOLDOUT
+            others, words=words, prompt_words=prompt_words, first=len(chunks), part=part
         )
     if "questions" in files:
         chunks += _questions(rows("questions"), first=len(chunks))

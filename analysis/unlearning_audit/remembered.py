@@ -2,9 +2,9 @@
 
 A chunk is remembered by a model where the longest stretch of the true continuation that any of its
 sampled continuations repeats is longer than what a control reaches on any chunk. The control is the
-retrained model on the same chunks, or, where there is none, the unlearned model on texts that no
-model saw. A model that never knew the text so exceeds the level with a probability of at most
-1 / (n + 1), n chunks of the control being exchangeable with its own. Texts that are easy to guess
+retrained model on the same chunks, or, without one, the model itself on texts that no model saw.
+A model that never knew the text so exceeds the level with a probability of at most 1 / (n + 1),
+n chunks of the control being exchangeable with its own. Texts that are easy to guess
 raise the level for all: what is called remembered is remembered, and more may be.
 """
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from inject.errors import InputError
 
-AUDITED, HOLDOUT, QUESTION = "audited", "holdout", "question"
-"""Parts of an audit: chunks of the texts, of texts that no model saw, questions with answers."""
+AUDITED, HOLDOUT, RETAINED, QUESTION = "audited", "holdout", "retained", "question"
+"""Parts of an audit: chunks of the texts, of texts that no model saw, of texts that the unlearned
+model should still know, questions with answers."""
 WORDS = 512
 PROMPT_WORDS = 200
 _WORD = re.compile(r"\S+")

@@ -210,6 +210,7 @@ def _print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> N
     """Print the settings that flag rows, and name the others."""
     if not found:
         return
+    from analysis.page.table import with_noun
     from analysis.settings import AnalysisSettings
 
     level = f"{AnalysisSettings().false_discovery_rate:.0%}"
@@ -226,28 +227,35 @@ def _print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> N
             }
             for decision in flagging
         )
-    none = dict.fromkeys(f"{one.detector} {one.setting}".rstrip(" -") for one in found)
-    for one in flagging:
-        none.pop(f"{one.detector} {one.setting}".rstrip(" -"), None)
-    if none:
-        smallest = min(one.smallest_p for one in found)
+    calibrations: dict[tuple[int, int, float], list[FileDecision]] = {}
+    for decision in found:
+        own = (decision.calibration_rows, decision.calibration_groups, decision.smallest_p)
+        calibrations.setdefault(own, []).append(decision)
+    for (rows, groups, smallest), decisions in calibrations.items():
+        named = _settings(decisions) if len(calibrations) > 1 else "Every detector"
         say(
-            f"No row is flagged by {', '.join(none)} (no p-value can be below {smallest:.3f}: more "
-            "known non-members make smaller ones).",
+            f"{named}: calibrated by {with_noun(rows, 'row')} in "
+            f"{with_noun(groups, 'group')}, so no p-value can be below "
+            f"{smallest:.3f} (more known non-members make smaller ones).",
             style="dim",
         )
+    if none := [decision for decision in found if not decision.flagged]:
+        say(f"No row is flagged by {_settings(none)}.", style="dim")
     calibration = (
         "held-out rows"
         if by_held_out
         else "a random half of the non-members, which are not decided about"
     )
     say(
-        f"Conformal p-values, calibrated by {calibration} ({found[0].calibration_rows} rows in "
-        f"{found[0].calibration_groups} groups), and Benjamini-Hochberg, for each detector by "
-        f"itself: at most {level} of the flagged are non-members on average, if known non-members "
-        "are drawn as those among the rows are.",
+        f"Conformal p-values, calibrated by {calibration}, and Benjamini-Hochberg, for each "
+        f"detector by itself: at most {level} of the flagged are non-members on average, if known "
+        "non-members are drawn as those among the rows are.",
         style="dim",
     )
+
+
+def _settings(decisions: "Sequence[FileDecision]") -> str:
+    return ", ".join(f"{one.detector} {one.setting}".rstrip(" -") for one in decisions)
 
 
 def _false_share(one: "FileDecision") -> str:

@@ -4,11 +4,14 @@ The models must cut texts into the same tokens, and be of one shape; a retrained
 been fed what it stands for not knowing, as far as its folder says what it was fed.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from math import log
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
-from analysis.unlearning_audit.text_chunks import Chunk, SourceText
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk, SourceText
 from inject.errors import InputError
 from inject.examples.example import example_id
 from train.models.model_node import ModelNode
@@ -20,8 +23,8 @@ _NAMED = 3
 class Comparable(NamedTuple):
     """What models have in common whose scores can be divided."""
 
-    vocabulary: int
-    """Size of the original's."""
+    guessing: float
+    """Loss of guessing tokens by their frequency, as `guessing_loss`."""
     context: tuple[int, str] | None
     """The fewest positions of any, and whose; None where none has a limit."""
     notes: tuple[str, ...]
@@ -53,7 +56,37 @@ def check_comparable(models: Mapping[str, ModelNode], chunks: Sequence[Chunk]) -
             continue
         _check_shape(shape, _shape(model), (first, name))
         notes += _check_tokens(original, tokenizer, (first, name), chunks)
-    return Comparable(int(shape["vocab_size"]), min(contexts, default=None), tuple(notes))
+    guessing = guessing_loss(
+        chunks, [original(chunk.text)["input_ids"] for chunk in chunks], int(shape["vocab_size"])
+    )
+    return Comparable(guessing, min(contexts, default=None), tuple(notes))
+
+
+def guessing_loss(
+    chunks: Sequence[Chunk], tokens: Sequence[Sequence[int]], vocabulary: int
+) -> float:
+    """Return the loss, in nats a token, of guessing tokens by their frequency in the other texts.
+
+    Of the held-out chunks, or the audited ones without any. Unseen tokens share the probability of
+    Witten and Bell (1991). A language model, which has read more and sees the context, does better.
+    """
+    scored = {chunk.part for chunk in chunks} & {HOLDOUT} or {AUDITED}
+    everywhere, of_group = Counter[int](), defaultdict[str, Counter[int]](Counter)
+    for chunk, ids in zip(chunks, tokens, strict=True):
+        everywhere.update(ids)
+        of_group[chunk.group].update(ids)
+    losses = []
+    for chunk, ids in zip(chunks, tokens, strict=True):
+        if chunk.part in scored:
+            own = of_group[chunk.group]
+            total = everywhere.total() - own.total()
+            kinds = max(len(everywhere) - sum(everywhere[token] == own[token] for token in own), 1)
+            likely = (
+                (everywhere[token] - own[token] + kinds / vocabulary) / (total + kinds)
+                for token in ids
+            )
+            losses.append(-fmean(map(log, likely)))
+    return round(fmean(losses), 6)
 
 
 def check_never_fed(retrained: str, texts: Sequence[SourceText], chunks: Sequence[Chunk]) -> None:

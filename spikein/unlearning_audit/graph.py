@@ -98,7 +98,7 @@ def given_audit(settings: AuditSettings) -> Step:
             "method": settings.unlearned,
             "audit": {name: plain(settings)[name] for name in AuditRule.model_fields},
             "scored": scored,
-            "vocabulary": shared.vocabulary,
+            "guessing": shared.guessing,
             "notes": [*given.notes, *shared.notes],
             "embeddings": settings.embeddings and model_identity(settings.embeddings),
             "judge": None if judge is None else [judge.base_url, judge.model, judge.api],

@@ -60,6 +60,9 @@ class AuditSettings(AuditRule):
     holdout: str | None = None
     """Texts like these that no model saw: they say whether the unlearned model works at all, and
     calibrate the rule, weaker, where nothing was retrained."""
+    retain: str | None = None
+    """Texts that the unlearned model should still know: a model that lost them as well is ruined,
+    also where it is no worse than the original on texts that no model saw."""
     questions: str | None = None
     """Rows of `question` and `answer` about the texts."""
     chunk_words: PositiveInt | None = WORDS
@@ -121,5 +124,5 @@ class AuditSettings(AuditRule):
     @property
     def files(self) -> dict[str, str]:
         """The files of texts, by what they are."""
-        named = {name: getattr(self, name) for name in ("texts", "holdout", "questions")}
+        named = {name: getattr(self, name) for name in ("texts", "holdout", "retain", "questions")}
         return {name: pattern for name, pattern in named.items() if pattern is not None}

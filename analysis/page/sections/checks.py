@@ -39,8 +39,8 @@ def checks_parts(checks: Sequence[Check], inputs: PageInputs) -> list[Part]:
             (one.name, Entry(one.verdict_line, strong=one.verdict == "failed"), one.sentence)
             for one in checks
         ),
-        caption="Intervals are widened for their number. All of them, and what each audit "
-        "reported, are on the page of methods.",
+        caption="Failed: an AUC is farther from 0.5 than chance, corrected for their number. All "
+        "AUCs, and what each audit reported, are on the page of methods.",
     )
     share = share_sentence(inputs.streams)
     names = {one.name: one.title for one in inputs.detectors}
@@ -111,8 +111,9 @@ def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
     )
     caption = (
         "Dots: AUCs with 95 % intervals, each for itself, those farthest from 0.5 first. Thick: "
-        "what a check leaves room for, widened for their number; the zone, "
-        f"{NEEDED.low:.1f} to {NEEDED.high:.1f}, is what a pass needs."
+        "what a check leaves room for, from the lowest to the highest of all its intervals, with "
+        f"0.5 unless it failed; the zone, {NEEDED.low:.1f} to {NEEDED.high:.1f}, is what a pass "
+        "needs."
     )
     drawn = Drawn("chance", "AUCs that ought to be 0.5", caption)
     return Picture(drawn, draw_matrix(matrix, 560), linked=False)

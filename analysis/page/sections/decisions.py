@@ -12,7 +12,7 @@ from analysis.dataset_detectors.registry import dataset_detector_names, get_data
 from analysis.page.contrasts import columns_of, matching_rows
 from analysis.page.grids import in_arm
 from analysis.page.parts import Fold, Note, Part, present
-from analysis.page.table import listing, p_text
+from analysis.page.table import listing, p_text, with_noun
 from analysis.summary import NO_NAMES, Names
 
 _CONTROLS = {"base": "the base model", "twin": "the clean twin"}
@@ -91,9 +91,13 @@ def flagged_parts(
     if not arm:
         return []
     rows = [arm[name] for name in detectors if name in arm]
-    none = [names.get(row["detector"], row["detector"]) for row in rows if not row["flagged"]]
-    first = rows[0]
-    level = f"{100 * first['level']:g} %"
+    level = f"{100 * rows[0]['level']:g} %"
+    calibrations: dict[tuple[int, int, float], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        own = (row["calibration_rows"], row["calibration_groups"], row["smallest_p"])
+        calibrations.setdefault(own, []).append(row)
+    # A detector whose p-values are all above the level is named with its calibration instead.
+    none = [row for row in rows if not row["flagged"] and row["smallest_p"] <= row["level"]]
     table = listing(
         f"Rows flagged as members at a false-discovery rate of {level}{in_arm(cohort)}",
         ("Detector", "Flagged", "Non-members among them", "Their share", "Members found"),
@@ -109,16 +113,23 @@ def flagged_parts(
         "one, with its interval.",
     )
     sentences = [
-        f"Calibrated by {first['calibration_rows']:,} non-members of the tune split in "
-        f"{first['calibration_groups']:,} groups, which are decided about nowhere; so no p-value "
-        f"is below {first['smallest_p']:.3f}.",
-        f"Nothing is flagged by {', '.join(none)}: too few rows score above what calibrates "
+        *(
+            f"{_listed(own, names)}: calibrated by {with_noun(count, 'non-member')} of the tune "
+            f"split in {with_noun(groups, 'group')}; so no p-value is below {smallest:.3f}"
+            f"{', and nothing can be flagged' if smallest > own[0]['level'] else ''}."
+            for (count, groups, smallest), own in calibrations.items()
+        ),
+        f"Nothing is flagged by {_listed(none, names)}: too few rows score above what calibrates "
         "them. More non-members in the tune split (detect.tune_share) make smaller p-values."
         if none
         else "",
         *(_flagged_control(flagged, model, level) for model in _CONTROLS),
     ]
     return present(table, [Note(sentence, "how") for sentence in sentences if sentence])
+
+
+def _listed(rows: Sequence[Mapping[str, Any]], names: Names) -> str:
+    return ", ".join(names.get(row["detector"], row["detector"]) for row in rows)
 
 
 def _flagged_texts(row: Mapping[str, Any], names: Names) -> tuple[str, ...]:

@@ -48,10 +48,10 @@ _CHECKS = {
     "working": "Working model",
     "knew": "Original knew them",
     "level": "As likely as the control",
-    "weights": "Made from the original",
+    "weights": "Weights of common origin",
 }
 _DIFFERENCES = {
-    "working": "Unlearned, control texts",
+    "working": "Unlearned, other texts",
     "knew": "Original, audited texts",
     "level": "Unlearned, audited texts",
 }
@@ -112,10 +112,12 @@ def _sentences(findings: Mapping[str, Row], record: Row, chunks: int) -> list[st
             f"The unlearned model still writes {said[_WRITTEN[1]]} of the texts, the original "
             f"{said[_WRITTEN[0]]}. Verdict: {record['verdict']}."
         )
-        most = with_noun(round(record["level"]), "true word")
+        levels = {name: round(level) for name, level in record["levels"].items()}
+        original = f", of the original {levels['original']:,}"
         scale = (
-            f"Written: {most} in a row is the most that the control writes of a text "
-            f"({record['control']}); a model that writes more knows it, one that writes less may "
+            f"Written: {with_noun(levels['unlearned'], 'true word')} in a row is the most that the "
+            f"control writes of a text{original if len({*levels.values()}) > 1 else ''} "
+            f"({record['levels_of']}); a model that writes more knows it, one that writes less may "
             "know it all the same. "
         )
     else:
@@ -142,7 +144,8 @@ def _texts_picture(
     if not shown:
         return None
     # Without a control nothing says how much chance writes.
-    level = float("nan") if record["level"] is None else record["level"]
+    none = float("nan")
+    levels = {name: none if level is None else level for name, level in record["levels"].items()}
     columns = []
     for model in models:
         dots = []
@@ -150,11 +153,12 @@ def _texts_picture(
             runs = closest.get((row["chunk"], model))
             words = runs["longest_common_substring"] if runs else float("nan")
             hover = f"{_name(row)}: {model} writes {words:g} true words in a row"
-            none = float("nan")
             dots.append(Dot(words, none, none, hover, text=f"{words:g}") if runs else None)
-        columns.append(MatrixColumn(model.capitalize(), dots, rule=level))
+        columns.append(
+            MatrixColumn(model.capitalize(), dots, rule=levels.get(model, levels["unlearned"]))
+        )
     values = [dot.value for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    _, high = round_limits([*values, level + 1], 5, 0.0, 1.0)
+    _, high = round_limits([*values, max(levels.values()) + 1], 5, 0.0, 1.0)
     matrix = Matrix(
         rows=[MatrixRow(_name(row)) for row in shown],
         columns=columns,
@@ -164,8 +168,8 @@ def _texts_picture(
         phone_columns=3,
     )
     caption = "Best of all samples."
-    if record["level"] is not None:
-        caption += " Dashed: the most that the control writes of any text."
+    if record["levels"]["unlearned"] is not None:
+        caption += " Dashed: the most that a model's control writes of any text."
     if len(chunks) > len(shown):
         caption += f" The first {len(shown)} of {with_noun(len(chunks), 'text')}, most written."
     drawn = Drawn("still-written", "True words in a row that each model writes", caption)
@@ -192,8 +196,9 @@ def _side_pictures(findings: Mapping[str, Row], record: Row) -> list[Part]:
         _rows_picture("shares", "Share of the texts still written", shares, share_axis,
                       "With 95 % intervals; a lower bound of what a model knows."),
         _rows_picture("losses", "Loss above its comparison, nats a token", losses, loss_axis,
-                      "Control texts: less the original; audited ones: less the control. Left "
-                      f"of 0: likelier. Shaded: within {MARGIN:g}. Lines: 95 % intervals."),
+                      "Other texts, control or retained: less the best other model; audited ones: "
+                      "less the control. Left of 0: likelier. Shaded: within "
+                      f"{MARGIN:g}. Lines: 95 % intervals."),
     )  # fmt: skip
     return present(*pictures)
 
@@ -310,9 +315,9 @@ def _text_tables(
             )
         )
     caption = (
-        "Written: whether the unlearned model writes a longer run of true words than the control "
-        "does of any text. Words: that run, by model. Flagged: by the ratio rule. Ratio: the "
-        "unlearned model's score over the original's."
+        "Written: whether the unlearned model writes a longer run of true words than its "
+        "control does of any text. Words: that run, by model. Flagged: by the ratio rule. Ratio: "
+        "the unlearned model's score over the original's."
     )
     if len(chunks) > _MOST:
         caption += f" The other {len(chunks) - _MOST:,} texts are in {CHUNKS_FILE}."

@@ -202,7 +202,23 @@ def test_what_was_not_measured_says_so():
     assert blind.sentence == "There are no scores of the detector blind."
 
 
-def test_several_intervals_are_widened_for_their_number():
+def test_room_of_a_check_that_found_no_bias_includes_chance():
+    """Three AUCs of 0.45: none is far from 0.5 for three, though each interval excludes it."""
+    arms = [
+        table("contaminated", [("lr", f"{value}")], loss__0=cell(value, 0.04))
+        for value in (0.45, 0.451, 0.452)
+    ]
+    check = check_validity(arms, {})[3]
+    assert check.verdict_line == "passed: leaves room for AUCs from 0.41 to 0.50"
+    assert "Taken alone, 0 of 3 intervals contain 0.5." in check.sentence
+    head, *aucs = checks_table([check], ["lr"]).to_pylist()
+    assert (head["low"], head["high"]) == (pytest.approx(0.41), 0.5)
+    assert [(row["low"], row["high"]) for row in aucs] == [
+        (one.cell.low, one.cell.high) for one in check.rows
+    ]
+
+
+def test_verdicts_are_corrected_for_the_number_of_aucs():
     arms = [
         table("contaminated", [("lr", str(at))], loss__0=cell(value))
         for at, value in enumerate((0.55, 0.5, 0.49))

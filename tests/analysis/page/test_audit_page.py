@@ -67,7 +67,8 @@ def artifact(tmp_path):
             for name, number in NUMBERS.items()]  # fmt: skip
     write_findings(folder, {"unlearning_audits": pa.Table.from_pylist(rows)})
     record = {
-        "settings": {"audit": {"band": [0.87, 1.15]}}, "verdict": "still written", "level": 7.0,
+        "settings": {"audit": {"band": [0.87, 1.15]}}, "verdict": "still written",
+        "levels": {"original": 7.0, "unlearned": 7.0}, "levels_of": "the retrained model",
         "headline": "What the headline says. Still written: more than chance explains.",
         "checks": {name: {"question": name, "answer": answer, "about": ""}
                    for name, answer in CHECKS.items()},
@@ -137,7 +138,9 @@ def test_without_a_control_the_headline_is_the_record_and_no_share_is_drawn(arti
             for name in NUMBERS]  # fmt: skip
     write_findings(artifact, {"unlearning_audits": pa.Table.from_pylist(rows)})
     record = json.loads((artifact / AUDIT_FILE).read_text())
-    (artifact / AUDIT_FILE).write_text(json.dumps({**record, "level": None}))
+    (artifact / AUDIT_FILE).write_text(
+        json.dumps({**record, "levels": dict.fromkeys(record["levels"])})
+    )
     html = page_of(artifact)
     assert 'id="figure-still-written"' in html
     assert "Dashed" not in html

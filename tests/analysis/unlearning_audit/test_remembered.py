@@ -99,6 +99,26 @@ def test_an_audit_finds_misses_among_the_ratios_and_the_design_from_what_was_con
     assert found["missed"].value == pytest.approx(10 / 30)
 
 
+def test_share_of_the_original_is_independent_of_the_other_model():
+    """Its own longest run on unseen texts is its control, whatever the other model writes."""
+    audited, held_out = (
+        [Chunk(at, str(at), str(at), 0, 9, "a b c d e", 1) for at in range(start, start + 30)]
+        for start in (0, 30)
+    )
+
+    def original_share(other: float) -> float:
+        rows = [
+            {"chunk": at, "model": model, "longest_common_substring": run}
+            for model, run in (("original", 5.0), ("unlearned", other))
+            for at in range(60)
+        ]
+        kinds = [Ratioed(chunks, np.ones(30), None) for chunks in (audited, held_out)]
+        found = find(*kinds, pa.Table.from_pylist(rows), band=Band(), rate=0.2)
+        return found.shares["remembered_original"].value
+
+    assert original_share(1.0) == original_share(9.0) == 0
+
+
 def test_chunks_that_were_drawn_stand_for_the_others():
     """Ten suspicious ones; twenty drawn of two hundred others, two of them or none remembered."""
     flagged = np.arange(30) < 10

@@ -47,6 +47,8 @@ def make_judged(folder: Path, tokenizer: Any) -> Judged:
     models = {
         "original": original,
         "retrained": train(base, steps=60, seed=1),
+        "honest": train(base, steps=60, seed=5),
+        "contaminated": train(original, steps=60, seed=2, by_heart=control),
         "untouched": train(original, steps=3, seed=2, lr=1e-4),
         "forgot": forgot,
         "over-forgotten": train(forgot, steps=40, seed=2, lr=5e-4, away_from=texts),

@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
 from inject.errors import InputErrors
 from inject.shipped import AUDITS, EXPERIMENTS
 from spikein.config.overrides import read_settings
+from spikein.unlearning_audit.comparable import guessing_loss
 from spikein.unlearning_audit.request import AuditSettings
 
 
@@ -31,6 +34,16 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path):
     text = str(refused.value)
     for said in ("Did you mean 'unlearned'?", "audit.yaml:3", "book", "samples", "audit.yaml:4"):
         assert said in text
+
+
+def test_guessing_loss_counts_tokens_of_the_other_texts():
+    parts = (AUDITED, HOLDOUT, HOLDOUT)
+    chunks = [Chunk(at, f"{at}", f"{at}", 0, 1, "x", 0, part=part) for at, part in enumerate(parts)]
+    # The others of the second text are 1, 2 and 5, three kinds; of the third 1 twice, 2 and 3.
+    second = (np.log((1 + 3 / 9) / 6) + np.log((3 / 9) / 6)) / 2
+    third = np.log((3 / 9) / 7)
+    expected = pytest.approx(-(second + third) / 2, abs=1e-6)
+    assert guessing_loss(chunks, [[1, 2], [1, 3], [5]], 9) == expected
 
 
 def test_a_judge_takes_no_key_and_no_message_repeats_it(tmp_path: Path):

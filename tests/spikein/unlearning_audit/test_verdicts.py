@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.spikein.unlearning_audit.conftest import write_rows
+
 NOT_WORKING = "not a working language model"
 
 
@@ -27,6 +29,7 @@ def said_everywhere(found, verdict: str) -> None:
         ("another", "another model"),
         ("untouched", "still written"),
         ("over-forgotten", "over-forgotten"),
+        ("contaminated", "cannot be judged"),
     ],
 )
 def test_each_kind_of_model_has_its_own_verdict(judged, audit, kind: str, verdict: str):
@@ -36,13 +39,26 @@ def test_each_kind_of_model_has_its_own_verdict(judged, audit, kind: str, verdic
     weights = {"shards": "they are the same", "random": "no", "another": "no"}.get(kind, "yes")
     assert (answers["knew"], answers["weights"]) == ("yes", weights)
     assert (answers["working"] == "no") == (verdict == NOT_WORKING)
+    assert ("control is contaminated" in found.record["headline"]) == (kind == "contaminated")
     assert found.record["headline"].startswith("The unlearned model still writes ")
 
 
-def test_a_model_that_forgot_is_told_by_the_retrained_one(judged, audit):
-    found = audit(judged.original, judged.unlearned["forgot"], judged.retrained)
+@pytest.mark.parametrize("kind", ["forgot", "honest"])
+def test_clean_bill_can_be_obtained(judged, audit, kind: str):
+    """By unlearning, and by a model that was honestly retrained a second time."""
+    found = audit(judged.original, judged.unlearned[kind], judged.retrained)
     said_everywhere(found, "forgotten as far as can be seen")
     assert set(found.answers().values()) == {"yes"}
+
+
+def test_model_that_lost_retained_texts_gets_no_clean_bill(judged, audit, store):
+    files = [
+        write_rows(store.with_name(f"{name}.jsonl"), texts)
+        for name, texts in (("forget", judged.texts[:8]), ("retain", judged.texts[8:]))
+    ]
+    models = (judged.original, judged.unlearned["forgot"], judged.retrained)
+    found = audit(*models, texts=files[0], options=("all_chunks=true", f"retain={files[1]}"))
+    said_everywhere(found, "retained texts lost")
 
 
 def test_an_original_that_never_saw_the_texts(judged, audit):

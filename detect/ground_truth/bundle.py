@@ -9,7 +9,7 @@ reading, 100 MB/s.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
-from inject.bounded_files import open_regular
+from inject.bounded_files import check_unpacked, open_regular
 from inject.digest import digest, file_digest
 from inject.errors import InputError
-from inject.tables import named_errors
+from inject.tables import named_errors, unpacked_bytes
 
 HEADER = "bundle.json"
 FORMAT = "spikein ground truth"
@@ -30,8 +30,8 @@ _VERSIONS = (4, VERSION)
 
 FILE = re.compile(r"(?!\.)[^/\\]+/(?!\.)[^/\\]+/(?!\.)[^/\\]+")
 _MOST_ROWS = 10_000_000
-_MOST_VALUES = 2_000_000_000
-"""Of all columns of a table; repeated ones take next to no bytes in a file, and all in memory."""
+_MOST_BYTES = 8_000_000_000
+"""Of a table once read; repeated values take next to no bytes in a file, and all in memory."""
 _HEADER_BYTES = 1 << 26
 _HINT = "Get the bundle again from where it was published, or pack the run again: spikein bundle."
 
@@ -63,8 +63,7 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
             raise _wrong(f"lacks the file {name}", path)
         if file_digest(path / name) != sha256:
             raise _wrong(f"the checksum of {name} is wrong: its bytes were changed", path)
-        if name.endswith(".parquet"):
-            _check_size(path / name)
+    _check_sizes(path, list(values["files"]))
     try:
         described = Description.model_validate(
             {name: values[name] for name in Description.model_fields}
@@ -144,17 +143,22 @@ def _wrong(problem: str, path: Path) -> InputError:
     return InputError(problem, where=str(path), hint=_HINT)
 
 
-def _check_size(path: Path) -> None:
-    with named_errors(path, hint=_HINT):
-        table = pq.read_metadata(path)
-    groups = [table.row_group(number) for number in range(table.num_row_groups)]
-    values = sum(
-        group.column(column).num_values for group in groups for column in range(table.num_columns)
-    )
-    if table.num_rows > _MOST_ROWS or values > _MOST_VALUES:
-        raise InputError(
-            f"has {table.num_rows:,} rows with {values:,} values",
-            where=str(path),
-            allowed=f"at most {_MOST_ROWS:,} rows and {_MOST_VALUES:,} values",
-            hint="Bundle fewer arms at a time: spikein bundle --arm.",
-        )
+def _check_sizes(path: Path, names: Sequence[str]) -> None:
+    """Refuse tables that would fill the memory; no text is repeated there to see that."""
+    packed = sum((path / name).stat().st_size for name in names)
+    others = 0
+    for table in (path / name for name in names if name.endswith(".parquet")):
+        with named_errors(table, hint=_HINT):
+            rows = pq.read_metadata(table).num_rows
+        size = 0
+        for part in unpacked_bytes(table, hint=_HINT):
+            size += part
+            check_unpacked(others + size, packed, path, "bundle", hint=_HINT)
+            if rows > _MOST_ROWS or size > _MOST_BYTES:
+                raise InputError(
+                    f"has {rows:,} rows, and {size:,} bytes or more once read",
+                    where=str(table),
+                    allowed=f"at most {_MOST_ROWS:,} rows and {_MOST_BYTES:,} bytes",
+                    hint="Bundle fewer arms at a time: spikein bundle --arm.",
+                )
+        others += size

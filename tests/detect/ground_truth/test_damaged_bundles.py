@@ -130,8 +130,23 @@ def test_a_table_of_more_than_any_bundle_has_is_refused_before_it_is_read(tmp_pa
     pq.write_table(pa.table({"a": pa.array(np.zeros(10_000_001, np.int8))}), many)
     assert many.stat().st_size < 100_000
     pq.write_table(pa.table({"a": [list(range(90))], "b": [list(range(11))]}), wide)
-    module._check_size(wide)
-    monkeypatch.setattr(module, "_MOST_VALUES", 100)
-    for path, said in ((many, "has 10,000,001 rows"), (wide, "1 rows with 101 values")):
+    module._check_sizes(tmp_path, [wide.name])
+    monkeypatch.setattr(module, "_MOST_BYTES", 800)
+    for path, said in ((many, "has 10,000,001 rows"), (wide, r"1 rows, and 1,\d+ bytes")):
         with pytest.raises(InputError, match=said):
-            module._check_size(path)
+            module._check_sizes(tmp_path, [path.name])
+
+
+@pytest.mark.parametrize("column", ["text", "paraphrases"])
+def test_repeated_text_is_counted_before_it_fills_memory(copied, column):
+    """Dictionary encoding holds a repeated text once, whatever the file says of its size."""
+    name = "examples/pool/examples.parquet"
+    table = pq.read_table(copied / name)
+    text = "x" * 4_000_000
+    forged = pa.array([text if column == "text" else [text, text]] * len(table))
+    table = table.set_column(table.column_names.index(column), column, forged)
+    pq.write_table(table, copied / name, compression="zstd")
+    files = json.loads((copied / HEADER).read_text())["files"]
+    with_header(copied, files={**files, name: file_digest(copied / name)})
+    with pytest.raises(InputError, match="unpacks to more than 200 times its size"):
+        read_bundle(copied)

@@ -9,17 +9,28 @@ reading, 100 MB/s.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
+from detect.ground_truth.ground_truth import (
+    Description,
+    GroundTruth,
+    ScoredModel,
+    read_ground_truth,
+)
+from detect.registry import detector_names
+from detect.scores.table import SCORES_FILE, read_scores
 from inject.bounded_files import check_unpacked, open_regular
 from inject.digest import digest, file_digest
-from inject.errors import InputError
+from inject.errors import InputError, first_line
+from inject.examples.example import EXAMPLES_FILE
 from inject.tables import named_errors, unpacked_bytes
 
 HEADER = "bundle.json"
@@ -40,12 +51,19 @@ def read_bundle(path: Path) -> GroundTruth:
     """Read what `write_bundle` wrote; every byte is checked first.
 
     Raises:
-        InputError: it is no bundle, is of another version, or lacks a file or has a changed one;
-            says which.
+        InputError: it is no bundle, is of another version, lacks a file, has a changed one, or one
+            whose rows contradict each other; says which.
     """
     values = read_header(path)
     described = check_files(path, values)
-    return read_ground_truth(described, path, withheld=True, content=values["content"])
+    try:
+        truth = read_ground_truth(described, path, withheld=True, content=values["content"])
+        for one, model in zip(described.models, truth.models, strict=True):
+            _check_rows(model, path / one.examples / EXAMPLES_FILE)
+            _check_scores(model, path / one.scores)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise _wrong(f"its tables cannot be read: {first_line(error)}", path) from error
+    return truth
 
 
 def check_files(path: Path, values: Mapping[str, Any]) -> Description:
@@ -141,6 +159,27 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def _wrong(problem: str, path: Path) -> InputError:
     return InputError(problem, where=str(path), hint=_HINT)
+
+
+def _check_rows(model: ScoredModel, path: Path) -> None:
+    for name, count in Counter(row.example_id for row in model.rows).most_common(1):
+        if count > 1:
+            raise _wrong(f"has the example {name} {count} times", path)
+
+
+def _check_scores(model: ScoredModel, folder: Path) -> None:
+    """Refuse scores of other rows than they claim, and infinite ones of detectors of ours."""
+    table = read_scores(folder, columns=["row", "example_id", "detector", "score"])
+    places = pc.index_in(table["example_id"], pa.array([row.example_id for row in model.rows]))
+    misplaced = pc.fill_null(pc.not_equal(places, table["row"]), True)
+    built_in = pc.is_in(table["detector"], pa.array(detector_names()))
+    for problem, wrong in (
+        ("is not the row of its example", misplaced),
+        ("has an infinite score", pc.and_(pc.is_inf(table["score"]), built_in)),
+    ):
+        if (first := pc.index(wrong, True).as_py()) >= 0:
+            row, example_id, detector, _ = table.slice(first, 1).to_pylist()[0].values()
+            raise _wrong(f"row {row} ({example_id}, {detector}) {problem}", folder / SCORES_FILE)
 
 
 def _check_sizes(path: Path, names: Sequence[str]) -> None:

@@ -21,6 +21,8 @@ from inject.errors import InputError
 from tests.detect.evidence_samples import statistics_of
 from tests.detect.ground_truths import same
 
+POOL, SCORES = "examples/pool/examples.parquet", "scores/0/scores.parquet"
+
 
 def with_header(path: Path, /, **changes) -> Path:
     """Change the header and its digest: an author of a bundle who means harm can do so."""
@@ -28,6 +30,16 @@ def with_header(path: Path, /, **changes) -> Path:
     named = {name: value for name, value in values.items() if name not in ("content", "created")}
     (path / HEADER).write_text(json.dumps({**values, "content": digest(named)}))
     return path
+
+
+def with_column(path: Path, name: str, column: str, change) -> None:
+    """Change every value of a column of a table, and the digests."""
+    table = pq.read_table(path / name)
+    values = pa.array([change(value) for value in table[column].to_pylist()])
+    table = table.set_column(table.column_names.index(column), column, values)
+    pq.write_table(table, path / name, compression="zstd")
+    files = json.loads((path / HEADER).read_text())["files"]
+    with_header(path, files={**files, name: file_digest(path / name)})
 
 
 def test_a_bundle_of_the_version_before_is_read_alike(described, store, bundle, copied):
@@ -140,13 +152,28 @@ def test_a_table_of_more_than_any_bundle_has_is_refused_before_it_is_read(tmp_pa
 @pytest.mark.parametrize("column", ["text", "paraphrases"])
 def test_repeated_text_is_counted_before_it_fills_memory(copied, column):
     """Dictionary encoding holds a repeated text once, whatever the file says of its size."""
-    name = "examples/pool/examples.parquet"
-    table = pq.read_table(copied / name)
     text = "x" * 4_000_000
-    forged = pa.array([text if column == "text" else [text, text]] * len(table))
-    table = table.set_column(table.column_names.index(column), column, forged)
-    pq.write_table(table, copied / name, compression="zstd")
-    files = json.loads((copied / HEADER).read_text())["files"]
-    with_header(copied, files={**files, name: file_digest(copied / name)})
+    with_column(copied, POOL, column, lambda _: text if column == "text" else [text, text])
     with pytest.raises(InputError, match="unpacks to more than 200 times its size"):
+        read_bundle(copied)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value", "problem"),
+    [
+        (
+            POOL,
+            "example_id",
+            "0" * 16,
+            "examples.parquet: has the example 0000000000000000 32 times",
+        ),
+        (POOL, "side", "both", "has the side 'both'. Allowed: member and nonmember"),
+        (POOL, "fields", "{", "its tables cannot be read: JSONDecodeError"),
+        (SCORES, "row", -1, r"scores.parquet: row -1 \(.*, loss\) is not the row of its example"),
+        (SCORES, "score", np.inf, "has an infinite score"),
+    ],
+)
+def test_tables_that_contradict_each_other_are_refused(copied, name, column, value, problem):
+    with_column(copied, name, column, lambda _: value)
+    with pytest.raises(InputError, match=problem):
         read_bundle(copied)

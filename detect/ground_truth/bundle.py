@@ -44,6 +44,8 @@ _MOST_ROWS = 10_000_000
 _MOST_BYTES = 8_000_000_000
 """Of a table once read; repeated values take next to no bytes in a file, and all in memory."""
 _HEADER_BYTES = 1 << 26
+_UNNAMED = ("content", "created")
+"""What the digest of the header does not cover."""
 _HINT = "Get the bundle again from where it was published, or pack the run again: spikein bundle."
 
 
@@ -79,6 +81,7 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
     for name, sha256 in values["files"].items():
         if not (path / name).exists():
             raise _wrong(f"lacks the file {name}", path)
+        _check_link(path, name)
         if file_digest(path / name) != sha256:
             raise _wrong(f"the checksum of {name} is wrong: its bytes were changed", path)
     _check_sizes(path, list(values["files"]))
@@ -128,12 +131,15 @@ def read_header(path: Path) -> dict[str, Any]:
             where=str(path),
             hint="Pack a run first: spikein bundle RUN --out FOLDER.",
         )
+    _check_link(path, HEADER)
     with open_regular(path / HEADER, what="bundle") as file:
         text = file.read(_HEADER_BYTES + 1)
     if len(text) > _HEADER_BYTES:
         raise _wrong(f"its {HEADER} has more than {_HEADER_BYTES:,} bytes", path)
     try:
         values = dict(json.loads(text))
+        named = {name: value for name, value in values.items() if name not in _UNNAMED}
+        content = digest(named)
     except (ValueError, TypeError, RecursionError) as error:
         raise _wrong(f"{HEADER} cannot be read: {error}", path) from None
     if values.get("format") != FORMAT:
@@ -145,8 +151,7 @@ def read_header(path: Path) -> dict[str, Any]:
             where=str(path),
             hint="Use the spikein that made it, or pack the run again: spikein bundle.",
         )
-    named = {name: value for name, value in values.items() if name not in ("content", "created")}
-    if digest(named) != values.get("content"):
+    if content != values.get("content"):
         raise _wrong(f"the checksum of {HEADER} is wrong: it was changed", path)
     files = values.get("files")
     if not isinstance(files, dict) or not files:
@@ -159,6 +164,15 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def _wrong(problem: str, path: Path) -> InputError:
     return InputError(problem, where=str(path), hint=_HINT)
+
+
+def _check_link(path: Path, name: str) -> None:
+    """Refuse a link out of the bundle; one in the hub's cache leads to the cache's own files."""
+    home = path.resolve()
+    if home.parent.name == "snapshots":
+        home = home.parents[1]
+    if not (path / name).resolve().is_relative_to(home):
+        raise _wrong(f"{name} is a link that leaves the bundle", path)
 
 
 def _check_rows(model: ScoredModel, path: Path) -> None:

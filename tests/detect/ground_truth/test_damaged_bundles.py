@@ -88,6 +88,19 @@ def test_a_path_that_leaves_the_bundle_is_refused(copied, name):
     assert repr(name) in str(caught.value)
 
 
+@pytest.mark.parametrize("name", [HEADER, SCORES])
+def test_link_out_of_bundle_is_refused(copied, tmp_path, name):
+    cached = tmp_path / "datasets--me--truth"
+    (cached / "blobs").mkdir(parents=True)
+    (copied / name).rename(cached / "blobs/0")
+    (copied / name).symlink_to(cached / "blobs/0")
+    with pytest.raises(InputError, match=f"{name} is a link that leaves the bundle"):
+        read_bundle(copied)
+    # The cache of the hub library is made of such links.
+    (cached / "snapshots").mkdir()
+    read_bundle(copied.rename(cached / "snapshots/commit"))
+
+
 def test_a_file_that_is_not_listed_is_refused_before_a_reader_takes_it(copied):
     table = next(copied.glob("statistics/*/statistics.parquet"))
     table.with_name("statistics.arrow").write_bytes(b"")
@@ -128,7 +141,10 @@ def test_a_bundle_of_another_version_is_refused_with_what_to_do(copied, tmp_path
     assert "pack the run again" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "3", '{"format": "x"}', "[" * 100_000])
+NAN = '{"format": "spikein ground truth", "version": 5, "seed": NaN}'
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '{"format": "x"}', "[" * 100_000, NAN])
 def test_what_is_no_bundle_is_refused(tmp_path, text):
     (tmp_path / HEADER).write_text(text)
     with pytest.raises(InputError, match="bundle"):

@@ -70,7 +70,7 @@ def read_parquet(
 
 
 def unpacked_bytes(path: Path, *, hint: str | None = _HINT) -> Iterator[int]:
-    """Yield the bytes that a Parquet file takes once read, part by part; no text is copied.
+    """Yield about the bytes that a Parquet file takes once read, part by part; no text is copied.
 
     Dictionary encoding repeats a text for next to no bytes in the file, so the sizes that the
     file itself states are no bound. Cost: reading the texts.
@@ -94,18 +94,20 @@ def unpacked_bytes(path: Path, *, hint: str | None = _HINT) -> Iterator[int]:
             )
         texts = [one.path for one in columns if one.physical_type == "BYTE_ARRAY"]
         with pq.ParquetFile(path, read_dictionary=texts) as file:
-            for batch in file.iter_batches(columns=texts):
-                yield sum(map(_text_bytes, batch.columns))
+            # Nested texts of several row groups cannot be in one batch.
+            for number in range(metadata.num_row_groups):
+                for batch in file.iter_batches(row_groups=[number], columns=texts):
+                    yield sum(map(_text_bytes, batch.columns))
 
 
 def _text_bytes(array: pa.Array) -> int:
     """Return the bytes of all texts in a column whose texts are dictionary-encoded."""
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+        return pc.sum(lengths.take(array.indices)).as_py() or 0
     if pa.types.is_struct(array.type):
         return sum(map(_text_bytes, array.flatten()))
-    if not pa.types.is_dictionary(array.type):
-        return _text_bytes(array.flatten())
-    lengths = pc.binary_length(array.dictionary).cast(pa.int64())
-    return pc.sum(lengths.take(array.indices)).as_py() or 0
+    return _text_bytes(array.flatten()) if pa.types.is_nested(array.type) else int(array.nbytes)
 
 
 def write_compact(table: pa.Table, path: Path) -> None:

@@ -37,7 +37,7 @@ def with_column(path: Path, name: str, column: str, change) -> None:
     table = pq.read_table(path / name)
     values = pa.array([change(value) for value in table[column].to_pylist()])
     table = table.set_column(table.column_names.index(column), column, values)
-    pq.write_table(table, path / name, compression="zstd")
+    pq.write_table(table, path / name, compression="zstd", row_group_size=16)
     files = json.loads((path / HEADER).read_text())["files"]
     with_header(path, files={**files, name: file_digest(path / name)})
 

@@ -120,10 +120,20 @@ def check_whole(length: int, path: Path, what: str) -> None:
         )
 
 
-def check_unpacked(unpacked: int, packed: int, path: Path, what: str) -> None:
-    """Refuse content that is announced to unpack to more than the packed size explains."""
+def check_unpacked(
+    unpacked: int, packed: int, path: Path, what: str, *, hint: str | None = None
+) -> None:
+    """Refuse content that unpacks to more than the packed size explains.
+
+    Args:
+        unpacked: bytes, announced or counted so far.
+        packed: bytes.
+        path: begins the message.
+        what: what the file is for.
+        hint: what to do; None for unpacking it oneself.
+    """
     if unpacked > FREE_BYTES and unpacked > LARGEST_RATIO * packed:
-        raise _too_dense(path, what, unpacked, packed)
+        raise _too_dense(path, what, unpacked, packed, hint)
 
 
 @contextmanager
@@ -178,12 +188,14 @@ def _unreadable(path: Path, what: str, error: OSError) -> InputError:
     return InputError(f"{_begun(what)}{reason}", where=str(path))
 
 
-def _too_dense(path: Path, what: str, unpacked: int, packed: int) -> InputError:
+def _too_dense(
+    path: Path, what: str, unpacked: int, packed: int, hint: str | None = None
+) -> InputError:
     return InputError(
         f"{_begun(what)}unpacks to more than {LARGEST_RATIO} times its size "
         f"({_size(unpacked)} of {_size(packed)} so far), as a decompression bomb does",
         where=str(path),
-        hint="If it is honest, unpack it yourself and give the unpacked file.",
+        hint=hint or "If it is honest, unpack it yourself and give the unpacked file.",
     )
 
 

@@ -14,12 +14,15 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from inject.errors import InputError
 
 T = TypeVar("T")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
+"""Bytes of a value by its physical type in Parquet; a column of fixed length has its own."""
 _HINT = "If it lies in the store, run again: what is damaged is built anew."
 
 
@@ -64,6 +67,47 @@ def read_parquet(
             schema=schema,
             read_dictionary=list(repeated) or None,
         )
+
+
+def unpacked_bytes(path: Path, *, hint: str | None = _HINT) -> Iterator[int]:
+    """Yield about the bytes that a Parquet file takes once read, part by part; no text is copied.
+
+    Dictionary encoding repeats a text for next to no bytes in the file, so the sizes that the
+    file itself states are no bound. Cost: reading the texts.
+
+    Raises:
+        InputError: naming the file, if it is missing or damaged.
+    """
+    with named_errors(path, hint=hint):
+        with pq.ParquetFile(path) as file:
+            schema, metadata = file.schema, file.metadata
+        columns = [schema.column(number) for number in range(metadata.num_columns)]
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            parts = [group.column(at) for at in range(len(columns))]
+            yield max(
+                sum(part.total_uncompressed_size for part in parts),
+                sum(
+                    part.num_values * max(_WIDTHS.get(part.physical_type, column.length), 1)
+                    for part, column in zip(parts, columns, strict=True)
+                ),
+            )
+        texts = [one.path for one in columns if one.physical_type == "BYTE_ARRAY"]
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            # Nested texts of several row groups cannot be in one batch.
+            for number in range(metadata.num_row_groups):
+                for batch in file.iter_batches(row_groups=[number], columns=texts):
+                    yield sum(map(_text_bytes, batch.columns))
+
+
+def _text_bytes(array: pa.Array) -> int:
+    """Return the bytes of all texts in a column whose texts are dictionary-encoded."""
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.binary_length(array.dictionary).cast(pa.int64())
+        return pc.sum(lengths.take(array.indices)).as_py() or 0
+    if pa.types.is_struct(array.type):
+        return sum(map(_text_bytes, array.flatten()))
+    return _text_bytes(array.flatten()) if pa.types.is_nested(array.type) else int(array.nbytes)
 
 
 def write_compact(table: pa.Table, path: Path) -> None:

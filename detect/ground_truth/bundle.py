@@ -9,18 +9,29 @@ reading, 100 MB/s.
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
-from inject.bounded_files import open_regular
+from detect.ground_truth.ground_truth import (
+    Description,
+    GroundTruth,
+    ScoredModel,
+    read_ground_truth,
+)
+from detect.registry import detector_names
+from detect.scores.table import SCORES_FILE, read_scores
+from inject.bounded_files import check_unpacked, open_regular
 from inject.digest import digest, file_digest
-from inject.errors import InputError
-from inject.tables import named_errors
+from inject.errors import InputError, first_line
+from inject.examples.example import EXAMPLES_FILE
+from inject.tables import named_errors, unpacked_bytes
 
 HEADER = "bundle.json"
 FORMAT = "spikein ground truth"
@@ -30,9 +41,11 @@ _VERSIONS = (4, VERSION)
 
 FILE = re.compile(r"(?!\.)[^/\\]+/(?!\.)[^/\\]+/(?!\.)[^/\\]+")
 _MOST_ROWS = 10_000_000
-_MOST_VALUES = 2_000_000_000
-"""Of all columns of a table; repeated ones take next to no bytes in a file, and all in memory."""
+_MOST_BYTES = 8_000_000_000
+"""Of a table once read; repeated values take next to no bytes in a file, and all in memory."""
 _HEADER_BYTES = 1 << 26
+_UNNAMED = ("content", "created")
+"""What the digest of the header does not cover."""
 _HINT = "Get the bundle again from where it was published, or pack the run again: spikein bundle."
 
 
@@ -40,12 +53,19 @@ def read_bundle(path: Path) -> GroundTruth:
     """Read what `write_bundle` wrote; every byte is checked first.
 
     Raises:
-        InputError: it is no bundle, is of another version, or lacks a file or has a changed one;
-            says which.
+        InputError: it is no bundle, is of another version, lacks a file, has a changed one, or one
+            whose rows contradict each other; says which.
     """
     values = read_header(path)
     described = check_files(path, values)
-    return read_ground_truth(described, path, withheld=True, content=values["content"])
+    try:
+        truth = read_ground_truth(described, path, withheld=True, content=values["content"])
+        for one, model in zip(described.models, truth.models, strict=True):
+            _check_rows(model, path / one.examples / EXAMPLES_FILE)
+            _check_scores(model, path / one.scores)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise _wrong(f"its tables cannot be read: {first_line(error)}", path) from error
+    return truth
 
 
 def check_files(path: Path, values: Mapping[str, Any]) -> Description:
@@ -61,10 +81,10 @@ def check_files(path: Path, values: Mapping[str, Any]) -> Description:
     for name, sha256 in values["files"].items():
         if not (path / name).exists():
             raise _wrong(f"lacks the file {name}", path)
+        _check_link(path, name)
         if file_digest(path / name) != sha256:
             raise _wrong(f"the checksum of {name} is wrong: its bytes were changed", path)
-        if name.endswith(".parquet"):
-            _check_size(path / name)
+    _check_sizes(path, list(values["files"]))
     try:
         described = Description.model_validate(
             {name: values[name] for name in Description.model_fields}
@@ -111,12 +131,15 @@ def read_header(path: Path) -> dict[str, Any]:
             where=str(path),
             hint="Pack a run first: spikein bundle RUN --out FOLDER.",
         )
+    _check_link(path, HEADER)
     with open_regular(path / HEADER, what="bundle") as file:
         text = file.read(_HEADER_BYTES + 1)
     if len(text) > _HEADER_BYTES:
         raise _wrong(f"its {HEADER} has more than {_HEADER_BYTES:,} bytes", path)
     try:
         values = dict(json.loads(text))
+        named = {name: value for name, value in values.items() if name not in _UNNAMED}
+        content = digest(named)
     except (ValueError, TypeError, RecursionError) as error:
         raise _wrong(f"{HEADER} cannot be read: {error}", path) from None
     if values.get("format") != FORMAT:
@@ -128,8 +151,7 @@ def read_header(path: Path) -> dict[str, Any]:
             where=str(path),
             hint="Use the spikein that made it, or pack the run again: spikein bundle.",
         )
-    named = {name: value for name, value in values.items() if name not in ("content", "created")}
-    if digest(named) != values.get("content"):
+    if content != values.get("content"):
         raise _wrong(f"the checksum of {HEADER} is wrong: it was changed", path)
     files = values.get("files")
     if not isinstance(files, dict) or not files:
@@ -144,17 +166,52 @@ def _wrong(problem: str, path: Path) -> InputError:
     return InputError(problem, where=str(path), hint=_HINT)
 
 
-def _check_size(path: Path) -> None:
-    with named_errors(path, hint=_HINT):
-        table = pq.read_metadata(path)
-    groups = [table.row_group(number) for number in range(table.num_row_groups)]
-    values = sum(
-        group.column(column).num_values for group in groups for column in range(table.num_columns)
-    )
-    if table.num_rows > _MOST_ROWS or values > _MOST_VALUES:
-        raise InputError(
-            f"has {table.num_rows:,} rows with {values:,} values",
-            where=str(path),
-            allowed=f"at most {_MOST_ROWS:,} rows and {_MOST_VALUES:,} values",
-            hint="Bundle fewer arms at a time: spikein bundle --arm.",
-        )
+def _check_link(path: Path, name: str) -> None:
+    """Refuse a link out of the bundle; one in the hub's cache leads to the cache's own files."""
+    home = path.resolve()
+    if home.parent.name == "snapshots":
+        home = home.parents[1]
+    if not (path / name).resolve().is_relative_to(home):
+        raise _wrong(f"{name} is a link that leaves the bundle", path)
+
+
+def _check_rows(model: ScoredModel, path: Path) -> None:
+    for name, count in Counter(row.example_id for row in model.rows).most_common(1):
+        if count > 1:
+            raise _wrong(f"has the example {name} {count} times", path)
+
+
+def _check_scores(model: ScoredModel, folder: Path) -> None:
+    """Refuse scores of other rows than they claim, and infinite ones of detectors of ours."""
+    table = read_scores(folder, columns=["row", "example_id", "detector", "score"])
+    places = pc.index_in(table["example_id"], pa.array([row.example_id for row in model.rows]))
+    misplaced = pc.fill_null(pc.not_equal(places, table["row"]), True)
+    built_in = pc.is_in(table["detector"], pa.array(detector_names()))
+    for problem, wrong in (
+        ("is not the row of its example", misplaced),
+        ("has an infinite score", pc.and_(pc.is_inf(table["score"]), built_in)),
+    ):
+        if (first := pc.index(wrong, True).as_py()) >= 0:
+            row, example_id, detector, _ = table.slice(first, 1).to_pylist()[0].values()
+            raise _wrong(f"row {row} ({example_id}, {detector}) {problem}", folder / SCORES_FILE)
+
+
+def _check_sizes(path: Path, names: Sequence[str]) -> None:
+    """Refuse tables that would fill the memory; no text is repeated there to see that."""
+    packed = sum((path / name).stat().st_size for name in names)
+    others = 0
+    for table in (path / name for name in names if name.endswith(".parquet")):
+        with named_errors(table, hint=_HINT):
+            rows = pq.read_metadata(table).num_rows
+        size = 0
+        for part in unpacked_bytes(table, hint=_HINT):
+            size += part
+            check_unpacked(others + size, packed, path, "bundle", hint=_HINT)
+            if rows > _MOST_ROWS or size > _MOST_BYTES:
+                raise InputError(
+                    f"has {rows:,} rows, and {size:,} bytes or more once read",
+                    where=str(table),
+                    allowed=f"at most {_MOST_ROWS:,} rows and {_MOST_BYTES:,} bytes",
+                    hint="Bundle fewer arms at a time: spikein bundle --arm.",
+                )
+        others += size

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.digest import text_digest
+from inject.errors import InputError
 from inject.tables import read_parquet
 
 EXAMPLES_FILE = "examples.parquet"
@@ -135,8 +136,12 @@ def write_examples(folder: Path, examples: Iterable[Example]) -> None:
 
 
 def read_examples(folder: Path) -> list[Example]:
-    """Read what `write_examples` wrote, in the same order."""
-    return examples_of(read_parquet(folder / EXAMPLES_FILE))
+    """Read what `write_examples` wrote, in the same order.
+
+    Raises:
+        InputError: naming the file, if it is missing or damaged, or has an unknown side or split.
+    """
+    return _read(folder / EXAMPLES_FILE)
 
 
 def write_losses(folder: Path, losses: Sequence[RowLoss]) -> None:
@@ -156,7 +161,17 @@ def write_held_out(folder: Path, examples: Sequence[Example]) -> None:
 def read_held_out(folder: Path) -> list[Example]:
     """Read what `write_held_out` wrote, in the same order; empty where there is no such file."""
     path = folder / HELD_OUT_FILE
-    return examples_of(read_parquet(path)) if path.is_file() else []
+    return _read(path) if path.is_file() else []
+
+
+def _read(path: Path) -> list[Example]:
+    table = read_parquet(path)
+    for name, values in (("side", get_args(Side)), ("split", get_args(Split))):
+        if unknown := set(table[name].unique().to_pylist()) - set(values):
+            raise InputError(
+                f"has the {name} {unknown.pop()!r}", where=str(path), allowed=" and ".join(values)
+            )
+    return examples_of(table)
 
 
 def examples_of(table: pa.Table) -> list[Example]:

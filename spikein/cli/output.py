@@ -1,7 +1,7 @@
 """What all commands share in talking to a person: consoles, tables, numbers in words.
 
 Text from data or from the user is always a `rich.text.Text`, so that brackets in it are never
-taken for markup.
+taken for markup, and its control characters are written out: a bundle's name could hold any.
 """
 
 import json
@@ -17,9 +17,12 @@ from spikein.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 __all__ = ["with_noun"]
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All but tabs and line breaks."""
 _NUMBER = re.compile(r"[\d+−–~<.-]|none$")
 _WIDTH_WITHOUT_TERMINAL = 140
 _WIDTH_OF_A_NAME = 16
@@ -36,32 +39,32 @@ def console(stream: TextIO | None = None) -> "Console":
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
-def say(text: str, *, style: str = "") -> None:
-    """Print one line of plain text to standard output; it is never wrapped."""
+def _text(text: str, style: str = "") -> "Text":
     from rich.text import Text
 
-    console().print(Text(text, style=style), soft_wrap=True)
+    return Text(_CONTROLS.sub(lambda sign: repr(sign[0])[1:-1], text), style=style)
+
+
+def say(text: str, *, style: str = "") -> None:
+    """Print one line of plain text to standard output; it is never wrapped."""
+    console().print(_text(text, style), soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print one line to standard error, in yellow on a terminal; secrets in it are masked."""
-    from rich.text import Text
-
-    console(sys.stderr).print(Text(masked(text), style="yellow"), soft_wrap=True)
+    console(sys.stderr).print(_text(masked(text), "yellow"), soft_wrap=True)
 
 
 def tell(text: str) -> None:
     """Print one plain line to standard error, where it disturbs no output; secrets are masked."""
-    from rich.text import Text
-
-    console(sys.stderr).print(Text(masked(text)), soft_wrap=True)
+    console(sys.stderr).print(_text(masked(text)), soft_wrap=True)
 
 
 def print_error(text: str) -> None:
     """Print an error to standard error, in red on a terminal; secrets in it are masked."""
     from rich.text import Text
 
-    shown = Text.assemble(("Error: ", "bold red"), (masked(text), "red"))
+    shown = Text.assemble(("Error: ", "bold red"), _text(masked(text), "red"))
     console(sys.stderr).print(shown, soft_wrap=True)
 
 
@@ -75,7 +78,6 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
-    from rich.text import Text
 
     lines = [[_written(value) for value in row] for row in rows]
     columns = {
@@ -103,7 +105,7 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
             overflow="ellipsis" if at in right else "fold",
         )
     for line in lines:
-        table.add_row(*(Text(line[at]) for at in columns))
+        table.add_row(*(_text(line[at]) for at in columns))
     shown.print(table)
 
 

@@ -3,8 +3,8 @@
 It names the store and the folder that the run was started from, both as an absolute path and
 relative to the run folder, so that the folder can be read from anywhere, and so that a tree
 holding runs, store and data can be moved as one. It names every artifact that the run rests on,
-those with protected texts included, and has the digests of all files that spikein wrote: tables and
-settings are compared with them before they are read.
+those with protected texts included, and has the digests of all files that spikein wrote, and of
+itself: record, tables and settings are compared with them before they are read.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
 
+from inject.digest import digest
 from inject.errors import InputError
 from inject.files import write_text
 from inject.sealed import Damaged, require_files
@@ -23,7 +24,10 @@ from inject.sealed import Damaged, require_files
 RECORD = "run.json"
 EXPERIMENT = "experiment.yaml"
 """The resolved experiment in a run's folder."""
-FORMAT = 2
+FORMAT = 3
+_FORMATS = (2, FORMAT)
+"""Records of format 2 have no digest of their own, and are read as they are."""
+_DIGEST = "digest"
 _READ_AGAIN = (".parquet", ".yaml")
 
 
@@ -90,31 +94,37 @@ def read_record(folder: Path) -> RunRecord:
     """Return the record of a run folder.
 
     Raises:
-        InputError: it cannot be read, or another version made the run.
+        InputError: it cannot be read, was changed, or another version made the run.
     """
     path = folder / RECORD
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(values, dict) and values.get("format") != FORMAT:
+        if isinstance(values, dict) and values.get("format") not in _FORMATS:
             raise InputError(
                 f"the run was made by another version of spikein ({values.get('version')}, format "
-                f"{values.get('format')} of run folders; this one reads {FORMAT})",
+                f"{values.get('format')} of run folders; this one reads "
+                f"{' and '.join(map(str, _FORMATS))})",
                 where=str(folder),
                 hint=f"Its page and tables stay as they were made ({folder / 'report.html'}). For "
                 f"anything else run it again: spikein run {folder / EXPERIMENT}",
             )
+        if isinstance(values, dict) and (values["format"] == FORMAT or _DIGEST in values):
+            stated = values.pop(_DIGEST, None)
+            if digest(values) != stated:
+                raise _unreadable(path, "its digest is wrong: it was changed")
         return RunRecord.model_validate(values)
     except ValidationError as error:
         found = error.errors()[0]
         where = ".".join(str(part) for part in found["loc"])
         raise _unreadable(path, f"{where}: {found['msg']}" if where else found["msg"]) from None
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+    except (OSError, TypeError, ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None
 
 
 def write_record(folder: Path, record: RunRecord) -> None:
-    """Write `run.json`."""
-    text = json.dumps(record.model_dump(mode="json"), indent=1, ensure_ascii=False)
+    """Write `run.json`, with its own digest."""
+    values = record.model_dump(mode="json")
+    text = json.dumps({**values, _DIGEST: digest(values)}, indent=1, ensure_ascii=False)
     write_text(folder / RECORD, text + "\n")
 
 

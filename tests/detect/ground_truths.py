@@ -210,7 +210,9 @@ def store_truth(truth: GroundTruth, root: Path) -> Description:
             write_statistics(folder(inputs[name]), ids, statistics)
         inputs["frequency"] = f"frequency/{at}"
         save_frequency(root / inputs["frequency"], small_frequency())
-        write_scores(folder(f"scores/{at}"), model.scores, record={"notes": ["/home/somebody"]})
+        places = pa.array(np.resize(np.arange(len(ids)), len(model.scores)))
+        scores = model.scores.add_column(0, "row", places)
+        write_scores(folder(f"scores/{at}"), scores, record={"notes": ["/home/somebody"]})
         if model.exposures is not None:
             write_exposures(folder(f"model/{at}"), model.exposures)
             (root / f"model/{at}/model.safetensors").write_bytes(b"weights")

@@ -294,6 +294,12 @@ class KeyedTrainer(Trainer):
         count = super()._get_num_items_in_batch(batch_samples, device)
         return count.clamp(min=1) if isinstance(count, torch.Tensor) else count
 
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Warn of weights that a checkpoint lacks; a tied one is not saved, as another holds it."""
+        tied = getattr(self.model, "all_tied_weights_keys", None) or {}
+        missing = [name for name in load_result.missing_keys if name not in tied]
+        super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
+
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Give the trackers, where there are any, what our own log holds beside."""
         if "loss" in logs and self._record.rows:

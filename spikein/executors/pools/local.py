@@ -20,7 +20,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from inject.errors import InputError
 from inject.step import Step
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors.graph_file import GraphFile, write_graph
@@ -142,12 +141,10 @@ class _Workers:
             if said is not None:
                 ends.append(TaskEnd(**said))
                 continue
+            # Another takes its place when there is a step for it.
             self._workers.pop(worker.number, None)
-            how = worker.how_it_ended()
-            if step is None and not worker.spoke:
-                raise InputError(f"a worker process cannot start: {how}", where=str(worker.log))
             if step is not None:
-                problem = f"worker {worker.number + 1} {how}"
+                problem = f"worker {worker.number + 1} {worker.how_it_ended()}"
                 ends.append(TaskEnd(digest=step.digest, state="lost", problem=problem))
         return ends
 
@@ -191,8 +188,6 @@ class _Worker:
         self.number = number
         self.log = log
         self.step: Step | None = None
-        self.spoke = False
-        """Whether it ever finished a step."""
         cores = ",".join(map(str, share.cores))
         with _log_file(log) as output:
             self.process = subprocess.Popen(
@@ -240,17 +235,16 @@ class _Worker:
             self.process.wait()
 
     def how_it_ended(self) -> str:
-        """Return `was killed by SIGKILL` or the like."""
+        """Return `was killed by SIGKILL` or the like, and where it says why it ended."""
         code = self.process.wait()
         if code >= 0:
-            return f"ended with code {code}"
+            return f"ended with code {code} (see {self.log})"
         hint = " (the system may have been out of memory)" if code == -signal.SIGKILL else ""
         return f"was killed by {signal.Signals(-code).name}{hint}"
 
     def _listen(self, events: "queue.Queue[tuple[_Worker, dict[str, Any] | None]]") -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.spoke = True
             events.put((self, json.loads(line)))
         events.put((self, None))
 

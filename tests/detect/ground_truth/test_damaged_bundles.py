@@ -21,6 +21,8 @@ from inject.errors import InputError
 from tests.detect.evidence_samples import statistics_of
 from tests.detect.ground_truths import same
 
+POOL, SCORES = "examples/pool/examples.parquet", "scores/0/scores.parquet"
+
 
 def with_header(path: Path, /, **changes) -> Path:
     """Change the header and its digest: an author of a bundle who means harm can do so."""
@@ -28,6 +30,16 @@ def with_header(path: Path, /, **changes) -> Path:
     named = {name: value for name, value in values.items() if name not in ("content", "created")}
     (path / HEADER).write_text(json.dumps({**values, "content": digest(named)}))
     return path
+
+
+def with_column(path: Path, name: str, column: str, change) -> None:
+    """Change every value of a column of a table, and the digests."""
+    table = pq.read_table(path / name)
+    values = pa.array([change(value) for value in table[column].to_pylist()])
+    table = table.set_column(table.column_names.index(column), column, values)
+    pq.write_table(table, path / name, compression="zstd", row_group_size=16)
+    files = json.loads((path / HEADER).read_text())["files"]
+    with_header(path, files={**files, name: file_digest(path / name)})
 
 
 def test_a_bundle_of_the_version_before_is_read_alike(described, store, bundle, copied):
@@ -76,6 +88,19 @@ def test_a_path_that_leaves_the_bundle_is_refused(copied, name):
     assert repr(name) in str(caught.value)
 
 
+@pytest.mark.parametrize("name", [HEADER, SCORES])
+def test_link_out_of_bundle_is_refused(copied, tmp_path, name):
+    cached = tmp_path / "datasets--me--truth"
+    (cached / "blobs").mkdir(parents=True)
+    (copied / name).rename(cached / "blobs/0")
+    (copied / name).symlink_to(cached / "blobs/0")
+    with pytest.raises(InputError, match=f"{name} is a link that leaves the bundle"):
+        read_bundle(copied)
+    # The cache of the hub library is made of such links.
+    (cached / "snapshots").mkdir()
+    read_bundle(copied.rename(cached / "snapshots/commit"))
+
+
 def test_a_file_that_is_not_listed_is_refused_before_a_reader_takes_it(copied):
     table = next(copied.glob("statistics/*/statistics.parquet"))
     table.with_name("statistics.arrow").write_bytes(b"")
@@ -116,7 +141,10 @@ def test_a_bundle_of_another_version_is_refused_with_what_to_do(copied, tmp_path
     assert "pack the run again" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "3", '{"format": "x"}', "[" * 100_000])
+NAN = '{"format": "spikein ground truth", "version": 5, "seed": NaN}'
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", '{"format": "x"}', "[" * 100_000, NAN])
 def test_what_is_no_bundle_is_refused(tmp_path, text):
     (tmp_path / HEADER).write_text(text)
     with pytest.raises(InputError, match="bundle"):
@@ -130,8 +158,38 @@ def test_a_table_of_more_than_any_bundle_has_is_refused_before_it_is_read(tmp_pa
     pq.write_table(pa.table({"a": pa.array(np.zeros(10_000_001, np.int8))}), many)
     assert many.stat().st_size < 100_000
     pq.write_table(pa.table({"a": [list(range(90))], "b": [list(range(11))]}), wide)
-    module._check_size(wide)
-    monkeypatch.setattr(module, "_MOST_VALUES", 100)
-    for path, said in ((many, "has 10,000,001 rows"), (wide, "1 rows with 101 values")):
+    module._check_sizes(tmp_path, [wide.name])
+    monkeypatch.setattr(module, "_MOST_BYTES", 800)
+    for path, said in ((many, "has 10,000,001 rows"), (wide, r"1 rows, and 1,\d+ bytes")):
         with pytest.raises(InputError, match=said):
-            module._check_size(path)
+            module._check_sizes(tmp_path, [path.name])
+
+
+@pytest.mark.parametrize("column", ["text", "paraphrases"])
+def test_repeated_text_is_counted_before_it_fills_memory(copied, column):
+    """Dictionary encoding holds a repeated text once, whatever the file says of its size."""
+    text = "x" * 4_000_000
+    with_column(copied, POOL, column, lambda _: text if column == "text" else [text, text])
+    with pytest.raises(InputError, match="unpacks to more than 200 times its size"):
+        read_bundle(copied)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "value", "problem"),
+    [
+        (
+            POOL,
+            "example_id",
+            "0" * 16,
+            "examples.parquet: has the example 0000000000000000 32 times",
+        ),
+        (POOL, "side", "both", "has the side 'both'. Allowed: member and nonmember"),
+        (POOL, "fields", "{", "its tables cannot be read: JSONDecodeError"),
+        (SCORES, "row", -1, r"scores.parquet: row -1 \(.*, loss\) is not the row of its example"),
+        (SCORES, "score", np.inf, "has an infinite score"),
+    ],
+)
+def test_tables_that_contradict_each_other_are_refused(copied, name, column, value, problem):
+    with_column(copied, name, column, lambda _: value)
+    with pytest.raises(InputError, match=problem):
+        read_bundle(copied)

@@ -26,6 +26,7 @@ from spikein.store.filesystem import delete_tree
 from spikein.store.store import ArtifactRules, Store
 from tests.analysis.synthetic import make_arm
 from tests.pages import Page, overflow
+from tests.spikein.records import change_record
 from tests.spikein.samples import read, recipe, write
 
 EVIL = "<script>evil</script>"
@@ -207,8 +208,8 @@ def test_a_store_that_is_gone_is_said_and_the_numbers_stay(lab, tmp_path, found)
     for name in ("slow", "fast"):
         record = tmp_path / "runs" / name / "1" / "run.json"
         content = json.loads(record.read_text())
-        content["store"]["absolute"] = str(tmp_path / "store")
-        record.write_text(json.dumps(content))
+        place = {**content["store"], "absolute": str(tmp_path / "store")}
+        change_record(record.parent, store=place)
     alone = compare_runs("slow", "fast", runs=tmp_path / "runs")
     assert len(alone.origins.notes) == 2
     assert "3 of 3 artifacts are not in the store any more" in alone.origins.notes[0]

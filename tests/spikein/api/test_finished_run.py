@@ -30,6 +30,7 @@ from spikein.runs.status import run_rows
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
 from tests.analysis.synthetic import make_arm
+from tests.spikein.records import change_record
 from tests.spikein.samples import read, recipe, write
 
 FIGURES = ("copies", "detectors", "roc")
@@ -70,8 +71,7 @@ def folder(lab, tmp_path) -> Path:
     shutil.copytree(lab / "store", tmp_path / "store")
     found = tmp_path / "runs" / "sample" / "1"
     record = json.loads((found / "run.json").read_text())
-    record["store"]["absolute"] = str(tmp_path / "store")
-    (found / "run.json").write_text(json.dumps(record))
+    change_record(found, store={**record["store"], "absolute": str(tmp_path / "store")})
     return found
 
 
@@ -145,7 +145,7 @@ def of_version(folder: Path, version: str) -> None:
     record = json.loads((folder / "run.json").read_text())
     tables = [name for name in record["digests"] if (folder / name).is_file()]
     digests = file_digests(folder, tables)
-    (folder / "run.json").write_text(json.dumps({**record, "version": version, "digests": digests}))
+    change_record(folder, version=version, digests=digests)
 
 
 def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_to_do(folder):
@@ -168,8 +168,7 @@ def test_a_run_of_an_earlier_version_says_its_version_what_is_missing_and_what_t
 
 @pytest.mark.parametrize("read", [spikein.load_run, render_report, stored_truth, run_arms])
 def test_a_run_of_another_version_says_so_and_what_to_do(folder, read):
-    record = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**record, "format": 9}))
+    change_record(folder, format=9)
     with pytest.raises(InputError, match="made by another version") as caught:
         read(folder)
     assert str(folder / "report.html") in str(caught.value)

@@ -2,7 +2,7 @@
 
 import sys
 
-from spikein.cli.output import print_table
+from spikein.cli.output import print_error, print_table, say, tell, warn
 
 COLUMNS = ("detector", "setting", "AUC", "95% interval", "TPR at 5% FPR", "remark")
 SETTING = "alpha=0.05:samples=10:temperature=1.0:top_k=50:share=0.5:seed=0"
@@ -44,3 +44,12 @@ def test_values_say_how_their_column_stands_and_an_empty_column_goes(capsys):
     assert head.split() == ["name", "what", "count"]
     assert first.split() == ["a", "two", "words", "12,345"]
     assert second.rstrip().endswith("     7"), "numbers stand to the right"
+
+
+def test_control_characters_are_written_out(capsys):
+    text = "\x1b[2J\x9bm\rtwo\nlines"
+    for show in (say, warn, tell, print_error, lambda value: print_table(("name",), [(value,)])):
+        show(text)
+        shown = "".join(capsys.readouterr())
+        assert not set(shown) & set("\x1b\x9b\r"), show
+        assert r"\x1b[2J\x9bm\rtwo" in shown

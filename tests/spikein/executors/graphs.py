@@ -4,6 +4,7 @@
 """
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -99,6 +100,8 @@ GRAPHS: dict[str, Callable[[Path], Graph]] = {
 }
 
 if __name__ == "__main__":
+    # A shell's background jobs are started deaf to Ctrl-C, and hand that on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     which, store, graph = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     done = executor(which).run(
         GRAPHS[graph](store.parent), Store(store), Lines(sys.stderr, verbose=True)

@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import subprocess
 import threading
 from itertools import combinations
 from pathlib import Path
@@ -154,6 +155,21 @@ def test_a_step_whose_worker_is_killed_is_begun_again_and_fails_the_last_time(tm
     assert labels(tmp_path / "store") == {"victim", "other"}
     left = [path.name[1:13] for path in (tmp_path / "store").glob("*/.*.tmp")]
     assert left == [goals[1].digest[:12]], "half-written until another builds it"
+
+
+def test_worker_killed_while_starting_is_replaced(tmp_path, monkeypatch):
+    workers = []
+
+    class SecondIsKilled(subprocess.Popen):
+        def __init__(self, command, **settings):
+            super().__init__(command, **settings)
+            workers.append(self)
+            if len(workers) == 2:
+                self.kill()
+
+    monkeypatch.setattr(subprocess, "Popen", SecondIsKilled)
+    report = run_graph(local(), fan(2, 0.5), Store(tmp_path / "store"), Progress())
+    assert (report.built, len(workers)) == (4, 3)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])

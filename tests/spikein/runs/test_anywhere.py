@@ -1,5 +1,6 @@
 """A finished run, looked at from another folder, moved, and where nothing can be written."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from spikein.cli.main import app
 from spikein.runs.record import read_record
 from spikein.store.filesystem import delete_tree
 from tests.spikein.mounts import read_only
+from tests.spikein.records import change_record
 from tests.spikein.tiny import write_tiny
 
 pytestmark = pytest.mark.slow
@@ -29,7 +31,7 @@ def lab(tmp_path, tmp_path_factory, monkeypatch, finished):
     here = tmp_path / "lab"
     shutil.copytree(finished, here, symlinks=True)
     text = (here / "runs/tiny/1/run.json").read_text()
-    (here / "runs/tiny/1/run.json").write_text(text.replace(str(finished), str(here)))
+    change_record(here / "runs/tiny/1", **json.loads(text.replace(str(finished), str(here))))
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     return here
 

@@ -1,6 +1,5 @@
 """What `spikein run` says of results that are not those of the run before."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.runs.status import run_rows
 from spikein.store.store import Store
+from tests.spikein.records import change_record
 from tests.spikein.samples import recipe, write
 
 OLD = """
@@ -70,8 +70,7 @@ def test_where_no_setting_differs_the_kinds_that_do_are_named(tmp_path):
 @pytest.mark.parametrize("damage", [{"name": None}, {"finished": "2026-01-01T00:00:00"}])
 def test_the_list_of_runs_and_the_next_run_survive_a_damaged_record(tmp_path, damage):
     folder = published(tmp_path, OLD, 1).folder
-    record = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**record, **damage}))
+    change_record(folder, **damage)
     (row,) = run_rows(tmp_path / "runs")
     assert row.problem is not None
     assert "run.json" in row.problem

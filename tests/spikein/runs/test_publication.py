@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from spikein.runs.status import artifact_rows, run_rows
 from spikein.store.artifact import Artifact
 from spikein.store.garbage import collect
 from spikein.store.store import ArtifactRules, Store
+from tests.spikein.records import change_record
 from tests.spikein.samples import recipe, write
 
 
@@ -201,10 +203,32 @@ def test_what_this_version_did_not_make_is_refused_and_stays(tmp_path, what):
 @pytest.mark.parametrize("name", ["/etc/passwd", "figures/../../../x", ""])
 def test_a_record_that_leads_out_of_its_folder_is_refused(tmp_path, name):
     folder = publish(tmp_path, 1).folder
-    record = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**record, "digests": {name: [1, "0"]}}))
+    change_record(folder, digests={name: [1, "0"]})
     with pytest.raises(InputError, match="leads out of the run's folder"):
         read_record(folder)
+
+
+def test_changed_bit_of_record_is_refused_unless_nothing_changes(tmp_path):
+    folder = publish(tmp_path, 1, 2).folder
+    record, path = read_record(folder), folder / "run.json"
+    content = path.read_bytes()
+    for at in range(0, 8 * len(content), 29):
+        changed = bytearray(content)
+        changed[at // 8] ^= 1 << at % 8
+        path.write_bytes(changed)
+        with suppress(InputError):
+            assert read_record(folder) == record, (content[at // 8 - 9 : at // 8 + 9], at % 8)
+
+
+def test_record_of_previous_format_needs_no_digest(tmp_path):
+    folder = publish(tmp_path, 1).folder
+    values = json.loads((folder / "run.json").read_text()) | {"format": 2}
+    (folder / "run.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match=r"run\.json.* its digest is wrong"):
+        read_record(folder)
+    del values["digest"]
+    (folder / "run.json").write_text(json.dumps(values))
+    assert read_record(folder).id == values["id"]
 
 
 def test_links_are_relative_and_survive_a_move(tmp_path):

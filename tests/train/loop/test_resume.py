@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from transformers import trainer
 
 from inject.errors import InputError
-from tests.train.killable import CONTEXT, KEPT, STEPS, check_same_run, go
+from tests.train import killable
+from tests.train.killable import CONTEXT, KEPT, STEPS, Stopped, check_same_run, go, stop_at
+from tests.train.shapes import tiny_shape
 from train.loop.resume import find_resume_point
 from train.processes.preemption import Preempted
 
@@ -79,6 +82,19 @@ def test_sigterm_ends_a_run_after_the_step_in_hand_with_a_checkpoint(
     assert point is not None
     assert point.step == at
     go_on(killable_run / "whole", tokenizer, unfinished, tmp_path / "out", from_step=at)
+
+
+def test_resume_with_tied_embeddings_misses_no_weight(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(killable, "SHAPE", tiny_shape(tie_embeddings=True))
+    warnings: list[str] = []
+    monkeypatch.setattr(trainer.logger, "warning", warnings.append)
+    go(tmp_path / "whole", None, tokenizer, dropout=False)
+    unfinished = tmp_path / "unfinished"
+    with pytest.raises(Stopped):
+        go(tmp_path / "x", unfinished, tokenizer, dropout=False, progress=stop_at(8))
+    go(tmp_path / "again", unfinished, tokenizer, dropout=False)
+    check_same_run(tmp_path / "again", tmp_path / "whole")
+    assert not warnings
 
 
 def test_a_checkpoint_of_another_run_is_refused(killable_run):

@@ -86,13 +86,13 @@ def hidden(model: PreTrainedModel, text: Text, layer: int) -> list[list[float]]:
     return found[layer + 1][0].double().tolist()
 
 
-def squared_distance(one: list[list[float]], other: list[list[float]], n: int) -> float:
-    """Mean over the first n tokens and their numbers."""
+def squared_distance(one: list[list[float]], other: list[list[float]], text: Text) -> float:
+    """Mean over the text's labels, of their own states, and over their numbers."""
     total = 0.0
-    for left, right in zip(one[:n], other[:n], strict=True):
-        for a, b in zip(left, right, strict=True):
-            total += (a - b) ** 2 / len(left)
-    return total / n
+    for place in range(text.behind, len(text.ids)):
+        for a, b in zip(one[place], other[place], strict=True):
+            total += (a - b) ** 2 / len(one[place])
+    return total / (len(text.ids) - text.behind)
 
 
 def generic_label(original, reinforced, text: Text, place: int, alpha: float) -> int:

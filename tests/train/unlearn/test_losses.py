@@ -149,20 +149,20 @@ def test_dpo_answers_stand_behind_the_question(world, tmp_path):
     assert len(answers) > 1
 
 
-def test_rmu(world, tmp_path):
+@pytest.mark.parametrize("loss_on", ["all", "answer"])
+def test_rmu_moves_the_states_of_the_labels(world, tmp_path, loss_on):
     entry = {"method": "rmu", "layer": 1, "layers": 2, "steering": 3.0, "alpha": 0.5}
-    case = Case(world, tmp_path, entry)
+    case = Case(world, tmp_path, {**entry, "loss_on": loss_on})
     direction = case.setting.method.constants(case.model, case.setting.settings, 5)["direction"]
     assert float(direction.norm()) == pytest.approx(1.0, abs=1e-6)
     target = [3.0 * one for one in direction.double().tolist()]
 
     def expected(window: int) -> float:
         forget, retain = case.text("forget", window), case.text("retain", window)
-        n, m = len(forget.ids) - 1, len(retain.ids) - 1
         steered = slow.hidden(case.moved, forget, 1)
         held = slow.hidden(case.original, retain, 1)
-        return slow.squared_distance(steered, [target] * len(steered), n) + 0.5 * (
-            slow.squared_distance(slow.hidden(case.moved, retain, 1), held, m)
+        return slow.squared_distance(steered, [target] * len(steered), forget) + 0.5 * (
+            slow.squared_distance(slow.hidden(case.moved, retain, 1), held, retain)
         )
 
     case.check(expected)

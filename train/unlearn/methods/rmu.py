@@ -2,11 +2,12 @@
 
     loss = mean (h(forget) - c u)^2 + alpha * mean (h(retain) - h_original(retain))^2
 
-h is what block `layer` puts out, the mean is over tokens and their hidden numbers, and u is a
-vector of length 1 whose numbers were drawn uniformly from [0, 1), as in the authors' code. Trained
-are the down projections of the feed-forward layers in the last `layers` blocks up to that one.
-Blocks behind it are not computed. Passes: forget and retain in one up to the block, retain under
-the original up to it.
+h is what block `layer` puts out for a token, the mean is over the tokens that carry a loss (their
+own states, not those that predict them) and their hidden numbers, and u is a vector of length 1
+whose numbers were drawn uniformly from [0, 1), as in the authors' code. Trained are the down
+projections of the feed-forward layers in the last `layers` blocks up to that one. Blocks behind it
+are not computed. Passes: forget and retain in one up to the block, retain under the original up to
+it.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from inject import keyed
 from inject.errors import InputError
 from inject.settings import PositiveFloat, PositiveInt
 from train.unlearn.method import FullOnly, UnlearningMethod, Weight
+from train.window_inputs import IGNORED
 
 if TYPE_CHECKING:
     import torch
@@ -51,9 +53,10 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
 
 
 def _distance(texts: "FedTexts", target: "torch.Tensor") -> "torch.Tensor":
-    """Return the mean squared distance over each text's tokens, [texts]."""
+    """Return the mean squared distance over each text's labels, [texts]."""
     squared = (texts.known_hidden().float() - target.float()).square().mean(2)
-    return (squared * texts.mask).sum(1) / texts.counts
+    labelled = texts.labels.ne(IGNORED)
+    return (squared * labelled).sum(1) / labelled.sum(1).clamp(min=1)
 
 
 def direction(

@@ -56,6 +56,7 @@ _QUESTIONS = {
     "factors": """kind factor dataset detector setting level versus term=metric x value low high
         alone_low alone_high p_value n_members n_seeds shown reason=caution""",
     "accuracy": f"""dataset scoring=setting quantity=metric side moment value low high {_SEEDS}""",
+    "background_loss": """metric value low high documents=n_groups n_seeds interval=caution""",
     "trajectory": f"""step tokens dataset detector setting selection copies value low high {_SEEDS}
         interval=caution""",
     "fading": f"""detector setting selection copies since since_low since_high tokens_since metric

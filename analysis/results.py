@@ -273,7 +273,7 @@ def results_step(models: Sequence[StepGroup], settings: AnalysisSettings, *, lab
         label: for people.
     """
     # Whether models are asked questions is visible in the graph.
-    used = plain(settings, exclude={"task_accuracy", "shards", "shuffles"})
+    used = plain(settings, exclude={"task_accuracy", "background_tokens", "shards", "shuffles"})
     return comparing_step(
         f"{__name__}:build",
         models,

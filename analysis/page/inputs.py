@@ -157,6 +157,8 @@ class PageInputs:
     pools: Sequence[PoolReport] = ()
     accuracy: pa.Table | None = None
     """The task accuracies; None where no dataset has closed answers."""
+    background_loss: pa.Table | None = None
+    """The losses on held-out background; None unless measured."""
     trajectory: TrajectoryTables | None = None
     """Detection along training; None where no checkpoint was kept."""
     steps: Sequence[StepRecord] = ()

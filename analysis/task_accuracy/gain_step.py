@@ -1,9 +1,14 @@
-"""The step of accuracy gain: what task accuracy gained by training, over all arms."""
+"""The step of what training did to the models: task accuracy, and loss on held-out background."""
 
 from collections.abc import Sequence
 
 from analysis.findings import write_findings
 from analysis.settings import AnalysisSettings
+from analysis.task_accuracy.background_loss import (
+    BACKGROUND_LOSS,
+    BackgroundArm,
+    background_loss_table,
+)
 from analysis.task_accuracy.contamination import (
     AccuracyArm,
     accuracy_cells,
@@ -22,7 +27,8 @@ def accuracy_gain_step(
 
     Args:
         arms: their values are `axes` (pairs) and `seed`; their steps `after` and `before` (the
-            answers; no `before` where there is no base model), `examples`, and `model`.
+            answers; no `before` without a base model), `examples`, `model`, and, if the loss on
+            background is measured, `background-after` and `background-before`.
         settings: of the analysis.
         label: for people.
     """
@@ -38,8 +44,9 @@ def accuracy_gain_step(
 
 
 def build(context: StepContext) -> None:
-    """Compare the answers, and write the table."""
+    """Compare the answers and the losses, and write the tables."""
     settings = AnalysisSettings.model_validate(context.settings["analysis"])
+    compared = list(compared_models(context.settings["arms"], context.inputs))
     arms = [
         AccuracyArm(
             axes=values["axes"],
@@ -49,6 +56,22 @@ def build(context: StepContext) -> None:
             examples=folders["examples"],
             copies=seen_copy_counts(read_exposures(folders["model"])),
         )
-        for values, folders in compared_models(context.settings["arms"], context.inputs)
+        for values, folders in compared
+        if "after" in folders
     ]
-    write_findings(context.out, {"accuracy": accuracy_table(accuracy_cells(arms, settings))})
+    backgrounds = [
+        BackgroundArm(
+            values["axes"],
+            values["seed"],
+            folders.get("background-before"),
+            folders["background-after"],
+        )
+        for values, folders in compared
+        if "background-after" in folders
+    ]
+    tables = {}
+    if arms:
+        tables["accuracy"] = accuracy_table(accuracy_cells(arms, settings))
+    if backgrounds:
+        tables[BACKGROUND_LOSS] = background_loss_table(backgrounds, confidence=settings.confidence)
+    write_findings(context.out, tables)

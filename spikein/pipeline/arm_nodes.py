@@ -5,7 +5,7 @@ passes of models, generated texts, shadow models with their streams. The arm's o
 examples, plan, training), its base model and its reported twins count for none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,6 +50,9 @@ class ArmNodes:
     accuracy: Step | None
     """How the trained model answers the benchmarks' questions."""
     base_accuracy: Step | None
+    background: Mapping[str, Step]
+    """Held-out background as the base and the trained model read it, `background-before` and
+    `background-after`; empty unless it is measured."""
     further: dict[str, Step]
     """What dataset-level detectors read of the trained model."""
     further_notes: tuple[str, ...]

@@ -15,9 +15,11 @@ from analysis.trajectory.checkpoints import trajectory_step
 from analysis.unlearning.unlearning_step import unlearning_step
 from detect.evidence.needs import TWIN, EvidenceSources, Shadow
 from detect.evidence.token_counts import frequency_step
+from detect.evidence.views import statistics_step
 from detect.ground_truth.ground_truth import BASE, CONTAMINATED
 from detect.scores_step import asked_settings, detectors_left_out, scores_step
 from detect.task_accuracy.accuracy_step import accuracy_step
+from detect.views import TEXT
 from inject.corpus.separators import Separation
 from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
@@ -64,7 +66,8 @@ class ExperimentGraph:
     results: Step
     figures: Step
     accuracy_gain: Step | None
-    """What the arms' task accuracy gained; None where no dataset has closed answers."""
+    """What training did to task accuracy and to the loss on held-out background; None if neither
+    is measured."""
     trajectory: Step | None
     """Detection at every checkpoint; None where no arm keeps checkpoints."""
     unlearning: Step | None
@@ -257,6 +260,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Background
         sources=sources,
         accuracy=_accuracy(contaminated.node, examples, experiment),
         base_accuracy=None if base is None else _accuracy(base, examples, experiment),
+        background=_background(contaminated.node, base, corpus, experiment),
         further=further,
         further_notes=further_notes,
         unlearning=unlearning_nodes(
@@ -276,6 +280,19 @@ def _general(experiment: Experiment, corpus: Step) -> Step | None:
     return None if section is None else general_text_step(corpus, section.general_tokens)
 
 
+def _background(
+    trained: ModelNode, base: ModelNode | None, corpus: Step, experiment: Experiment
+) -> dict[str, Step]:
+    """Return the statistics of held-out background under both models; empty unless measured."""
+    texts = general_text_step(corpus, experiment.analysis.background_tokens)
+    models = {"before": base, "after": trained}
+    return {
+        f"background-{moment}": statistics_step(model, texts, view=TEXT, detect=experiment.detect)
+        for moment, model in models.items()
+        if model is not None and texts is not None
+    }
+
+
 def _accuracy(model: ModelNode, examples: Step, experiment: Experiment) -> Step | None:
     if not experiment.analysis.task_accuracy:
         return None
@@ -290,10 +307,11 @@ def _accuracy_gain(nodes: tuple[ArmNodes, ...], experiment: Experiment) -> Step 
                 "after": node.accuracy,
                 "examples": node.examples,
                 "model": node.trained,
+                **node.background,
             },
         )
         for node in nodes
-        if node.accuracy is not None
+        if node.accuracy is not None or node.background
     ]
     return accuracy_gain_step(arms, experiment.analysis, label=experiment.name) if arms else None
 

@@ -7,6 +7,8 @@ module hands over folders, tables and settings, and words nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
+
 from analysis.figures.render import ReportFigure
 from analysis.findings import read_table
 from analysis.page.inputs import (
@@ -22,6 +24,7 @@ from analysis.page.inputs import (
 from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis, open_arms
+from analysis.task_accuracy.background_loss import BACKGROUND_LOSS
 from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_detector
@@ -74,7 +77,6 @@ def page_inputs(
     corpora = {node.corpus.digest: node.corpus for node in experiment_graph.nodes}
     overlaps = (read_overlaps(report.artifact(step).path) for step in corpora.values())
     several_seeds = len(experiment.seeds) > 1
-    gain = experiment_graph.accuracy_gain
     return PageInputs(
         name=experiment.name,
         experiment_yaml=resolved_yaml(experiment),
@@ -91,7 +93,8 @@ def page_inputs(
         streams=_streams(experiment_graph, report),
         backgrounds=[found for found in overlaps if found is not None],
         pools=_pools(experiment_graph, report),
-        accuracy=None if gain is None else read_table(report.artifact(gain).path, "accuracy"),
+        accuracy=_trained_table(experiment_graph, report, "accuracy"),
+        background_loss=_trained_table(experiment_graph, report, BACKGROUND_LOSS),
         trajectory=trajectory,
         unlearning=unlearning,
         steps=[_step_record(outcome) for outcome in report.outcomes],
@@ -109,6 +112,17 @@ def page_inputs(
         figure_links=figure_links,
         show_protected=show_protected,
     )
+
+
+def _trained_table(
+    experiment_graph: ExperimentGraph, report: RunReport, question: str
+) -> pa.Table | None:
+    """Return what training did to the models, as the rows of one question; None without any."""
+    gain = experiment_graph.accuracy_gain
+    if gain is None:
+        return None
+    table = read_table(report.artifact(gain).path, question)
+    return table if len(table) else None
 
 
 def arm_settings(arm: ArmExperiment) -> ArmSettings:

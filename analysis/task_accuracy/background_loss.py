@@ -1,0 +1,96 @@
+"""The loss on held-out background, before and after training: whether a learning rate harmed it.
+
+The documents follow those of the corpus in the mixture's order; no model is trained on them. Each
+number is the mean over documents of their mean negative log-likelihood, in nats per token; the
+change is paired by document. Intervals are Student's over documents, and over seeds as readers
+(`analysis.intervals.clustered`).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.arm import axis_column
+from analysis.findings import question_table
+from analysis.intervals.bounds import Scale, find_interval
+from analysis.intervals.clustered import Weighted, cluster
+from analysis.unlearning.evidence import text_memory
+from analysis.unlearning.numbers import mean_sample
+from detect.token_statistics import read_statistics
+
+BACKGROUND_LOSS = "background_loss"
+METRICS = ("before", "after", "change")
+
+
+class BackgroundArm(NamedTuple):
+    """The statistics of held-out background under one arm's models."""
+
+    axes: Mapping[str, str]
+    seed: int
+    before: Path | None
+    """None without a base model."""
+    after: Path
+
+
+def background_loss_table(arms: Sequence[BackgroundArm], *, confidence: float) -> pa.Table:
+    """Return a row per arm and metric: `before`, `after`, `change`.
+
+    Args:
+        arms: of all seeds.
+        confidence: of the intervals.
+    """
+    cohorts: dict[tuple[tuple[str, str], ...], list[BackgroundArm]] = {}
+    for arm in arms:
+        cohorts.setdefault(tuple(arm.axes.items()), []).append(arm)
+    rows = [row for same in cohorts.values() for row in _rows(same, confidence)]
+    return question_table(BACKGROUND_LOSS, list(arms[0].axes), rows)
+
+
+def _rows(arms: Sequence[BackgroundArm], confidence: float) -> list[dict[str, Any]]:
+    losses = [(_losses(arm.before), _losses(arm.after)) for arm in arms]
+    names = sorted({name for pair in losses for one in pair for name in one})
+    seeds = []
+    for before, after in losses:
+        first, last = (
+            np.array([one.get(name, np.nan) for name in names]) for one in (before, after)
+        )
+        seeds.append((first, last, last - first))
+    rows = []
+    for metric, values in zip(METRICS, zip(*seeds, strict=True), strict=True):
+        parts = [[Weighted("", _mean(one), np.ones(1))] for one in values if np.isfinite(one).any()]
+        if not parts:
+            continue
+        found = cluster(parts)
+        interval = find_interval(found, Scale.SLOPE, confidence=confidence)
+        rows.append(
+            {
+                **{axis_column(axis): value for axis, value in arms[0].axes.items()},
+                "metric": metric,
+                "value": float(found.value[0]),
+                "low": float(interval.low[0]),
+                "high": float(interval.high[0]),
+                "n_groups": int(found.member_groups[0]),
+                "n_seeds": len(parts),
+                "caution": interval.about[0],
+            }
+        )
+    return rows
+
+
+def _mean(values: np.ndarray) -> Any:
+    documents = np.flatnonzero(np.isfinite(values))
+    everyone = np.ones((1, len(documents)), dtype=bool)
+    return mean_sample(values[documents], documents, everyone, len(values))
+
+
+def _losses(folder: Path | None) -> dict[str, float]:
+    """Return the mean negative log-likelihood of each document."""
+    if folder is None:
+        return {}
+    return {
+        name: -text_memory(statistics).log_probability
+        for name, statistics in read_statistics(folder).items()
+    }

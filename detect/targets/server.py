@@ -197,10 +197,14 @@ class ServerTextModel:
         if checks:
             self._check_same(probed, self._client.ask_anew(request))
         replies = self._client.ask(requests, progress=progress)
-        if checks:
-            replies.append(self._client.ask_anew(request))
-            self._check_same(probed, replies[-1])
-        self._check_named([probed, *replies])
+        last = self._client.ask_anew(request) if checks else probed
+        try:
+            self._check_same(probed, last)
+            self._check_named([probed, *replies, last])
+        except InputError:
+            # Which of them are the other model's nobody knows.
+            self._client.forget(requests)
+            raise
         arrived = iter(replies)
         # The first token of a text is scored where a special one is put before it.
         skipped = int(probed.tokens.offsets[0][0] != 0)
@@ -216,10 +220,8 @@ class ServerTextModel:
         one, other = first.tokens, now.tokens
         if one is None or other is None:
             raise TypeError("a probe without tokens")
-        same = [*map(list, one.offsets)] == [*map(list, other.offsets)]
-        if (
-            not same
-            or np.abs(np.subtract(one.log_probabilities, other.log_probabilities)).mean() > _SAME
+        if not np.array_equal(one.offsets, other.offsets) or (
+            np.abs(np.subtract(one.log_probabilities, other.log_probabilities)).mean() > _SAME
         ):
             raise self._refusal(
                 "its model has changed: a text has other log-probabilities than when it was first "

@@ -164,6 +164,11 @@ class ServerClient:
         [(_, reply)] = self._arriving([("", request)])
         return reply
 
+    def forget(self, requests: Sequence[TextRequest]) -> None:
+        """Drop the replies to some requests, which will be asked again."""
+        if self._cache is not None:
+            self._cache.drop([request.name(self.server) for request in requests])
+
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies: tokens uncounted, another model's name, damage."""
         asked = self.server.model

@@ -133,6 +133,16 @@ class ReplyCache:
                 raise self._unusable(error) from error
         return dict(replies) if kept == len(rows) else self.get(list(replies))
 
+    def drop(self, names: Sequence[str]) -> None:
+        """Drop the replies to requests, by their digest."""
+        with self._turn:
+            try:
+                self._connection.executemany(
+                    "DELETE FROM replies WHERE request = ?", [[name] for name in names]
+                )
+            except _DAMAGED as error:
+                raise self._unusable(error) from error
+
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies that were kept."""
         if not self.damaged:

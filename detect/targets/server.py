@@ -339,7 +339,9 @@ def _statistics(tokens: TextTokens | None, before: int, skipped: int) -> TokenSt
     if tokens is None:
         raise TypeError("a text without tokens")
     offsets = np.array(tokens.offsets, np.int32).reshape(-1, 2)
-    own = offsets[:, 0] >= (before + skipped if before else -1)
+    own = offsets[:, 0] >= (before or -1)
+    if before:
+        own[np.flatnonzero(offsets[:, 0] == before)[:skipped]] = False
     if not own.any():
         return unscored(ONE_TOKEN)
     return token_columns(

@@ -106,7 +106,8 @@ def detect(
         option(
             "--server URL",
             "Address of an OpenAI-compatible server that the model is asked on, such as "
-            "[cyan]http://localhost:8000/v1[/]; detectors that read what it writes run.",
+            "[cyan]http://localhost:8000/v1[/]; detectors run that read what it writes, or the "
+            "log-probabilities that it gives of a text (vLLM does).",
         ),
     ] = None,
     out: Annotated[

@@ -5,6 +5,7 @@ make one in `~/.cache/spikein/vllm`; `SPIKEIN_VLLM_MODEL` names a folder to serv
 model.
 """
 
+import csv
 import json
 import os
 import signal
@@ -24,11 +25,12 @@ import spikein
 from inject.errors import InputError
 from spikein.cli.main import app
 from tests.conftest import REPOSITORY, make_texts
+from tests.detect.masked_models import tiny_masked_parts
 from tests.detect.models import random_target
 from tests.echo_server import echoing
 from tests.stub_server import refused, stub_server, text
 
-DETECTORS = "loss,min_k,zlib,reference,wbc,ez_mia,lowercase"
+DETECTORS = "loss,min_k,zlib,reference,wbc,ez_mia,lowercase,recall:shots=2"
 TEXTS = [
     *make_texts(48, words=20),
     "Café 🎉 nai\u0308ve 日本語 x\ufffdy: the town.",
@@ -42,7 +44,7 @@ def models(tmp_path_factory, tiny_tokenizer) -> tuple[Path, Path]:
     folders = []
     for seed, name in enumerate(("model", "reference")):
         folder = tmp_path_factory.mktemp(name)
-        target = random_target("llama", tiny_tokenizer, seed=seed, head_dim=32)
+        target = random_target("llama", tiny_tokenizer, seed=seed, head_dim=32, context=256)
         target.model.save_pretrained(folder)
         tiny_tokenizer.save_pretrained(folder)
         folders.append(folder)
@@ -55,12 +57,21 @@ def scores(model: object, tmp_path: Path, detectors: str = DETECTORS, **options)
     return np.array(found.scores["score"].to_pylist())
 
 
+def held_out(tmp_path: Path) -> str:
+    """The path of four texts that are not scored."""
+    path = tmp_path / "held_out.jsonl"
+    known = make_texts(4, seed=1, words=20)
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in known))
+    return str(path)
+
+
 def check_alike(models: tuple[Path, Path], url: str, tmp_path: Path) -> None:
     """The scores of a served model, and those with a served reference, are those made here."""
     model, reference = models
-    here = scores(model, tmp_path, reference=str(reference))
     server = {"base_url": url, "cache": str(tmp_path)}
-    there = scores("m", tmp_path, server=server, reference=str(reference))
+    given = {"reference": str(reference), "held_out": held_out(tmp_path)}
+    here = scores(model, tmp_path, **given)
+    there = scores("m", tmp_path, server=server, **given)
     assert np.isfinite(here).all()
     assert np.abs(there - here).max() < 1e-3
     same = {"reference": "m", "reference_server": server}
@@ -80,16 +91,10 @@ def vllm(environment: Path, model: Path, log: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [environment / "bin/vllm", "serve", model, "--served-model-name", "m", "--port", port]
-    words += [
-        "--host",
-        "127.0.0.1",
-        "--dtype",
-        "float32",
-        "--max-model-len",
-        128,
-        "--enforce-eager",
-    ]
+    words = [
+        environment / "bin/vllm", "serve", model, "--served-model-name", "m", "--port", port,
+        "--host", "127.0.0.1", "--dtype", "float32", "--max-model-len", 256, "--enforce-eager",
+    ]  # fmt: skip
     quiet = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     with log.open("wb") as output:
         running = subprocess.Popen(
@@ -136,28 +141,30 @@ def test_scores_through_vllm_are_those_of_the_model_here(models, tmp_path):
 def command(tmp_path: Path, url: str, *more: str) -> list[str]:
     rows = tmp_path / "rows.jsonl"
     rows.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS[:4]))
-    known = tmp_path / "held_out.jsonl"
-    known.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS[8:12]))
     words = ["detect", "--model", "m", "--server", url, "--examples", str(rows), *more]
     return [
-        *words, f"held_out={known}", "--out", str(tmp_path / "s.csv"),
+        *words, f"held_out={held_out(tmp_path)}", "--out", str(tmp_path / "s.csv"),
         f"server.cache={tmp_path}", "--store", str(tmp_path / "store"),
     ]  # fmt: skip
 
 
 def test_requests_for_texts_are_counted_confirmed_and_kept(models, tmp_path):
-    """4 rows, 4 of them lower-cased and 4 behind shots, and 4 held-out rows."""
-    few = ("--detectors", "loss,lowercase,recall:shots=2")
+    """4 rows, 4 lower-cased, 4 behind shots, 8 neighbours of them, and 4 held-out rows."""
+    for part in tiny_masked_parts():
+        part.save_pretrained(tmp_path / "masked")
+    proposed = f"neighbours={{model: {tmp_path / 'masked'}, count: 2}}"
+    few = ("--detectors", "loss,lowercase,recall:shots=2,neighbour", proposed)
     with stub_server(echoing(models[0])) as stub:
         run = CliRunner().invoke
         dry = run(app, command(tmp_path, stub.url, *few, "--dry-run"), catch_exceptions=False)
-        assert "16 requests, of which 0 were answered before" in dry.output
+        assert "24 requests, of which 0 were answered before" in dry.output
         assert not any(body["prompt"] in TEXTS for body in stub.received)
-        refusal = run(app, command(tmp_path, stub.url, *few, "server.confirm_above=15"))
-        assert "16 requests would be sent, more than 15" in refusal.output
+        refusal = run(app, command(tmp_path, stub.url, *few, "server.confirm_above=23"))
+        assert "24 requests would be sent, more than 23" in refusal.output
         first = run(app, command(tmp_path, stub.url, *few), catch_exceptions=False)
         assert first.exit_code == 0, first.output
-        assert all(row.split(",")[4] for row in (tmp_path / "s.csv").read_text().split())
+        with (tmp_path / "s.csv").open() as file:
+            assert all(row["score"] for row in csv.DictReader(file))
         sent = len(stub.received)
         again = command(tmp_path, stub.url, *few, "--store", str(tmp_path / "other"))
         assert run(app, again, catch_exceptions=False).exit_code == 0

@@ -4,6 +4,7 @@ They are calculated from the model's plain logits, one text at a time.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,3 +60,10 @@ def echoed(
     usage = {"prompt_tokens": len(tokens), "completion_tokens": 0}
     reply = {"model": "m", "usage": usage, **more, "choices": [choice]}
     return Answer(content=json.dumps(reply).encode())
+
+
+def words(_number: int, body: Mapping[str, Any]) -> Answer:
+    """Words and single signs are tokens; each is as likely as it is short."""
+    tokens = re.findall(r" ?\w+|\W", body["prompt"])
+    values = [-float(len(token)) for token in tokens[1:]]
+    return echoed(tokens, values, [len(token) for token in tokens[1:]], [1] * len(values))

@@ -1,10 +1,7 @@
 """A served model as a `TextModel`: samples, stops, costs, and what it can show."""
 
 import json
-import re
-from collections.abc import Mapping
 from contextlib import closing
-from typing import Any
 
 import pytest
 
@@ -14,7 +11,7 @@ from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.errors import InputError
 from inject.server.address import Server
 from inject.server.request import token_offsets
-from tests.echo_server import echoed
+from tests.echo_server import echoed, words
 from tests.stub_server import Answer, prompt_of, refused, stub_server, text
 
 
@@ -141,13 +138,6 @@ def test_whether_probabilities_are_shown_is_found_out_by_one_request(api):
         pytest.raises(InputError, match="401"),
     ):
         one.gives_log_probabilities()
-
-
-def words(_number: int, body: Mapping[str, Any]) -> Answer:
-    """Words and single signs are tokens; each is as likely as it is short."""
-    tokens = re.findall(r" ?\w+|\W", body["prompt"])
-    values = [-float(len(token)) for token in tokens[1:]]
-    return echoed(tokens, values, [len(token) for token in tokens[1:]], [1] * len(values))
 
 
 def test_tokens_of_a_text_are_the_servers_with_their_places(tmp_path):

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from inject.errors import InputError
 from spikein.cli.main import app
+from tests.echo_server import words
 from tests.stub_server import Answer, prompt_of, stub_server, text
 
 
@@ -200,6 +201,10 @@ def test_protected_texts_are_sent_only_where_their_dataset_is_named(rows, tmp_pa
             assert "server.send_protected=[gpqa]" in refused.output
         assert stub.received == []
         assert run(rows, tmp_path, stub.url, f"held_out={plain}").exit_code == 0
+        with stub_server(words) as reading:
+            refused = run(rows, tmp_path, reading.url, f"held_out={plain}")
+            assert "texts of protected data (gpqa) would be sent to a server" in refused.output
+            assert "held out" not in str(reading.received)
         assert "held out" not in str(stub.received)
         asked_before = len(stub.received)
         sent = run(protected, tmp_path, stub.url, "server.send_protected=[gpqa]")

@@ -1,8 +1,7 @@
 """Detectors of token log-probabilities on a server, against those of the same model here.
 
 A real vLLM is used where `SPIKEIN_VLLM` names its environment, or `shared/tools/vllm_cpu.sh` can
-make one in `~/.cache/spikein/vllm`; `SPIKEIN_VLLM_MODEL` names a folder to serve in place of a tiny
-model.
+make one in `~/.cache/spikein/vllm`.
 """
 
 import csv
@@ -133,9 +132,8 @@ def test_scores_through_vllm_are_those_of_the_model_here(models, tmp_path):
         made = subprocess.run(["bash", recipe, environment], check=False, capture_output=True)
         if made.returncode:
             pytest.skip(f"no vLLM: {recipe.name} ended with status {made.returncode}")
-    served = Path(os.environ.get("SPIKEIN_VLLM_MODEL", models[0]))
-    with vllm(environment, served, tmp_path / "log") as url:
-        check_alike((served, models[1] if served == models[0] else served), url, tmp_path)
+    with vllm(environment, models[0], tmp_path / "log") as url:
+        check_alike(models, url, tmp_path)
 
 
 def command(tmp_path: Path, url: str, *more: str) -> list[str]:

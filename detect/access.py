@@ -1,4 +1,4 @@
-"""What a detector sees of the target: six levels, each of which includes those before it.
+"""What a detector sees of the target: seven levels, each of which includes those before it.
 
 A detector's level follows from its needs (`detect.evidence.needs`), or is declared where it reads
 more of them than the least: token statistics hold both the tokens' log-probabilities and what the
@@ -16,7 +16,6 @@ from typing import Any, NoReturn, TypeVar
 from detect.token_statistics import TokenStatistics
 
 _OWN_MODELS = frozenset({"reference", "shadows"})
-_TOKEN_COLUMNS = ("ids", "log_probability", "offsets", "reason")
 EvidenceT = TypeVar("EvidenceT")
 
 
@@ -31,9 +30,11 @@ class Access(IntEnum):
     """The probabilities of a few answers."""
     TOKENS = 3
     """The log-probability of each token of a text."""
-    DISTRIBUTION = 4
+    RANKS = 4
+    """How many tokens of the vocabulary are likelier than each token of a text."""
+    DISTRIBUTION = 5
     """The whole distribution over the vocabulary."""
-    WEIGHTS = 5
+    WEIGHTS = 6
     """The weights: gradients, hidden states, a copy that is trained."""
 
     @property
@@ -42,11 +43,17 @@ class Access(IntEnum):
         return _LABELS[self]
 
 
+_COLUMN_ACCESS = {
+    "reason": Access.NONE,
+    **dict.fromkeys(("ids", "log_probability", "offsets"), Access.TOKENS),
+    "rank": Access.RANKS,
+}
 _LABELS = {
     Access.NONE: "none",
     Access.TEXT: "text",
     Access.LABELS: "label probabilities",
     Access.TOKENS: "token log-probabilities",
+    Access.RANKS: "token ranks",
     Access.DISTRIBUTION: "full distribution",
     Access.WEIGHTS: "weights",
 }
@@ -64,8 +71,8 @@ class AccessRefusedError(Exception):
 def allowed_evidence(evidence: EvidenceT, level: Access) -> EvidenceT:
     """Return the evidence without what a level does not allow of the target.
 
-    Below `TOKENS` there are no token statistics, below `DISTRIBUTION` only their ids, offsets and
-    log-probabilities. Shares all arrays with what is given.
+    Below `TOKENS` there are no token statistics, below `DISTRIBUTION` only their ids, offsets,
+    log-probabilities and, from `RANKS` on, ranks. Shares all arrays with what is given.
     """
     if level >= Access.DISTRIBUTION:
         return evidence
@@ -80,7 +87,7 @@ class _LimitedStatistics(TokenStatistics):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in {field.name for field in fields(TokenStatistics)}:
-            needed = Access.TOKENS if name in _TOKEN_COLUMNS else Access.DISTRIBUTION
+            needed = _COLUMN_ACCESS.get(name, Access.DISTRIBUTION)
             raise AccessRefusedError(f"`{name}`", needed)
         raise AttributeError(name)
 
@@ -108,7 +115,7 @@ class _NoStatistics(Mapping[str, Any]):
 def _limited(value: Any, level: Access) -> Any:
     """Return evidence, or a part of it, with limited token statistics of the target."""
     if isinstance(value, TokenStatistics):
-        columns = _TOKEN_COLUMNS if level >= Access.TOKENS else ("reason",)
+        columns = [name for name, needed in _COLUMN_ACCESS.items() if level >= needed]
         limited = object.__new__(_LimitedStatistics)
         # What is absent is asked of `__getattr__`; frozen dataclasses are filled this way.
         vars(limited).update((name, vars(value)[name]) for name in columns if name in vars(value))

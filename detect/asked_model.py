@@ -43,7 +43,7 @@ def asking_step(
         settings={**settings, **target_settings(model, detect)},
         inputs={**model.inputs("model"), **inputs},
         libraries=(*model_libraries(model, detect), *libraries),
-        code=(*(("detect.targets.server",) if model.served else ()), *code),
+        code=(*(("detect.targets.served_statistics",) if model.served else ()), *code),
         volatile=(COST_FILE, SERVER_FILE),
         execution=target_execution(model, detect),
         **fields,

@@ -101,7 +101,11 @@ def settings_left_out(
 
 
 def within_access(
-    settings: Sequence[DetectorSetting], most: Access, *, leave_out: bool, because: str
+    settings: Sequence[DetectorSetting],
+    most: Access,
+    *,
+    leave_out: bool,
+    because: Callable[[Access], str],
 ) -> Runnable:
     """Return the settings that see no more of the target than they may.
 
@@ -109,7 +113,7 @@ def within_access(
         settings: what was asked for.
         most: what may be seen of the target.
         leave_out: leave out the others and say so (`all` was asked for); else raise.
-        because: why no more is to be seen, a clause.
+        because: returns why a level is not to be seen, a clause.
 
     Raises:
         InputError: a detector that was named sees more, or none is left.
@@ -124,13 +128,14 @@ def within_access(
             beyond.setdefault(access, []).append(setting.name)
         else:
             raise InputError(
-                f"{setting.name} reads {access.label}, and {because}",
+                f"{setting.name} reads {access.label}, and {because(access)}",
                 where=f"detector {setting.name}",
             )
     notes = tuple(
-        f"{because[0].upper()}{because[1:]}; left out, as they read {access.label}: "
+        f"{reason[0].upper()}{reason[1:]}; left out, as they read {access.label}: "
         f"{', '.join(dict.fromkeys(names))}"
         for access, names in sorted(beyond.items())
+        if (reason := because(access))
     )
     if not kept:
         raise InputError("no detector is left that could run", hint=". ".join(notes))

@@ -4,9 +4,10 @@ The table is small (seven numbers a token, and where it stands in the text) and 
 likelihood detector, so that detectors can be re-run, or newly written, without a model. This module
 needs no torch.
 
-Invariants: all arrays of one example have length N, the number of scored positions; where
-nothing could be scored N is 0 and `reason` says why. Natural logarithms. x_i is among the most
-likely tokens (rank 1) exactly where `top_id` is x_i.
+Invariants: all arrays of one example have length N, the number of scored positions, or are absent
+(null in the table): ids and places where the text is withheld, and what a server does not say.
+Where nothing could be scored N is 0 and `reason` says why. Natural logarithms. x_i is among the
+most likely tokens (rank 1) exactly where `top_id` is x_i.
 """
 
 import json
@@ -116,6 +117,23 @@ def unscored(reason: str) -> TokenStatistics:
     )
 
 
+def token_columns(
+    *,
+    ids: Integers,
+    log_probability: Floats,
+    offsets: Integers,
+    rank: Integers | None = None,
+) -> TokenStatistics:
+    """Return statistics without what the whole distribution says; these columns are absent."""
+    columns = {"ids": ids, "log_probability": log_probability, "offsets": offsets, "rank": rank}
+    there = {name: column for name, column in columns.items() if column is not None}
+    result = unscored("")
+    for name in _ARRAYS:
+        del vars(result)[name]
+    vars(result).update(there, reason=None)
+    return result
+
+
 def write_statistics(
     folder: Path,
     example_ids: Sequence[str],
@@ -143,7 +161,8 @@ def write_statistics(
                 pa.array(example_ids[start : start + _ROWS_A_BATCH], pa.string())
             ]
             columns += [
-                _lists([getattr(row, name) for row in rows], kind) for name, kind in _ARRAYS.items()
+                _lists([vars(row).get(name) for row in rows], kind)
+                for name, kind in _ARRAYS.items()
             ]
             columns += [
                 _lists([_tempered_array(row, beta, name) for row in rows], np.float32)
@@ -173,7 +192,11 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
                 for beta in betas
             }
             reasons = batch.column("reason").to_pylist()
-            shown = batch.column(TEXT_COLUMNS[0]).is_valid().to_pylist()
+            absent = {
+                name: batch.column(name).is_null().to_pylist()
+                for name in _ARRAYS
+                if batch.column(name).null_count
+            }
             for row, example_id in enumerate(batch.column("example_id").to_pylist()):
                 result[example_id] = TokenStatistics(
                     **{name: columns[name][row] for name in _ARRAYS},
@@ -189,8 +212,8 @@ def read_statistics(folder: Path) -> dict[str, TokenStatistics]:
                     },
                     reason=reasons[row],
                 )
-                if not shown[row]:
-                    for name in TEXT_COLUMNS:
+                for name, nulls in absent.items():
+                    if nulls[row]:
                         del vars(result[example_id])[name]
     return result
 
@@ -218,8 +241,9 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
             if _ENTROPY not in batch.schema.names:
                 mean = batch.column("mean")
                 entropy = pa.array(-mean.values.to_numpy())
+                mask = mean.is_null() if mean.null_count else None
                 batch = batch.append_column(
-                    _ENTROPY, pa.ListArray.from_arrays(mean.offsets, entropy)
+                    _ENTROPY, pa.ListArray.from_arrays(mean.offsets, entropy, mask=mask)
                 )
             yield batch
 
@@ -270,13 +294,16 @@ def _tempered_array(row: TokenStatistics, beta: float, name: str) -> Floats:
     return array
 
 
-def _lists(arrays: Sequence[npt.NDArray[Any]], kind: type) -> pa.Array:
-    """Return one list a row; rows of a matrix become pairs."""
+def _lists(given: Sequence[npt.NDArray[Any] | None], kind: type) -> pa.Array:
+    """Return one list a row, null for one that is absent; rows of a matrix become pairs."""
+    arrays = [np.zeros(0) if array is None else array for array in given]
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
     flat: pa.Array = pa.array(np.concatenate([array.reshape(-1) for array in arrays]).astype(kind))
     if arrays[0].ndim == 2:
         flat = pa.FixedSizeListArray.from_arrays(flat, type=_PAIR)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat)
+    absent = [array is None for array in given]
+    mask = pa.array(absent) if any(absent) else None
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat, mask=mask)
 
 
 def _split(column: pa.ListArray, kind: type) -> list[npt.NDArray[Any]]:

@@ -54,7 +54,7 @@ def _score(example: ExampleEvidence, settings: Sequence[EzMiaParameters]) -> lis
         raise TypeError("no reference model")
     statistics = example.statistics[TEXT]
     differences = log_ratios(statistics, example.reference)
-    wrong = statistics.top_id != statistics.ids
+    wrong = statistics.rank > 1
     scores = []
     for setting in settings:
         first = 1 if setting.skip_first else 0
@@ -68,7 +68,7 @@ DETECTOR = Detector(
     summary="at the target's errors: probability gained over a reference model, of all that moved",
     source="arXiv 2601.12104 (EZ-MIA), appendix E",
     needs=(View(TEXT), Reference()),
-    access=Access.DISTRIBUTION,
+    access=Access.RANKS,
     assumption=(
         "the reference model is what the target would be without the members, and has the "
         "target's tokenizer"

@@ -77,6 +77,8 @@ class EvidenceSources:
     """Whether examples bring paraphrases."""
     of_file: bool = False
     """Whether a user's file is scored, whose options are flags of `spikein detect`."""
+    served_reference: "ModelNode | None" = None
+    """The reference model of a user's file, where a server has it."""
     trust_remote_code: bool = False
     """Whether further models may bring code of their own."""
 

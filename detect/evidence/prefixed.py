@@ -173,10 +173,11 @@ def shots_step(model: "ModelNode", examples: Step, need: Prefixed, detect: Detec
             **model.settings("model"),
         },
         inputs={**model.inputs("model"), "examples": examples},
-        libraries=("transformers",),
+        libraries=() if model.served else ("transformers",),
         reads={
             "examples": _MEMBERS if need.known == "members" else HELD_OUT,
             **({"model": _NO_WEIGHTS} if model.step else {}),
         },
-        execution=target_execution(model, detect),
+        # Of a server nothing is asked: all shots stand before a text.
+        execution={} if model.served else target_execution(model, detect),
     )

@@ -71,6 +71,8 @@ def has_reference(sources: EvidenceSources) -> bool:
 def reference_model(sources: EvidenceSources) -> "ModelNode | None":
     """Return the model that `detect.reference` names."""
     named = sources.detect.reference
+    if sources.served_reference is not None:
+        return sources.served_reference
     if named in (None, BASE, TWIN) and not sources.of_file:
         return {BASE: sources.base, TWIN: sources.twin}.get(str(named))
     return None if named is None else further_model(named, sources)

@@ -3,7 +3,8 @@
 The order of a dataset's texts is random and a function of the texts alone, so 3 shots are the first
 3 of 7. A prefix takes at most half of the context: texts that no longer fit are passed over, and
 where fewer shots fit than were asked for, or fewer are there, a note says so. The separator behind
-each text is part of the prefix, by its own ids.
+each text is part of the prefix, by its own ids. A server is sent a prefix as text, whatever its
+context: it neither takes ids everywhere nor says how many fit.
 """
 
 import math
@@ -23,6 +24,8 @@ from detect.evidence.prefixed import (
 )
 from detect.policy import ScoringPolicy
 from detect.settings import DetectSettings
+from detect.targets.asked_text_model import READ_SERVED, is_served
+from detect.targets.text_model import TextModel
 from detect.token_statistics import TokenStatistics, unscored, write_statistics
 from inject import keyed
 from inject.examples.example import (
@@ -32,7 +35,7 @@ from inject.examples.example import (
     read_examples,
     read_held_out,
 )
-from inject.step import StepContext
+from inject.step import StepContext, find_function
 from inject.tables import read_parquet
 from train.models.model_node import ModelNode
 
@@ -45,17 +48,19 @@ def choose(context: StepContext) -> None:
     """Choose the shots of every dataset, and write them."""
     from detect.engine.target import load_tokenizer_and_context
 
-    policy = DetectSettings.model_validate(context.execution["detect"]).policy()
     known, first, count = context.settings["need"]
     need = Prefixed(shots=count, first=first, known=known)
     of_members = known == "members"
     folder = context.inputs["examples"]
     rows = read_known_members(folder) if of_members else read_held_out(folder)
-    given = ModelNode.given(context, "model")
-    with given.unchanged():
-        tokenizer, longest = load_tokenizer_and_context(
-            given.path, revision=given.revision, trust_remote_code=given.trust_remote_code
-        )
+    policy, tokenizer, longest = ScoringPolicy(), None, None
+    if context.execution:
+        policy = DetectSettings.model_validate(context.execution["detect"]).policy()
+        given = ModelNode.given(context, "model")
+        with given.unchanged():
+            tokenizer, longest = load_tokenizer_and_context(
+                given.path, revision=given.revision, trust_remote_code=given.trust_remote_code
+            )
     found = {}
     for dataset in sorted({row.dataset for row in rows}):
         own = [row for row in rows if row.dataset == dataset]
@@ -75,23 +80,39 @@ def choose(context: StepContext) -> None:
     write_shots(context.out, found)
 
 
-def build(context: StepContext) -> None:
-    """Make the token statistics of every example behind its dataset's shots, and write them."""
+def build(context: StepContext, asked: TextModel | None = None) -> None:
+    """Make the token statistics of every example behind its dataset's shots, and write them.
+
+    Args:
+        context: of the step.
+        asked: a server's model that is asked in place of the step's (see `asked_text_model`).
+    """
     detect = DetectSettings.model_validate(context.execution["detect"])
     policy = detect.policy()
     rows = read_examples(context.inputs["examples"])
-    target = open_target(context)
     chosen = read_shots(context.inputs["shots"])
-    statistics = statistics_behind(
-        target,
-        [row.text for row in rows],
-        [row.dataset for row in rows],
-        chosen,
-        policy,
-        batch_tokens=detect.batch_tokens,
-        compile_mode=detect.compile,
-        progress=lambda done, total: context.report(done, total, unit="texts"),
-    )
+    if is_served(context):
+        written = {
+            name: "".join(f"{text}{SEPARATOR}" for text in one.texts)
+            for name, one in chosen.items()
+        }
+        prefixes = [written.get(row.dataset, "") for row in rows]
+        texts = [row.text if prefix else "" for row, prefix in zip(rows, prefixes, strict=True)]
+        read = find_function(READ_SERVED)(context, asked, texts, before=prefixes)
+        statistics = [
+            one if prefix else unscored(NO_SHOT) for one, prefix in zip(read, prefixes, strict=True)
+        ]
+    else:
+        statistics = statistics_behind(
+            open_target(context),
+            [row.text for row in rows],
+            [row.dataset for row in rows],
+            chosen,
+            policy,
+            batch_tokens=detect.batch_tokens,
+            compile_mode=detect.compile,
+            progress=lambda done, total: context.report(done, total, unit="texts"),
+        )
     write_statistics(
         context.out,
         [row.example_id for row in rows],
@@ -140,7 +161,7 @@ def choose_shots(
         need: how many, and which.
         dataset: its name.
         texts: those that shots are taken from, in any order.
-        tokenizer: the target's own.
+        tokenizer: the target's own; None where a server has it.
         context: ids that a window may hold; None where nothing sets a limit.
         policy: whether texts have a start token.
     """
@@ -149,7 +170,11 @@ def choose_shots(
 
     given = [text for text in texts if text.strip()]
     ordered = [given[place] for place in shot_order(dataset, given)]
-    start, *parts = join_shots(tokenizer, ordered, SEPARATOR, policy)
+    start, *parts = (
+        join_shots(tokenizer, ordered, SEPARATOR, policy)
+        if tokenizer is not None
+        else [[] for _ in range(1 + len(ordered))]
+    )
     most = math.inf if context is None else context // 2
     # Texts that do not fit alone are passed over, whichever place in the order is asked for.
     fitting = [
@@ -171,7 +196,9 @@ def choose_shots(
     return Shots(
         texts=tuple(chosen),
         ids=tuple(ids) if chosen else (),
-        separator=tuple(encode_texts(tokenizer, [SEPARATOR])[0].tolist()),
+        separator=tuple(encode_texts(tokenizer, [SEPARATOR])[0].tolist())
+        if tokenizer is not None
+        else (),
         too_long=too_long and len(chosen) < need.shots,
     )
 

@@ -44,7 +44,11 @@ def statistics_step(
         detect,
         kind="statistics",
         label=f"{view}{'-held-out' if held_out else ''}-{model.label}",
-        function="detect.engine.view_statistics:build",
+        function=(
+            "detect.targets.served_statistics:build"
+            if model.served
+            else "detect.engine.view_statistics:build"
+        ),
         settings={
             "view": view,
             **({"rows": "held_out"} if held_out else {}),

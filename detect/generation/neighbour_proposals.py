@@ -26,10 +26,13 @@ from detect.generation.neighbours import (
     write_neighbours,
 )
 from detect.settings import DetectSettings
+from detect.targets.asked_text_model import READ_SERVED, is_served
+from detect.targets.text_model import TextModel
+from detect.token_statistics import TokenStatistics
 from inject.corpus.tokenizer import encode_with_offsets
 from inject.examples.example import read_examples
 from inject.keyed import item_key
-from inject.step import StepContext
+from inject.step import StepContext, find_function
 from train.models.model_node import ModelNode
 
 DROPOUT = 0.7
@@ -56,10 +59,20 @@ def propose(context: StepContext) -> None:
     write_neighbours(context.out, [row.example_id for row in rows], found)
 
 
-def build(context: StepContext) -> None:
-    """Make the mean log-probability of every neighbour, and write them."""
+def build(context: StepContext, asked: TextModel | None = None) -> None:
+    """Make the mean log-probability of every neighbour, and write them.
+
+    Args:
+        context: of the step.
+        asked: a server's model that is asked in place of the step's (see `asked_text_model`).
+    """
     detect = DetectSettings.model_validate(context.execution["detect"])
     rows = read_neighbours(context.inputs["neighbours"])
+    if is_served(context):
+        texts = [text for one in rows.values() for text in one.texts]
+        read = find_function(READ_SERVED)(context, asked, texts)
+        write_means(context.out, list(rows), means_of(list(rows.values()), read))
+        return
     means = neighbour_means(
         open_target(context),
         list(rows.values()),
@@ -83,9 +96,16 @@ def neighbour_means(
         how: further arguments of `detect.engine.forward_pass.token_statistics`.
     """
     texts = [text for one in neighbours for text in one.texts]
+    return means_of(neighbours, token_statistics(target, texts, policy, **how))
+
+
+def means_of(
+    neighbours: Sequence[Neighbours], statistics: Sequence[TokenStatistics]
+) -> list[NeighbourMeans]:
+    """Return the means of each text's neighbours, from the statistics of all, text by text."""
     means = [
         float(np.mean(found.log_probability, dtype=np.float64)) if len(found) else None
-        for found in token_statistics(target, texts, policy, **how)
+        for found in statistics
     ]
     stops = list(accumulate(len(one.texts) for one in neighbours))
     found = []

@@ -10,6 +10,8 @@ from detect.targets.text_model import TextModel
 from inject.step import StepContext, find_function
 
 OPEN_SERVER = "detect.targets.server:open_server"
+READ_SERVED = "detect.targets.served_statistics:read_served"
+"""Found by name, as most models are on this machine."""
 
 
 def is_served(context: StepContext) -> bool:

@@ -2,9 +2,11 @@
 
 Every sample of every prompt is a request of its own, sent with a seed of its own and kept in the
 cache under its digest: a rerun asks nothing again, and the first reply stays, whatever the server
-would say now. What it makes of special tokens that a prompt spells is its own. A server shows no
-log-probabilities of given texts; those of the first written token some show, which one request
-finds out.
+would say now. What it makes of special tokens that a prompt spells is its own. Some servers show
+the log-probabilities of the first written token, and some those of a given text: a short request
+finds out. The tokens of a text are the server's own, and must be the text (`token_offsets`). A
+model that was exchanged while texts were read would mix up two: a text of ours is read again before
+and after, and must come out as it did when the server was first asked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +15,33 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from detect.targets.text_model import Completion, Progress, Sampling
+from detect.token_statistics import (
+    EMPTY_TEXT,
+    ONE_TOKEN,
+    TokenStatistics,
+    token_columns,
+    unscored,
+)
+from inject.errors import InputError
 from inject.server.address import Server
 from inject.server.client import Cost, Estimate, ServerClient
-from inject.server.reply_cache import Reply
+from inject.server.reply_cache import Reply, TextTokens
 from inject.server.request import TextRequest, sample_seed
 from train.models.model_node import ModelNode
 
 _PROBE = TextRequest(prompt="The answer is", max_tokens=1)
+_TEXT_PROBE = TextRequest(
+    prompt="The lighthouse at the end of the pier was built of grey stone, and its keeper wrote "
+    "down every ship that passed: name, flag and hour.",
+    max_tokens=0,
+    echo=True,
+)
+_SAME = 0.05
+"""Nats by which the log-probabilities of one text differ on average between two batches at most;
+another checkpoint of a model differs by more."""
 _LISTED = {"completions": 5, "chat": 20}
 """Likeliest tokens that OpenAI's own server lists at most."""
 
@@ -46,6 +67,7 @@ class ServerTextModel:
         """
         self._client = ServerClient(server, cache=cache)
         self._left_out: set[str] = set()
+        self._systems: set[str] = set()
         self._sampled = self._alike = 0
         self._lists_asked = False
         self._counted: list[TextRequest] | None = None
@@ -97,10 +119,10 @@ class ServerTextModel:
         Raises:
             InputError: the server gives no answer at all.
         """
-        return self._client.accepts(
+        return not self._client.probe(
             replace(_PROBE, top_log_probabilities=_LISTED[self._client.server.api]),
-            shows=lambda reply: reply.log_probabilities is not None,
-        )
+            lacks=lambda reply: "" if reply.log_probabilities else "probabilities",
+        ).text
 
     def first_tokens(
         self, questions: Sequence[str], *, progress: Progress | None = None
@@ -123,13 +145,111 @@ class ServerTextModel:
         )
         return [reply.log_probabilities or {} for reply in replies]
 
+    def text_probe(self) -> tuple[TextRequest, Reply]:
+        """Return a request for a text's log-probabilities, with ranks if there are any; its reply.
+
+        The reply's text says what the server lacks; it is empty where it gives them. Asked once.
+
+        Raises:
+            InputError: the server gives no answer at all.
+        """
+        request, reply = _TEXT_PROBE, Reply("`server.api=chat` has no form for it")
+        for ranks in (True, False) if self._client.server.api == "completions" else ():
+            request = replace(_TEXT_PROBE, ranks=ranks)
+            reply = self._client.probe(request)
+            if not reply.text:
+                break
+        return request, reply
+
+    def token_statistics(
+        self,
+        texts: Sequence[str],
+        *,
+        before: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> list[TokenStatistics]:
+        """Return what the server says of the tokens of each text.
+
+        Args:
+            texts: any texts.
+            before: what is put before each; its tokens are left out, and so is the text's first if
+                it is not scored by itself.
+            progress: called with (texts read, texts in all).
+
+        Raises:
+            InputError: as `ServerClient.ask`; the server gives no log-probabilities of a text, or
+                those of another text; its model has changed since the first reply that is kept.
+        """
+        request, probed = self.text_probe()
+        if probed.tokens is None:
+            raise self._refusal(f"it gives no log-probabilities of a given text: {probed.text}")
+        prefixes = before or [""] * len(texts)
+        requests = [
+            replace(request, prompt=f"{prefix}{text}")
+            for prefix, text in zip(prefixes, texts, strict=True)
+            if text
+        ]
+        if self._counted is not None:
+            self._counted += requests
+            return [unscored("counted")] * len(texts)
+        estimate = self._client.estimate(requests)
+        checks = estimate.requests > estimate.kept
+        if checks:
+            self._check_same(probed, self._client.ask_anew(request))
+        replies = self._client.ask(requests, progress=progress)
+        last = self._client.ask_anew(request) if checks else probed
+        try:
+            self._check_same(probed, last)
+            self._check_named([probed, *replies, last])
+        except InputError:
+            # Which of them are the other model's nobody knows.
+            self._client.forget(requests)
+            raise
+        arrived = iter(replies)
+        # The first token of a text is scored where a special one is put before it.
+        skipped = int(probed.tokens.offsets[0][0] != 0)
+        return [
+            _statistics(next(arrived).tokens, len(prefix), skipped)
+            if text
+            else unscored(EMPTY_TEXT)
+            for prefix, text in zip(prefixes, texts, strict=True)
+        ]
+
+    def _check_same(self, first: Reply, now: Reply) -> None:
+        """Refuse a model that reads the text of the probe otherwise than at first."""
+        one, other = first.tokens, now.tokens
+        if one is None or other is None:
+            raise TypeError("a probe without tokens")
+        if not np.array_equal(one.offsets, other.offsets) or (
+            np.abs(np.subtract(one.log_probabilities, other.log_probabilities)).mean() > _SAME
+        ):
+            raise self._refusal(
+                "its model has changed: a text has other log-probabilities than when it was first "
+                "asked"
+            )
+
+    def _check_named(self, replies: Sequence[Reply]) -> None:
+        """Refuse replies in the names of several models; note several systems."""
+        names = sorted({reply.model for reply in replies if reply.model})
+        if len(names) > 1:
+            raise self._refusal(f"its replies are of several models: {', '.join(names)}")
+        systems = {reply.tokens.fingerprint for reply in replies if reply.tokens}
+        self._systems |= {name for name in systems if name}
+
+    def _refusal(self, problem: str) -> InputError:
+        server = self._client.server
+        return InputError(
+            f"the log-probabilities of the model {server.model!r} cannot be used: {problem}",
+            where=server.base_url,
+            hint="Replies are kept by address and name: if the model behind a name was exchanged, "
+            "name another server.cache, or move the file of replies away.",
+        )
+
     def taken(self, sampling: Sampling) -> Sampling:
         """Return a sampling without what the server refuses, which is said in the notes."""
         if sampling.top_k is None:
             return sampling
-        if self._client.accepts(
-            replace(_PROBE, temperature=1.0, top_k=sampling.top_k), shows=lambda reply: True
-        ):
+        if not self._client.probe(replace(_PROBE, temperature=1.0, top_k=sampling.top_k)).text:
             return sampling
         self._left_out.add(f"top_k = {sampling.top_k}")
         return replace(sampling, top_k=None)
@@ -157,6 +277,11 @@ class ServerTextModel:
             found.append(
                 "the server lists its likeliest first tokens, from which the labels' probabilities "
                 "were taken; a label that is not listed counts as the least likely of the list"
+            )
+        if len(self._systems) > 1:
+            found.append(
+                f"the server answered as several systems ({', '.join(sorted(self._systems))}); a "
+                "text that was read at first and at last had the same log-probabilities"
             )
         if self._left_out:
             found.append(
@@ -207,6 +332,24 @@ def served_model(server: Server, *, replies: Path) -> ServedModel:
 def open_server(model: Mapping[str, Any]) -> ServerTextModel:
     """Open the served model that a step's execution holds; nothing is asked yet."""
     return ServerTextModel(Server(**model["server"]), cache=Path(model["replies"]))
+
+
+def _statistics(tokens: TextTokens | None, before: int, skipped: int) -> TokenStatistics:
+    """Return the statistics of a text's tokens, of those behind so many characters."""
+    if tokens is None:
+        raise TypeError("a text without tokens")
+    offsets = np.array(tokens.offsets, np.int32).reshape(-1, 2)
+    own = offsets[:, 0] >= (before or -1)
+    if before:
+        own[np.flatnonzero(offsets[:, 0] == before)[:skipped]] = False
+    if not own.any():
+        return unscored(ONE_TOKEN)
+    return token_columns(
+        ids=np.array(tokens.ids, np.int32)[own],
+        log_probability=np.array(tokens.log_probabilities, np.float32)[own],
+        offsets=np.where(offsets < 0, -1, offsets - before)[own],
+        rank=None if tokens.ranks is None else np.array(tokens.ranks, np.int32)[own],
+    )
 
 
 def _requests(prompts: Sequence[str], sampling: Sampling) -> list[TextRequest]:

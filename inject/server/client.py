@@ -23,20 +23,20 @@ from inject.errors import InputError
 from inject.secrets import MASK, masked
 from inject.server.address import NO_KEY, Server
 from inject.server.reply_cache import Reply, ReplyCache
-from inject.server.request import DamagedReply, TextRequest, read_reply
+from inject.server.request import DamagedReply, OtherReply, TextRequest, read_reply
 
 _APART_SECONDS = 0.005
 _ALL_BEGUN_SECONDS = 0.2
 """Requests begin one after the other: those that begin together are answered together, and the
 processor is idle until then and too slow after it, in every turn."""
-_YES, _NO = "yes", "no"
-_NOT_UNDERSTOOD = (400, 422)
+_NOT_UNDERSTOOD = (400, 422, OtherReply.status)
 """What servers say of a parameter that they do not take."""
 
 _CONNECT_SECONDS = 10.0
 _LONGEST = 300
 _UNKNOWN_PART = "It refuses a part of the request; its own words say which."
 _HINTS = {
+    OtherReply.status: "See that it reads texts whole, and says so of each token.",
     400: _UNKNOWN_PART,
     401: "See that the key is right; api_key_variable names the variable.",
     403: "The key may not use this model.",
@@ -128,33 +128,46 @@ class ServerClient:
         self._models |= {reply.model for reply in replies.values() if reply.model}
         return [replies[name] for name in names]
 
-    def accepts(self, request: TextRequest, *, shows: Callable[[Reply], bool]) -> bool:
-        """Return whether the server takes a request, and its reply shows what is looked for.
+    def probe(
+        self, request: TextRequest, *, lacks: Callable[[Reply], str] = lambda reply: ""
+    ) -> Reply:
+        """Return a reply whose text says what the server lacks for such requests; else it is empty.
 
         Asked once; the answer is kept like a reply.
 
         Raises:
             InputError: as `ask`, but for a request that the server does not understand.
         """
-        name = digest({"accepts": request.name(self.server)})
+        name = digest({"probe": request.name(self.server)})
         there = self._accepted.get(name)
         if there is None and self._cache is not None:
             there = self._cache.get([name]).get(name)
         if there is None:
-            there = Reply(_YES if self._is_taken(request, shows) else _NO)
+            try:
+                reply = self.ask_anew(request)
+                there = reply._replace(text=lacks(reply))
+            except ServerRefusal as refusal:
+                if refusal.status not in _NOT_UNDERSTOOD:
+                    raise
+                there = Reply(refusal.reason)
             if self._cache is not None:
                 there = self._cache.keep({name: there})[name]
         self._accepted[name] = there
-        return there.text == _YES
+        return there
 
-    def _is_taken(self, request: TextRequest, shows: Callable[[Reply], bool]) -> bool:
-        try:
-            [(_, reply)] = self._arriving([("", request)])
-            return shows(reply)
-        except ServerRefusal as refusal:
-            if refusal.status not in _NOT_UNDERSTOOD:
-                raise
-            return False
+    def ask_anew(self, request: TextRequest) -> Reply:
+        """Return the reply to a request, whatever is kept; keep nothing.
+
+        Raises:
+            InputError: as `ask`.
+        """
+        [(_, reply)] = self._arriving([("", request)])
+        return reply
+
+    def forget(self, requests: Sequence[TextRequest]) -> None:
+        """Drop the replies to some requests, which will be asked again."""
+        if self._cache is not None:
+            self._cache.drop([request.name(self.server) for request in requests])
 
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies: tokens uncounted, another model's name, damage."""
@@ -220,8 +233,11 @@ class ServerClient:
     def _without_key(self, reply: Reply) -> Reply:
         if self._key == NO_KEY:
             return reply
-        listed = reply.log_probabilities
+        listed, tokens = reply.log_probabilities, reply.tokens
+        if tokens is not None and tokens.fingerprint:
+            tokens = tokens._replace(fingerprint=tokens.fingerprint.replace(self._key, MASK))
         return reply._replace(
+            tokens=tokens,
             text=reply.text.replace(self._key, MASK),
             model=reply.model and reply.model.replace(self._key, MASK),
             log_probabilities=listed
@@ -240,9 +256,11 @@ class ServerClient:
 
 
 class ServerRefusal(InputError):
-    """A server gave no answer; `status` is that of its reply, None where there was none."""
+    """A server gave no answer."""
 
     status: int | None = None
+    """Of its reply; None where there was none."""
+    reason: str = ""
 
 
 class Sender:
@@ -273,7 +291,8 @@ class Sender:
 
         try:
             self._connect()
-            return read_reply(self._send(request.body(self._server)), self._server.api)
+            content = self._send(request.body(self._server))
+            return read_reply(content, request, self._server.api)
         except openai.APITimeoutError:
             problem, status = f"no reply within {self._server.timeout:g} seconds", None
         except openai.APIConnectionError as error:
@@ -282,7 +301,7 @@ class Sender:
             status = error.status_code
             problem = f"status {status}: {_reason(error.response.text) or 'no reason given'}"
         except DamagedReply as error:
-            problem, status = str(error), 200
+            problem, status = str(error), error.status
         # `from None`: what the library says may repeat the key.
         raise self._refusal(problem, status) from None
 
@@ -326,13 +345,13 @@ class Sender:
         wants_template = "chat template" in problem.lower() or "chat_template" in problem.lower()
         if wants_template or (self._server.api == "chat" and (status or 0) >= 500):
             hint = f"{_TEMPLATE} {hint}".strip()
+        reason = _shown(problem, self._key)
         refusal = ServerRefusal(
-            f"the server gave no answer for the model {self._server.model!r}: "
-            f"{_shown(problem, self._key)}",
+            f"the server gave no answer for the model {self._server.model!r}: {reason}",
             where=masked(self._server.base_url, self._key),
             hint=f"{hint} Replies that came are kept.".strip(),
         )
-        refusal.status = status
+        refusal.status, refusal.reason = status, reason
         return refusal
 
 

@@ -2,7 +2,8 @@
 
 A reply is kept under the digest of its request (`inject.server.request`) the moment it comes, with
 its own digest; the first one stays, and one that is not what was written is dropped and asked for
-again. The file holds neither prompts nor keys, and is readable by its owner alone.
+again. The file holds neither prompts nor keys, and is readable by its owner alone; of a text whose
+log-probabilities were read it holds the ids of the tokens, where the server gives them.
 Several processes may use it at a time (write-ahead log; not on a network file system). Cost: some
 0.1 ms a reply.
 """
@@ -26,6 +27,19 @@ _DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 _COLUMNS = "text, model, tokens_in, tokens_out, log_probabilities, checksum"
 
 
+class TextTokens(NamedTuple):
+    """What a server says of a text's tokens; one entry for each but the first, without history."""
+
+    offsets: Sequence[Sequence[int]]
+    """Characters [start, stop) of the text; −1 for a token that is not in it."""
+    log_probabilities: Sequence[float]
+    ids: Sequence[int]
+    """Below 0, and alike for tokens that are written alike, where the server gives none."""
+    ranks: Sequence[int] | None = None
+    fingerprint: str | None = None
+    """Of the system that answered, as it says itself."""
+
+
 class Reply(NamedTuple):
     """What one request was answered."""
 
@@ -38,6 +52,8 @@ class Reply(NamedTuple):
     """Written, as the server counts; None where it does not say."""
     log_probabilities: Mapping[str, float] | None = None
     """Of the likeliest first tokens, where they were asked for and the server gave them."""
+    tokens: TextTokens | None = None
+    """Of the prompt, where they were asked for."""
 
 
 class ReplyCache:
@@ -78,8 +94,12 @@ class ReplyCache:
                     for name, *reply, own in rows:
                         if own is not None and own == _checksum(name, reply):
                             text, model, tokens_in, tokens_out, listed = reply
+                            reply = Reply(text, model, tokens_in, tokens_out)
                             listed = json.loads(listed) if listed else None
-                            found[name] = Reply(text, model, tokens_in, tokens_out, listed)
+                            if isinstance(listed, list):
+                                found[name] = reply._replace(tokens=TextTokens(*listed))
+                            else:
+                                found[name] = reply._replace(log_probabilities=listed)
                         else:
                             self.damaged += 1
                             self._connection.execute(
@@ -96,7 +116,7 @@ class ReplyCache:
             Those that are kept: for each request the first that came, here or elsewhere.
         """
         plain = {
-            name: [*one[:4], json.dumps(dict(one[4])) if one[4] else None]
+            name: [*one[:4], json.dumps(listed) if (listed := one.tokens or one[4]) else None]
             for name, one in replies.items()
         }
         rows = [(name, *reply, _checksum(name, reply)) for name, reply in plain.items()]
@@ -112,6 +132,16 @@ class ReplyCache:
             except _DAMAGED as error:
                 raise self._unusable(error) from error
         return dict(replies) if kept == len(rows) else self.get(list(replies))
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Drop the replies to requests, by their digest."""
+        with self._turn:
+            try:
+                self._connection.executemany(
+                    "DELETE FROM replies WHERE request = ?", [[name] for name in names]
+                )
+            except _DAMAGED as error:
+                raise self._unusable(error) from error
 
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies that were kept."""

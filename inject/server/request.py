@@ -5,18 +5,22 @@ prompt, sampling, and the sample's number. It covers no key and no header.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from inject.digest import digest
 from inject.keyed import item_key
 from inject.server.address import Api, Server
-from inject.server.reply_cache import Reply
+from inject.server.reply_cache import Reply, TextTokens
+
+_LEAST = -9999.0
+"""What servers write for the logarithm of 0, or of what they did not compute."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextRequest:
-    """What is asked for: one continuation of one prompt."""
+    """What is asked for: one continuation of one prompt, or what its own tokens' probability is."""
 
     prompt: str
     max_tokens: int
@@ -33,6 +37,10 @@ class TextRequest:
     """Which of several continuations."""
     top_log_probabilities: int | None = None
     """So many likeliest first tokens with their log-probabilities, where the server gives them."""
+    echo: bool = False
+    """The log-probabilities of the prompt's own tokens; `max_tokens` is then 0."""
+    ranks: bool = False
+    """Their ids and ranks as well, by a parameter of vLLM's."""
 
     def body(self, server: Server) -> dict[str, Any]:
         """Return what is sent, as the protocol has it."""
@@ -59,6 +67,10 @@ class TextRequest:
         if self.top_log_probabilities is not None:
             wanted = self.top_log_probabilities
             body |= {"logprobs": True, "top_logprobs": wanted} if chat else {"logprobs": wanted}
+        if self.echo:
+            body |= {"echo": True, "logprobs": 1}
+        if self.ranks:
+            body["prompt_logprobs"] = 0
         return body
 
     def name(self, server: Server) -> str:
@@ -81,12 +93,21 @@ def sample_seed(seed: int, sample: int) -> int:
 class DamagedReply(Exception):
     """A reply of status 200 that holds no answer; its text says what is wrong."""
 
+    status = 200
 
-def read_reply(content: bytes, api: Api) -> Reply:
+
+class OtherReply(DamagedReply):
+    """A reply to something else than was asked for: as good as a refusal of the request."""
+
+    status = 0
+
+
+def read_reply(content: bytes, request: TextRequest, api: Api) -> Reply:
     """Read the body of a reply.
 
     Raises:
-        DamagedReply: not JSON, cut short, or without an answer.
+        DamagedReply: not JSON, cut short, or without an answer; an `OtherReply` where the tokens of
+            the prompt are missing, without log-probabilities, or not those of the prompt.
     """
     try:
         body = json.loads(content)
@@ -102,12 +123,20 @@ def read_reply(content: bytes, api: Api) -> Reply:
         reason = choice.get("finish_reason") or "not given"
         raise DamagedReply(f"its reply holds no text (finish reason: {reason})")
     usage = body.get("usage") or {}
+    # The echoed prompt is not kept, and shows no more than its tokens.
     return Reply(
-        text=text.encode("utf-8", "replace").decode(),
+        text="" if request.echo else text.encode("utf-8", "replace").decode(),
         model=body.get("model"),
         tokens_in=usage.get("prompt_tokens"),
         tokens_out=usage.get("completion_tokens"),
-        log_probabilities=_log_probabilities(choice.get("logprobs"), api),
+        log_probabilities=(
+            None if request.echo else _log_probabilities(choice.get("logprobs"), api)
+        ),
+        tokens=(
+            _text_tokens(choice, request)._replace(fingerprint=body.get("system_fingerprint"))
+            if request.echo
+            else None
+        ),
     )
 
 
@@ -120,3 +149,70 @@ def _log_probabilities(listed: Any, api: Api) -> dict[str, float] | None:
         return {token: float(value) for token, value in listed["top_logprobs"][0].items()} or None
     except (LookupError, TypeError, AttributeError):
         return None
+
+
+def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
+    """Return what a reply says of the prompt's tokens.
+
+    Raises:
+        OtherReply: they are missing, without log-probabilities, or not those of the prompt.
+    """
+    listed = choice.get("logprobs")
+    tokens, values = (
+        listed.get(key) if isinstance(listed, dict) else None
+        for key in ("tokens", "token_logprobs")
+    )
+    if not (isinstance(tokens, list) and isinstance(values, list)):
+        raise OtherReply("its reply to `echo` with `logprobs` holds no tokens of the text")
+    offsets = token_offsets(tokens, request.prompt.encode("utf-8", "replace").decode())
+    numbers = [value for value in values[1:] if isinstance(value, int | float) and value > _LEAST]
+    if len(values) != len(tokens) or len(numbers) != len(tokens) - 1 or max(numbers, default=0) > 0:
+        raise OtherReply(
+            f"its reply holds log-probabilities of {len(numbers):,} of {len(tokens) - 1:,} tokens"
+        )
+    ids, ranks = [-1 - item_key(token) % (2**31 - 1) for token in tokens[1:]], None
+    if request.ranks:
+        try:
+            firsts = [next(iter(one.items())) for one in choice["prompt_logprobs"][1:]]
+            ids, ranks = [int(name) for name, _ in firsts], [int(one["rank"]) for _, one in firsts]
+        except (LookupError, TypeError, AttributeError, ValueError, StopIteration):
+            raise OtherReply("its reply to `prompt_logprobs` holds no ids with ranks") from None
+        if len(ids) != len(numbers):
+            raise OtherReply(f"its reply holds ranks of {len(ids):,} of {len(numbers):,} tokens")
+    return TextTokens(offsets[1:], numbers, ids, ranks)
+
+
+def token_offsets(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
+    """Return the characters [start, stop) of each token, which together are the whole text.
+
+    A special token before the text has −1. Servers write nothing for a token that is a part of a
+    character, or that they take for one: it has the place of the token that ends the character, or
+    what is missing before that.
+
+    Raises:
+        OtherReply: they are not the text.
+    """
+    spans: list[tuple[int, int]] = []
+    at = blank = 0
+    for token in tokens:
+        if not token:
+            blank += 1
+            continue
+        start = text.find(token, at, at + blank + len(token))
+        if start < 0 and at == 0:
+            # Some tokenizers put a blank before a text.
+            token = token.removeprefix(" ")
+            if not text.startswith(token):
+                spans += [(-1, -1)] * (blank + 1)
+                blank = 0
+                continue
+            start = 0
+        if start < 0:
+            raise OtherReply(f"it echoes other tokens than the text's, from character {at:,} on")
+        stop = start + len(token)
+        spans += [(at, start) if start > at else (start, stop)] * blank
+        spans.append((start, stop))
+        at, blank = stop, 0
+    if len(text) - at > blank:
+        raise OtherReply(f"it echoes {at:,} of the text's {len(text):,} characters")
+    return [*spans, *[(at, len(text))] * blank]

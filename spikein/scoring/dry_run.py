@@ -2,8 +2,8 @@
 
 Time is told as `spikein plan` tells it: by the operations of a pass, and the rate at which this
 machine trains a model of the sizes, which takes some seconds to measure. Steps in which a model
-writes have no estimate. A server is asked what it takes: at most two requests of one token, and
-none with a text of the rows.
+writes have no estimate. A server is asked what it takes by a few short requests, none of which has
+a text of the rows.
 """
 
 import json

@@ -63,13 +63,13 @@ class Price(Settings):
 
 
 class ScoredServer(ServerSettings):
-    """The server of the model that is scored."""
+    """The server of the model that is scored, or of its reference."""
 
     @model_validator(mode="before")
     @classmethod
     def _has_an_address(cls, values: Any) -> Any:
         if isinstance(values, dict) and "base_url" not in values:
-            raise ValueError("its address is missing: --server URL, or server.base_url=URL")
+            raise ValueError("its address is missing: --server URL, or base_url=URL")
         return values
 
     confirm_above: Annotated[int, Field(ge=0)] = 1000
@@ -100,6 +100,9 @@ class ScoringOptions(RowSettings, DetectSettings):
     """Run code that comes with the model's repository."""
     server: ScoredServer | None = None
     """Where the model is served; null for a model on this machine."""
+    reference_server: ScoredServer | None = None
+    """Where the reference model is served, by the name `reference`; null for one on this
+    machine."""
     store: str | None = None
     """Folder of the artifacts that scores are made of; by default in the user's cache folder."""
     executor: str | None = None
@@ -116,6 +119,17 @@ class ScoringOptions(RowSettings, DetectSettings):
     @classmethod
     def _named_model(cls, given: Any) -> Any:
         return NeighbourSettings(model=given) if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _names_the_reference(self) -> "ScoringOptions":
+        if self.reference_server is not None and self.reference is None:
+            raise ValueError("reference_server: the model's name there is missing: reference=NAME")
+        return self
+
+    @property
+    def servers(self) -> tuple[ScoredServer, ...]:
+        """Every server that is asked."""
+        return tuple(one for one in (self.server, self.reference_server) if one is not None)
 
     @property
     def leave_out(self) -> bool:

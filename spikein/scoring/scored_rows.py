@@ -35,6 +35,7 @@ from detect.evidence.needs import (
     evidence_inputs,
     unmet,
 )
+from detect.evidence.prefixed import Prefixed
 from detect.evidence.reference import Reference
 from detect.evidence.token_counts import file_frequency_step
 from detect.evidence.views import InverseTemperature, View
@@ -53,16 +54,18 @@ from spikein.config.hub_files import local_path
 from spikein.executors.given_models import build_steps, given_model, open_store
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
-from spikein.scoring.options import ScoringOptions
+from spikein.scoring.options import ScoredServer, ScoringOptions
 from spikein.scoring.served_rows import Served, check_protected
 from spikein.store.store import Store
 from train.device import default_device
 from train.models.model_node import ModelNode
 
 _OF_LOCAL_MODELS = (
-    *("bos", "long", "score_first", "inverse_temperatures", "device", "dtype", "device_map"),
-    *("batch_tokens", "revision", "trust_remote_code"),
+    *("bos", "long", "score_first", "inverse_temperatures", "context", "revision"),
+    *("trust_remote_code", "dtype", "device", "device_map", "batch_tokens"),
 )
+_OF_ANY_LOCAL_MODEL = _OF_LOCAL_MODELS[6:]
+"""What a reference model on this machine can use while the target is on a server."""
 
 
 class ScoredRows(NamedTuple):
@@ -90,7 +93,8 @@ class RowsPlan:
     """The scores."""
     detectors_of: Mapping[str, tuple[str, ...]]
     """Digest of each step to the detectors that need it."""
-    served: Served | None
+    served: tuple[Served, ...]
+    """The servers that are asked: the target's, the reference model's."""
     calibration_groups: tuple[str, ...] | None
     """Of the held-out rows, where they are scored, too."""
     record: Mapping[str, Any]
@@ -121,19 +125,26 @@ def plan_rows(
         held_out = read_held_out_file(local_path(options.held_out), rows, options)
     notes = [*repeated_detectors(options.detectors), *rows_notes(rows)]
     served = _served(model, options, rows, held_out)
+    referred = _served_reference(options, rows, held_out)
     if served is not None:
         asked, beyond = served.detectors(asked, leave_out=options.leave_out)
         notes += beyond
     sources = _sources(rows, held_out, options)
+    if referred is not None:
+        sources = replace(sources, served_reference=referred.node)
     settings, lacking = runnable(asked, unmet(sources), leave_out=options.leave_out)
     needs = needs_of(settings)
     notes += [*lacking, *_unused(needs, sources.detect)]
+    _check_reference(needs, options, referred)
     node = served.node if served else _local_model(needs, model, options)
     if any(isinstance(need, Frequency) for need in needs):
         pattern = local_path(options.frequency or "")
         source_files(pattern, what="frequency")
         sources = replace(sources, frequency=file_frequency_step(pattern, node))
-    calibrated = _calibrated(settings) if sources.held_out and served is None else []
+    calibrated = _calibrated(settings) if sources.held_out else []
+    if calibrated or any(isinstance(need, HeldOut | Prefixed) for need in needs):
+        for server in options.servers:
+            check_protected(server, rows, held_out, read=True)
     groups = None
     if calibrated and held_out is not None:
         groups = tuple(row.group for row in held_out.nonmembers)
@@ -145,7 +156,7 @@ def plan_rows(
         settings=tuple(settings),
         step=settings_step(settings, scored, sources, calibrated=calibrated),
         detectors_of=_detectors_of(settings, sources, scored),
-        served=served,
+        served=tuple(one for one in (served, referred) if one is not None),
         calibration_groups=groups,
         record=_record(model, options, settings, sources),
         notes=tuple(notes),
@@ -162,14 +173,12 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
     Raises:
         InputError: what a step raised, or a server that gives no answer.
     """
-    notes, step, served = list(plan.notes), plan.step, plan.served
+    notes, step = list(plan.notes), plan.step
     with _building(plan.options, progress) as (store, build):
-        if served is None:
-            [folder] = build(step)
-        else:
-            stored = served.stored(step, store)
-            [folder] = build(step)
-            notes += served.notes(step, build, stored)
+        stored = [served.stored(step, store) for served in plan.served]
+        [folder] = build(step)
+        for served, before in zip(plan.served, stored, strict=True):
+            notes += served.notes(step, build, before)
         table = _with_own_ids(read_scores(folder), plan.rows.ids)
         calibration = None
         if plan.calibration_groups is not None:
@@ -180,16 +189,18 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
     return ScoredRows(plan.rows, table, tuple(dict.fromkeys(notes)), plan.record, calibration)
 
 
-def count_requests(plan: RowsPlan, progress: Progress | None = None) -> dict[str, Estimate]:
-    """Return what each step of a plan, by its digest, will ask of a server; builds their inputs.
+def count_requests(
+    plan: RowsPlan, progress: Progress | None = None
+) -> list[tuple[ScoredServer, dict[str, Estimate]]]:
+    """Return what each step of a plan, by its digest, will ask of each server; builds their inputs.
 
     Raises:
         InputError: as `score_rows`.
     """
-    if plan.served is None:
-        return {}
+    if not plan.served:
+        return []
     with _building(plan.options, progress) as (_, build):
-        return plan.served.requests(plan.step, build)
+        return [(served.settings, served.requests(plan.step, build)) for served in plan.served]
 
 
 @contextmanager
@@ -222,11 +233,28 @@ def _served(
     """Return the server that is asked, if any, and refuse to send it what nobody asked to send."""
     if options.server is None:
         return None
-    unused = [name for name in _OF_LOCAL_MODELS if name in options.model_fields_set]
+    local_reference = options.reference is not None and options.reference_server is None
+    unused = [
+        name
+        for name in _OF_LOCAL_MODELS
+        if name in options.model_fields_set
+        and not (local_reference and name in _OF_ANY_LOCAL_MODEL)
+    ]
     if unused:
         raise InputError(f"{', '.join(unused)} is of use for a model on this machine alone")
     check_protected(options.server, rows, held_out)
     return Served(options.server, model)
+
+
+def _served_reference(
+    options: ScoringOptions, rows: LabelledRows, held_out: KnownTexts | None
+) -> Served | None:
+    """Return the server of the reference model, if any."""
+    server = options.reference_server
+    if server is None:
+        return None
+    check_protected(server, rows, held_out)
+    return Served(server, options.reference or "")
 
 
 def _asked(options: ScoringOptions) -> list[DetectorSetting]:
@@ -299,15 +327,22 @@ def _not_calibrated(
     ]
 
 
-def _local_model(needs: Sequence[Need], model: str, options: ScoringOptions) -> ModelNode:
-    """Return the model to test, and find out whether it and the reference can be used."""
-    trusted = options.trust_remote_code
-    referred = any(
+def _check_reference(needs: Sequence[Need], options: ScoringOptions, served: Served | None) -> None:
+    """Find out whether the reference model can be used, where it is needed."""
+    if options.reference is None or not any(
         isinstance(need, Reference) or (isinstance(need, HeldOut) and need.reference)
         for need in needs
-    )
-    if options.reference is not None and referred:
-        given_model(options.reference, trust_remote_code=trusted)
+    ):
+        return
+    if served is not None:
+        served.check_reads_texts()
+    else:
+        given_model(options.reference, trust_remote_code=options.trust_remote_code)
+
+
+def _local_model(needs: Sequence[Need], model: str, options: ScoringOptions) -> ModelNode:
+    """Return the model to test, and find out whether it can be used."""
+    trusted = options.trust_remote_code
     if not any(need.access > Access.NONE or isinstance(need, Frequency) for need in needs):
         return ModelNode(pretrained=model, identity={})
     return given_model(model, revision=options.revision, trust_remote_code=trusted)
@@ -326,12 +361,13 @@ def _record(
     sources: EvidenceSources,
 ) -> dict[str, Any]:
     used = {key for need in needs_of(settings) for key in need.options}
-    server = options.server
+    server, referring = options.server, options.reference_server
     return {
         "model": model,
         "server": server and {"base_url": server.base_url, "api": server.api},
         "revision": options.revision,
         "reference": options.reference,
+        "reference_server": referring and {"base_url": referring.base_url},
         "held_out": options.held_out,
         "dtype": options.dtype,
         "policy": options.policy().record(),

@@ -1,13 +1,15 @@
 """Rows scored by a model on a server: what may be sent, what can be seen, what it takes.
 
-A server shows what its model writes. What all steps would ask of it is counted before the first
-request is sent, by building them with a model that writes nothing.
+A server shows what its model writes, and may show how likely it finds a text. What all steps would
+ask of it is counted before the first request is sent, by building them with a model that writes
+nothing.
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from operator import sub
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,15 +33,23 @@ Build = Callable[..., list[Path]]
 """Builds steps, and returns their folders."""
 
 
-def check_protected(server: ScoredServer, rows: LabelledRows, held_out: KnownTexts | None) -> None:
+def check_protected(
+    server: ScoredServer, rows: LabelledRows, held_out: KnownTexts | None, *, read: bool = False
+) -> None:
     """Refuse to send texts of a protected dataset that is not named.
+
+    Args:
+        server: that they would be sent to.
+        rows: that are scored.
+        held_out: further rows.
+        read: whether the model reads the held-out rows, all of them.
 
     Raises:
         InputError: naming the datasets.
     """
     sent = {*rows.protected}
-    if held_out is not None and any(row.paraphrases for row in held_out.nonmembers):
-        # Only rows with paraphrases are asked about; which of them are protected is not known.
+    if held_out is not None and (read or any(row.paraphrases for row in held_out.nonmembers)):
+        # Else only rows with paraphrases are asked about; which are protected is not known.
         sent |= {*held_out.protected}
     unnamed = ", ".join(sorted(sent - {*server.send_protected}))
     if unnamed:
@@ -66,6 +76,7 @@ class Served:
         Raises:
             InputError: the environment variable of the key is not set.
         """
+        self.settings = settings
         self._server = settings.server(model)
         self._server.key()
         self._replies = replies_file(settings)
@@ -75,28 +86,57 @@ class Served:
     def detectors(self, settings: Sequence[DetectorSetting], *, leave_out: bool) -> Runnable:
         """Return the settings that a server's model can be asked for.
 
-        Whether it gives the probabilities of labels is asked for where a detector cannot do
-        without.
+        Whether it gives the probabilities of labels, and those of a given text, is asked for where
+        a detector cannot do without.
 
         Raises:
             InputError: a detector that was named reads more than the server shows.
         """
+        wanted = {one.detector.access_with(one.parameters) for one in settings}
         most = Access.TEXT
-        because = "a server shows what its model writes, not the probabilities of a given text"
-        if any(one.detector.access_with(one.parameters) == Access.LABELS for one in settings):
-            with self._opened() as model:
-                if model.gives_log_probabilities():
-                    most = Access.LABELS
+        reasons = {Access.LABELS: "this server shows what its model writes, and no probabilities"}
+        with self._opened() as model:
+            if Access.LABELS in wanted and model.gives_log_probabilities():
+                most = Access.LABELS
+            if wanted & {Access.TOKENS, Access.RANKS}:
+                request, reply = model.text_probe()
+                if reply.text:
+                    because = (
+                        "this server shows what its model writes, not the probabilities of a "
+                        f"given text ({reply.text})"
+                    )
+                    reasons |= dict.fromkeys((Access.TOKENS, Access.RANKS), because)
                 else:
-                    because = "this server shows what its model writes, and no probabilities"
-        return within_access(settings, most, leave_out=leave_out, because=because)
+                    most = Access.RANKS if request.ranks else Access.TOKENS
+                    reasons = {Access.RANKS: "this server gives no ranks of a text's tokens"}
+        beyond = "a server gives at most log-probabilities and ranks of the tokens of a text"
+        return within_access(
+            settings,
+            most,
+            leave_out=leave_out,
+            because=lambda access: reasons.get(access, beyond),
+        )
+
+    def check_reads_texts(self) -> None:
+        """Find out whether the server gives log-probabilities of a given text.
+
+        Raises:
+            InputError: it does not.
+        """
+        with self._opened() as model:
+            _, reply = model.text_probe()
+        if reply.text:
+            raise InputError(
+                f"a reference model must show the probabilities of a given text ({reply.text})",
+                where=self._server.base_url,
+            )
 
     def requests(self, goal: Step, build: Build) -> dict[str, Estimate]:
         """Return what each step up to a goal asks of the server, by the step's digest.
 
         Builds what the steps are made of. A request that two steps make counts for the first.
         """
-        asking = _asking(goal)
+        asking = self._asking(goal)
         of_asking = {step.digest for step in asking}
         before = {
             given.digest: given
@@ -120,7 +160,7 @@ class Served:
     def stored(self, goal: Step, store: Store) -> frozenset[str]:
         """Return which of the asking steps need not ask any more."""
         return frozenset(
-            step.digest for step in _asking(goal) if store.find(step.digest, kind=step.kind)
+            step.digest for step in self._asking(goal) if store.find(step.digest, kind=step.kind)
         )
 
     def notes(self, goal: Step, build: Build, stored: frozenset[str]) -> list[str]:
@@ -131,7 +171,7 @@ class Served:
             build: returns the folders of the steps, which are built by now.
             stored: steps that did not ask this time.
         """
-        asking = _asking(goal)
+        asking = self._asking(goal)
         cost = Counter(self._asked)
         notes: dict[str, None] = {}
         for step, folder in zip(asking, build(*asking) if asking else [], strict=True):
@@ -147,6 +187,14 @@ class Served:
             f"{cost['tokens_out']:,} out; {cost['kept']:,} were answered before",
         ]
 
+    def _asking(self, goal: Step) -> list[Step]:
+        named = asdict(self._server)
+        return [
+            step
+            for step in Graph(goals=(goal,)).steps
+            if step.execution.get("model", {}).get("server") == named
+        ]
+
     @contextmanager
     def _opened(self) -> Iterator[ServerTextModel]:
         model = ServerTextModel(self._server, cache=self._replies)
@@ -155,12 +203,6 @@ class Served:
                 yield model
             finally:
                 self._asked.update(model.cost._asdict())
-
-
-def _asking(goal: Step) -> list[Step]:
-    return [
-        step for step in Graph(goals=(goal,)).steps if "server" in step.execution.get("model", {})
-    ]
 
 
 def _count(step: Step, inputs: dict[str, Path], model: ServerTextModel) -> None:

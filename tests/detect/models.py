@@ -10,6 +10,7 @@ from detect.engine.target import Target, make_target
 
 FAMILIES = ("llama", "olmo2", "gpt_neox")
 CONTEXT = 128
+HEADS = {"num_key_value_heads": 4, "head_dim": 8}
 
 
 class Naive(NamedTuple):
@@ -41,8 +42,7 @@ def random_target(
         pad_token_id=0,
         initializer_range=0.4,
         tie_word_embeddings=False,
-        **({} if family in ("gpt_neox", "phi") else {"num_key_value_heads": 4, "head_dim": 8}),
-        **more,
+        **(({} if family in ("gpt_neox", "phi") else HEADS) | more),
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)

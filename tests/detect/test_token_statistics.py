@@ -3,14 +3,18 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detect.token_statistics import (
+    PACKED_FILE,
     STATISTICS_FILE,
     TemperedStatistics,
+    packed,
     read_statistics,
+    token_columns,
     unscored,
     write_statistics,
 )
@@ -48,6 +52,28 @@ def test_what_is_read_is_what_was_written(sizes, tmp_path_factory):
     with pa.ipc.open_file(folder / STATISTICS_FILE) as reader:
         record = json.loads(reader.schema.metadata[b"spikein"])
     assert record == {"view": "text", "policy": {"bos": "auto"}}
+
+
+def test_columns_that_a_server_does_not_give_stay_absent(tmp_path):
+    integers = np.array([3, 4], np.int32)
+    offsets = np.array([[0, 1], [1, 2]], np.int32)
+    given = {"ids": integers, "log_probability": np.array([-1, -2], np.float32), "offsets": offsets}
+    rows = {
+        "bare": token_columns(**given),
+        "ranked": token_columns(**given, rank=integers),
+        "unread": unscored("empty text"),
+    }
+    write_statistics(tmp_path, list(rows), list(rows.values()))
+    with pa.ipc.open_file(tmp_path / STATISTICS_FILE) as reader:
+        pq.write_table(packed(reader.read_all()), tmp_path / PACKED_FILE)
+    for _ in ("packed", "plain"):
+        found = read_statistics(tmp_path)
+        assert {field for field in FIELDS if hasattr(found["bare"], field)} == {*given}
+        assert {field for field in FIELDS if hasattr(found["ranked"], field)} == {*given, "rank"}
+        assert found["unread"].reason == "empty text"
+        for name, values in given.items():
+            np.testing.assert_array_equal(getattr(found["ranked"], name), values)
+        (tmp_path / PACKED_FILE).unlink(missing_ok=True)
 
 
 def test_inverse_temperatures_are_read_back_and_unscored_rows_have_none(tmp_path):

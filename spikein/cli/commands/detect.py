@@ -106,7 +106,8 @@ def detect(
         option(
             "--server URL",
             "Address of an OpenAI-compatible server that the model is asked on, such as "
-            "[cyan]http://localhost:8000/v1[/]; detectors that read what it writes run.",
+            "[cyan]http://localhost:8000/v1[/]; detectors run that read what it writes, or the "
+            "log-probabilities that it gives of a text (vLLM does).",
         ),
     ] = None,
     out: Annotated[
@@ -179,16 +180,16 @@ def detect(
     settled = {name: value for name, value in settled.items() if value is not None}
     options = read_settings(ScoringOptions, None, overrides, settled)
     plan = plan_file(examples, model, out, options, benchmark=benchmark)
-    requests: dict[str, Estimate] = {}
-    if options.server is not None:
-        with show_progress() as progress:
-            requests = count_requests(plan, progress)
-        _say_requests(plan, requests, options.server)
+    with show_progress() as progress:
+        counted = count_requests(plan, progress)
+    for asked, requests in counted:
+        _say_requests(plan, requests, asked)
     if dry_run:
-        _print_plan(plan, requests, as_json=as_json)
+        every = {step: one for _, requests in counted for step, one in requests.items()}
+        _print_plan(plan, every, as_json=as_json)
         return
-    if options.server is not None and not yes:
-        _confirm(plan, requests, options.server)
+    for asked, requests in counted if not yes else ():
+        _confirm(plan, requests, asked)
     with show_progress() as progress:
         result = score_file(plan, out, progress=progress)
     for note in result.notes:
@@ -228,7 +229,7 @@ def _by_detector(plan: "RowsPlan", requests: "Mapping[str, Estimate]") -> str:
     """Return `cdd 1,200; samia and ngram_coverage 240`, the dearest first."""
     counted: dict[str, int] = {}
     for digest, estimate in requests.items():
-        names = " and ".join(plan.detectors_of[digest])
+        names = " and ".join(plan.detectors_of.get(digest, ("flagged rows",)))
         counted[names] = counted.get(names, 0) + estimate.requests
     ranked = sorted(counted.items(), key=lambda item: -item[1])
     return "; ".join(f"{names} {count:,}" for names, count in ranked)

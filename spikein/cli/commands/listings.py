@@ -57,6 +57,8 @@ def detectors(
 
 
 def _print_list(found: "list[DetectorFacts]") -> None:
+    from detect.access import Access
+
     several = len({one.origin for one in found}) > 1
     print_table(
         ("name", "in print", "access", "needs", "cost of a text", "depends on", "paper", "from"),
@@ -75,7 +77,7 @@ def _print_list(found: "list[DetectorFacts]") -> None:
         ),
     )
     say("Access: what of the target a detector must see; a level includes those before it in:")
-    say("none, text, label probabilities, token log-probabilities, full distribution, weights.")
+    say(f"{', '.join(level.label for level in Access)}.")
     say("2× is two passes of that model over each text. Passes are shared between detectors.")
     say("spikein detectors NAME shows one in full.", style="dim")
 

@@ -1,13 +1,17 @@
 """A served model as a `TextModel`: samples, stops, costs, and what it can show."""
 
+import json
 from contextlib import closing
 
 import pytest
 
 from detect.targets.server import ServerTextModel
 from detect.targets.text_model import Completion, Sampling, TextModel
+from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.errors import InputError
 from inject.server.address import Server
+from inject.server.request import token_offsets
+from tests.echo_server import echoed, words
 from tests.stub_server import Answer, prompt_of, refused, stub_server, text
 
 
@@ -89,8 +93,6 @@ def test_a_parameter_that_is_refused_is_left_out_aloud_and_asked_about_once(tmp_
 
 
 def listed(api: str) -> Answer:
-    import json
-
     tops = {" A": -0.1, " B": -2.5}
     given = {
         "completions": {"text": " A", "logprobs": {"top_logprobs": [tops]}},
@@ -136,3 +138,73 @@ def test_whether_probabilities_are_shown_is_found_out_by_one_request(api):
         pytest.raises(InputError, match="401"),
     ):
         one.gives_log_probabilities()
+
+
+def test_tokens_of_a_text_are_the_servers_with_their_places(tmp_path):
+    """Behind a prefix they are those of the plain text: the first one is not scored."""
+    with stub_server(words) as stub, model(stub.url, tmp_path / "r") as one:
+        plain, empty, single = one.token_statistics(["One two, three", "", "One"])
+        [behind] = one.token_statistics(["One two, three"], before=["A shot.\n\n"])
+        assert one.cost.asked == 8  # 3 prompts, the first question, twice before and after
+    assert plain.log_probability.tolist() == [-4.0, -1.0, -6.0]
+    for found in (plain, behind):
+        assert found.offsets.tolist() == [[3, 7], [7, 8], [8, 14]]
+        assert found.rank.tolist() == [1] * 3
+        assert not hasattr(found, "entropy")
+    assert (empty.reason, single.reason) == (EMPTY_TEXT, ONE_TOKEN)
+
+
+def test_parts_of_characters_and_start_tokens_have_their_place_in_the_text():
+    assert token_offsets(["<s>", "", "é", " a", "", "b"], "é a\ufffdb") == [
+        (-1, -1), (0, 1), (0, 1), (1, 3), (3, 4), (4, 5),
+    ]  # fmt: skip
+    assert token_offsets([" é", "b", ""], "éb\ufffd") == [(0, 1), (1, 2), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (echoed(["One", " 2"], [-1.0]), "echoes other tokens than the text's, from character 3 on"),
+        (echoed(["One"], []), "echoes 3 of the text's 7 characters"),
+        (echoed(["One", " two"], []), "log-probabilities of 0 of 1 tokens"),
+        (echoed(["One", " two"], [None]), "log-probabilities of 0 of 1 tokens"),
+        (echoed(["One", " two"], [-9999.0]), "log-probabilities of 0 of 1 tokens"),
+        (echoed(["One", " two"], [-1.0]), "holds no ids with ranks"),
+        (echoed(["One", " two"], [-1.0], [3], [1], model="n"), "are of several models: m, n"),
+        (text("One two"), "holds no tokens of the text"),
+    ],
+)  # fmt: skip
+def test_replies_about_another_text_or_of_another_model_are_refused(reply, problem):
+    def behaviour(number, body):
+        return reply if body["prompt"] == "One two" else words(number, body)
+
+    with (
+        stub_server(behaviour) as stub,
+        model(stub.url) as one,
+        pytest.raises(InputError, match=problem),
+    ):
+        one.token_statistics(["One two"])
+
+
+def test_a_model_that_is_exchanged_is_found_out_before_texts_are_sent_and_after(tmp_path):
+    def behaviour(number, body):
+        answer = json.loads(words(number, body).content)
+        if number >= exchanged:
+            listed = answer["choices"][0]["logprobs"]
+            listed["token_logprobs"] = [one and one - 0.1 for one in listed["token_logprobs"]]
+        answer["system_fingerprint"] = f"f{min(number, 3)}"
+        return Answer(content=json.dumps(answer).encode())
+
+    exchanged = 99
+    with stub_server(behaviour) as stub:
+        with model(stub.url, tmp_path / "r") as one:
+            one.token_statistics(["One two"])
+            assert "answered as several systems (f0, f2, f3)" in one.notes()[0]
+        exchanged = 5
+        for sent in (7, 8):
+            with (
+                model(stub.url, tmp_path / "r") as one,
+                pytest.raises(InputError, match="its model has changed"),
+            ):
+                one.token_statistics(["One three"])
+            assert len(stub.received) == sent

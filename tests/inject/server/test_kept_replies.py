@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from inject.errors import InputError
 from inject.server.address import Server
 from inject.server.client import Cost
-from inject.server.reply_cache import Reply, ReplyCache
+from inject.server.reply_cache import Reply, ReplyCache, TextTokens
 from inject.server.request import TextRequest
 from tests.inject.server.clients import asked, client
 from tests.stub_server import echo, prompt_of, refused, stub_server, text
@@ -52,6 +52,7 @@ def test_the_digest_of_a_request_covers_all_that_is_sent_and_nothing_else():
     sent = {
         "prompt": "q", "max_tokens": 6, "temperature": 0.5, "top_p": 0.5, "top_k": 3,
         "stop": ("x",), "seed": 8, "sample": 1, "top_log_probabilities": 2,
+        "echo": True, "ranks": True,
     }  # fmt: skip
     whom = {"model": "n", "api": "chat", "base_url": "http://other/v1"}
     names = {request.name(server)}
@@ -149,10 +150,11 @@ def test_what_is_kept_comes_back_whole_and_the_first_stays(tmp_path):
     with closing(ReplyCache(path)) as cache:
         assert cache.get(["a"]) == {}
         assert cache.keep({"a": FULL}) == {"a": FULL}
-        second = {"a": Reply("another"), "b": Reply("")}
-        assert cache.keep(second) == {"a": FULL, "b": Reply("")}
+        read = Reply("", tokens=TextTokens([[0, 3]], [-1.5], [7], [2], "f"))
+        second = {"a": Reply("another"), "b": Reply(""), "d": read}
+        assert cache.keep(second) == {"a": FULL, "b": Reply(""), "d": read}
     with closing(ReplyCache(path)) as cache:
-        assert cache.get(["b", "a", "c"]) == {"a": FULL, "b": Reply("")}
+        assert cache.get(["b", "a", "c", "d"]) == {"a": FULL, "b": Reply(""), "d": read}
 
 
 def test_a_file_that_cannot_be_used(tmp_path):

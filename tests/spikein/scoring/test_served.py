@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from inject.errors import InputError
 from spikein.cli.main import app
+from tests.echo_server import words
 from tests.stub_server import Answer, prompt_of, stub_server, text
 
 
@@ -87,13 +88,13 @@ def test_detectors_by_text_find_what_a_served_model_remembers(tmp_path):
             table[number] = json.loads(found.stdout)
             del table[number]["notes"]  # what it cost this time
             if number == 0:
-                # Two more found out whether it takes `top_k`, and lists tokens.
-                asked = len(stub.received) - 2
+                # Four more found out whether it takes `top_k`, lists tokens, and reads texts.
+                asked = len(stub.received) - 4
                 assert f"{asked:,} requests, of which 0 were answered before" in found.stderr
                 spent = f"{asked + 2:,} requests: {3 * (asked + 2):,} tokens in"
                 assert f"the server answered {spent}" in found.stderr
                 scores = (tmp_path / "s.csv").read_text()
-        assert len(stub.received) == asked + 2
+        assert len(stub.received) == asked + 4
         assert f"of which {asked:,} were answered before; 0 to send" in found.stderr
         assert (tmp_path / "s.csv").read_text() == scores
     assert table[0] == table[1]
@@ -200,6 +201,10 @@ def test_protected_texts_are_sent_only_where_their_dataset_is_named(rows, tmp_pa
             assert "server.send_protected=[gpqa]" in refused.output
         assert stub.received == []
         assert run(rows, tmp_path, stub.url, f"held_out={plain}").exit_code == 0
+        with stub_server(words) as reading:
+            refused = run(rows, tmp_path, reading.url, f"held_out={plain}")
+            assert "texts of protected data (gpqa) would be sent to a server" in refused.output
+            assert "held out" not in str(reading.received)
         assert "held out" not in str(stub.received)
         asked_before = len(stub.received)
         sent = run(protected, tmp_path, stub.url, "server.send_protected=[gpqa]")
@@ -215,7 +220,7 @@ def test_texts_in_memory_are_scored_by_a_server(tmp_path):
         store=str(tmp_path / "store"),
     )
     texts, labels = [f"text {row}" for row in range(12)], [0, 1] * 6
-    with pytest.raises(InputError, match="loss reads token log-probabilities"):
-        spikein.score_texts("m", texts, detectors="loss", labels=labels, options=options)
+    with pytest.raises(InputError, match="surp reads full distribution"):
+        spikein.score_texts("m", texts, detectors="surp", labels=labels, options=options)
     scored = spikein.score_texts("m", texts, detectors="blind", labels=labels, options=options)
     assert len(scored.scores) == 12

@@ -50,7 +50,12 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
     sample = shrink_to_fit(shape, vocabulary, settings)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = build_model(sample.shape, sample.vocabulary, 0, seed=0).to(device)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
+    whole = (sample.shape, sample.vocabulary, sample.context) == (
+        shape,
+        vocabulary,
+        settings.context,
+    )
     random = torch.Generator().manual_seed(0)
     ids = torch.randint(sample.vocabulary, (sample.windows, sample.context), generator=random).to(
         device
@@ -64,7 +69,9 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
         with torch.autocast(device, dtype=torch.bfloat16, enabled=bfloat16):
             loss = model(input_ids=ids, labels=ids, use_cache=False).loss
         loss.backward()
-        optimiser.step()
+        if whole:
+            # Next to the few tokens of a smaller sample, an update would count far too much.
+            optimiser.step()
         optimiser.zero_grad()
         if device == "cuda":
             torch.cuda.synchronize()
@@ -74,8 +81,7 @@ def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> Tra
         flops_per_second=sample.flops / statistics.median(timed),
         device=device,
         steps=len(timed),
-        whole=(sample.shape, sample.vocabulary, sample.context)
-        == (shape, vocabulary, settings.context),
+        whole=whole,
     )
 
 

@@ -38,6 +38,8 @@ PUBLISHED: Mapping[str, tuple[str, int]] = {
     "EleutherAI/pythia-1b": ("pythia-1b", _NEOX_ROWS),
     "EleutherAI/pythia-2.8b": ("pythia-2.8b", _NEOX_ROWS),
     "EleutherAI/pythia-6.9b": ("pythia-6.9b", 50_432),
+    "HuggingFaceTB/SmolLM2-135M": ("smollm2-135m", 49_152),
+    "HuggingFaceTB/SmolLM2-135M-Instruct": ("smollm2-135m", 49_152),
     "Qwen/Qwen2-0.5B": ("qwen2-0.5b", 151_936),
     "Qwen/Qwen2-1.5B": ("qwen2-1.5b", 151_936),
     "Qwen/Qwen2-7B": ("qwen2-7b", 152_064),

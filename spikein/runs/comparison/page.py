@@ -139,7 +139,7 @@ def _beside(row: ComparedMetric) -> tuple[Entry, Entry, Entry]:
 def _of_one(cell: Cell | None) -> Entry:
     if cell is None or not isfinite(cell.value):
         return Entry(NOTHING, kind="none")
-    ends = f"{number_text(cell.low)}–{number_text(cell.high)}" if cell.available else ""
+    ends = f"[{number_text(cell.low)}, {number_text(cell.high)}]" if cell.available else ""
     setting = () if cell.setting in ("-", "default") else (cell.setting,)
     return Entry(number_text(cell.value), ends=ends, notes=setting, kind="interval")
 

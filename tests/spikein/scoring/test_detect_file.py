@@ -168,7 +168,8 @@ def test_the_end_of_the_name_says_the_format(detect, tmp_path):
         else:
             with out.open(newline="") as file:
                 written = list(csv.DictReader(file))
-        assert [row["example_id"] for row in written] == [row["example_id"] for row in expected]
+        for name in ("example_id", "setting"):
+            assert [row[name] for row in written] == [row[name] for row in expected]
         for row, wanted in zip(written, expected, strict=True):
             if math.isnan(wanted["score"]):
                 assert row["score"] in (None, "") or math.isnan(row["score"])

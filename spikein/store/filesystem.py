@@ -132,6 +132,19 @@ def check_writable(folder: Path, option: str) -> None:
             probe.rmdir()
 
 
+def check_file(path: Path) -> None:
+    """Check before any work that the file of `--out` can be written; its folder is made.
+
+    Raises:
+        InputError: it is a folder, or its folder cannot be written.
+    """
+    if path.is_dir():
+        raise InputError(
+            "is a folder, not a file", where=str(path), hint="Give another file by --out."
+        )
+    check_writable(path.parent, "--out")
+
+
 @contextmanager
 def writing(folder: Path, hint: str, what: str) -> Iterator[None]:
     """Turn a disk that is full, or must not be written, into an error that says what and where.

@@ -212,6 +212,10 @@ def test_missing_file_says_what_is_there(tmp_path):
     assert "'train.jsonl'" in error(tmp_path / "trian.jsonl")
     assert "no 'data' in" in error(tmp_path / "data" / "train.jsonl")
     assert "no file matches" in error(tmp_path / "*.csv")
+    for pattern in ("**", "sub/*.jsonl"):
+        message = error(tmp_path / "nosuch" / pattern)
+        assert "no such folder" in message
+        assert f"no 'nosuch' in {tmp_path}" in message
     (tmp_path / "empty").mkdir()
     assert "no file of a known format" in error(tmp_path / "empty")
 

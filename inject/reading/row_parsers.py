@@ -61,12 +61,17 @@ def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text with its line end)."""
     for number, line in enumerate(read_lines(path, what), start=1):
         if number == 1:
-            _check_text(line, path, what)
+            check_text(line, str(path), what)
             line = line.removeprefix(_MARK)
         yield number, _decoded(line, f"{path}:{number}", what)
 
 
-def _check_text(beginning: bytes, path: Path, what: str) -> None:
+def check_text(beginning: bytes, where: str, what: str) -> None:
+    """Refuse content that is no UTF-8 text, by what it begins with.
+
+    Raises:
+        InputError: naming what it is, and how it is converted.
+    """
     kind = next((_NO_TEXT[mark] for mark in _NO_TEXT if beginning.startswith(mark)), None)
     # Two bytes a letter, without a mark.
     if kind is None and b"\x00" in beginning:
@@ -74,7 +79,7 @@ def _check_text(beginning: bytes, path: Path, what: str) -> None:
     if kind is not None:
         raise InputError(
             f"{what}: its content is {kind}",
-            where=str(path),
+            where=where,
             allowed="UTF-8",
             hint="Convert the file, for instance with `iconv -f utf-16 -t utf-8`."
             if kind == "UTF-16"

@@ -81,6 +81,13 @@ def find_model(
         InputError: when there is no such folder or repository, the hub cannot be reached, or
             there are no weights in safetensors.
     """
+    if not path_or_id.strip():
+        raise InputError(
+            "the model's name is empty",
+            where="model",
+            allowed="a folder ('.' is the working directory), or a hub id such as "
+            "'EleutherAI/pythia-160m'",
+        )
     local = Path(path_or_id).expanduser()
     if local.is_dir():
         if adapter := find_adapter(local, path_or_id):

@@ -182,11 +182,15 @@ def arm_label(axes: Iterable[tuple[str, str]], seed: int | None = None) -> str:
     return ", ".join([*parts, *([] if seed is None else [f"seed {seed}"])])
 
 
+_ONLY_ARM = "contaminated"
+"""What the arm of a run without a sweep is called."""
+
+
 def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
     """Return the label that a user's text names: its parts in any order, or an older notation.
 
-    Older ones are `train.lr=0.0015,copies=levels=1-4-8,seed=0` and `retrained-0.5-lr=…`. The seed
-    may be left out where the rest names one label.
+    Older ones are `train.lr=0.0015,copies=levels=1-4-8,seed=0` and `retrained-0.5-lr=…`. What names
+    an arm of all seeds names that of one if there is one, and the other way round.
 
     Args:
         text: what was given.
@@ -200,8 +204,7 @@ def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
     every = {label: _label_parts(label) for label in labels}
     found = [label for label in labels if label == text]
     found = found or [label for label, parts in every.items() if _alike(parts, wanted)]
-    seedless = {label: [one for one in every[label] if one[:5] != "seed "] for label in labels}
-    found = found or [label for label, parts in seedless.items() if _alike(parts, wanted)]
+    found = found or [label for label, parts in every.items() if _alike_but_seed(parts, wanted)]
     if len(found) == 1:
         return found[0]
     problem = f"{text!r} names {len(found)} arms"
@@ -211,9 +214,17 @@ def find_arm(text: str, labels: Collection[str], *, where: str) -> str:
 
 
 def _label_parts(text: str) -> list[str]:
-    """Return the parts of an arm's name, each as `AXIS VALUE`."""
+    """Return the parts of an arm's name, each as `AXIS VALUE`; the only arm of a run has none."""
     parts = re.sub(r"^(\w+-.*?)-(?=[A-Za-z_][\w.]*=)", r"\1,", text).split(",")
-    return [re.sub("[= ]+", " ", part.strip(), count=1) for part in parts]
+    named = [re.sub("[= ]+", " ", part.strip(), count=1) for part in parts]
+    return [part for part in named if part != _ONLY_ARM]
+
+
+def _alike_but_seed(parts: Sequence[str], others: Sequence[str]) -> bool:
+    """Return whether only one of them has a seed, and the rest is alike."""
+    seedless = [[part for part in one if part[:5] != "seed "] for one in (parts, others)]
+    seeds = len(parts) - len(seedless[0]), len(others) - len(seedless[1])
+    return 0 in seeds and sum(seeds) == 1 and _alike(*seedless)
 
 
 def _alike(parts: Sequence[str], others: Sequence[str]) -> bool:

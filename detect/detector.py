@@ -40,6 +40,10 @@ class Score(NamedTuple):
     reason: str | None = None
 
 
+class NoScores(InputError):
+    """What a detector returned is not scores; in our words, which quote nothing."""
+
+
 class Column(NamedTuple):
     """One setting's scores of all examples, and notes on them for people."""
 
@@ -142,8 +146,15 @@ def one_score(
 
     def score(example: ExampleEvidence, settings: Sequence[Any]) -> list[Score]:
         value = function(example)
-        found = Score(math.nan, value) if isinstance(value, str) else Score(value)
-        return [found] * len(settings)
+        if isinstance(value, str):
+            return [Score(math.nan, value)] * len(settings)
+        if type(value) is not float and exact_number(value) is None:
+            what = "nothing" if value is None else f"a value that is {described(value)}"
+            raise NoScores(
+                f"it returned {what}",
+                allowed="a number, or a text that says why there is none",
+            )
+        return [Score(value)] * len(settings)
 
     return each_example(update_wrapper(score, function), note)
 
@@ -304,7 +315,9 @@ def exact_number(value: Any) -> float | None:
 
 
 def described(value: Any) -> str:
-    """Return what a value is that should be a number: `a Tensor of shape (3,)`, `a str`."""
+    """Return what a value is that should be a number: `a Tensor of shape (3,)`, `nothing`."""
+    if value is None:
+        return "nothing"
     shape = getattr(value, "shape", None)
     return f"a {type(value).__name__}" + (f" of shape {tuple(shape)}" if shape else "")
 

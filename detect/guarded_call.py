@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from detect.access import AccessRefusedError, allowed_evidence
-from detect.detector import Column, Detector, Score, described, exact_number
+from detect.detector import Column, Detector, NoScores, Score, described, exact_number
 from detect.evidence import Evidence
 from detect.evidence.membership import Sides
 from inject.errors import InputError
@@ -43,10 +43,6 @@ def read_only(value: T) -> T:
     """
     frozen: T = _frozen(value)
     return frozen
-
-
-class _NoScores(InputError):
-    """What a detector returned is no scores; in our words, which quote nothing."""
 
 
 class GuardedScores(NamedTuple):
@@ -134,7 +130,7 @@ def _called(
     """
     where = f"detector {detector.name} ({_place(detector)})"
     try:
-        return _checked(detector.score(evidence, settings), where, len(settings), rows)
+        return _checked(detector.score(evidence, settings), len(settings), rows)
     except AccessRefusedError as error:
         level = max((detector.access_with(one) for one in settings), default=detector.access)
         return InputError(
@@ -143,8 +139,8 @@ def _called(
             where=where,
             hint=f"Declare `access=Access.{error.needed.name}`, or read something else.",
         )
-    except _NoScores as error:
-        return error
+    except NoScores as error:
+        return InputError(error.problem, where=where, allowed=error.allowed)
     # A plug-in's exit must not end the run in silence.
     except (Exception, SystemExit) as error:
         if isinstance(error, InputError) and not protected:
@@ -219,11 +215,11 @@ def in_words(error: BaseException, *, protected: bool) -> str:
     return f"{name}: {message[0][:_MESSAGE]}" if message else name
 
 
-def _checked(columns: Any, where: str, settings: int, rows: int) -> list[Column]:
-    """Return columns as plain floats and reasons; raises `_NoScores` for what is none."""
+def _checked(columns: Any, settings: int, rows: int) -> list[Column]:
+    """Return columns as plain floats and reasons; raises `NoScores` for what is none."""
 
-    def wrong(problem: str) -> _NoScores:
-        return _NoScores(f"it returned {problem}", where=where, allowed=_EXPECTED)
+    def wrong(problem: str) -> NoScores:
+        return NoScores(f"it returned {problem}", allowed=_EXPECTED)
 
     if columns is None:
         raise wrong("nothing")
@@ -264,7 +260,7 @@ def _is_plain(score: Any) -> bool:
 def _plain(score: Any) -> Score | str:
     """Return a score as a float and a reason, or what is wrong with it."""
     if not isinstance(score, Score):
-        return "nothing" if score is None else f"a {type(score).__name__}"
+        return described(score)
     value, reason = score
     number = exact_number(value)
     if number is None:

@@ -1,7 +1,8 @@
 """Tables: Parquet and Arrow files whose errors name the file, and CSV that runs nowhere.
 
 Arrow's own messages say what is wrong with some bytes and not in which file they lie. A spreadsheet
-takes a cell that begins with `=`, `+`, `-` or `@` for a formula; ids and names are other people's.
+takes a cell that begins with `=`, `+`, `@`, or `-` with something after it for a formula; ids and
+names are other people's.
 """
 
 import csv
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 from inject.errors import InputError
 
 T = TypeVar("T")
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+_FORMULA = re.compile(r"[=+@\t\r]|-.", re.DOTALL)
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 """Bytes of a value by its physical type in Parquet; a column of fixed length has its own."""
 _HINT = "If it lies in the store, run again: what is damaged is built anew."

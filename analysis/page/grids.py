@@ -65,7 +65,7 @@ def signed_interval(value: float, low: float, high: float, *notes: str) -> Entry
     """Return a difference, strong where its interval leaves out 0; NaN ends: it has none."""
     if not isfinite(low):
         return Entry(signed_text(value), notes=notes, kind="difference")
-    ends = f"{signed_text(low)} to {signed_text(high)}"
+    ends = f"[{signed_text(low)}, {signed_text(high)}]"
     strong = not low <= 0 <= high
     return Entry(signed_text(value), ends=ends, notes=notes, kind="difference", strong=strong)
 

@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
     text: str
     ends: str = ""
-    """The ends of its interval."""
+    """The ends of its interval, in brackets."""
     notes: tuple[str, ...] = ()
     """What stands small under it."""
     kind: str = ""

@@ -296,5 +296,6 @@ def _by_trial(
     raise InputError(
         "it takes neither token statistics nor one example's evidence; " + "; ".join(problems),
         where=where,
+        allowed="a function that returns a number, or a text that says why there is none",
         hint="Annotate its parameter: spikein.TokenStatistics or spikein.ExampleEvidence.",
     )

@@ -105,8 +105,13 @@ def column_cell(
     return table.get(column.detector, copies=copies)
 
 
-def orientation(cell: Cell | None) -> list[Finding]:
-    """Say whether the score is turned the right way, and on how few rows that rests."""
+def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
+    """Say whether the score is turned the right way, and on how few rows that rests.
+
+    Args:
+        cell: its pooled AUC.
+        repeatable: a row keeps its score; of scores that change the sign means nothing.
+    """
     if cell is None or not (cell.available or np.isfinite(cell.value)):
         return [
             Finding(
@@ -118,7 +123,15 @@ def orientation(cell: Cell | None) -> list[Finding]:
             )
         ]
     ends = possible_aucs(cell) if cell.available else None
-    if ends is not None and ends.high < 0.5:
+    if ends is not None and not repeatable:
+        finding = Finding(
+            "orientation",
+            "note",
+            f"AUC {interval_text(cell)}.",
+            "Its scores change, so this shows neither that it finds members nor its sign.",
+            "Make a row keep its score first: see what is wrong above.",
+        )
+    elif ends is not None and ends.high < 0.5:
         finding = Finding(
             "orientation",
             "wrong",
@@ -177,14 +190,14 @@ def missing_scores(
         f"{_share(counted.nonmembers_missing, counted.nonmembers)} of the non-members have no "
         f"score ({why})."
     )
-    low, high = _missing_difference(loaded, missing, settings)
+    low, high, reason = _missing_difference(loaded, missing, settings)
     if not (counted.unlike and (low > 0 or high < 0)):
+        interval = f"interval of the difference {low:+.3f} to {high:+.3f}"
         return Finding(
             "missing scores",
             "note",
             found,
-            "No difference between the sides is shown "
-            f"(interval of the difference {low:+.3f} to {high:+.3f}).",
+            f"No difference between the sides is shown ({reason or interval}).",
         )
     difference = (
         counted.members_missing / counted.members - counted.nonmembers_missing / counted.nonmembers
@@ -313,8 +326,9 @@ def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: s
 
 
 def interval_text(auc: Cell | Estimate) -> str:
-    """Return an AUC with its interval."""
-    return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
+    """Return an AUC with its interval, if it has one."""
+    ends = f" [{auc.low:.2f}, {auc.high:.2f}]" if np.isfinite(auc.low) else " (no interval)"
+    return f"{auc.value:.2f}{ends}"
 
 
 def _share(part: int, whole: int) -> str:
@@ -325,10 +339,10 @@ def _missing_difference(
     loaded: Sequence[LoadedArm],
     missing: Sequence[npt.NDArray[np.bool_]],
     settings: AnalysisSettings,
-) -> tuple[float, float]:
+) -> tuple[float, float, str | None]:
     """Return the interval of the share of missing scores, members minus non-members.
 
-    It is twice the AUC of having none, less one.
+    It is twice the AUC of having none, less one; NaN with a reason if there is none.
     """
     found = auc_estimate(
         np.concatenate(missing).astype(np.float64),
@@ -341,7 +355,7 @@ def _missing_difference(
         [str(arm.arm.seed) for arm in loaded for _ in arm.examples],
         confidence=settings.confidence,
     )
-    return 2 * found.low - 1, 2 * found.high - 1
+    return 2 * found.low - 1, 2 * found.high - 1, found.reason
 
 
 def _filled(arm: LoadedArm, column: Column, lowest: bool) -> LoadedArm:

@@ -109,10 +109,12 @@ def length_findings(
     parts = within_length(loaded, column, lengths[name], settings)
     if not np.isfinite(parts.within.value):
         return Finding("length", "note" if strong else "passed", f"{shown} {parts.within.reason}")
+    low, high = parts.difference.low, parts.difference.high
+    ends = f" [{low:+.3f}, {high:+.3f}]" if np.isfinite(low) else ""
     compared = (
         f"{shown} AUC {interval_text(parts.plain)}; among texts of like length "
-        f"({parts.strata} strata) {interval_text(parts.within)}, {parts.difference.value:+.3f} "
-        f"[{parts.difference.low:+.3f}, {parts.difference.high:+.3f}]."
+        f"({parts.strata} strata) {interval_text(parts.within)}, {parts.difference.value:+.3f}"
+        f"{ends}."
     )
     explained = parts.plain.low > 0.5 and parts.within.low <= 0.5
     if parts.difference.high < 0 and (explained or strong):
@@ -151,6 +153,8 @@ def loss_finding(
         for one in models
     ]
     value = _mean_correlation(loaded, column, losses)
+    if np.isnan(value):
+        return Finding("loss", "note", "Too few different scores to compare with the loss.")
     shown = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
     if value > SAME:
         return Finding(

@@ -104,15 +104,15 @@ def ranking_table(found: Validation) -> Table:
         title="Ranking",
         columns=(
             Column("Detector"),
-            *numbers("Rank", "AUC", *(f"TPR at {100 * rate:g}% FPR" for rate in rates), "Rows"),
+            *numbers("Rank", "AUC", "Rows", *(f"TPR at {100 * rate:g}% FPR" for rate in rates)),
         ),
         rows=tuple(
             (
                 Entry(line.detector, notes=_about(line)),
                 NOTHING if line.rank is None else str(line.rank),
                 interval(line.auc, best=line.judged),
-                *(interval(line.tpr[rate], best=line.judged) for rate in rates),
                 _rows_of(line.auc, "(own)" if line.own_rows else ""),
+                *(interval(line.tpr[rate], best=line.judged) for rate in rates),
             )
             for line in lines
         ),

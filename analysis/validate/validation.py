@@ -286,8 +286,10 @@ def _judge(
     column = ranking.reported.get(candidate.name, Column(candidate.name, candidate.default))
     others = [one for one in ranking.reported.values() if one in loaded[0].index and one != column]
     nearest = nearest_finding(loaded, column, others)
+    stable = _stable(candidate, chosen, settings)
+    repeatable = all(one.severity != "wrong" for one in stable)
     findings = [
-        *orientation(ranking.line(candidate.name).auc),
+        *orientation(ranking.line(candidate.name).auc, repeatable=repeatable),
         missing_scores(chosen.cohort, loaded, column, settings),
         *infinite_scores(loaded, column),
         ties(loaded, column),
@@ -295,7 +297,7 @@ def _judge(
         loss_finding(chosen.models, loaded, column),
         *([nearest] if nearest else []),
         *_knowledge(candidate),
-        *_stable(candidate, chosen, settings),
+        *stable,
         *_chance(scored, cohorts, chosen, column, settings),
     ]
     return Judged(

@@ -9,6 +9,7 @@ import csv
 import datetime
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
@@ -30,6 +31,10 @@ _NO_TEXT = {
 """What other files begin with."""
 _SIGNS = ",;\t|"
 """What may separate columns."""
+_SEPARATOR_HINT = (
+    "Put names and fields that contain the separator, a quote or a line end in quotes; "
+    "`--delimiter` of `spikein detect` sets another separator."
+)
 _CLIP = 60
 _ARRAY = "A file that is one JSON array ends in `.json`; in `.jsonl` each line is an object."
 _FIELD_LIMIT = (1 << 31) - 1
@@ -56,12 +61,17 @@ def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text with its line end)."""
     for number, line in enumerate(read_lines(path, what), start=1):
         if number == 1:
-            _check_text(line, path, what)
+            check_text(line, str(path), what)
             line = line.removeprefix(_MARK)
         yield number, _decoded(line, f"{path}:{number}", what)
 
 
-def _check_text(beginning: bytes, path: Path, what: str) -> None:
+def check_text(beginning: bytes, where: str, what: str) -> None:
+    """Refuse content that is no UTF-8 text, by what it begins with.
+
+    Raises:
+        InputError: naming what it is, and how it is converted.
+    """
     kind = next((_NO_TEXT[mark] for mark in _NO_TEXT if beginning.startswith(mark)), None)
     # Two bytes a letter, without a mark.
     if kind is None and b"\x00" in beginning:
@@ -69,7 +79,7 @@ def _check_text(beginning: bytes, path: Path, what: str) -> None:
     if kind is not None:
         raise InputError(
             f"{what}: its content is {kind}",
-            where=str(path),
+            where=where,
             allowed="UTF-8",
             hint="Convert the file, for instance with `iconv -f utf-16 -t utf-8`."
             if kind == "UTF-16"
@@ -261,28 +271,29 @@ def _csv(
                 f"{what}: row {number} has {len(cells)} fields, the header has {len(header)} "
                 f"({_clipped(sign.join(header))}), separated by {sign!r}",
                 where=f"{path}:{start}",
-                hint="A field that holds the separator, a quote or a line end stands in quotes.",
+                hint=_SEPARATOR_HINT,
             )
         yield PlacedRow(f"{path}:row {number}", dict(zip(header, cells, strict=True)))
 
 
 def _separator(header: str, usual: str, place: str, what: str) -> str:
-    """Return what separates the columns: the usual sign, or the one that a header has instead."""
-    parted = {}
-    for sign in dict.fromkeys((usual, *_SIGNS)):
-        # A quoted name may run on to further lines; what stands before it will do.
-        parted[sign] = len(next(csv.reader([header], delimiter=sign), []))
-    others = [sign for sign, count in parted.items() if count > 1]
-    if parted[usual] > 1 or not others:
+    """Return the sign that occurs most often between the names of a header; `usual` if tied."""
+    # A quoted name may run on to further lines.
+    names = re.sub(r'"[^"]*("|$)', "", header)
+    counts = {sign: names.count(sign) for sign in dict.fromkeys((usual, *_SIGNS))}
+    most = max(counts.values())
+    likely = [sign for sign, count in counts.items() if count == most]
+    if usual in likely:
         return usual
-    if len(others) > 1:
+    if len(likely) > 1:
         raise InputError(
-            f"{what}: the columns are separated by {' or by '.join(map(repr, others))}: "
+            f"{what}: the columns are separated by {' or by '.join(map(repr, likely))}: "
             f"{_clipped(header)}",
             where=place,
             allowed="one of commas, semicolons, tabs and | between the names of the columns",
+            hint=_SEPARATOR_HINT,
         )
-    return others[0]
+    return likely[0]
 
 
 def _text(path: Path, what: str) -> Iterator[PlacedRow]:

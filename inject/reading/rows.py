@@ -10,6 +10,7 @@ that of the parser (jsonl about 100 MB/s a core).
 import glob
 import os
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 from inject.bounded_files import check_regular
@@ -58,6 +59,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
     if not pattern.strip():
         raise InputError(f"{what}: no file is named", allowed="a file, a folder or a glob")
     path = Path(os.path.expanduser(pattern))
+    fixed = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
     named = _named(pattern)
     files = [file for file in named if format_of(file)]
     if path.is_dir():
@@ -69,8 +71,9 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             )
     elif path.is_symlink() and not path.exists():
         raise InputError(f"{what}: is a link to {path.readlink()}, which is gone", where=pattern)
-    elif not path.exists() and not any(sign in pattern for sign in "*?["):
-        raise InputError(f"{what}: no such file or folder", where=pattern, hint=_nearest(path))
+    elif not path.exists() and not fixed.exists():
+        missing = "file or folder" if fixed == path else "folder"
+        raise InputError(f"{what}: no such {missing}", where=pattern, hint=_nearest(fixed))
     elif not named:
         raise InputError(
             f"{what}: no file matches this pattern",
@@ -134,7 +137,8 @@ def _named(pattern: str) -> list[Path]:
         return _below(path)
     if path.exists():
         return [path]
-    matching = map(Path, glob.glob(str(path), recursive=True))
+    # `**` yields the folder before it, even if there is none.
+    matching = filter(os.path.lexists, map(Path, glob.glob(str(path), recursive=True)))
     return sorted(file for file in matching if not file.is_dir())
 
 

@@ -4,7 +4,7 @@ Hubs that cannot be reached are named, and the rest of the plan is made without 
 as naming the steps takes, which reads the sources; seconds more where training is timed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
 from spikein.api.folders import AnyPath, store_folder
+from spikein.estimates.draws import draw_problems
 from spikein.estimates.injection import InjectionEstimate, injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
 from spikein.estimates.training import (
@@ -28,14 +29,14 @@ from spikein.estimates.training import (
 )
 from spikein.executors.pools.local import visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
+from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.runs.trackers import check_trackers
-from spikein.store.filesystem import STORE_OPTION, check_folder
+from spikein.store.filesystem import STORE_OPTION, check_folder, check_writable
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 from train.execution import require_installed
-from train.models.model_tokenizer import fitting_tokenizer, tokenizer_place
-from train.settings import TokenizerTraining
+from train.models.model_tokenizer import tokenizer_place
 from train.speed_measurement import TrainingRate
 
 
@@ -90,6 +91,7 @@ def plan(
     store: AnyPath | None = None,
     hardware: Hardware | None = None,
     measure: bool = False,
+    draw: bool = False,
     thorough: bool = False,
 ) -> PlanResult:
     """Say what a run would do and cost; nothing is built.
@@ -103,7 +105,8 @@ def plan(
         hardware: the GPUs that training is estimated for; None for eight H100s, unless this machine
             has no GPU and its processor trains everything within days.
         measure: time a few training steps on this machine, to say how long steps will take.
-        thorough: read the background's files, too, and ask for devices, packages and tokenizers.
+        draw: draw the pool and the copies as a run will, and try to write to the store.
+        thorough: the same; also read the background's files, and look for devices and packages.
 
     Returns:
         A row for each step, with its cost where it is known, and what a run would refuse.
@@ -158,7 +161,10 @@ def plan(
                 seconds=seconds,
             )
         )
-    found = refusals(experiment_graph) if thorough else []
+    estimated = [one.problem for one in injection if one.problem]
+    problems = [*estimated, *(_machine_problems(experiment_graph) if thorough else ())]
+    if (draw or thorough) and not (problems or notes):
+        problems += _early_problems(experiment_graph, steps, store_root)
     training = training_estimates(every, hardware or Hardware())
     return PlanResult(
         name=experiment_graph.experiment.name,
@@ -170,26 +176,37 @@ def plan(
         hardware=hardware or hardware_needed(training, gpus=len(visible_gpus())),
         measured=None if measured is None else measured[1],
         unresolved=notes,
-        problems=tuple(dict.fromkeys([one.problem for one in injection if one.problem] + found)),
+        problems=tuple(dict.fromkeys(problems)),
     )
 
 
-def refusals(experiment_graph: ExperimentGraph) -> list[str]:
-    """Return what a run would refuse within its first steps, by what the run itself asks."""
+def _early_problems(
+    experiment_graph: ExperimentGraph, steps: Sequence[Planned], store_root: Path
+) -> Iterator[str]:
+    """Yield what a run would refuse within its first steps, on any machine."""
+    to_do = {one.step.digest for one in steps if one.to_do}
+    if to_do:
+        try:
+            check_writable(store_root, STORE_OPTION)
+        except InputError as error:
+            yield str(error)
+    yield from draw_problems([one for one in experiment_graph.nodes if one.plan.digest in to_do])
+
+
+def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
+    """Return what a run would refuse on this machine, and of the background."""
     # Importing torch takes seconds, which a plan need not.
     from detect.engine.target import load_tokenizer_and_context, usable_device
 
     checks: dict[str, Callable[[], object]] = {}
     for node in experiment_graph.nodes:
         experiment, corpus = node.arm.experiment, node.corpus
-        detect, execution, model = experiment.detect, experiment.execution, experiment.model
+        detect, execution = experiment.detect, experiment.execution
         checks[f"{execution!r}"] = partial(require_installed, execution)
         checks[f"{execution.trackers}"] = partial(check_trackers, execution.trackers)
         # The machines of a cluster have devices of their own.
         if experiment_graph.experiment.executor.kind in ("in-process", "local"):
             checks[f"device {detect.device}"] = partial(usable_device, detect.device)
-        if not isinstance(model.tokenizer, TokenizerTraining):
-            checks[f"{model!r}"] = partial(fitting_tokenizer, model)
         named = detect.reference
         if named not in (None, BASE, TWIN) and Path(named).expanduser().is_dir():
             checks[f"reference {named}"] = partial(load_tokenizer_and_context, named)

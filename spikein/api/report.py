@@ -25,7 +25,7 @@ from spikein.runs.record import (
     read_record,
     resolve_places,
 )
-from spikein.store.filesystem import STORE_OPTION, check_folder, writing
+from spikein.store.filesystem import STORE_OPTION, check_file, check_folder, writing
 from spikein.store.store import Store
 
 
@@ -55,7 +55,9 @@ def render_report(
     folder = numbered_run(Path(os.path.abspath(folder)))
     record = read_record(folder)
     found, begun = resolve_places(folder, record)
-    out = None if out is None else Path(os.path.abspath(out))
+    if out is not None:
+        out = Path(os.path.abspath(out))
+        check_file(out)
     root = store_root or found
     if root is None:
         raise InputError(

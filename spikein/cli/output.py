@@ -25,9 +25,11 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """All but tabs and line breaks."""
 _NUMBER = re.compile(r"[\d+−–~<.-]|none$")
 _WIDTH_WITHOUT_TERMINAL = 140
-_WIDTH_OF_A_NAME = 16
+_PIECE = re.compile(r"\s*[^\s:/]*[:/]*")
+"""Texts are folded between words, and between the parts of a setting or a path."""
+_LONGEST_PIECE = 32
 _GAP = 2
-"""Between two columns."""
+"""Between two columns, and on both sides of the table together."""
 
 
 def console(stream: TextIO | None = None) -> "Console":
@@ -71,9 +73,9 @@ def print_error(text: str) -> None:
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table to standard output; a column without any value is left out.
 
-    Numbers are written with commas, None as nothing; columns of numbers stand to the right. No
-    number is cut in silence: where the terminal is too narrow, texts with spaces are folded first,
-    then long names, and a number that has no room even then ends in an ellipsis. Without a terminal
+    Numbers are written with commas, None as nothing; columns of numbers are aligned to the right.
+    On a narrow terminal texts are folded between words and settings, and columns for which there is
+    no room even then are named below the table; no number or name is cut. Without a terminal
     there is room.
     """
     from rich.box import SIMPLE_HEAD
@@ -86,27 +88,56 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
         if not lines or any(line[at] for line in lines)
     }
     right = {at for at, (_, *values) in columns.items() if _are_numbers(values)}
-    whole = {at for at, (_, *values) in columns.items() if not any(" " in text for text in values)}
     widths = {at: max(map(len, texts)) for at, texts in columns.items()}
-    least = _GAP * len(columns) + sum(
-        width if at in right | whole else min(width, _WIDTH_OF_A_NAME)
-        for at, width in widths.items()
-    )
-    shown = console()
-    if not sys.stdout.isatty():
-        shown.width = max(shown.width, least)
-    table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    for at, width in widths.items():
-        folded = least > shown.width and width > _WIDTH_OF_A_NAME
+    least = {
+        at: max(
+            *(len(piece.strip()) for piece in _PIECE.findall(title)),
+            *(
+                len(text) if at in right else min(len(piece.strip()), _LONGEST_PIECE)
+                for text in values
+                for piece in _PIECE.findall(text)
+            ),
+        )
+        for at, (title, *values) in columns.items()
+    }
+    terminal, shown = console(), list(columns)
+    if sys.stdout.isatty():
+        while len(shown) > 1 and _total(least, shown) > terminal.width:
+            shown.pop()
+        while _total(widths, shown) > terminal.width:
+            widest = max(shown, key=lambda at: (widths[at] > least[at], widths[at]))
+            if widths[widest] <= least[widest]:
+                break
+            widths[widest] -= 1
+    terminal.width = max(terminal.width, _total(widths, shown))
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for at in shown:
+        title = _folded(titles[at], widths[at])
         table.add_column(
-            titles[at],
-            justify="right" if at in right else "left",
-            no_wrap=at in right or (at in whole and not folded),
-            overflow="ellipsis" if at in right else "fold",
+            title, justify="right" if at in right else "left", width=widths[at], overflow="fold"
         )
     for line in lines:
-        table.add_row(*(_text(line[at]) for at in columns))
-    shown.print(table)
+        table.add_row(*(_text(_folded(line[at], widths[at])) for at in shown))
+    terminal.print(table)
+    if len(shown) < len(columns):
+        hidden = ", ".join(titles[at] for at in columns if at not in shown)
+        say(f"No room for: {hidden}. A wider terminal or a file shows them.", style="dim")
+
+
+def _total(widths: Mapping[int, int], columns: Sequence[int]) -> int:
+    """Return the width of a table of some columns."""
+    return sum(widths[at] for at in columns) + _GAP * len(columns)
+
+
+def _folded(text: str, width: int) -> str:
+    """Return a text in lines of at most a width, if its pieces are."""
+    lines = [""]
+    for piece in _PIECE.findall(text):
+        if len(lines[-1] + piece) <= width:
+            lines[-1] += piece
+        else:
+            lines.append(piece.lstrip())
+    return "\n".join(lines).lstrip("\n")
 
 
 def print_rows(rows: Iterable[Mapping[str, object]]) -> None:
@@ -141,7 +172,7 @@ def show_table(table: Table, rows: Sequence[Row] | None = None) -> None:
 def _plain(entry: str | Entry) -> str:
     if isinstance(entry, str):
         return entry
-    ends = f" [{entry.ends}]" if entry.ends else ""
+    ends = f" {entry.ends}" if entry.ends else ""
     notes = f" ({', '.join(entry.notes)})" if entry.notes else ""
     return f"{entry.text}{ends}{notes}"
 

@@ -20,6 +20,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from inject.errors import InputError, InputErrors
+from inject.reading.row_parsers import check_text
 
 KeyPath = tuple[str | int, ...]
 """The way to a value in an experiment file: keys, and numbers of list items."""
@@ -91,11 +92,16 @@ def read_document(path: Path) -> Document:
                 allowed=f"at most {_MOST_BYTES >> 20} MiB",
                 hint="Long lists, such as rows, belong into files that the experiment names.",
             )
+        check_text(data, name, "experiment file")
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError("there is no such file", where=name) from None
     except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 (byte {error.start})", where=name) from None
+        raise InputError(
+            f"not UTF-8 (byte {error.start})",
+            where=name,
+            hint="Convert the file, for instance with `iconv -f cp1252 -t utf-8`.",
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=name) from None
     return parse_document(text, name=name)

@@ -6,7 +6,6 @@ result, which holds scores and labels.
 
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from detect.detector_settings import parse_detectors
-from detect.scores.table import SCORES_FILE, write_score_table
+from detect.scores.table import write_score_table
 from detect.user_rows.benchmarks import get_benchmark
 from detect.user_rows.labelled_rows import read_labelled
 from detect.user_rows.row_settings import RowSettings
@@ -31,6 +30,7 @@ from spikein.config.hub_files import local_path
 from spikein.progress import Progress
 from spikein.scoring.options import ScoringOptions
 from spikein.scoring.scored_rows import RowsPlan, ScoredRows, plan_rows, score_rows
+from spikein.store.filesystem import check_file, writing
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-]+")
 _MOST_NAMED = 5
@@ -95,24 +95,22 @@ def _hub_note(path: str, commit: str) -> str:
 def score_file(plan: RowsPlan, out: Path, *, progress: Progress | None = None) -> ScoredRows:
     """Score the rows of `plan_file`, and write `out`; errors as `score_rows`."""
     scored = score_rows(plan, progress)
-    write_score_file(out, scored.scores, record=scored.record)
+    with writing(out.parent, "Give another file by --out.", "the scores"):
+        write_score_file(out, scored.scores, record=scored.record)
     return scored
 
 
 def _check_writable(out: Path) -> None:
     """Find out before the work whether its result can be written."""
-    if out.is_dir():
-        raise InputError("is a folder; name a file", where=str(out), allowed=SCORES_FILE)
+    if not out.parent.is_dir():
+        raise InputError("the folder for the scores does not exist", where=str(out.parent))
+    check_file(out)
     if out.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"scores cannot be written as {out.suffix or 'a name without an end'!r}",
             where=str(out),
             allowed=", ".join(SUFFIXES),
         )
-    if not out.parent.is_dir():
-        raise InputError("the folder for the scores does not exist", where=str(out.parent))
-    if not os.access(out.parent, os.W_OK):
-        raise InputError("the folder for the scores cannot be written to", where=str(out.parent))
 
 
 def _check_no_input(out: Path, path: str, options: ScoringOptions) -> None:

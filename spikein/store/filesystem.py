@@ -110,15 +110,15 @@ def check_folder(folder: Path, option: str) -> None:
 
 
 def check_writable(folder: Path, option: str) -> None:
-    """Make a folder where it is lacking, and try to write there.
+    """Try to write to a folder, or where it would be made; nothing is left behind.
 
     Raises:
         InputError: when it is no folder, or nothing can be written.
     """
     check_folder(folder, option)
-    probe = folder / f".{secrets.token_hex(4)}.probe.tmp"
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    probe = nearest / f".{secrets.token_hex(4)}.probe.tmp"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         probe.mkdir()
         with (probe / "file").open("wb") as file:
             file.write(b"\0" * PROBE_BYTES)
@@ -130,6 +130,19 @@ def check_writable(folder: Path, option: str) -> None:
         with suppress(OSError):
             (probe / "file").unlink(missing_ok=True)
             probe.rmdir()
+
+
+def check_file(path: Path) -> None:
+    """Check before any work that the file of `--out` can be written.
+
+    Raises:
+        InputError: it is a folder, or its folder cannot be written.
+    """
+    if path.is_dir():
+        raise InputError(
+            "is a folder, not a file", where=str(path), hint="Give another file by --out."
+        )
+    check_writable(path.parent, "--out")
 
 
 @contextmanager

@@ -118,3 +118,19 @@ def test_a_name_that_fits_several_arms_or_none_lists_them():
     ]
     assert crossed == ["base.lr 1, train.lr 2", "base.lr 2, train.lr 1"]
     assert find_arm("train.lr=1,base.lr=2", crossed, where="here") == crossed[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("lr 0.1, seed 0", ["lr 0.1", "lr 0.2"]),
+        ("lr 0.1", ["lr 0.1, seed 0", "lr 0.2, seed 0"]),
+        ("seed 0", ["contaminated"]),
+        ("contaminated", ["seed 0", "retrained-0.5, seed 0", "twin-seed0"]),
+    ],
+)
+def test_label_of_one_command_is_taken_by_all(text, labels):
+    """`validate` and `bundle` name arms of all seeds, `export` names the streams of one."""
+    assert find_arm(text, labels, where="here") == labels[0]
+    with pytest.raises(InputError, match="names 2 arms"):
+        find_arm("contaminated", ["seed 0", "seed 1"], where="here")

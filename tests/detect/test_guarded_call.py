@@ -147,6 +147,20 @@ def test_a_detector_that_fails_or_returns_no_scores_is_named_with_its_file(tmp_p
     assert said in message
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("None", "it returned nothing"),
+        ("True", "a value that is a bool"),
+        ("np.zeros(3)", "a value that is a ndarray of shape (3,)"),
+    ],
+)
+def test_function_that_returns_no_number_is_told_what_a_function_returns(tmp_path, value, said):
+    body = f"import numpy as np\ndef score(example): return {value}"
+    message = failure(tmp_path, body, "one_score(score)", protected=True)
+    assert f"{said}. Allowed: a number, or a text that says why there is none." in message
+
+
 QUOTES = (
     "def one(example): raise ValueError(example.text)",
     "from inject.errors import InputError\n"

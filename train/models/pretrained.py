@@ -83,6 +83,13 @@ def find_model(
         InputError: when there is no such folder or repository, the hub cannot be reached, or
             there are no weights in safetensors; as `train.models.gguf.gguf_folder`.
     """
+    if not path_or_id.strip():
+        raise InputError(
+            "the model's name is empty",
+            where="model",
+            allowed="a folder ('.' is the working directory), a GGUF file, or a hub id such as "
+            "'EleutherAI/pythia-160m'",
+        )
     if is_gguf(path_or_id):
         return ModelFolder(gguf_folder(path_or_id), None)
     local = Path(path_or_id).expanduser()

@@ -81,8 +81,9 @@ def plan(
 ) -> None:
     """Say what a run will do and what it will cost; run nothing.
 
-    The whole file is checked, every combination of its sweep included. Exit code 2 means that a
-    run would be refused.
+    The whole file is checked, every combination of its sweep included, and the members and the
+    copies are drawn as a run draws them. Exit code 2 means that a run would be refused; names that
+    cannot be looked up without a network are listed.
 
     [bold]Examples[/]
 
@@ -120,7 +121,12 @@ def plan(
             utilisation=default.utilisation if mfu is None else mfu,
         )
     result = plan_experiment(
-        file, overrides=overrides or (), store=store, hardware=hardware, measure=measure
+        file,
+        overrides=overrides or (),
+        store=store,
+        hardware=hardware,
+        measure=measure,
+        draw=True,
     )
     print_rows(
         {
@@ -300,7 +306,8 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
 
     Checked is all that a run needs: every key of every combination of the sweep, in the file and
     in those it extends; the files of the background; the rows, fields and templates of the
-    datasets; devices, packages and tokenizers. Exit code 2 means that a run would be refused.
+    datasets; whether enough rows are usable and the copies find room; devices, packages, models,
+    tokenizers and the store. Exit code 2 means that a run would be refused here.
 
     [bold]Examples[/]
 
@@ -311,9 +318,9 @@ def check(file: ExperimentFile, overrides: Overrides = None, store: StoreFolder 
     from spikein.api.plan import plan as plan_experiment
 
     result = plan_experiment(file, overrides=overrides or (), store=store, thorough=True)
-    _print_unresolved(result.unresolved)
     print_notes([*result.notes, *(one.note for one in result.injection if one.note)])
-    exit_if_refused(result.problems)
+    unknown = [f"{name} is unknown here: {why}" for name, why in result.unresolved.items()]
+    exit_if_refused([*result.problems, *unknown])
     say(
         f"{file}: nothing wrong was found; {with_noun(result.arms, 'arm')}, "
         f"{with_noun(len(result.rows), 'step')}. Nothing was run."

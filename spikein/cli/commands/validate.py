@@ -99,7 +99,10 @@ def validate(
       spikein validate my_detector.py:score quickstart.bundle --strict --json > verdict.json
     """
     from spikein.api.ground_truth import validate as judge
+    from spikein.store.filesystem import check_file
 
+    if out is not None:
+        check_file(out)
     found = judge(detectors, truth, arm=arm, time_limit=time_limit, runs=runs, store=store)
     page = None
     if out is not None:

@@ -139,7 +139,7 @@ def _beside(row: ComparedMetric) -> tuple[Entry, Entry, Entry]:
 def _of_one(cell: Cell | None) -> Entry:
     if cell is None or not isfinite(cell.value):
         return Entry(NOTHING, kind="none")
-    ends = f"{number_text(cell.low)}–{number_text(cell.high)}" if cell.available else ""
+    ends = f"[{number_text(cell.low)}, {number_text(cell.high)}]" if cell.available else ""
     setting = () if cell.setting in ("-", "default") else (cell.setting,)
     return Entry(number_text(cell.value), ends=ends, notes=setting, kind="interval")
 
@@ -147,7 +147,8 @@ def _of_one(cell: Cell | None) -> Entry:
 def _paired(row: ComparedMetric) -> Entry:
     paired = row.paired
     if paired is None:
-        return Entry("no shared rows" if row.metric == "auc" else NOTHING, kind="none")
+        why = "no shared rows" if row.first and row.second else "in one run only"
+        return Entry(why if row.metric == "auc" else NOTHING, kind="none")
     counts = f"{paired.n_members:,} + {paired.n_nonmembers:,}, "
     about = (counts if isfinite(paired.low) else "") + paired.about
     return signed_interval(paired.value, paired.low, paired.high, about)
@@ -175,6 +176,8 @@ def _numbers(names: tuple[str, str], rows: Sequence[ComparedMetric]) -> str:
             "No arm of one is the only one that matches an arm of the other, so no number is "
             "compared, whatever detectors they share; each arm and why is listed."
         )
+    if not any(row.first and row.second for row in rows):
+        return "They share no detector, so no number is compared."
     if not paired:
         return (
             "They share no scored rows, so their AUCs stand side by side without a paired "

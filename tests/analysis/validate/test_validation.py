@@ -21,6 +21,7 @@ from detect.ground_truth.bundle import read_bundle
 from detect.ground_truth.ground_truth import GroundTruth
 from detect.ground_truth.packing import write_bundle
 from detect.registry import get_detector
+from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
 from spikein.config.starter import write_detector
 from tests.analysis.oracles import auc
@@ -130,6 +131,28 @@ def test_a_mistake_is_told_with_what_to_do(judged):
     assert severity(judged["leak"], "labels") == "note"
     assert severity(judged["coarse"], "ties") == "look"
     assert not {"order", "batch"} & {one.check for one in judged["counter"].findings}
+
+
+def test_sign_of_scores_that_change_is_not_judged(truth):
+    """Rows come members first, so a counter that falls ranks them as a detector would."""
+    calls = iter(range(10**6))
+
+    def falling(statistics: TokenStatistics) -> float:
+        return float(next(calls))
+
+    one = only_judged(validate_detectors([falling], truth, source="here"))
+    assert severity(one, "repetition") == "wrong"
+    assert "negative" not in finding(one, "orientation").text
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_no_finding_on_few_rows_shows_a_nan(judge, count):
+    def missing(statistics: TokenStatistics) -> float | str:
+        return "odd" if len(statistics) % 2 else float(len(statistics))
+
+    found = judge(missing, "right", "constant", on=make_truth(count))
+    assert len(found.judged) == 3
+    assert not [one.text for judged in found.judged for one in judged.findings if "nan" in one.text]
 
 
 def test_missing_scores_are_told_with_both_shares_and_the_auc_at_both_extremes(judge):

@@ -118,6 +118,12 @@ def test_columns_are_separated_as_their_names_are(tmp_path, sign):
             file.write(mark)
             csv.writer(file, delimiter=sign).writerows([["text", "x y", "z"], fields])
         assert read(tmp_path / name) == [dict(zip(("text", "x y", "z"), fields, strict=True))]
+    # The sign between most of the names, not the one inside some.
+    (tmp_path / "most.csv").write_text("id;text;label;notes, if any\n1;Hello, you;1;x\n")
+    (row,) = read(tmp_path / "most.csv")
+    assert (row["text"], row["notes, if any"]) == ("Hello, you", "x")
+    (tmp_path / "quoted.csv").write_text('id,"a;b;c"\n1,2\n')
+    assert read(tmp_path / "quoted.csv") == [{"id": "1", "a;b;c": "2"}]
     # A name with the sign in it stands in quotes, and a column alone has no separator.
     (tmp_path / "c.csv").write_text('"a;b"\n1\n')
     (tmp_path / "d.csv").write_text("a.b\nx;y\n")
@@ -152,8 +158,8 @@ def test_folder_and_glob_are_sorted_and_skip_hidden_and_unknown(tmp_path):
         ("a.jsonl", b'{"a": 1}\n{"a": \n', ["a.jsonl:2", "broken JSON", "'{\"a\":'"]),
         ("a.jsonl", b'{"a": 1}\n[1, 2]\n', ["a.jsonl:2", "list, not an object"]),
         ("a.jsonl", b'[{"a": 1}, {"a": 2}]', ["a.jsonl:1", "one JSON array ends in `.json`"]),
-        ("a.csv", b"text;a|b\nx, y;1\n", ["a.csv:1", "by ';' or by '|'", "one of commas"]),
-        ("a.csv", b"text;a\nx;y;1\n", ["a.csv:2", "row 1 has 3 fields", "separated by ';'"]),
+        ("a.csv", b"text;a|b\nx, y;1\n", ["a.csv:1", "by ';' or by '|'", "--delimiter"]),
+        ("a.csv", b"text;a\nx;y;1\n", ["a.csv:2", "row 1 has 3 fields", "by ';'", "--delimiter"]),
         ("a.csv", b"\xff\xfet\x00\n\x00", ["a.csv", "UTF-16", "iconv -f utf-16"]),
         ("a.jsonl", b"\x00{\x00}\x00\n", ["a.jsonl", "UTF-16", "iconv -f utf-16"]),
         ("a.csv", b"\x1f\x8b\x08", ["a.csv", "gzip, whose name ends in .gz", "Unpack"]),
@@ -206,6 +212,10 @@ def test_missing_file_says_what_is_there(tmp_path):
     assert "'train.jsonl'" in error(tmp_path / "trian.jsonl")
     assert "no 'data' in" in error(tmp_path / "data" / "train.jsonl")
     assert "no file matches" in error(tmp_path / "*.csv")
+    for pattern in ("**", "sub/*.jsonl"):
+        message = error(tmp_path / "nosuch" / pattern)
+        assert "no such folder" in message
+        assert f"no 'nosuch' in {tmp_path}" in message
     (tmp_path / "empty").mkdir()
     assert "no file of a known format" in error(tmp_path / "empty")
 

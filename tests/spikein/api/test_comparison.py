@@ -20,6 +20,7 @@ from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs, plain_comparison, write_comparison
 from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
+from spikein.runs.comparison.page import pooled_table, summary
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.store.filesystem import delete_tree
@@ -99,6 +100,15 @@ def test_settings_and_artifacts_that_differ_are_named_and_the_runs_names_are_no_
     for one in found.origins.versions:
         assert one.missing == 0
         assert one.code
+
+
+def test_detector_of_one_run_is_not_called_one_without_shared_rows(found):
+    rows = tuple(row._replace(second=None, paired=None) for row in found.metrics.rows)
+    metrics = found.metrics._replace(rows=rows)
+    said = str(pooled_table(found.names, metrics).rows)
+    assert "in one run only" in said
+    assert "no shared rows" not in said
+    assert "They share no detector" in " ".join(summary(found.names, found.origins, metrics))
 
 
 @pytest.fixture(scope="module")

@@ -102,6 +102,55 @@ def test_a_background_that_is_too_small_is_refused_and_a_large_one_is_not(tmp_pa
     )
 
 
+EARLY = {
+    "documents": (
+        "copies fit between no two documents",
+        "placement={policy: document, straddle: forbid}",
+        "copies={fixed: 10}",
+        "pool.long_examples=truncate",
+        "train.context=128",
+    ),
+    "windows": (
+        "no window with room was found for",
+        "placement={policy: window, between: [0.5, 1]}",
+        "copies={fixed: 3}",
+        "contaminants=[{dataset: fictional, members: 23, nonmembers: 23, options: {forms: "
+        "[question]}}]",
+        "pool.long_examples=truncate",
+        "train={context: 300, batch_tokens: 1200}",
+    ),
+    "model": ("nosuch/folder", "model={pretrained: nosuch/folder}", "base=null"),
+    "pool": ("usable rows in", "pool.min_tokens=290"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", EARLY)
+def test_what_the_first_steps_refuse_is_refused_before_a_run(tmp_path, case):
+    path = write_tiny(tmp_path)
+    shape = path.parent / "shape.yaml"
+    shape.write_text(shape.read_text().replace("context: 128", "context: 512"))
+    said, *overrides = EARLY[case]
+    refused(said, *overrides)
+    planned = CliRunner().invoke(app, ["plan", "tiny.yaml", "--no-measure", *overrides])
+    # Without a network a plan names what it could not look up.
+    assert planned.exit_code == (0 if case == "model" else 2)
+    assert said in " ".join(planned.output.split())
+    with pytest.raises((InputError, StepsFailed)) as caught:
+        run(tmp_path, *overrides)
+    assert said in " ".join(str(caught.value).split())
+
+
+def test_store_that_cannot_be_written_is_refused(tmp_path):
+    write_tiny(tmp_path)
+    for command in (["check"], ["plan", "--no-measure"]):
+        done = CliRunner().invoke(app, [*command, "tiny.yaml", "--store", "/proc/store"])
+        assert done.exit_code == 2
+        assert "/proc/store: cannot be written" in done.output
+    assert check("tiny.yaml", "--store", "new/store")[0] == 0
+    assert not Path("new").exists()
+
+
 def test_what_this_machine_lacks_is_refused(tmp_path, monkeypatch):
     write_tiny(tmp_path)
     refused("'cuda:63' is no device that can be used here", "detect.device=cuda:63")

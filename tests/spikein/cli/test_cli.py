@@ -44,7 +44,7 @@ def lab(tmp_path, monkeypatch):
             seconds=61,
         )
 
-    def plan_experiment(path, *, overrides=(), store, hardware=None, measure=False):
+    def plan_experiment(path, *, overrides=(), store, hardware=None, measure=False, draw=False):
         calls.append((path, overrides, store, hardware, measure))
         rows = (
             PlanRow(kind="corpus", label="[c]", stored=True, state="in the store"),

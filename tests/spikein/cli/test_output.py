@@ -1,8 +1,14 @@
-"""Tables on a terminal: numbers are whole, or visibly cut; never cut in silence."""
+"""Tables on a terminal: names and numbers are whole, or their column is named as left out."""
 
+import re
 import sys
 
-from spikein.cli.output import print_error, print_table, say, tell, warn
+import pytest
+
+from analysis.metrics_table import Cell
+from analysis.page.grids import interval, signed_interval
+from analysis.page.table import Column, Entry, Table, numbers
+from spikein.cli.output import print_error, print_table, say, show_table, tell, warn
 
 COLUMNS = ("detector", "setting", "AUC", "95% interval", "TPR at 5% FPR", "remark")
 SETTING = "alpha=0.05:samples=10:temperature=1.0:top_k=50:share=0.5:seed=0"
@@ -16,11 +22,20 @@ ROWS = [
 def printed(capsys, monkeypatch, width: int | None) -> str:
     """The table on a terminal of a width; None for no terminal."""
     if width is not None:
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        monkeypatch.setenv("COLUMNS", str(width))
-        monkeypatch.setenv("TERM", "dumb")
+        as_terminal(monkeypatch, width)
     print_table(COLUMNS, ROWS)
-    return capsys.readouterr().out
+    return plain(capsys.readouterr().out)
+
+
+def as_terminal(monkeypatch, width: int) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    # Rich takes a terminal of TERM=dumb for one of 80 columns.
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def plain(out: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", out)
 
 
 def test_without_a_terminal_nothing_is_cut(capsys, monkeypatch):
@@ -53,3 +68,32 @@ def test_control_characters_are_written_out(capsys):
         shown = "".join(capsys.readouterr())
         assert not set(shown) & set("\x1b\x9b\r"), show
         assert r"\x1b[2J\x9bm\rtwo" in shown
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch, width):
+    as_terminal(monkeypatch, width)
+    auc = Cell(setting="-", value=0.86, low=0.81, high=0.89, n_members=9, n_nonmembers=9, n_seeds=1)
+    setting = "alpha=0.05:samples=10:temperature=1.0"
+    names = ("min_k_plus_plus", "infilling_dc_pdd", "sentence_similarity")
+    titles = ("AUC", *(f"TPR at {rate}% FPR" for rate in (10, 5, 1)))
+    ranking = Table(
+        columns=(Column("Detector"), *numbers(*titles)),
+        rows=tuple((Entry(name, notes=(setting,)), *[interval(auc)] * 4) for name in names),
+    )
+    show_table(ranking)
+    out = plain(capsys.readouterr().out)
+    table, _, missing = out.partition("No room for: ")
+    assert all(len(line) <= width for line in table.splitlines())
+    lines = [line for line in table.splitlines() if "0.86" in line]
+    assert [line.split()[0] for line in lines] == list(names)
+    shown = [title for title in titles if title not in missing]
+    assert all(line.count("0.86 [0.81, 0.89]") == len(shown) for line in lines)
+    assert shown[0] == "AUC"
+    assert len(shown) == len(titles) or missing
+
+
+def test_intervals_have_one_pair_of_brackets(capsys):
+    difference = signed_interval(0.1, 0.05, 0.15)
+    show_table(Table(columns=(Column("Detector"), *numbers("AUC")), rows=(("loss", difference),)))
+    assert "+0.100 [+0.050, +0.150]" in capsys.readouterr().out

@@ -216,6 +216,15 @@ def test_one_arm_can_be_packed_and_a_failure_ends_with_two(copied_run, wrong, tm
     assert notes.read_text() == "mine"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [("validate", "loss"), ("compare", "none"), ("report",)])
+def test_unwritable_page_is_refused_before_any_work(shared_run, tmp_path, arguments):
+    (tmp_path / "file").touch()
+    done = invoke(*arguments, shared_run.folder, "--out", tmp_path / "file" / "page.html")
+    assert (done.exit_code, type(done.exception)) == (2, SystemExit)
+    assert "file: is a file, not a folder. Give another folder by --out." in done.output
+
+
 def test_what_is_no_run_or_bundle_is_named(tmp_path):
     (tmp_path / "mine.py").write_text("def score(statistics):\n    return 1.0\n")
     done = invoke("validate", "quickstart", f"{tmp_path / 'mine.py'}:score")

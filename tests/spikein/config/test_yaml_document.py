@@ -122,8 +122,12 @@ def test_files_that_cannot_be_read(tmp_path):
         read_document(tmp_path)
     bad = tmp_path / "bad.yaml"
     bad.write_bytes(b"name: \xff\n")
-    with pytest.raises(InputError, match=r"bad.yaml: not UTF-8 \(byte 6\)"):
+    with pytest.raises(InputError, match=r"bad.yaml: not UTF-8 \(byte 6\).*iconv -f cp1252"):
         read_document(bad)
+    for encoding in ("utf-16", "utf-16-le"):
+        bad.write_text("name: mine\n", encoding=encoding)
+        with pytest.raises(InputError, match=r"content is UTF-16.*iconv -f utf-16 -t utf-8"):
+            read_document(bad)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):

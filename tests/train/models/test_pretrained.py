@@ -32,6 +32,8 @@ def test_a_saved_model_comes_back_as_it_was_in_float32(folder: Path) -> None:
 def test_what_is_no_folder_of_a_model_is_named(folder: Path, monkeypatch) -> None:
     with pytest.raises(InputError, match=r"no such model folder\. Did you mean 'model'"):
         find_model(str(folder.parent / "modle"))
+    with pytest.raises(InputError, match=r"the model's name is empty\. Allowed: a folder"):
+        find_model("")
     monkeypatch.chdir(folder)
     for name in ("config.json", str(folder / "config.json")):
         with pytest.raises(InputError, match="this is a file; a model is a folder"):

@@ -7,14 +7,11 @@ some hundred for the instruction (`detect.engine.prefix_tree`).
 """
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 from typing import NamedTuple
-
-import numpy as np
 
 from detect.choices import LABELS, ORDERS, ChoiceAnswers, ChoiceQuestion
 from detect.engine.encoding import adds_start_token
-from detect.engine.prefix_tree import Ids, SharedPrefixes
+from detect.engine.prefix_tree import Ids, SharedPrefixes, common_start
 from detect.engine.target import Target
 from inject.corpus.tokenizer import encode_chat, encode_texts
 
@@ -71,8 +68,8 @@ def asked(target: Target, question: ChoiceQuestion) -> Asked | str:
         ids: list[int] = encode_texts(tokenizer, [f"{text} {label}"])[0].tolist()
         return ids
 
-    endings = [encoded(texts[0], label) for label in LABELS]
-    common = _common_start(endings)
+    endings = [tuple(encoded(texts[0], label)) for label in LABELS]
+    common = common_start(endings)
     if any(len(one) <= common for one in endings):
         return ONE_TOKEN
     labels = tuple(one[common] for one in endings)
@@ -92,9 +89,3 @@ def _answers(shared: SharedPrefixes, question: ChoiceQuestion | str) -> ChoiceAn
         return ChoiceAnswers(reason=prompts)
     found = shared.following(prompts.sequences, prompts.labels)
     return ChoiceAnswers(log_probability=found, tokens_in=shared.tokens_read(prompts.sequences))
-
-
-def _common_start(sequences: Sequence[Sequence[int]]) -> int:
-    """Return how many ids all sequences begin with."""
-    columns = zip(*sequences, strict=False)
-    return sum(1 for _ in takewhile(lambda ids: len(np.unique(ids)) == 1, columns))

@@ -1,8 +1,8 @@
-"""Many sequences with shared beginnings, of which only the token that follows each is asked.
+"""Many sequences with shared beginnings, of which only the last tokens are scored.
 
 The sequences become a tree: what several of them begin with is read once, and its keys and values
-are handed to every branch. Asked in all orders, four passages of L tokens are read 64 times instead
-of 96, and what stands before them once instead of 24 times.
+are handed to every branch. Four passages of L tokens in all orders are read 64 times instead
+of 96, and what precedes them once instead of 24 times; a prompt is read once for all its answers.
 
 A model may keep its past in a way that the tree does not know. So the first call compares a few of
 its sequences with the plain pass; where they differ, and where a model looks back over a limited
@@ -12,8 +12,10 @@ sequences read on their own, to 1e-4 in float32.
 
 import copy
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,16 +29,22 @@ _log = logging.getLogger(__name__)
 
 Ids = tuple[int, ...]
 F32 = npt.NDArray[np.float32]
+F64 = npt.NDArray[np.float64]
+Progress = Callable[[int, int], None]
 
-LEAST_SHARED = 8
-"""Tokens that a branch must share: fewer cost more as a pass of their own than they save."""
+LEAST_SHARED = 16
+"""Tokens that sharing must save: fewer cost more as a pass of their own."""
+BATCH_LOGITS = 1 << 26
+"""Most logits of one batch: a quarter of a GB in float32."""
+BATCH_PASTS = 8
+"""Most positions of the past that a batch repeats, as a multiple of its own tokens."""
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-4}
 _TOLERANCE_OF_HALF = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A piece that one or more sequences have in common, after what stands before it."""
+    """A piece that one or more sequences have in common, after what precedes it."""
 
     ids: Ids
     slots: tuple[int, ...] = ()
@@ -48,45 +56,66 @@ class Node:
         """How many tokens are read for it and all that follows."""
         return len(self.ids) + sum(child.tokens for child in self.children)
 
+    @property
+    def through(self) -> tuple[int, ...]:
+        """The sequences that end here or further on."""
+        return (*self.slots, *(slot for child in self.children for slot in child.through))
 
-def prefix_tree(sequences: Sequence[Ids], *, least_shared: int = LEAST_SHARED) -> Node:
-    """Return the tree of sequences; its root is what all of them begin with.
+
+def prefix_tree(sequences: Sequence[Ids], *, least_shared: float = LEAST_SHARED) -> Node:
+    """Return the tree of sequences; its root holds no tokens.
 
     Args:
         sequences: none empty; the slot of each is its index.
-        least_shared: tokens that several sequences must share to share them.
+        least_shared: tokens that sharing a beginning must save.
     """
-    return _node(sequences, tuple(range(len(sequences))), 0, least_shared)
+    if not sequences:
+        return Node(ids=())
+    root = _node(sequences, tuple(range(len(sequences))), 0, least_shared)
+    return Node(ids=(), children=_worthwhile(root, least_shared))
 
 
-def _node(sequences: Sequence[Ids], slots: tuple[int, ...], start: int, least: int) -> Node:
+def common_start(sequences: Sequence[Ids]) -> int:
+    """Return how many ids all sequences begin with."""
+    # Whatever the least and the greatest begin with, so do all between them.
+    pairs = zip(min(sequences), max(sequences), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _node(sequences: Sequence[Ids], slots: tuple[int, ...], start: int, least: float) -> Node:
     """Return the node of sequences that are alike up to `start`."""
-    first = sequences[slots[0]]
-    stop = min(len(sequences[slot]) for slot in slots)
-    end = start
-    while end < stop and all(sequences[slot][end] == first[end] for slot in slots):
-        end += 1
-    ends = tuple(slot for slot in slots if len(sequences[slot]) == end)
+    end = common_start([sequences[slot] for slot in slots])
     branches: dict[int, list[int]] = {}
     for slot in slots:
         if len(sequences[slot]) > end:
             branches.setdefault(sequences[slot][end], []).append(slot)
-    children = tuple(_node(sequences, tuple(branch), end, least) for branch in branches.values())
+    children = (_node(sequences, tuple(branch), end, least) for branch in branches.values())
     return Node(
-        ids=first[start:end],
-        slots=ends,
+        ids=sequences[slots[0]][start:end],
+        slots=tuple(slot for slot in slots if len(sequences[slot]) == end),
         children=tuple(one for child in children for one in _worthwhile(child, least)),
     )
 
 
-def _worthwhile(node: Node, least: int) -> tuple[Node, ...]:
-    """Return a node, or its children with its ids before theirs where it shares too few."""
-    if len(node.ids) >= least or not node.children or node.slots:
+def _worthwhile(node: Node, least: float) -> tuple[Node, ...]:
+    """Return a node, or its children with its ids before theirs where sharing saves too little."""
+    if not node.children:
         return (node,)
+    if node.ids and len(node.ids) * (len(node.children) - (not node.slots)) >= least:
+        return (node,)
+    parts = (Node(ids=(), slots=node.slots), *node.children) if node.slots else node.children
     return tuple(
-        Node(ids=node.ids + child.ids, slots=child.slots, children=child.children)
-        for child in node.children
+        Node(ids=node.ids + part.ids, slots=part.slots, children=part.children) for part in parts
     )
+
+
+class _Scored(NamedTuple):
+    """A token that is scored."""
+
+    slot: int
+    back: int
+    """The place in a node that predicts it, counted from the node's end: 1 is the last."""
+    token: int
 
 
 class _Branch(NamedTuple):
@@ -94,6 +123,34 @@ class _Branch(NamedTuple):
 
     node: Node
     row: int
+    end: int
+    """How many tokens there are up to its last."""
+    scored: tuple[_Scored, ...]
+    """What its places predict."""
+
+
+class _Requests(NamedTuple):
+    """Sequences, and how many tokens of each are scored."""
+
+    sequences: Sequence[Ids]
+    counts: Sequence[int]
+
+    def tree(self, least_shared: float) -> Node:
+        """Return what is to be read: the last token of a sequence is only predicted."""
+        return prefix_tree([ids[:-1] for ids in self.sequences], least_shared=least_shared)
+
+    def branches(self, node: Node, row: int, start: int) -> list[_Branch]:
+        """Return what follows a node that ends at `start`."""
+        return [self._branch(child, row, start) for child in node.children]
+
+    def _branch(self, node: Node, row: int, start: int) -> _Branch:
+        end = start + len(node.ids)
+        scored = (
+            _Scored(slot, end - place, self.sequences[slot][place + 1])
+            for slot in node.through
+            for place in range(max(start, len(self.sequences[slot]) - 1 - self.counts[slot]), end)
+        )
+        return _Branch(node, row, end, tuple(scored))
 
 
 class _Past(NamedTuple):
@@ -111,64 +168,65 @@ class SharedPrefixes:
     target: Target
     batch_tokens: int | None = None
     """New tokens of one batch, padding included; by default chosen for the device."""
-    _usable: bool | None = field(default=None, init=False)
+    usable: bool | None = None
+    """Whether the model's past can be handed on; by default the first call tries it."""
 
-    @torch.inference_mode()
     def following(self, sequences: Sequence[Ids], tokens: Sequence[int]) -> F32:
         """Return the log-probability of each of `tokens` after each sequence, [sequences, tokens].
 
         Raises:
             InputError: one sequence alone exceeds the memory.
         """
-        if self._usable is None:
-            self._usable = self._try(sequences, tokens)
-        return (
-            self._through_tree(sequences, tokens) if self._usable else self.alone(sequences, tokens)
-        )
+        whole = [(*ids, token) for ids in sequences for token in tokens]
+        sums = self.sums(whole, [1] * len(whole))
+        return sums.reshape(len(sequences), len(tokens)).astype(np.float32)
+
+    @torch.inference_mode()
+    def sums(
+        self, sequences: Sequence[Ids], counts: Sequence[int], progress: Progress | None = None
+    ) -> F64:
+        """Return the log-probability of the last tokens of each sequence, [sequences].
+
+        Args:
+            sequences: of two tokens or more each.
+            counts: how many tokens of each are scored; fewer than it has.
+            progress: called with (tokens read, tokens in all).
+
+        Raises:
+            InputError: one sequence alone exceeds the memory.
+        """
+        requests = _Requests(sequences, counts)
+        if self.usable is None:
+            self.usable = self._try(requests)
+        return self._sums(requests, self._least_shared, progress)
 
     def tokens_read(self, sequences: Sequence[Ids]) -> int:
         """Return how many tokens `following` reads for sequences, without padding."""
-        return prefix_tree(sequences).tokens if self._usable else sum(map(len, sequences))
-
-    @torch.inference_mode()
-    def alone(self, sequences: Sequence[Ids], tokens: Sequence[int]) -> F32:
-        """Return the same with every sequence read on its own, from its beginning."""
-        found = np.zeros((len(sequences), len(tokens)), np.float32)
-        order = sorted(range(len(sequences)), key=lambda slot: -len(sequences[slot]))
-        few = {"logits_to_keep": 1} if self.target.takes("logits_to_keep") else {}
-
-        def forward(batch: Sequence[int]) -> torch.Tensor:
-            # Padding stands to the left, so that every sequence ends at the last position.
-            padded = pad_sequences(
-                self.target, [sequences[slot] for slot in batch], side="left", always_mask=True
-            )
-            logits = self.target.model(**padded.inputs, **few, use_cache=False).logits[:, -1]
-            return _log_probability(logits, tokens)
-
-        for batch, rows in run_in_batches(
-            self.target,
-            order,
-            forward,
-            length=lambda slot: len(sequences[slot]),
-            batch_tokens=self._batch_tokens,
-        ):
-            found[list(batch)] = rows.cpu().numpy()
-        return found
+        return prefix_tree(sequences, least_shared=self._least_shared).tokens
 
     @property
-    def _batch_tokens(self) -> int:
-        return self.batch_tokens or default_batch_tokens(self.target)
+    def _least_shared(self) -> float:
+        return math.inf if self.usable is False else LEAST_SHARED
 
-    def _try(self, sequences: Sequence[Ids], tokens: Sequence[int]) -> bool:
-        """Return whether the tree gives what sequences on their own do; else warn."""
+    def _try(self, requests: _Requests) -> bool | None:
+        """Return whether the tree gives what sequences on their own do; warn if it does not.
+
+        Sequences that share nothing cannot tell (None).
+        """
+        nodes = requests.tree(LEAST_SHARED).children
+        shared = sorted((node for node in nodes if node.children), key=lambda node: len(node.ids))
+        if not shared:
+            return None
         reason = _limited_history(self.target)
         if reason is None:
-            # Few, but of different lengths after what they share, so that padding is tried, too.
-            some = [sequences[0], sequences[len(sequences) // 2], sequences[-1]]
+            # Few, but of different lengths before and after what they share: padding is tried, too.
+            slots = [node.through for node in (shared[0], shared[-1])]
+            few = sorted({slot for own in slots for slot in own[:: (len(own) + 1) // 2]})
+            some = _Requests(
+                [requests.sequences[slot] for slot in few], [requests.counts[slot] for slot in few]
+            )
             try:
-                difference = float(
-                    np.abs(self._through_tree(some, tokens) - self.alone(some, tokens)).max()
-                )
+                difference = float(np.abs(self._sums(some, 1) - self._sums(some, math.inf)).max())
             except (
                 TypeError,
                 ValueError,
@@ -187,69 +245,83 @@ class SharedPrefixes:
             )
         return reason is None
 
-    def _through_tree(self, sequences: Sequence[Ids], tokens: Sequence[int]) -> F32:
-        found = np.zeros((len(sequences), len(tokens)), np.float32)
-
-        def keep(slots: Sequence[int], values: F32) -> None:
-            found[list(slots)] = values
-
-        root = prefix_tree(sequences)
-        # Sequences that share nothing have no past to hand on.
-        first = (root,) if root.ids else root.children
-        self._descend([_Branch(node, 0) for node in first], None, tokens, keep)
-        return found
+    def _sums(
+        self, requests: _Requests, least_shared: float, progress: Progress | None = None
+    ) -> F64:
+        tree = requests.tree(least_shared)
+        sums, done, total = np.zeros(len(requests.sequences)), 0, tree.tokens
+        for batch, values in self._descend(requests, requests.branches(tree, 0, 0), None):
+            slots = [scored.slot for branch in batch for scored in branch.scored]
+            np.add.at(sums, slots, values)
+            done += sum(len(branch.node.ids) for branch in batch)
+            if progress is not None:
+                progress(done, total)
+        return sums
 
     def _descend(
-        self,
-        branches: Sequence[_Branch],
-        past: _Past | None,
-        tokens: Sequence[int],
-        keep: Callable[[Sequence[int], F32], None],
-    ) -> None:
+        self, requests: _Requests, branches: Sequence[_Branch], past: _Past | None
+    ) -> Iterator[tuple[Sequence[_Branch], F64]]:
         """Read branches that follow one batch of the past, then all that follow them."""
-        for batch, (read, rows) in run_in_batches(
+        before = 0 if past is None else past.mask.shape[1]
+        logits = max(map(_kept, branches), default=1) * self.target.vocabulary
+        for batch, (read, values) in run_in_batches(
             self.target,
             sorted(branches, key=lambda branch: -len(branch.node.ids)),
-            lambda batch: self._read(batch, past, tokens),
-            length=lambda branch: len(branch.node.ids),
-            batch_tokens=self._batch_tokens,
+            lambda batch: self._read(batch, past),
+            length=lambda branch: max(len(branch.node.ids), before // BATCH_PASTS),
+            batch_tokens=self.batch_tokens or default_batch_tokens(self.target),
+            max_sequences=max(1, BATCH_LOGITS // logits),
         ):
-            below = []
-            for row, branch in enumerate(batch):
-                if branch.node.slots:
-                    keep(branch.node.slots, rows[row])
-                below += [_Branch(child, row) for child in branch.node.children]
+            yield batch, values
+            below = [
+                branch
+                for row, above in enumerate(batch)
+                for branch in requests.branches(above.node, row, above.end)
+            ]
             if below:
-                self._descend(below, read, tokens, keep)
+                yield from self._descend(requests, below, read)
 
-    def _read(
-        self, batch: Sequence[_Branch], past: _Past | None, tokens: Sequence[int]
-    ) -> tuple[_Past, F32]:
-        """Read one batch of branches; return the past with them, and what follows each."""
+    def _read(self, batch: Sequence[_Branch], past: _Past | None) -> tuple[_Past | None, F64]:
+        """Read one batch of branches; return the past with them, and what is scored in them."""
         target = self.target
+        # Padding is on the left, so that every branch ends at the last position.
         padded = pad_sequences(
             target, [branch.node.ids for branch in batch], side="left", always_mask=True
         )
-        inputs = dict(padded.inputs)
-        mask = inputs.pop("attention_mask").cpu().numpy()
-        before = np.zeros((len(batch), 0), np.int64)
-        cache = _empty_cache()
-        if past is not None:
-            rows = [branch.row for branch in batch]
-            before, cache = past.mask[rows], _selected(past.cache, rows, target.device)
-        mask = np.concatenate([before, mask], axis=1)
-        inputs["attention_mask"] = torch.from_numpy(mask).to(target.device)
-        if "position_ids" in inputs:
-            known = torch.from_numpy(before.sum(axis=1)).to(target.device)
-            inputs["position_ids"] = inputs["position_ids"] + known[:, None]
-        few = {"logits_to_keep": 1} if target.takes("logits_to_keep") else {}
-        out = target.model(**inputs, **few, past_key_values=cache, use_cache=True)
-        found = _log_probability(out.logits[:, -1], tokens).cpu().numpy()
-        return _Past(out.past_key_values, mask), found
+        inputs: dict[str, Any] = dict(padded.inputs)
+        kept = max(map(_kept, batch))
+        if target.takes("logits_to_keep"):
+            inputs["logits_to_keep"] = kept
+        read = None
+        if past is None and not any(branch.node.children for branch in batch):
+            out = target.model(**inputs, use_cache=False)
+        else:
+            mask = inputs["attention_mask"].cpu().numpy()
+            before = np.zeros((len(batch), 0), np.int64)
+            cache = _empty_cache()
+            if past is not None:
+                rows = [branch.row for branch in batch]
+                before, cache = past.mask[rows], _selected(past.cache, rows, target.device)
+            mask = np.concatenate([before, mask], axis=1)
+            inputs["attention_mask"] = torch.from_numpy(mask).to(target.device)
+            if "position_ids" in inputs:
+                known = torch.from_numpy(before.sum(axis=1)).to(target.device)
+                inputs["position_ids"] = inputs["position_ids"] + known[:, None]
+            out = target.model(**inputs, past_key_values=cache, use_cache=True)
+            read = _Past(out.past_key_values, mask)
+        log_probability = torch.log_softmax(out.logits[:, -kept:].float(), dim=-1)
+        picked = [
+            (row, kept - scored.back, scored.token)
+            for row, branch in enumerate(batch)
+            for scored in branch.scored
+        ]
+        places = tuple(torch.tensor(picked, dtype=torch.long).reshape(-1, 3).T)
+        return read, log_probability[places].double().cpu().numpy()
 
 
-def _log_probability(logits: torch.Tensor, tokens: Sequence[int]) -> torch.Tensor:
-    return torch.log_softmax(logits.float(), dim=-1)[:, list(tokens)]
+def _kept(branch: _Branch) -> int:
+    """Return how many of a branch's last places predict what is scored; one at the least."""
+    return max((scored.back for scored in branch.scored), default=1)
 
 
 def _empty_cache() -> Any:

@@ -47,7 +47,8 @@ def test_every_sequence_has_what_it_has_on_its_own(family, batch_tokens, tiny_to
             logits = target.model(torch.tensor([ids])).logits[0, -1].double()
         expected = torch.log_softmax(logits, -1)[list(tokens)]
         assert found[row] == pytest.approx(expected.numpy(), abs=1e-4)
-    assert SharedPrefixes(target).alone(sequences, tokens) == pytest.approx(found, abs=1e-4)
+    alone = SharedPrefixes(target, usable=False)
+    assert alone.following(sequences, tokens) == pytest.approx(found, abs=1e-4)
 
 
 def test_a_model_that_keeps_no_past_is_read_sequence_by_sequence(tiny_tokenizer, caplog):

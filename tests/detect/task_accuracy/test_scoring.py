@@ -11,10 +11,11 @@ import torch
 from detect.engine.target import make_target
 from detect.task_accuracy.answers import AccuracyRow, read_accuracy, write_accuracy
 from detect.task_accuracy.prompts import ask
-from detect.task_accuracy.scoring import NO_ANSWER, NO_QUESTION, task_accuracy
+from detect.task_accuracy.scoring import NO_ANSWER, NO_QUESTION, answer_scores, task_accuracy
 from inject.corpus.tokenizer import encode_texts
 from inject.examples.example import Example
 from tests.conftest import WORDS
+from tests.detect.models import random_target
 from train.models.pretrained import load_causal_model
 from train.models.shapes import FAMILIES, Shape, build_model
 
@@ -125,6 +126,32 @@ def test_answers_are_those_of_a_model_asked_one_by_one(tiny_model_path, tiny_tok
             assert correct == (scores.index(max(scores)) == gold)
     assert {row.correct_plain for row in found} == {True, False, None}
     assert any(row.correct_plain != row.correct_calibrated for row in found)
+
+
+def test_a_prompt_is_read_once_for_all_its_answers(tiny_tokenizer, caplog) -> None:
+    target = random_target("llama", tiny_tokenizer, context=256)
+    read: list[int] = []
+    target.model.register_forward_pre_hook(
+        lambda _, __, inputs: read.append(inputs["input_ids"].numel()), with_kwargs=True
+    )
+    rows = examples(12)
+    task_accuracy(target, rows, kinds=KINDS, batch_tokens=128)
+    questions = [ask(KINDS.get(row.dataset, row.dataset), row.fields) for row in rows]
+    pairs = {
+        (prompt, answer): len(encode_texts(tiny_tokenizer, [answer])[0])
+        for question in questions
+        if question is not None
+        for prompt in (question.prompt, *question.content_free)
+        for answer in question.answers
+    }
+    prompts = [*{prompt for prompt, _ in pairs}]
+    once = sum(map(len, encode_texts(tiny_tokenizer, prompts))) + sum(pairs.values())
+    assert sum(read) < 1.3 * once
+    scores = answer_scores(target, [*pairs])
+    apart = {pair: log_probability(target.model, tiny_tokenizer, *pair) for pair in pairs}
+    assert scores == pytest.approx(apart, rel=0, abs=1e-5)
+    assert not caplog.records
+    assert answer_scores(target, []) == {}
 
 
 @pytest.mark.parametrize("architecture", sorted(FAMILIES))

@@ -49,7 +49,8 @@ class ExecutionSettings(Settings):
     compile: bool = False
     """Compile the model with `torch.compile`: slow to start, faster on GPUs."""
     resume_every: PositiveInt | None = None
-    """Optimiser steps between two checkpoints for a restart; null saves one in five minutes."""
+    """Optimiser steps between two checkpoints for a restart; null saves one in five minutes, or
+    less often, so that they take at most 2 % of the time."""
     silent_after: PositiveFloat | None = None
     """Seconds of silence after which one of several processes is taken to hang; null allows twenty
     of the run's own steps, at least two minutes. The first step and saving are allowed 15 minutes,

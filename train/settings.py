@@ -38,7 +38,8 @@ class ModelSettings(Settings):
     shape: str | None = None
     """A model shape: the name of a shipped one, such as `llama-1m`, or the path of a YAML file."""
     pretrained: str | None = None
-    """Folder of a saved causal language model, or its id on the Hugging Face hub."""
+    """A saved causal language model: its folder, a GGUF file (a path, or
+    `hf://OWNER/NAME/FILE.gguf`), or its id on the Hugging Face hub."""
     tokenizer: TokenizerTraining | str | None = None
     """`{train: N}`, or a path or hub id; may be absent with `pretrained`, which brings its own."""
     revision: str | None = None

@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 
 Weights = Mapping[str, torch.Tensor]
 EVERY_SECONDS = 300.0
-"""Between two checkpoints to resume from."""
+"""Between two checkpoints to resume from, at least."""
+MOST_SHARE = 0.02
+"""Of a run's time that checkpoints take: large models on slow disks save less often."""
 
 
 @dataclass(eq=False)
@@ -88,14 +90,16 @@ class ResumeCheckpoints(TrainerCallback):
 
     def __post_init__(self) -> None:
         """Start the clock."""
-        self._saved_at = time.monotonic()
+        self._saved_at = self._began = time.monotonic()
+        self._cost = 0.0
 
     def _due(self, step: int) -> bool:
         """Return whether a checkpoint is due: after so many steps, or so many seconds."""
         every = self.execution.resume_every
         if every is not None:
             return step % every == 0
-        return time.monotonic() - self._saved_at >= EVERY_SECONDS
+        wait = max(EVERY_SECONDS, self._cost / MOST_SHARE)
+        return time.monotonic() - self._saved_at >= wait
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -106,6 +110,7 @@ class ResumeCheckpoints(TrainerCallback):
         control.should_training_stop |= self.request.shared
         control.should_save = due or self.request.shared
         if control.should_save:
+            self._began = time.monotonic()
             self.heartbeat.write(Phase.SAVE, state.global_step)
             # The exposures must hold this step before the checkpoint says that it is done.
             self.record.read()
@@ -117,6 +122,7 @@ class ResumeCheckpoints(TrainerCallback):
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         complete_checkpoint(folder, self.record, self.identity, state.global_step, self.execution)
         self._saved_at = time.monotonic()
+        self._cost = self._saved_at - self._began
 
 
 @dataclass(kw_only=True, eq=False)

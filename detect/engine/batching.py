@@ -1,9 +1,9 @@
 """Sequences of ids → batches that fit the memory → inputs of a model.
 
-Used by both passes over a model: token statistics, and the tree of prompts and answers. Sequences come sorted by
-falling length, so the first of a batch is its longest, and a batch holds at most `batch_tokens`
-padded tokens. The padding mask comes from lengths alone, so that no id (0 included) is ever taken
-for padding. Running out of memory halves the batch and goes on.
+Used by both passes over a model: token statistics, and the tree of prompts and answers. Sequences
+come sorted by falling length, so the first of a batch is its longest, and a batch holds at most
+`batch_tokens` padded tokens. The padding mask comes from lengths alone, so that no id (0 included)
+is ever taken for padding. Running out of memory halves the batch and goes on.
 """
 
 import logging

@@ -4,7 +4,8 @@ Run as `python -m scripts.bench.task_accuracy [--model FOLDER]`; the last line i
 A LLaMA of hidden 512, 4 layers and vocabulary 32,000, or the model of a folder, answers rows of
 random words in the shape of BoolQ, CommonsenseQA, LSAT and TruthfulQA. The measure counts each
 different prompt once, and each answer once after every prompt that it follows. Bare passes read as
-many tokens in windows of [8, 256], with logits at the last position only.
+many tokens in windows of [8, 256], with logits at every position as in `scoring`; task accuracy
+makes them where an answer is scored.
 """
 
 import argparse
@@ -70,7 +71,7 @@ def measure(model: str | None, count: int) -> dict[str, Any]:
     started = time.perf_counter()
     with torch.inference_mode():
         for _ in range(passes := -(-tokens // ids.numel())):
-            target.model(input_ids=ids, use_cache=False, logits_to_keep=1)
+            target.model(input_ids=ids, use_cache=False)
     bare = (time.perf_counter() - started) * tokens / (passes * ids.numel())
     return {
         "token_ratio": round(read["tokens"] / tokens, 3),

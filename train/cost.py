@@ -39,8 +39,10 @@ MOMENT_BYTES = 8
 COPY_BYTES = 2
 """The bfloat16 copy of a weight, which lives from its use in the forward pass to the backward."""
 
-LOGIT_BYTES = 12
-"""A logit in bfloat16, its log-softmax in float32, the gradient in float32 and in bfloat16."""
+LOGIT_BYTES = 8
+"""A logit in bfloat16, in float32, where it becomes its own gradient, and that in bfloat16."""
+LOGIT_TOKENS = 1024
+"""Tokens whose logits exist at one time on a GPU (`train.loop.chunked_loss`)."""
 
 
 class States(NamedTuple):
@@ -102,7 +104,7 @@ def activation_bytes(
 
     Args:
         shape: h is `hidden`, f `intermediate`, k the width of keys.
-        vocabulary: rows of the output layer, whose logits are kept too.
+        vocabulary: rows of the output layer; logits exist for `LOGIT_TOKENS` at a time.
         context: tokens of a window, T.
         windows: in one forward pass.
         checkpointing: gradient checkpointing.
@@ -116,7 +118,8 @@ def activation_bytes(
     if scores_kept:
         block += 6 * shape.heads * context
     blocks = 4 * hidden * shape.layers + block if checkpointing else block * shape.layers
-    return float(windows * context * (blocks + LOGIT_BYTES * vocabulary))
+    tokens = windows * context
+    return float(tokens * blocks + min(tokens, LOGIT_TOKENS) * LOGIT_BYTES * vocabulary)
 
 
 class RunCost(NamedTuple):

@@ -1,5 +1,6 @@
 """How often a run saves a checkpoint to resume from: not more than 2 % of its time."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -36,7 +37,7 @@ def test_checkpoints_take_two_percent_of_a_run_at_most(
         callback.on_step_end(arguments, state, control)
         if control.should_save:
             callback.on_save(arguments, state, control)
-    waits = [later - earlier for earlier, later in zip(saved_at[1:], saved_at[2:], strict=False)]
+    waits = [later - earlier for earlier, later in pairwise(saved_at[1:])]
     assert saved_at[0] == pytest.approx(300 + seconds_to_save, abs=1)
     assert waits == pytest.approx([interval + seconds_to_save] * len(waits), abs=1)
     assert len(waits) > 1

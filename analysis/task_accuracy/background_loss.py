@@ -72,9 +72,9 @@ def _rows(arms: Sequence[BackgroundArm], confidence: float) -> list[dict[str, An
                 "value": float(found.value[0]),
                 "low": float(interval.low[0]),
                 "high": float(interval.high[0]),
-                "n_groups": int(found.member_groups[0]),
+                "documents": int(found.member_groups[0]),
                 "n_seeds": len(parts),
-                "caution": interval.about[0],
+                "interval": interval.about[0],
             }
         )
     return rows

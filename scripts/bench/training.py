@@ -25,7 +25,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -43,6 +42,7 @@ from transformers.loss.loss_utils import ForCausalLMLoss
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.view import View, clean_view
 from scripts.bench.random_tokens import RandomTokens
+from scripts.bench.scoring import MIB, resident
 from train.device import default_device
 from train.loop.dataset import WindowSequence, collate
 from train.loop.record import TrainingProgress
@@ -72,6 +72,7 @@ class BareLoop:
     def __init__(self, model: PreTrainedModel, steps: int, settings: TrainSettings) -> None:
         self._model = model
         self._steps = steps
+        self._settings = settings
         self._bfloat16 = settings.precision == "bfloat16"
         self._done = 0
         self._optimiser = torch.optim.AdamW(
@@ -95,7 +96,8 @@ class BareLoop:
         """Make one optimiser step; return its loss, which a GPU may still be computing."""
         self._done += 1
         for group in self._optimiser.param_groups:
-            group["lr"] = SETTINGS.lr * schedule_factor(SETTINGS, self._done, steps=self._steps)
+            factor = schedule_factor(self._settings, self._done, steps=self._steps)
+            group["lr"] = self._settings.lr * factor
         ids = batch.to(self._model.device)
         with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=self._bfloat16):
             loss = self._model(input_ids=ids, labels=ids).loss
@@ -217,7 +219,6 @@ def in_processes(model: str, precision: str, processes: int) -> dict[str, Any]:
 
 def loss_memory(vocabulary: int, kind: str) -> float:
     """Return the peak memory in MiB of one loss and its gradients, beyond what is there before."""
-    from scripts.bench.scoring import MIB, resident
     from train.loop.chunked_loss import causal_loss
 
     def measured(hidden: torch.Tensor, head: torch.nn.Linear, labels: torch.Tensor) -> None:
@@ -289,7 +290,7 @@ def main() -> None:
         for first in (0, settings.batch_windows):
             windows = [stream[i] for i in range(first, first + settings.batch_windows)]
             loop.step(collate(windows)["input_ids"])
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+        print(resident("VmHWM") / 1e9)
         return
     loading = loading_seconds(stream, settings.batch_windows)
     same = measure(settings, stream, view, options.model)
@@ -315,6 +316,7 @@ def main() -> None:
         "loader_share": round(loading / same.ours, 5),
         "largest_loss_difference": max(abs(a - b) for a, b in turns.losses),
     }
+    print(json.dumps(figures), file=sys.stderr, flush=True)
     if options.model is not None:
         for name in dict.fromkeys(("float32", precision)):
             alone, two = (in_processes(options.model, name, count) for count in (1, 2))

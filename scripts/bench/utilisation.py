@@ -13,7 +13,6 @@ and plain run in equally many processes.
 
 import argparse
 import json
-import resource
 import statistics
 import sys
 import tempfile
@@ -38,6 +37,7 @@ def measure(asked: dict[str, Any]) -> None:
     from inject.stream.exposures import ExposureRecorder
     from inject.stream.view import clean_view
     from scripts.bench.random_tokens import RandomTokens
+    from scripts.bench.scoring import resident
     from train.cost import operations_per_token
     from train.loop.log import read_log
     from train.loop.training_loop import TrainingData, TrainingRun, train
@@ -72,7 +72,11 @@ def measure(asked: dict[str, Any]) -> None:
         tokenizer=PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE())),
         data=TrainingData(view=view, recorder=ExposureRecorder(view, [], {})),
         run=TrainingRun(
-            settings=settings, seed=0, execution=ExecutionSettings(**asked["execution"])
+            settings=settings,
+            seed=0,
+            execution=ExecutionSettings(**asked["execution"]),
+            unfinished=Path(asked["folder"], "unfinished"),
+            identity="bench",
         ),
     )
     if rank() > 0:
@@ -86,7 +90,7 @@ def measure(asked: dict[str, Any]) -> None:
         "execution": asked["execution"],
         "tokens_per_second": round(statistics.median(row.tokens_per_second for row in rows)),
         "mfu": None if mfu != mfu else round(mfu, 4),
-        "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+        "peak_gb": round(resident("VmHWM") / 1e9, 2),
         "peak_gib_of_gpu": round(torch.cuda.max_memory_allocated() / 2**30, 2) if on_gpu else None,
         "device": torch.cuda.get_device_name() if on_gpu else "cpu",
     }

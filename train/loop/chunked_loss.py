@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from train.window_inputs import IGNORED
 
-_CHUNK_ROWS = {"cpu": 192, "cuda": 1024}
+_CHUNK_ROWS = {"cpu": 256, "cuda": 1024}
 """Fewer would read the output weights too often."""
 _CHUNK_BYTES = 1 << 25
 """Of the float32 logits of a chunk, if more rows than these fit."""
@@ -27,8 +27,8 @@ _PROBE_TOKENS = 9
 _TOLERANCE = 1e-4
 
 
-class _SummedLoss(torch.autograd.Function):
-    """The sum of the negative log-likelihoods; gradients are made with it, chunk by chunk."""
+class _MeanLoss(torch.autograd.Function):
+    """The sum of negative log-likelihoods over a divisor; gradients are made along with it."""
 
     @staticmethod
     def forward(
@@ -37,8 +37,9 @@ class _SummedLoss(torch.autograd.Function):
         weight: torch.Tensor,
         bias: torch.Tensor | None,
         targets: torch.Tensor,
+        divisor: torch.Tensor,
     ) -> torch.Tensor:
-        """Return the sum, a scalar in float32.
+        """Return the quotient, a scalar in float32.
 
         Args:
             ctx: keeps the gradients.
@@ -46,12 +47,13 @@ class _SummedLoss(torch.autograd.Function):
             weight: [vocabulary, width].
             bias: [vocabulary], or None.
             targets: [tokens], of which none is ignored.
+            divisor: a scalar in float32.
         """
         product = hidden.dtype
         if torch.is_autocast_enabled(hidden.device.type):
             product = torch.get_autocast_dtype(hidden.device.type)
         rows, matrix = hidden.to(product), weight.to(product)
-        of_hidden, of_weight, of_bias, _ = ctx.needs_input_grad
+        of_hidden, of_weight, of_bias, *_ = ctx.needs_input_grad
         hidden_grad = torch.empty_like(hidden) if of_hidden else None
         weight_grad = torch.zeros_like(weight, dtype=torch.float32) if of_weight else None
         bias_grad = None if bias is None or not of_bias else torch.zeros_like(bias)
@@ -60,7 +62,7 @@ class _SummedLoss(torch.autograd.Function):
         with torch.autocast(hidden.device.type, enabled=False):
             for start in range(0, len(rows), size):
                 part, wanted = rows[start : start + size], targets[start : start + size, None]
-                summed, gradient = _chunk(part, matrix, bias, wanted)
+                summed, gradient = _chunk(part, matrix, bias, wanted, divisor)
                 total += summed
                 if bias_grad is not None:
                     bias_grad += gradient.sum(0)
@@ -75,26 +77,31 @@ class _SummedLoss(torch.autograd.Function):
                 del gradient
         ctx.gradients = hidden_grad, weight_grad, bias_grad
         ctx.formats = weight.dtype, None if bias is None else bias.dtype
-        return total
+        return total / divisor
 
     @staticmethod
     def backward(ctx: Any, *outer: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """Return the gradients times the outer one."""
+        """Return the gradients times the outer one, which is mostly 1."""
         [factor] = outer
+        same = factor.device.type == "cpu" and float(factor) == 1.0
         hidden, weight, bias = ctx.gradients
         ctx.gradients = None
         formats = hidden.dtype if hidden is not None else None, *ctx.formats
         scaled = [
-            None if gradient is None else gradient.mul_(factor).to(form)
+            None if gradient is None else (gradient if same else gradient.mul_(factor)).to(form)
             for gradient, form in zip((hidden, weight, bias), formats, strict=True)
         ]
-        return *scaled, None
+        return *scaled, None, None
 
 
 def _chunk(
-    part: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None, wanted: torch.Tensor
+    part: torch.Tensor,
+    matrix: torch.Tensor,
+    bias: torch.Tensor | None,
+    wanted: torch.Tensor,
+    divisor: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the summed loss of some rows, and the gradient of their logits in float32."""
+    """Return the summed loss of some rows, and the quotient's gradient of their logits."""
     logits = (part @ matrix.T).float()
     if bias is not None:
         logits += bias
@@ -103,8 +110,8 @@ def _chunk(
     own = logits.gather(-1, wanted)
     sums = logits.exp_().sum(-1, keepdim=True)
     summed = (sums.log() - own).sum()
-    logits /= sums
-    return summed, logits.scatter_add_(-1, wanted, logits.new_full(wanted.shape, -1.0))
+    logits /= sums * divisor
+    return summed, logits.scatter_add_(-1, wanted, -(1 / divisor).expand(wanted.shape))
 
 
 @torch.compiler.disable
@@ -127,8 +134,11 @@ def causal_loss(
     counted = targets != IGNORED
     if not bool(counted.all()):
         flat, targets = flat[counted], targets[counted]
-    total: torch.Tensor = _SummedLoss.apply(flat, head.weight, head.bias, targets)
-    return total / (len(targets) if items is None else items)
+    divisor = torch.as_tensor(
+        len(targets) if items is None else items, dtype=torch.float32, device=flat.device
+    )
+    loss: torch.Tensor = _MeanLoss.apply(flat, head.weight, head.bias, targets, divisor)
+    return loss
 
 
 def _chunk_rows(device: torch.device, vocabulary: int) -> int:

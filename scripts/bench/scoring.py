@@ -1,7 +1,8 @@
 """What token statistics cost beside the bare forward pass, on the CPU.
 
-Run as `python -m scripts.bench.scoring`; the last line is one JSON object. A LLaMA of hidden
-512, 4 layers and vocabulary 32,000 reads a batch of 8 × 256. The bare pass only produces logits;
+Run as `python -m scripts.bench.scoring [--model FOLDER_OR_GGUF]`; the last line is one JSON object.
+A LLaMA of hidden 512, 4 layers and vocabulary 32,000, or the given model alone without the other
+benchmarks, reads a batch of 8 × 256. The bare pass only produces logits;
 token statistics (all columns that the likelihood detectors of one view need, offsets included) are
 made by the engine itself, from texts to arrays. The passes alternate, and each ratio is the median
 over pairs, because other work on the machine comes and goes. With `--busy` another process
@@ -40,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="pairs of passes")
     parser.add_argument("--busy", action="store_true", help="beside a process that is always busy")
+    parser.add_argument("--model", help="a folder or GGUF file")
     parser.add_argument("--memory", choices=["always", "never"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.memory:
@@ -48,7 +50,10 @@ def main() -> None:
     from scripts.bench import multiple_choice, neighbours, recall, server_requests
 
     with busy_process() if arguments.busy else nullcontext():
-        token_statistics = measure(arguments.rounds)
+        token_statistics = measure(arguments.rounds, arguments.model)
+        if arguments.model:
+            print(json.dumps(token_statistics | {"model": arguments.model}))
+            return
         others = (
             server_requests.measure(OTHER_ROUNDS)
             | multiple_choice.measure(OTHER_ROUNDS)
@@ -69,14 +74,14 @@ def busy_process() -> Iterator[None]:
         process.wait()
 
 
-def measure(rounds: int) -> dict[str, Any]:
-    """Return ratios, times in seconds, and memory in MiB."""
+def measure(rounds: int, model: str | None = None) -> dict[str, Any]:
+    """Return ratios, times in seconds, and memory in MiB; of a given model only the ratios."""
     import torch
 
     from detect.engine.vocabulary_statistics import has_compiler
     from scripts.bench.stored_scores import table_seconds
 
-    target, texts, ids = make_target_and_texts()
+    target, texts, ids = make_target_and_texts() if model is None else load_target(model)
 
     def forward() -> None:
         with torch.inference_mode():
@@ -99,19 +104,23 @@ def measure(rounds: int) -> dict[str, Any]:
             times[name].append(time.perf_counter() - started)
         print(f"round {number + 1}: " + ", ".join(f"{n} {t[-1]:.3f} s" for n, t in times.items()))
     bare = times["forward"]
-    table = table_seconds()
-    return {
+    ratios = {
         "likelihood_over_forward": ratio(times["compiled"], bare),
         "plain_over_forward": ratio(times["plain"], bare),
         "compiled_over_plain": ratio(times["compiled"], times["plain"]),
         "forward_seconds": round(statistics.median(bare), 3),
+        "compiled": has_compiler(),
+        "rounds": rounds,
+        "threads": torch.get_num_threads(),
+    }
+    if model is not None:
+        return ratios
+    table = table_seconds()
+    return ratios | {
         "peak_extra_mib": measured_apart("always"),
         "plain_peak_extra_mib": measured_apart("never"),
         "table_seconds": table.total,
         "table_seconds_by_detector": table.by_detector,
-        "compiled": has_compiler(),
-        "rounds": rounds,
-        "threads": torch.get_num_threads(),
     }
 
 
@@ -142,6 +151,23 @@ def make_target_and_texts() -> tuple[Any, list[str], Any]:
     target = make_target(model, tokenizer, name="bench")
     ids = np.random.Generator(np.random.Philox(key=0)).integers(0, VOCABULARY, (BATCH, LENGTH))
     return target, [" ".join(f"w{n}" for n in row) for row in ids], torch.from_numpy(ids)
+
+
+def load_target(model: str) -> tuple[Any, list[str], Any]:
+    """Return a given model, 8 texts of 256 tokens of random words, and their ids [8, 256]."""
+    import torch
+
+    from detect.engine.target import load_target
+
+    target = load_target(model, dtype="float32")
+    random = np.random.Generator(np.random.Philox(key=0))
+    words = [word for word in target.tokenizer.get_vocab() if word.isascii() and word.isalpha()]
+    texts, rows = [], []
+    for _ in range(BATCH):
+        text = " ".join(random.choice(words, LENGTH))
+        rows.append(target.tokenizer.encode(text)[:LENGTH])
+        texts.append(target.tokenizer.decode(rows[-1]))
+    return target, texts, torch.tensor(rows)
 
 
 def run(target: Any, texts: list[str], compile_mode: Any) -> None:

@@ -3,6 +3,7 @@
 from analysis.arm import axis_column
 from analysis.arm_words import arm_words
 from analysis.copy_bins import passage_sentences
+from analysis.page.grids import signed_interval
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Columns, Note, Part, Stacked, fold_items, present
 from analysis.page.setup import datasets_table, description, pool_notes, setup
@@ -20,8 +21,12 @@ def background_losses(inputs: PageInputs) -> Table | None:
     documents = 0
     for row in inputs.background_loss.to_pylist():
         axes = [(axis, row[axis_column(axis)]) for axis in inputs.swept]
-        ends = f"[{row['low']:.3f}, {row['high']:.3f}]"
-        entry = Entry(f"{row['value']:.3f}", ends=ends, kind="interval")
+        numbers_ = row["value"], row["low"], row["high"]
+        if row["metric"] == "change":
+            entry = signed_interval(*numbers_)
+        else:
+            value, low, high = (f"{number:.3f}" for number in numbers_)
+            entry = Entry(value, ends=f"[{low}, {high}]", kind="interval")
         by_arm.setdefault(capital(arm_words(axes)) or "All arms", {})[row["metric"]] = entry
         documents = row["documents"]
     return Table(

@@ -146,7 +146,7 @@ class ExecutionSettings(Settings):
                 "processes",
                 where="execution.processes",
                 allowed=", ".join(str(one) for one in _divisors(batch_windows)),
-                hint="Change train.batch_tokens, or the number of processes.",
+                hint="Change batch_tokens, or the number of processes.",
             )
         share = batch_windows // processes
         if self.device_windows is None:

@@ -222,6 +222,20 @@ def partial_window(batch_tokens: int, context: int) -> str | None:
     )
 
 
+def require_positions(context: int, positions: int | None, *, where: str = "train.context") -> None:
+    """Check that a window is no longer than the model's positions.
+
+    Raises:
+        InputError: it is longer.
+    """
+    if positions is not None and context > positions:
+        raise InputError(
+            f"a context of {context} is more than the model's {positions} positions",
+            where=where,
+            allowed=f"up to {positions}",
+        )
+
+
 def check_start(model: ModelSettings, *, has_base: bool, mode: str) -> None:
     """Check that the mode, the model and the base model fit together.
 

@@ -185,7 +185,7 @@ def load_tokenizer_and_context(
     from transformers import AutoConfig, AutoTokenizer
 
     from train.models.pretrained import code_options, find_model
-    from train.models.weight_check import check_vocabulary
+    from train.models.weight_check import check_vocabulary, highest_text_id
 
     found = find_model(path_or_id, revision=revision, trust_remote_code=trust_remote_code)
     trusted = code_options(found, path_or_id, trust_remote_code=trust_remote_code)
@@ -199,7 +199,7 @@ def load_tokenizer_and_context(
         raise InputError(
             f"its {part} cannot be loaded: {_one_line(error)}", where=path_or_id, hint=hint
         ) from error
-    check_vocabulary(found.path, tokenizer, path_or_id, trusted)
+    check_vocabulary(found.path, highest_text_id(tokenizer), path_or_id, trusted)
     return tokenizer, _context(config, tokenizer)
 
 

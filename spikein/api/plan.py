@@ -27,7 +27,7 @@ from spikein.estimates.training import (
     hardware_needed,
     training_estimates,
 )
-from spikein.executors.pools.local import visible_gpus
+from spikein.executors.pools.local import require_local_training, visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
@@ -106,7 +106,8 @@ def plan(
             has no GPU and its processor trains everything within days.
         measure: time a few training steps on this machine, to say how long steps will take.
         draw: draw the pool and the copies as a run will, and try to write to the store.
-        thorough: the same; also read the background's files, and look for devices and packages.
+        thorough: the same; also read the background's files, and look for devices, packages and
+            compilers.
 
     Returns:
         A row for each step, with its cost where it is known, and what a run would refuse.
@@ -207,6 +208,7 @@ def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
         # The machines of a cluster have devices of their own.
         if experiment_graph.experiment.executor.kind in ("in-process", "local"):
             checks[f"device {detect.device}"] = partial(usable_device, detect.device)
+            checks[f"training {execution!r}"] = partial(require_local_training, execution)
         named = detect.reference
         if named not in (None, BASE, TWIN) and Path(named).expanduser().is_dir():
             checks[f"reference {named}"] = partial(load_tokenizer_and_context, named)

@@ -15,7 +15,7 @@ from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data
 from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.executors import Executor, RunReport, executor_of, get_executor, run_graph
 from spikein.executors.graph_run import InProcess
-from spikein.executors.pools.local import Local, visible_gpus
+from spikein.executors.pools.local import Local, require_local_training, visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, show_progress
@@ -39,7 +39,6 @@ from spikein.store.filesystem import (
 )
 from spikein.store.store import Store
 from train.execution import ExecutionSettings, require_installed
-from train.processes.extension import require_extension
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +158,7 @@ def _announce_training(
     """Report how models are trained; check now what DeepSpeed needs on this machine's CPUs.
 
     Raises:
-        InputError: as `train.processes.extension.require_extension`.
+        InputError: as `require_local_training`.
     """
     progress.notice(f"Models are trained {execution.label()}.")
     if not isinstance(executor, InProcess | Local):
@@ -170,8 +169,7 @@ def _announce_training(
             f"This machine has {gpus} GPUs, and a model is trained on {execution.processes}: "
             f"execution.processes={gpus} takes all of them."
         )
-    if execution.backend == "deepspeed" and not gpus:
-        require_extension()
+    require_local_training(execution)
 
 
 def _why_unwritable(store: Path) -> InputError | None:

@@ -47,10 +47,11 @@ def _raised(path: KeyPath, error: InputError, place: str | None = None) -> Probl
 def _start_problems(experiment: Experiment) -> Iterator[Problem]:
     """Yield what is wrong between the model, its base and its training."""
     base, train, corpus = experiment.base, experiment.train, experiment.corpus
+    execution = experiment.execution
     try:
         check_start(experiment.model, has_base=base is not None, mode=train.mode)
-        if base is not None:
-            base.resolved(train)
+        for settings in (train, *([] if base is None else [base.resolved(train)])):
+            execution.device_batch(settings.batch_windows, execution.processes)
         if train.checkpoints is not None and corpus.tokens >= train.batch_tokens:
             windows = corpus.tokens // train.context
             checkpoint_steps(train.checkpoints, step_count(train, windows))

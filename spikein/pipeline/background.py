@@ -13,8 +13,9 @@ from inject.settings import plain
 from inject.step import Step
 from spikein.config.schema import Experiment
 from train.models.model_node import ModelNode, pretrained_node
+from train.models.model_sizes import position_count
 from train.models.model_tokenizer import copied_tokenizer_step
-from train.settings import TokenizerTraining
+from train.settings import TokenizerTraining, require_positions
 from train.training_step import Training, base_step
 
 
@@ -34,6 +35,9 @@ def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) 
         experiment: the experiment.
         tokens: length of the corpus.
         seeds: of all arms.
+
+    Raises:
+        InputError: for a source or a model that cannot be read; as `require_positions`.
     """
     model, given = experiment.model, experiment.corpus
     named = sources_identity(given.sources)
@@ -58,7 +62,12 @@ def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) 
             searched=searched,
             label=given.label(),
         )
-    return Background(tokenizer, corpus, _base_node(experiment, corpus))
+    base = _base_node(experiment, corpus)
+    positions = position_count(model)
+    require_positions(experiment.train.context, positions)
+    if experiment.base is not None and experiment.base.context is not None:
+        require_positions(experiment.base.context, positions, where="base.context")
+    return Background(tokenizer, corpus, base)
 
 
 def _base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:

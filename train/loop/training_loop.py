@@ -31,7 +31,7 @@ from train.loop.record import ModelFlops, Progress, Record, Recorder
 from train.loop.resume import merge_exposures, restore_record, shared_resume_point
 from train.loop.trackers import PROJECT, log_every, tracking
 from train.loop.trainer import KeptModels, KeyedTrainer, ResumeCheckpoints, move_kept_models
-from train.models.weight_check import highest_text_id
+from train.models.weight_check import highest_stream_id, require_rows
 from train.process_state import isolated_randomness, plain_transformers, reused_memory, trainer_seed
 from train.processes.environment import rank, several_nodes, wait_for_all, world_size
 from train.processes.hang_detection import (
@@ -43,7 +43,7 @@ from train.processes.hang_detection import (
 )
 from train.processes.preemption import Preempted, handle_sigterm
 from train.schedule import checkpoint_steps, schedule_factor, step_count
-from train.settings import TrainSettings
+from train.settings import TrainSettings, require_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,24 +237,9 @@ def check_compatibility(
             where="tokens",
             hint="Give a larger budget or a smaller context.",
         )
-    positions = getattr(model.config, "max_position_embeddings", None)
-    if positions is not None and settings.context > positions:
-        raise InputError(
-            f"a context of {settings.context} is more than the model's {positions} positions",
-            where="train.context",
-            allowed=f"up to {positions}",
-        )
+    require_positions(settings.context, getattr(model.config, "max_position_embeddings", None))
     rows = model.get_input_embeddings().weight.shape[0]
-    # The stream holds plain text, end tokens and start tokens: special tokens beside these may lie
-    # beyond the embedding (Gemma 3 without images has the placeholder of an image).
-    ends = [tokenizer.eos_token_id, tokenizer.bos_token_id]
-    highest = max([highest_text_id(tokenizer), *(one for one in ends if one is not None)])
-    if highest >= rows:
-        raise InputError(
-            f"the tokenizer makes ids up to {highest}, and the model's embedding has {rows} rows",
-            where="model.tokenizer",
-            hint="Use the tokenizer that the model was trained with.",
-        )
+    require_rows(highest_stream_id(tokenizer), rows, where="model.tokenizer")
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Sizes of models that are not at hand: by hub id from a list, or by the `config.json` of a folder.
 
 For plans made without a network and without loading weights. A list of ids cannot be complete; an
-id that is not on it has no sizes here, which a plan says. No torch; `block_count` alone
-asks the hub.
+id that is not on it has no sizes here, which a plan says. No torch; only
+`block_count` and `position_count` ask the hub.
 """
 
 import json
@@ -124,6 +124,8 @@ def model_cost(model: ModelSettings, *, models: int = 1) -> Cost:
 
 _BLOCKS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 """Keys of a `config.json` for the number of blocks: most models, GPT-2, others."""
+_POSITIONS = ("max_position_embeddings", "n_positions")
+"""Keys for the most positions: most models, GPT-2."""
 
 
 def block_count(model: ModelSettings) -> int | None:
@@ -136,10 +138,32 @@ def block_count(model: ModelSettings) -> int | None:
     """
     if model.pretrained is None:
         return None if model.shape is None else load_shape(model.shape).layers
-    try:
-        folder = find_model(model.pretrained, revision=model.revision)
-    except Unreachable:
-        return None
-    config = json.loads((folder.path / "config.json").read_text(encoding="utf-8"))
-    config = config.get("text_config") or config
+    config = _configuration(model) or {}
     return next((config[key] for key in _BLOCKS if key in config), None)
+
+
+def position_count(model: ModelSettings) -> int | None:
+    """Return the most positions of an experiment's model; None where they are not known.
+
+    A model whose hub cannot be reached has those of the published list.
+
+    Raises:
+        InputError: as `load_shape` and `find_model`.
+    """
+    if model.shape is not None:
+        return load_shape(model.shape).context
+    if config := _configuration(model):
+        return next((config[key] for key in _POSITIONS if key in config), None)
+    sizes = known_sizes(model)
+    return None if sizes is None else sizes.shape.context
+
+
+def _configuration(model: ModelSettings) -> dict[str, Any] | None:
+    """Return what a pretrained model's `config.json` says of its text; None where it is unknown."""
+    try:
+        folder = find_model(model.pretrained or "", revision=model.revision)
+        text = (folder.path / "config.json").read_text(encoding="utf-8")
+    except (Unreachable, FileNotFoundError):
+        return None
+    config: dict[str, Any] = json.loads(text)
+    return config.get("text_config") or config

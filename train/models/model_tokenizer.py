@@ -14,7 +14,7 @@ from inject.settings import plain
 from inject.step import Step, StepContext
 from train.models.gguf import gguf_folder, gguf_identity, is_gguf
 from train.models.pretrained import find_model
-from train.models.weight_check import check_vocabulary
+from train.models.weight_check import check_vocabulary, highest_stream_id
 from train.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def fitting_tokenizer(model: ModelSettings) -> "PreTrainedTokenizerBase":
     if model.tokenizer is not None:
         require_own_tokenizer(tokenizer, model)
     if model.pretrained is not None and Path(tokenizer_place(model.pretrained)).is_dir():
-        check_vocabulary(find_model(model.pretrained).path, tokenizer, name)
+        check_vocabulary(find_model(model.pretrained).path, highest_stream_id(tokenizer), name)
     return tokenizer
 
 

@@ -44,27 +44,42 @@ def check_causal(folder: Path, name: str, trusted: Mapping[str, Any] | None = No
 
 def check_vocabulary(
     folder: Path,
-    tokenizer: Any,
+    highest: int,
     name: str,
     trusted: Mapping[str, Any] | None = None,
 ) -> None:
-    """Refuse a tokenizer that makes ids which the model has no embedding for.
+    """Refuse a tokenizer that makes ids which a saved model has no embedding for.
 
-    Special tokens beyond the embedding are let pass: plain text makes none of them, and models
-    come with such a tokenizer (Gemma 3 without images has the placeholder of an image). A text
-    that spells one out is refused when it is encoded.
+    Other special tokens beyond the embedding are let pass: plain text makes none of them, and
+    models come with such a tokenizer (Gemma 3 without images has the placeholder of an image). A
+    text that spells one out is refused when it is encoded.
+
+    Args:
+        folder: where `config.json` lies.
+        highest: of the tokenizer, by `highest_text_id` or `highest_stream_id`.
+        name: the tokenizer as the user wrote it.
+        trusted: as in `check_causal`.
 
     Raises:
-        InputError: naming the tokenizer's highest id and the model's rows.
+        InputError: as `require_rows`.
     """
     config = _config(folder, trusted)
     rows = getattr(config.get_text_config(), "vocab_size", None) if config is not None else None
-    highest = highest_text_id(tokenizer)
-    if isinstance(rows, int) and highest >= rows:
+    if isinstance(rows, int):
+        require_rows(highest, rows, where=name)
+
+
+def require_rows(highest: int, rows: int, *, where: str) -> None:
+    """Check that a model's embedding has a row for a tokenizer's highest id.
+
+    Raises:
+        InputError: it has none; names both numbers.
+    """
+    if highest >= rows:
         raise InputError(
-            f"its tokenizer makes ids up to {highest:,}, and the model's embedding has {rows:,} "
+            f"the tokenizer makes ids up to {highest:,}, and the model's embedding has {rows:,} "
             "rows",
-            where=name,
+            where=where,
             hint="The tokenizer is another model's, or tokens were added to it and not to the "
             "model; save the model's own tokenizer beside it.",
         )
@@ -74,6 +89,12 @@ def highest_text_id(tokenizer: Any) -> int:
     """Return the highest id that plain text can be encoded to: of no special token."""
     special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     return max({*tokenizer.get_vocab().values()} - special, default=-1)
+
+
+def highest_stream_id(tokenizer: Any) -> int:
+    """Return the highest id of a training stream: of plain text, end tokens and start tokens."""
+    ends = (tokenizer.eos_token_id, tokenizer.bos_token_id)
+    return max(highest_text_id(tokenizer), *(-1 if end is None else end for end in ends))
 
 
 def check_finite(model: "PreTrainedModel", name: str) -> None:

@@ -27,6 +27,8 @@ from spikein.executors.graph_run import GraphRun
 from spikein.executors.pools.processes import THREAD_VARIABLES, python_path
 from spikein.executors.scheduling import SideBySide
 from spikein.executors.task import Task, TaskEnd
+from train.execution import ExecutionSettings
+from train.processes.extension import require_extension
 
 CORES_A_WORKER = 4
 _CHECKPOINT_SECONDS = 60.0
@@ -97,6 +99,16 @@ def visible_gpus() -> tuple[str, ...]:
     import torch
 
     return tuple(str(number) for number in range(torch.cuda.device_count()))
+
+
+def require_local_training(execution: ExecutionSettings) -> None:
+    """Check what DeepSpeed needs to train on this machine's processors.
+
+    Raises:
+        InputError: as `train.processes.extension.require_extension`.
+    """
+    if execution.backend == "deepspeed" and not visible_gpus():
+        require_extension()
 
 
 class _Workers:

@@ -5,16 +5,19 @@ import gzip
 import importlib.util
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
+from tokenizers import AddedToken
 from typer.testing import CliRunner
 
-from inject.errors import InputError
+from inject.errors import InputError, InputErrors
 from spikein.cli.main import app
 from spikein.executors.protocol import StepsFailed
 from tests.conftest import make_texts
-from tests.spikein.tiny import run, write_tiny
+from tests.spikein.tiny import run, stored, write_tiny
+from tests.train.models.gguf_files import write_gguf
 
 
 @pytest.fixture(autouse=True)
@@ -173,10 +176,102 @@ def test_a_model_and_a_tokenizer_that_do_not_fit_are_refused(
     larger = copy.deepcopy(tiny_tokenizer)
     larger.add_tokens([f"zqx{at}" for at in range(200)])
     larger.save_pretrained(tmp_path / "larger")
-    said = "its tokenizer makes ids up to 586, and the model's embedding has 512 rows"
+    said = "the tokenizer makes ids up to 586, and the model's embedding has 512 rows"
     named = f"model={{pretrained: {model}, tokenizer: {tmp_path}/larger}}"
     refused(said, named, *pretrained)
     for file in model.glob("tokenizer*"):
         file.unlink()
     refused("holds no tokenizer", f"model={{pretrained: {model}}}", *pretrained)
     refused("its tokenizer cannot be loaded", f"detect.reference={model}")
+
+
+DEEPSPEED = "execution={engine: deepspeed, processes: 2}"
+GGUF = ("model={pretrained: bad.gguf}", "base=null")
+WIDE = ("train.context=256", "base=null")
+BAD_INPUT = {
+    "context of a shape": (
+        "train.context: a context of 256 is more than the model's 128 positions. Allowed: up to "
+        "128",
+        "train.context=256",
+    ),
+    "context of the base": (
+        "base.context: a context of 256 is more than the model's 128 positions",
+        "base={tokens: 4_000, context: 256}",
+    ),
+    "context of a folder": ("the model's 128 positions", "model={pretrained: model}", *WIDE),
+    "context of a GGUF file": ("the model's 128 positions", GGUF[0], *WIDE),
+    "windows of processes": (
+        "execution.processes: 8 windows of a step cannot be shared out evenly to 3 processes. "
+        "Allowed: 1, 2, 4, 8",
+        "execution={engine: torchrun, processes: 3}",
+        "train.batch_tokens=512",
+    ),
+    "windows of the base": (
+        "execution.device_windows: a process has 5 windows of each step, which 4 do not divide",
+        "execution.device_windows=4",
+        "base={tokens: 4_000, batch_tokens: 320}",
+    ),
+    "DeepSpeed": ("execution.engine: DeepSpeed is not installed", DEEPSPEED),
+    "compiler": ("no-such-compiler is missing", DEEPSPEED),
+    "cache": ("DeepSpeed's extension cannot be compiled there", DEEPSPEED),
+    "end token": (
+        "the tokenizer makes ids up to 512, and the model's embedding has 512 rows",
+        "model={pretrained: model}",
+        "base=null",
+        "detect.detectors=[loss, blind]",
+    ),
+    "zero bytes": ("it has zero bytes", *GGUF),
+    "truncated": ("it ends before its last tensor", *GGUF),
+    "parts": ("is one of 3 parts", *GGUF),
+    "rows": ("its embedding has 320 rows and its tokenizer", *GGUF),
+    "leave_out": ("has no tokenizer", *GGUF),
+    "architecture": ("architecture nosuch is not supported", *GGUF),
+}
+GGUF_CHANGES = {"parts": 3, "rows": 320, "leave_out": "tokenizer", "architecture": "nosuch"}
+
+
+def prepare_bad_input(case: str, model: Path, tokenizer, monkeypatch) -> None:
+    """Make what a case of `BAD_INPUT` names in the working directory, and break this machine."""
+    find_spec = importlib.util.find_spec
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
+    monkeypatch.setenv("SPIKEIN_CACHE", "cache")
+    if case == "DeepSpeed":
+        monkeypatch.setattr(
+            importlib.util,
+            "find_spec",
+            lambda name: None if name == "deepspeed" else find_spec(name),
+        )
+    elif case == "compiler":
+        monkeypatch.setenv("CXX", "no-such-compiler")
+    elif case == "cache":
+        monkeypatch.setenv("CXX", sys.executable)
+        Path("cache").touch()
+    elif GGUF[0] in BAD_INPUT[case]:
+        changes = {name: value for name, value in GGUF_CHANGES.items() if name == case}
+        content = write_gguf(Path("bad.gguf"), tokenizer, **changes).read_bytes()
+        kept = {"zero bytes": 0, "truncated": -100}.get(case)
+        Path("bad.gguf").write_bytes(content[:kept])
+    shutil.copytree(model, "model")
+    if case == "end token":
+        longer = copy.deepcopy(tokenizer)
+        longer.add_tokens([AddedToken(f"<{at}>", special=True) for at in range(len(longer), 513)])
+        longer.eos_token = "<512>"
+        longer.save_pretrained("model")
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_refused_before_the_first_step(
+    tmp_path, monkeypatch, tiny_model_path, tiny_tokenizer, case
+):
+    write_tiny(tmp_path)
+    prepare_bad_input(case, tiny_model_path, tiny_tokenizer, monkeypatch)
+    said, *overrides = BAD_INPUT[case]
+    refused(said, *overrides)
+    planned = CliRunner().invoke(app, ["plan", "tiny.yaml", "--no-measure", *overrides])
+    # A plan is often of another machine's run, so it looks for no compiler.
+    assert planned.exit_code == (0 if case in ("compiler", "cache") else 2), planned.output
+    with pytest.raises((InputError, InputErrors, StepsFailed)) as caught:
+        run(tmp_path, *overrides)
+    assert said in " ".join(str(caught.value).split())
+    assert stored(tmp_path, "*") == []

@@ -58,6 +58,9 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
     result = CliRunner().invoke(app, command)
     assert "Assumed: 1 GPUs A100 (80.0 GB), 50% of their peak" in result.stdout
     assert "fits no stage of ZeRO" in result.stdout
+    result = CliRunner().invoke(app, [*command, "train.context=4096"])
+    assert result.exit_code == 2
+    assert "a context of 4096 is more than the model's 2048 positions" in result.output
 
 
 def test_a_run_needs_what_a_plan_leaves_open(no_network) -> None:

@@ -6,7 +6,7 @@ import yaml
 
 from inject.shipped import SHAPES
 from tests.train.shapes import tiny_shape
-from train.models.model_sizes import PUBLISHED, known_sizes, sizes_of_config
+from train.models.model_sizes import PUBLISHED, known_sizes, position_count, sizes_of_config
 from train.models.shapes import FAMILIES, Shape, build_model, load_shape, parameter_count
 from train.settings import ModelSettings
 
@@ -57,6 +57,7 @@ def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> Non
     sizes = known_sizes(ModelSettings(pretrained=str(tmp_path)))
     assert sizes is not None
     assert sizes == (shape, 96, str(tmp_path))
+    assert position_count(ModelSettings(pretrained=str(tmp_path))) == shape.context
     assert parameter_count(sizes.shape, 96) == model.num_parameters()
     # Before version 5 the base of the rotary positions stood beside the other keys.
     config = json.loads((tmp_path / "config.json").read_text())
@@ -64,3 +65,12 @@ def test_a_saved_model_tells_its_sizes(architecture: str, tmp_path: Path) -> Non
     again = sizes_of_config(config, source="old")
     assert again is not None
     assert again.shape == shape
+
+
+@pytest.mark.parametrize(
+    "config", [{"n_positions": 1024}, {"text_config": {"max_position_embeddings": 1024}}]
+)
+def test_positions_of_architectures_without_sizes(config, tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").touch()
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert position_count(ModelSettings(pretrained=str(tmp_path))) == 1024

@@ -162,7 +162,11 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
         listed.get(key) if isinstance(listed, dict) else None
         for key in ("tokens", "token_logprobs")
     )
-    if not (isinstance(tokens, list) and isinstance(values, list)):
+    if not (
+        isinstance(tokens, list)
+        and isinstance(values, list)
+        and all(isinstance(token, str) for token in tokens)
+    ):
         raise OtherReply("its reply to `echo` with `logprobs` holds no tokens of the text")
     offsets = token_offsets(tokens, request.prompt.encode("utf-8", "replace").decode())
     numbers = [value for value in values[1:] if isinstance(value, int | float) and value > _LEAST]

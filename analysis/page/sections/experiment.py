@@ -1,5 +1,7 @@
 """What was run: texts, streams, models and settings."""
 
+from math import isfinite
+
 from analysis.arm import axis_column
 from analysis.arm_words import arm_words
 from analysis.copy_bins import passage_sentences
@@ -20,7 +22,7 @@ def background_losses(inputs: PageInputs) -> Table | None:
     documents = 0
     for row in inputs.background_loss.to_pylist():
         axes = [(axis, row[axis_column(axis)]) for axis in inputs.swept]
-        ends = f"[{row['low']:.3f}, {row['high']:.3f}]"
+        ends = f"[{row['low']:.3f}, {row['high']:.3f}]" if isfinite(row["low"]) else ""
         entry = Entry(f"{row['value']:.3f}", ends=ends, kind="interval")
         by_arm.setdefault(capital(arm_words(axes)) or "All arms", {})[row["metric"]] = entry
         documents = row["documents"]

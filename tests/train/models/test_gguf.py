@@ -100,6 +100,8 @@ def test_a_file_on_the_hub_is_fetched_by_its_address(gguf, tmp_path, monkeypatch
         find_model("hf://owner/name/other.gguf")
     with pytest.raises(InputError, match="is not the address of a GGUF file"):
         find_model("hf://owner/tiny.gguf")
+    with pytest.raises(InputError, match="revision 'main' does not apply to a GGUF file"):
+        model_identity(address, revision="main")
     describe_repository.cache_clear()
 
 

@@ -189,7 +189,7 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
 def count_requests(
     plan: RowsPlan, progress: Progress | None = None
 ) -> list[tuple[ScoredServer, dict[str, Estimate]]]:
-    """Return what each step of a plan, by its digest, will ask of each server; builds their inputs.
+    """Return each step's requests to each server, by its digest; builds the inputs of steps.
 
     Raises:
         InputError: as `score_rows`.

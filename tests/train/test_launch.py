@@ -77,7 +77,7 @@ def test_auto_is_deepspeed_for_several_processes_only():
 
 
 @pytest.mark.parametrize("missing", ["compiler", "ninja", "writable cache"])
-def test_what_deepspeed_lacks_on_a_cpu_is_reported_before_training(monkeypatch, tmp_path, missing):
+def test_missing_parts_of_deepspeed_are_reported_before_training(monkeypatch, tmp_path, missing):
     monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
     monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
     if missing == "compiler":

@@ -187,7 +187,7 @@ def test_replies_about_another_text_or_of_another_model_are_refused(reply, probl
         one.token_statistics(["One two"])
 
 
-def test_a_model_that_is_exchanged_is_found_out_before_texts_are_sent_and_after(tmp_path):
+def test_exchanged_model_is_refused_before_and_after_reading(tmp_path):
     def behaviour(number, body):
         answer = json.loads(words(number, body).content)
         if number >= exchanged:

@@ -39,7 +39,8 @@ class AnalysisSettings(Settings):
     and after training."""
     background_tokens: Annotated[int, Field(ge=0)] = 0
     """Tokens of held-out background, of the documents after the corpus, whose loss is measured
-    under the base model and every arm: how much a learning rate harms. 0 measures none."""
+    under the base model and every arm: how much a learning rate harms. 0 measures none, which an
+    imported corpus requires."""
     dataset_detectors: Literal["all"] | tuple[str, ...] = ("dataset_inference", "ensemble")
     """Dataset-level detectors: `all`, or a list; `exchangeability` and `paraphrase_test` take
     passes of the arms' models."""

@@ -74,7 +74,7 @@ def unpacked_bytes(path: Path, *, hint: str | None = _HINT) -> Iterator[int]:
     """Yield about the bytes that a Parquet file takes once read, part by part; no text is copied.
 
     Dictionary encoding repeats a text for next to no bytes in the file, so the sizes that the
-    file itself states are no bound. Cost: reading the texts.
+    file itself states are not a bound. Cost: reading the texts.
 
     Raises:
         InputError: naming the file, if it is missing or damaged.

@@ -26,9 +26,9 @@ def echoing(path: Path) -> Callable[[int, Mapping[str, Any]], Answer]:
         encoded = tokenizer(body["prompt"], return_offsets_mapping=True, return_tensors="pt")
         ids = encoded["input_ids"]
         with torch.no_grad():
-            given = model(input_ids=ids).logits[0, :-1].log_softmax(-1)
-        own = given.gather(-1, ids[0, 1:, None])
-        ranks = (given >= own).sum(-1).tolist()
+            predicted = model(input_ids=ids).logits[0, :-1].log_softmax(-1)
+        own = predicted.gather(-1, ids[0, 1:, None])
+        ranks = (predicted >= own).sum(-1).tolist()
         spans = encoded["offset_mapping"][0].tolist()
         # Of the tokens of one character, the last one shows it.
         tokens = [
@@ -41,7 +41,7 @@ def echoing(path: Path) -> Callable[[int, Mapping[str, Any]], Answer]:
 
 
 def echoed(
-    tokens: list[str],
+    tokens: list[Any],
     log_probabilities: list[float | None],
     ids: list[int] | None = None,
     ranks: list[int] | None = None,
@@ -49,7 +49,7 @@ def echoed(
 ) -> Answer:
     """A reply that shows the tokens of the prompt; the first has no log-probability."""
     choice: dict[str, Any] = {
-        "text": "".join(tokens),
+        "text": "".join(map(str, tokens)),
         "logprobs": {"tokens": tokens, "token_logprobs": [None, *log_probabilities]},
     }
     if ids is not None and ranks is not None:

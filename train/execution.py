@@ -68,7 +68,7 @@ class ExecutionSettings(Settings):
         return "deepspeed" if self.processes > 1 else "process"
 
     def label(self) -> str:
-        """Return how models are trained, for people."""
+        """Return a clause on the way that models are trained, for people."""
         if self.backend == "process":
             return "in the current process"
         offload = " and offloading" if self.offload else ""

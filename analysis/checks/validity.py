@@ -354,10 +354,10 @@ def _at_chance(
 
 def _single_datasets(measured: Sequence[CheckRow]) -> str:
     """Say what single datasets could still hide, which have fewer rows than all together."""
-    alone = [row.cell for row in measured if not row.pooled]
-    if not alone:
+    cells = [row.cell for row in measured if not row.pooled]
+    if not cells:
         return ""
-    ends = joint_ends(alone, failed=False)
+    ends = joint_ends(cells, failed=False)
     return f" Single datasets leave room from {ends.low:.2f} to {ends.high:.2f}."
 
 

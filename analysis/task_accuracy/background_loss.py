@@ -51,28 +51,29 @@ def background_loss_table(arms: Sequence[BackgroundArm], *, confidence: float) -
 
 def _rows(arms: Sequence[BackgroundArm], confidence: float) -> list[dict[str, Any]]:
     losses = [(_losses(arm.before), _losses(arm.after)) for arm in arms]
-    names = sorted({name for pair in losses for one in pair for name in one})
+    names = sorted({name for pair in losses for by_document in pair for name in by_document})
     seeds = []
     for before, after in losses:
         first, last = (
-            np.array([one.get(name, np.nan) for name in names]) for one in (before, after)
+            np.array([by_document.get(name, np.nan) for name in names])
+            for by_document in (before, after)
         )
         seeds.append((first, last, last - first))
     rows = []
     for metric, values in zip(METRICS, zip(*seeds, strict=True), strict=True):
-        parts = [[Weighted("", _mean(one), np.ones(1))] for one in values if np.isfinite(one).any()]
+        parts = [[Weighted("", _mean(own), np.ones(1))] for own in values if np.isfinite(own).any()]
         if not parts:
             continue
-        found = cluster(parts)
-        interval = find_interval(found, Scale.SLOPE, confidence=confidence)
+        clustered = cluster(parts)
+        interval = find_interval(clustered, Scale.SLOPE, confidence=confidence)
         rows.append(
             {
                 **{axis_column(axis): value for axis, value in arms[0].axes.items()},
                 "metric": metric,
-                "value": float(found.value[0]),
+                "value": float(clustered.value[0]),
                 "low": float(interval.low[0]),
                 "high": float(interval.high[0]),
-                "documents": int(found.member_groups[0]),
+                "documents": int(clustered.member_groups[0]),
                 "n_seeds": len(parts),
                 "interval": interval.about[0],
             }

@@ -213,7 +213,7 @@ def _progress_rows(
 
 
 _OF_DATASETS = {"dataset_detectors", "replicates", "shards", "shuffles", "seed"}
-_UNUSED = {"task_accuracy", "false_discovery_rate", *_OF_DATASETS}
+_UNUSED = {"task_accuracy", "background_tokens", "false_discovery_rate", *_OF_DATASETS}
 
 
 def trajectory_step(

@@ -116,8 +116,8 @@ def audit_chunks(given: Evidence, *, band: Band, rate: float) -> Audit:
     ratios = score_ratios(given.scores["original"], given.scores["unlearned"])
     of_retrained = None
     if "retrained" in given.scores:
-        theirs = given.scores["retrained"]
-        of_retrained = score_ratios(given.scores["original"], theirs, name="retrained").values
+        scores = given.scores["retrained"]
+        of_retrained = score_ratios(given.scores["original"], scores, name="retrained").values
     found = find(
         Ratioed(
             chunks,

@@ -4,9 +4,9 @@ Flags and continuations alone give a clean bill to random weights. Asked first, 
 
 - working: what the unlearned model loses on control texts that no model saw, against the original
   and the retrained model (paired by chunk), since an original that overfits is a low bar. More than
-  ln 2, a doubled perplexity, is no working model, nor is one that predicts them no better than the
-  frequency of tokens does. Nor may it lose as much on texts that it should still know. If it gains
-  as much, it was trained on the control, which then says nothing.
+  ln 2, a doubled perplexity, is not a working model, nor is one that predicts them no better than
+  the frequency of tokens does. Nor may it lose as much on texts that it should still know. If it
+  gains as much, it was trained on the control, which then says nothing.
 - knew: the original's loss on the audited chunks, less the retrained model's (paired) or, without
   one, less its own on the control texts.
 - level: the same of the unlearned model; above it is over-forgotten.
@@ -168,8 +168,8 @@ def _verdict(answers: Mapping[str, str], found: Findings, chance: float) -> str:
         return "over-forgotten or not a working language model"
     if level == ABOVE:
         return "over-forgotten"
-    known = answers["knew"] == YES and answers["working"].startswith(YES)
-    if level == ALIKE and known and found.written["unlearned"]:
+    judgeable = answers["knew"] == YES and answers["working"].startswith(YES)
+    if level == ALIKE and judgeable and found.written["unlearned"]:
         return "forgotten as far as can be seen"
     return "cannot be judged"
 
@@ -202,7 +202,7 @@ def _working(losses: Losses) -> Check:
 
 
 def _lost(loss: Mapping[str, Floats], clusters: Clusters, texts: str) -> tuple[Estimate, str]:
-    """Return what the unlearned model loses against the best of the others, and the comparison."""
+    """Return the unlearned model's loss minus the best of the others', and the comparison."""
     others = [name for name in ("original", "retrained") if name in loss]
     best = min(others, key=lambda name: float(np.nanmean(loss[name])))
     lost = mean(loss["unlearned"] - loss[best], clusters, least=LEAST)

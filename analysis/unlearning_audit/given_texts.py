@@ -109,15 +109,15 @@ def read_given(
     texts, left_out = read_texts(files["texts"], rows("texts"), column=column)
     notes += left_out
     chunks = cut_chunks(texts, words=words, prompt_words=prompt_words)
-    known = dict.fromkeys((source.text for source in texts), "audited")
+    uses = dict.fromkeys((source.text for source in texts), "audited")
     for what, part in (("holdout", HOLDOUT), ("retain", RETAINED)):
         if what not in files:
             continue
         others, more = read_texts(files[what], rows(what), column=column, what=what)
         notes += more
-        if (twice := next((one for one in others if one.text in known), None)) is not None:
-            raise InputError(f"{what}: this text is also {known[twice.text]}", where=twice.place)
-        known |= dict.fromkeys((source.text for source in others), "held out")
+        if (twice := next((other for other in others if other.text in uses), None)) is not None:
+            raise InputError(f"{what}: this text is also {uses[twice.text]}", where=twice.place)
+        uses |= dict.fromkeys((source.text for source in others), "held out")
         chunks += cut_chunks(
             others, words=words, prompt_words=prompt_words, first=len(chunks), part=part
         )

@@ -287,7 +287,7 @@ def _judge(
     others = [one for one in ranking.reported.values() if one in loaded[0].index and one != column]
     nearest = nearest_finding(loaded, column, others)
     stable = _stable(candidate, chosen, settings)
-    repeatable = all(one.severity != "wrong" for one in stable)
+    repeatable = all(finding.severity != "wrong" for finding in stable)
     findings = [
         *orientation(ranking.line(candidate.name).auc, repeatable=repeatable),
         missing_scores(chosen.cohort, loaded, column, settings),

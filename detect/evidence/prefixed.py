@@ -178,6 +178,6 @@ def shots_step(model: "ModelNode", examples: Step, need: Prefixed, detect: Detec
             "examples": _MEMBERS if need.known == "members" else HELD_OUT,
             **({"model": _NO_WEIGHTS} if model.step else {}),
         },
-        # Of a server nothing is asked: all shots stand before a text.
+        # Shots for a server need no model: all of them are sent before a text.
         execution={} if model.served else target_execution(model, detect),
     )

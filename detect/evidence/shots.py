@@ -161,7 +161,7 @@ def choose_shots(
         need: how many, and which.
         dataset: its name.
         texts: those that shots are taken from, in any order.
-        tokenizer: the target's own; None where a server has it.
+        tokenizer: the target's own; None if only a server has it.
         context: ids that a window may hold; None where nothing sets a limit.
         policy: whether texts have a start token.
     """

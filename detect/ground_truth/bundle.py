@@ -53,16 +53,16 @@ def read_bundle(path: Path) -> GroundTruth:
     """Read what `write_bundle` wrote; every byte is checked first.
 
     Raises:
-        InputError: it is no bundle, is of another version, lacks a file, has a changed one, or one
-            whose rows contradict each other; says which.
+        InputError: not a bundle, of another version, without a file, with a changed one, or with
+            one whose rows contradict each other; says which.
     """
     values = read_header(path)
     described = check_files(path, values)
     try:
         truth = read_ground_truth(described, path, withheld=True, content=values["content"])
-        for one, model in zip(described.models, truth.models, strict=True):
-            _check_rows(model, path / one.examples / EXAMPLES_FILE)
-            _check_scores(model, path / one.scores)
+        for tables, model in zip(described.models, truth.models, strict=True):
+            _check_rows(model, path / tables.examples / EXAMPLES_FILE)
+            _check_scores(model, path / tables.scores)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise _wrong(f"its tables cannot be read: {first_line(error)}", path) from error
     return truth

@@ -37,7 +37,7 @@ def read_served(
     *,
     before: Sequence[str] | None = None,
 ) -> list[TokenStatistics]:
-    """Return what the server says of texts (see `ServerTextModel.token_statistics`); note the cost.
+    """Return the server's statistics of texts (`ServerTextModel.token_statistics`); note the cost.
 
     Raises:
         InputError: as `ServerTextModel.token_statistics`.

@@ -148,7 +148,7 @@ class ServerTextModel:
     def text_probe(self) -> tuple[TextRequest, Reply]:
         """Return a request for a text's log-probabilities, with ranks if there are any; its reply.
 
-        The reply's text says what the server lacks; it is empty where it gives them. Asked once.
+        The reply's text names what the server lacks; it is empty if it lacks nothing. Asked once.
 
         Raises:
             InputError: the server gives no answer at all.
@@ -168,7 +168,7 @@ class ServerTextModel:
         before: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> list[TokenStatistics]:
-        """Return what the server says of the tokens of each text.
+        """Return the statistics of each text's tokens, as the server gives them.
 
         Args:
             texts: any texts.
@@ -202,7 +202,7 @@ class ServerTextModel:
             self._check_same(probed, last)
             self._check_named([probed, *replies, last])
         except InputError:
-            # Which of them are the other model's nobody knows.
+            # Which of them are the other model's is unknown.
             self._client.forget(requests)
             raise
         arrived = iter(replies)
@@ -217,11 +217,11 @@ class ServerTextModel:
 
     def _check_same(self, first: Reply, now: Reply) -> None:
         """Refuse a model that reads the text of the probe otherwise than at first."""
-        one, other = first.tokens, now.tokens
-        if one is None or other is None:
+        before, after = first.tokens, now.tokens
+        if before is None or after is None:
             raise TypeError("a probe without tokens")
-        if not np.array_equal(one.offsets, other.offsets) or (
-            np.abs(np.subtract(one.log_probabilities, other.log_probabilities)).mean() > _SAME
+        if not np.array_equal(before.offsets, after.offsets) or (
+            np.abs(np.subtract(before.log_probabilities, after.log_probabilities)).mean() > _SAME
         ):
             raise self._refusal(
                 "its model has changed: a text has other log-probabilities than when it was first "

@@ -67,10 +67,10 @@ def _lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
 
 
 def check_text(beginning: bytes, where: str, what: str) -> None:
-    """Refuse content that is no UTF-8 text, by what it begins with.
+    """Refuse content that is not UTF-8 text, by its first bytes.
 
     Raises:
-        InputError: naming what it is, and how it is converted.
+        InputError: naming its kind, and how it is converted.
     """
     kind = next((_NO_TEXT[mark] for mark in _NO_TEXT if beginning.startswith(mark)), None)
     # Two bytes a letter, without a mark.

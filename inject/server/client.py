@@ -259,7 +259,7 @@ class ServerRefusal(InputError):
     """A server gave no answer."""
 
     status: int | None = None
-    """Of its reply; None where there was none."""
+    """Of its reply; None without one."""
     reason: str = ""
 
 

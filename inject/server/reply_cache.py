@@ -2,8 +2,8 @@
 
 A reply is kept under the digest of its request (`inject.server.request`) the moment it comes, with
 its own digest; the first one stays, and one that is not what was written is dropped and asked for
-again. The file holds neither prompts nor keys, and is readable by its owner alone; of a text whose
-log-probabilities were read it holds the ids of the tokens, where the server gives them.
+again. The file holds neither prompts nor keys, and is readable by its owner only; of a text whose
+log-probabilities were read it holds the ids of the tokens, if the server gives them.
 Several processes may use it at a time (write-ahead log; not on a network file system). Cost: some
 0.1 ms a reply.
 """
@@ -28,13 +28,13 @@ _COLUMNS = "text, model, tokens_in, tokens_out, log_probabilities, checksum"
 
 
 class TextTokens(NamedTuple):
-    """What a server says of a text's tokens; one entry for each but the first, without history."""
+    """A text's tokens as a server gives them; one entry for each but the first, without history."""
 
     offsets: Sequence[Sequence[int]]
     """Characters [start, stop) of the text; −1 for a token that is not in it."""
     log_probabilities: Sequence[float]
     ids: Sequence[int]
-    """Below 0, and alike for tokens that are written alike, where the server gives none."""
+    """Below 0, and alike for tokens that are written alike, if the server gives none."""
     ranks: Sequence[int] | None = None
     fingerprint: str | None = None
     """Of the system that answered, as it says itself."""
@@ -53,7 +53,7 @@ class Reply(NamedTuple):
     log_probabilities: Mapping[str, float] | None = None
     """Of the likeliest first tokens, where they were asked for and the server gave them."""
     tokens: TextTokens | None = None
-    """Of the prompt, where they were asked for."""
+    """Of the prompt, if they were requested."""
 
 
 class ReplyCache:

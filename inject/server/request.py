@@ -20,7 +20,7 @@ _LEAST = -9999.0
 
 @dataclass(frozen=True, kw_only=True)
 class TextRequest:
-    """What is asked for: one continuation of one prompt, or what its own tokens' probability is."""
+    """One continuation of one prompt, or the probabilities of the prompt's own tokens."""
 
     prompt: str
     max_tokens: int
@@ -97,7 +97,7 @@ class DamagedReply(Exception):
 
 
 class OtherReply(DamagedReply):
-    """A reply to something else than was asked for: as good as a refusal of the request."""
+    """A reply to another request than was sent: as good as a refusal."""
 
     status = 0
 
@@ -152,7 +152,7 @@ def _log_probabilities(listed: Any, api: Api) -> dict[str, float] | None:
 
 
 def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
-    """Return what a reply says of the prompt's tokens.
+    """Return the prompt's tokens as a reply gives them.
 
     Raises:
         OtherReply: they are missing, without log-probabilities, or not those of the prompt.
@@ -162,7 +162,11 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
         listed.get(key) if isinstance(listed, dict) else None
         for key in ("tokens", "token_logprobs")
     )
-    if not (isinstance(tokens, list) and isinstance(values, list)):
+    if not (
+        isinstance(tokens, list)
+        and isinstance(values, list)
+        and all(isinstance(token, str) for token in tokens)
+    ):
         raise OtherReply("its reply to `echo` with `logprobs` holds no tokens of the text")
     offsets = token_offsets(tokens, request.prompt.encode("utf-8", "replace").decode())
     numbers = [value for value in values[1:] if isinstance(value, int | float) and value > _LEAST]
@@ -173,8 +177,8 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
     ids, ranks = [-1 - item_key(token) % (2**31 - 1) for token in tokens[1:]], None
     if request.ranks:
         try:
-            firsts = [next(iter(one.items())) for one in choice["prompt_logprobs"][1:]]
-            ids, ranks = [int(name) for name, _ in firsts], [int(one["rank"]) for _, one in firsts]
+            firsts = [next(iter(listed.items())) for listed in choice["prompt_logprobs"][1:]]
+            ids, ranks = [int(name) for name, _ in firsts], [int(own["rank"]) for _, own in firsts]
         except (LookupError, TypeError, AttributeError, ValueError, StopIteration):
             raise OtherReply("its reply to `prompt_logprobs` holds no ids with ranks") from None
         if len(ids) != len(numbers):
@@ -186,7 +190,7 @@ def token_offsets(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
     """Return the characters [start, stop) of each token, which together are the whole text.
 
     A special token before the text has −1. Servers write nothing for a token that is a part of a
-    character, or that they take for one: it has the place of the token that ends the character, or
+    character, or seems one to them: it has the place of the token that ends the character, or
     what is missing before that.
 
     Raises:

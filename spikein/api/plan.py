@@ -195,7 +195,7 @@ def _early_problems(
 
 
 def _machine_problems(experiment_graph: ExperimentGraph) -> list[str]:
-    """Return what a run would refuse on this machine, and of the background."""
+    """Return the problems of this machine, and of the background."""
     # Importing torch takes seconds, which a plan need not.
     from detect.engine.target import load_tokenizer_and_context, usable_device
 

@@ -63,6 +63,12 @@ def _start_problems(experiment: Experiment) -> Iterator[Problem]:
             "an imported corpus is tokenised already, so no tokenizer can be trained for it",
             "Name the tokenizer that made its ids, by path or hub id.",
         )
+    if corpus.imported is not None and experiment.analysis.background_tokens:
+        yield _at(
+            ("analysis", "background_tokens"),
+            "an imported corpus has no documents after it whose loss could be measured",
+            "Set it to 0, or give corpus.sources.",
+        )
     if train.epochs > 1 and experiment.placement.timed:
         yield _at(
             ("placement", "between"),

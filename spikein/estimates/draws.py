@@ -68,6 +68,7 @@ def draw_problems(nodes: Sequence[ArmNodes]) -> Iterator[str]:
             key = canonical(
                 [
                     node.tokenizer.digest,
+                    {**node.corpus.settings, "seed": None},
                     {**node.examples.settings, "seed": None},
                     {**node.plan.settings, "seed": None},
                 ]
@@ -112,10 +113,10 @@ def _draw(node: ArmNodes, scratch: Store) -> None:
 
 
 def _expected_starts(corpus: Step, tokenizer: Any, tokens: int) -> I64:
-    """Return where documents start if all are as long as the first of the background."""
+    """Return the starts of documents as long as the first of the background, in turn."""
     sources = SOURCES.validate_python(corpus.execution["sources"])
     documents = islice(mixed_documents(sources, seed=corpus.settings["seed"]), _DOCUMENTS)
-    lengths = [len(ids) + 1 for ids in encode_texts(tokenizer, [one.text for one in documents])]
+    lengths = [len(ids) + 1 for ids in encode_texts(tokenizer, [part.text for part in documents])]
     starts, position = [], 0
     for length in cycle(lengths):
         if position >= tokens:

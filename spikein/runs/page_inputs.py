@@ -117,7 +117,7 @@ def page_inputs(
 def _trained_table(
     experiment_graph: ExperimentGraph, report: RunReport, question: str
 ) -> pa.Table | None:
-    """Return what training did to the models, as the rows of one question; None without any."""
+    """Return the rows of one question on the effects of training; None without any."""
     gain = experiment_graph.accuracy_gain
     if gain is None:
         return None

@@ -94,7 +94,7 @@ def read_record(folder: Path) -> RunRecord:
     """Return the record of a run folder.
 
     Raises:
-        InputError: it cannot be read, was changed, or another version made the run.
+        InputError: unreadable, changed, or made by another version.
     """
     path = folder / RECORD
     try:

@@ -60,12 +60,9 @@ from spikein.store.store import Store
 from train.device import default_device
 from train.models.model_node import ModelNode
 
-_OF_LOCAL_MODELS = (
-    *("bos", "long", "score_first", "inverse_temperatures", "context", "revision"),
-    *("trust_remote_code", "dtype", "device", "device_map", "batch_tokens"),
-)
-_OF_ANY_LOCAL_MODEL = _OF_LOCAL_MODELS[6:]
-"""What a reference model on this machine can use while the target is on a server."""
+_OF_LOCAL_TARGETS = ("bos", "long", "score_first", "inverse_temperatures", "context", "revision")
+_OF_LOCAL_MODELS = ("trust_remote_code", "dtype", "device", "device_map", "batch_tokens")
+"""Options that a reference model on this machine can use while the target is on a server."""
 
 
 class ScoredRows(NamedTuple):
@@ -192,7 +189,7 @@ def score_rows(plan: RowsPlan, progress: Progress | None = None) -> ScoredRows:
 def count_requests(
     plan: RowsPlan, progress: Progress | None = None
 ) -> list[tuple[ScoredServer, dict[str, Estimate]]]:
-    """Return what each step of a plan, by its digest, will ask of each server; builds their inputs.
+    """Return each step's requests to each server, by its digest; builds the inputs of steps.
 
     Raises:
         InputError: as `score_rows`.
@@ -234,13 +231,8 @@ def _served(
     if options.server is None:
         return None
     local_reference = options.reference is not None and options.reference_server is None
-    unused = [
-        name
-        for name in _OF_LOCAL_MODELS
-        if name in options.model_fields_set
-        and not (local_reference and name in _OF_ANY_LOCAL_MODEL)
-    ]
-    if unused:
+    useless = (*_OF_LOCAL_TARGETS, *(() if local_reference else _OF_LOCAL_MODELS))
+    if unused := [name for name in useless if name in options.model_fields_set]:
         raise InputError(f"{', '.join(unused)} is of use for a model on this machine alone")
     check_protected(options.server, rows, held_out)
     return Served(options.server, model)

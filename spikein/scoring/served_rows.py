@@ -86,8 +86,8 @@ class Served:
     def detectors(self, settings: Sequence[DetectorSetting], *, leave_out: bool) -> Runnable:
         """Return the settings that a server's model can be asked for.
 
-        Whether it gives the probabilities of labels, and those of a given text, is asked for where
-        a detector cannot do without.
+        The server is asked whether it gives the probabilities of labels, and those of a given text,
+        if a detector requires them.
 
         Raises:
             InputError: a detector that was named reads more than the server shows.
@@ -121,7 +121,7 @@ class Served:
         """Find out whether the server gives log-probabilities of a given text.
 
         Raises:
-            InputError: it does not.
+            InputError: naming what the server lacks.
         """
         with self._opened() as model:
             _, reply = model.text_probe()

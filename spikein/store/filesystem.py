@@ -136,7 +136,7 @@ def check_file(path: Path) -> None:
     """Check before any work that the file of `--out` can be written.
 
     Raises:
-        InputError: it is a folder, or its folder cannot be written.
+        InputError: a folder, or in a folder that cannot be written.
     """
     if path.is_dir():
         raise InputError(

@@ -18,9 +18,6 @@ from spikein.store.lock_marks import read_mark
 from spikein.store.manifest import SHORT, Manifest, StoreError, read_manifest
 from spikein.store.store import Store, short_digest
 
-_EXTENSIONS = "extensions"
-"""The folder in which `train.job` lets DeepSpeed compile."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Garbage:
@@ -211,12 +208,7 @@ def _leftovers(store: Store) -> list[Garbage]:
     # No process uses the store, so the builders of these are dead.
     half_built = [*store.root.glob("*/.*.tmp"), *store.root.glob(".unfinished/*")]
     return [
-        _garbage(
-            folder,
-            "compiled by DeepSpeed, and compiled again when it is needed"
-            if folder.name == _EXTENSIONS
-            else "left by a run that died",
-        )
+        _garbage(folder, "left by a run that died")
         for folder in sorted(half_built)
         if folder.is_dir()
     ]

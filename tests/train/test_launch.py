@@ -77,7 +77,7 @@ def test_auto_is_deepspeed_for_several_processes_only():
 
 
 @pytest.mark.parametrize("missing", ["compiler", "ninja", "writable cache"])
-def test_what_deepspeed_lacks_on_a_cpu_is_reported_before_training(monkeypatch, tmp_path, missing):
+def test_missing_parts_of_deepspeed_are_reported_before_training(monkeypatch, tmp_path, missing):
     monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
     monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
     if missing == "compiler":
@@ -117,3 +117,9 @@ def test_a_launch_gets_its_own_copy_of_the_compiled_extension(monkeypatch, tmp_p
         assert [path.name for path in (folder / "op").iterdir()] == ["op.so"]
     assert len(compiled) == len(lines) == 1
     assert "compiled once" in lines[0]
+    # A folder that the user names outlives a change of versions as well.
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "named"))
+    for release in ("1", "2"):
+        monkeypatch.setattr(extension, "version", lambda name, release=release: release)
+        assert extension.compiled_extension().is_relative_to(tmp_path / "named")
+    assert len(compiled) == 3

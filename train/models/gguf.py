@@ -13,6 +13,7 @@ Cost: some 15 s and 0.5 GB per 100 million parameters, once.
 import logging
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,7 @@ from inject.digest import digest
 from inject.errors import InputError, first_line
 from inject.files import cache_folder, human_bytes
 from inject.hub.snapshot import Snapshot, fetch_snapshot
-from inject.reading.unchanged import content_digest
+from inject.reading.unchanged import content_digest, unchanged
 from inject.sealed import seal, whole
 from inject.step import library_versions
 
@@ -41,7 +42,7 @@ def is_gguf(path_or_id: str) -> bool:
 
 
 def gguf_identity(name: str) -> dict[str, Any]:
-    """Return what decides the numbers of a GGUF model: its content and what dequantises it.
+    """Return the content and the libraries that decide the numbers of a GGUF model.
 
     Raises:
         InputError: as `gguf_file`.
@@ -64,7 +65,7 @@ def gguf_file(name: str) -> Path:
     """Return a GGUF file on this machine, fetched from the hub if the name is an address.
 
     Raises:
-        InputError: there is no such file, or it is empty.
+        InputError: no such file, or an empty one.
     """
     file = _fetched(name) if name.startswith("hf://") else Path(name).expanduser()
     if not file.is_file():
@@ -103,7 +104,8 @@ def _converted(file: Path, name: str, identity: str) -> Path:
                 shutil.rmtree(old, ignore_errors=True)
             size = human_bytes(file.stat().st_size)
             _log.warning("%s (%s) is dequantised once, into %s", name, size, folder)
-            _convert(file, part, name)
+            with unchanged(name, lambda: digest(gguf_identity(name)), identity):
+                _convert(file, part, name)
             seal(part, {})
             part.rename(folder)
     return folder
@@ -116,9 +118,15 @@ def _convert(file: Path, out: Path, name: str) -> None:
 
     from train.process_state import isolated_randomness, plain_transformers
 
-    place = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     try:
-        with isolated_randomness(), plain_transformers():
+        with (
+            isolated_randomness(),
+            plain_transformers(),
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            # The loaders would also read a tokenizer's files next to it, which are not identity.
+            (Path(folder) / "model.gguf").symlink_to(file)
+            place = {"pretrained_model_name_or_path": folder, "gguf_file": "model.gguf"}
             model = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
             tokenizer = AutoTokenizer.from_pretrained(**place)
             # transformers refuses to save a model whose configuration names a quantisation.
@@ -128,11 +136,11 @@ def _convert(file: Path, out: Path, name: str) -> None:
             model.save_pretrained(out)
             tokenizer.save_pretrained(out)
     except (OSError, ValueError, RuntimeError, KeyError, NotImplementedError) as error:
-        known = sorted({*GGUF_SUPPORTED_ARCHITECTURES} - {"general", "tokenizer"})
+        architectures = sorted({*GGUF_SUPPORTED_ARCHITECTURES} - {"general", "tokenizer"})
         raise InputError(
             f"transformers cannot dequantise this GGUF file ({first_line(error)})",
             where=name,
-            allowed=f"the architectures {', '.join(known)}",
+            allowed=f"the architectures {', '.join(architectures)}",
             hint="Give the model's folder of safetensors instead.",
         ) from error
 
@@ -173,7 +181,7 @@ def check_header(file: Path, name: str) -> None:
             hint="Convert the model again, with its tokenizer files next to its weights.",
         )
     rows = next(
-        (int(one.shape[-1]) for one in reader.tensors if one.name == "token_embd.weight"), 0
+        (int(part.shape[-1]) for part in reader.tensors if part.name == "token_embd.weight"), 0
     )
     if rows != tokens:
         raise InputError(

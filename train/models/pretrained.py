@@ -115,6 +115,12 @@ def model_identity(
     """
     try:
         if is_gguf(path_or_id):
+            if revision is not None:
+                raise InputError(
+                    f"the revision {revision!r} does not apply to a GGUF file",
+                    where=path_or_id,
+                    allowed="hf://OWNER/NAME@REVISION/FILE.gguf",
+                )
             return gguf_identity(path_or_id)
         folder = find_model(path_or_id, revision=revision)
     except Unreachable as error:

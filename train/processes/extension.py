@@ -109,15 +109,15 @@ def require_extension() -> None:
 
 def _folder() -> Path:
     """Return the folder of the extension for these versions and this processor's instructions."""
-    if named := os.environ.get(FOLDER):
-        return Path(named) / "spikein"
+    named = os.environ.get(FOLDER)
+    place = Path(named) / "spikein" if named else cache_folder() / "deepspeed"
     made_by = {name: version(name) for name in ("deepspeed", "torch")}
     key = digest({"python": platform.python_version(), "processor": _instructions(), **made_by})
-    return cache_folder() / "deepspeed" / key[:12]
+    return place / key[:12]
 
 
 def _instructions() -> str:
-    """Return what compilers know a processor by (`-march=native`)."""
+    """Return the instructions of this processor, as `-march=native` selects them."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,5 +1,7 @@
 """What was run: texts, streams, models and settings."""
 
+from math import isfinite
+
 from analysis.arm import axis_column
 from analysis.arm_words import arm_words
 from analysis.copy_bins import passage_sentences
@@ -26,7 +28,8 @@ def background_losses(inputs: PageInputs) -> Table | None:
             entry = signed_interval(*numbers_)
         else:
             value, low, high = (f"{number:.3f}" for number in numbers_)
-            entry = Entry(value, ends=f"[{low}, {high}]", kind="interval")
+            ends = f"[{low}, {high}]" if isfinite(row["low"]) else ""
+            entry = Entry(value, ends=ends, kind="interval")
         by_arm.setdefault(capital(arm_words(axes)) or "All arms", {})[row["metric"]] = entry
         documents = row["documents"]
     return Table(

@@ -196,8 +196,8 @@ def _side_pictures(findings: Mapping[str, Row], record: Row) -> list[Part]:
         _rows_picture("shares", "Share of the texts still written", shares, share_axis,
                       "With 95 % intervals; a lower bound of what a model knows."),
         _rows_picture("losses", "Loss above its comparison, nats a token", losses, loss_axis,
-                      "Other texts, control or retained: less the best other model; audited ones: "
-                      "less the control. Left of 0: likelier. Shaded: within "
+                      "Other texts, control or retained: minus the best other model; audited ones: "
+                      "minus the control. Left of 0: likelier. Shaded: within "
                       f"{MARGIN:g}. Lines: 95 % intervals."),
     )  # fmt: skip
     return present(*pictures)

@@ -1,9 +1,12 @@
 """Loss on held-out background: intervals against a known truth, numbers against the models."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from analysis.findings import read_table
+from analysis.page.sections.experiment import background_losses
 from analysis.task_accuracy import background_loss
 from analysis.task_accuracy.background_loss import BackgroundArm, background_loss_table
 from inject.corpus.corpus import Corpus, corpus_tokenizer
@@ -11,10 +14,10 @@ from inject.examples.example import read_examples
 from tests.spikein import tiny
 
 
-def rows_of(arms, monkeypatch):
-    """Give each arm's losses in place of the folders that hold them."""
+def table_of(arms, monkeypatch):
+    """The table of arms that have losses in place of the folders that hold them."""
     monkeypatch.setattr(background_loss, "_losses", lambda losses: losses or {})
-    return background_loss_table(arms, confidence=0.95).to_pylist()
+    return background_loss_table(arms, confidence=0.95)
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -30,7 +33,7 @@ def test_interval_of_the_change_covers_a_known_truth(monkeypatch, seeds):
             own = random.normal(0, 0.01, 24)
             after = {name: before[name] + shared[name] + own[name] for name in before}
             arms.append(BackgroundArm({"train.lr": "1e-4"}, seed, before, after))
-        change = rows_of(arms, monkeypatch)[2]
+        change = table_of(arms, monkeypatch).to_pylist()[2]
         assert (change["metric"], change["documents"], change["n_seeds"]) == ("change", 24, seeds)
         covered += change["low"] <= truth <= change["high"]
     assert 0.90 <= covered / 300 <= 0.99
@@ -44,13 +47,19 @@ def test_arms_are_apart_and_a_document_without_tokens_is_left_out(monkeypatch):
         )
         for lr, by in (("1e-5", 0.0), ("1e-4", 0.5))
     ]
-    rows = rows_of(arms, monkeypatch)
+    rows = table_of(arms, monkeypatch).to_pylist()
     values = {(row["train.lr"], row["metric"]): row["value"] for row in rows}
     assert values["1e-5", "before"] == values["1e-4", "before"] == 3.0
     assert values["1e-4", "after"] == 3.5
     assert (values["1e-5", "change"], values["1e-4", "change"]) == (0.0, 0.5)
-    [without_base] = rows_of([BackgroundArm({}, 0, None, before)], monkeypatch)
+    [without_base] = table_of([BackgroundArm({}, 0, None, before)], monkeypatch).to_pylist()
     assert without_base["metric"] == "after"
+
+
+def test_page_shows_no_interval_of_one_document(monkeypatch):
+    table = table_of([BackgroundArm({}, 0, None, {"a": 2.0})], monkeypatch)
+    [(_, _, after, _)] = background_losses(SimpleNamespace(background_loss=table, swept=())).rows
+    assert (after.text, after.ends) == ("2.000", "")
 
 
 @pytest.mark.slow

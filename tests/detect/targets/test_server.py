@@ -171,6 +171,7 @@ def test_parts_of_characters_and_start_tokens_have_their_place_in_the_text():
         (echoed(["One", " two"], [-9999.0]), "log-probabilities of 0 of 1 tokens"),
         (echoed(["One", " two"], [-1.0]), "holds no ids with ranks"),
         (echoed(["One", " two"], [-1.0], [3], [1], model="n"), "are of several models: m, n"),
+        (echoed([7, 8], [-1.0]), "holds no tokens of the text"),
         (text("One two"), "holds no tokens of the text"),
     ],
 )  # fmt: skip
@@ -186,7 +187,7 @@ def test_replies_about_another_text_or_of_another_model_are_refused(reply, probl
         one.token_statistics(["One two"])
 
 
-def test_a_model_that_is_exchanged_is_found_out_before_texts_are_sent_and_after(tmp_path):
+def test_exchanged_model_is_refused_before_and_after_reading(tmp_path):
     def behaviour(number, body):
         answer = json.loads(words(number, body).content)
         if number >= exchanged:

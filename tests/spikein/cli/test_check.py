@@ -129,7 +129,7 @@ EARLY = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", EARLY)
-def test_what_the_first_steps_refuse_is_refused_before_a_run(tmp_path, case):
+def test_refusals_of_first_steps_come_before_a_run(tmp_path, case):
     path = write_tiny(tmp_path)
     shape = path.parent / "shape.yaml"
     shape.write_text(shape.read_text().replace("context: 128", "context: 512"))

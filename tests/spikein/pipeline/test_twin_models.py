@@ -189,6 +189,15 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
             ["corpus.sources=[]", "corpus.imported={kind: megatron, path: here}"],
             "model.tokenizer: an imported corpus is tokenised already",
         ),
+        (
+            [
+                "corpus.sources=[]",
+                "corpus.imported={kind: megatron, path: here}",
+                "model.tokenizer=here",
+                "analysis.background_tokens=9",
+            ],
+            "analysis.background_tokens: an imported corpus has no documents after it",
+        ),
     ],
 )
 def test_contradictions_are_told_before_anything_runs(overrides, said):

@@ -169,7 +169,7 @@ def test_requests_for_texts_are_counted_confirmed_and_kept(models, tmp_path):
         assert len(stub.received) == sent
 
 
-def test_what_a_server_lacks_is_named(models, tmp_path):
+def test_missing_server_features_are_named(models, tmp_path):
     echo = echoing(models[0])
 
     def without_ranks(number, body):

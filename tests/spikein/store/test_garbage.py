@@ -91,15 +91,6 @@ def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):
     assert not collect(store, keep=[top.digest]).removed
 
 
-def test_what_deepspeed_compiled_is_not_called_left_by_a_run(tmp_path):
-    store = Store(tmp_path)
-    for name in ("extensions", "model-0123456789ab"):
-        (tmp_path / ".unfinished" / name).mkdir(parents=True)
-    reasons = {one.path.name: one.reason for one in collect(store, keep=[], dry_run=True).removed}
-    assert "compiled by DeepSpeed" in reasons["extensions"]
-    assert reasons["model-0123456789ab"] == "left by a run that died"
-
-
 @pytest.mark.parametrize("remove", ["damaged", "unneeded"])
 def test_a_symlinked_artifact_goes_and_its_target_keeps_mode_and_content(tmp_path, remove):
     store, target = Store(tmp_path / "store"), tmp_path / "mine"

@@ -72,6 +72,18 @@ def test_a_damaged_conversion_is_made_again(gguf: Path, caplog) -> None:
     assert "quantization_config" not in config
 
 
+def test_other_files_of_its_folder_change_nothing(gguf: Path, tmp_path, monkeypatch) -> None:
+    """Its tokenizer is its own: files of another are not part of the identity."""
+    expected = (find_model(str(gguf)).path / "tokenizer_config.json").read_bytes()
+    file = Path(shutil.copy(gguf, tmp_path / "tiny.gguf"))
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "LlamaTokenizerFast"}')
+    monkeypatch.setenv("SPIKEIN_CACHE", str(tmp_path / "cache"))
+    folder = gguf_folder(str(file))
+    assert folder.is_relative_to(tmp_path / "cache")
+    assert (folder / "tokenizer_config.json").read_bytes() == expected
+    assert str(tmp_path) not in (folder / "config.json").read_text()
+
+
 def test_plans_know_its_sizes(gguf: Path) -> None:
     sizes = known_sizes(ModelSettings(pretrained=str(gguf)))
     assert sizes is not None
@@ -88,6 +100,8 @@ def test_a_file_on_the_hub_is_fetched_by_its_address(gguf, tmp_path, monkeypatch
         find_model("hf://owner/name/other.gguf")
     with pytest.raises(InputError, match="is not the address of a GGUF file"):
         find_model("hf://owner/tiny.gguf")
+    with pytest.raises(InputError, match="revision 'main' does not apply to a GGUF file"):
+        model_identity(address, revision="main")
     describe_repository.cache_clear()
 
 

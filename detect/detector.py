@@ -315,7 +315,7 @@ def exact_number(value: Any) -> float | None:
 
 
 def described(value: Any) -> str:
-    """Return a description of a value that is not a number: `a Tensor of shape (3,)`, `nothing`."""
+    """Return a name for a value that is not a number: `a Tensor of shape (3,)`, `nothing`."""
     if value is None:
         return "nothing"
     shape = getattr(value, "shape", None)

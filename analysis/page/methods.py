@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from analysis.dataset_detectors.registry import asked_dataset_detectors
 from analysis.page.inputs import ArmSettings, PageInputs
 from analysis.page.parts import Copied, Fold, Note, Part, present
-from analysis.page.setup import values_text
+from analysis.page.setup import pretrained_name, values_text
 from analysis.page.unlearning.methods import unlearning_paragraphs
 from analysis.references import STATISTICS, Reference, cited, references_text
 from detect.detector_table import DetectorFacts
@@ -171,7 +171,7 @@ def _model(arm: ArmSettings) -> str:
     model = arm.model
     if model.shape is None:
         revision = f", revision {model.revision}" if model.revision else ""
-        return f"The pretrained model {model.pretrained}{revision}"
+        return f"The pretrained model {pretrained_name(model)}{revision}"
     shape = load_shape(model.shape)
     text = (
         f"A decoder-only transformer ({shape.architecture}) of {shape.layers} "

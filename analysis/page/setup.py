@@ -28,8 +28,9 @@ from inject.examples.twin_membership import Twins
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Overlap
 from inject.variants.settings import Variants
+from train.models.gguf import is_gguf
 from train.models.shapes import load_shape, parameter_count
-from train.settings import BaseSettings, TokenizerTraining, TrainSettings
+from train.settings import BaseSettings, ModelSettings, TokenizerTraining, TrainSettings
 
 _STILL_USED = (Loss.CUT, Loss.CUT_BEFORE_ANSWER)
 _NAMED = 10
@@ -104,9 +105,15 @@ def values_text(arms: Sequence[ArmSettings], read: Read, between: str = ", ") ->
     return f"{between.join(first)} and {last}"
 
 
+def pretrained_name(model: ModelSettings) -> str:
+    """Return a pretrained model's name for readers: of a GGUF file without its folders."""
+    name = str(model.pretrained)
+    return Path(name).name if is_gguf(name) and not name.startswith("hf://") else name
+
+
 def _start(arm: ArmSettings) -> str:
     if arm.model.pretrained:
-        return f"the pretrained model {arm.model.pretrained}"
+        return f"the pretrained model {pretrained_name(arm.model)}"
     return (
         "new weights" if arm.train.mode == "pretrain" else "a base model that had seen none of them"
     )
@@ -115,7 +122,7 @@ def _start(arm: ArmSettings) -> str:
 def _model(arm: ArmSettings) -> str:
     model = arm.model
     if model.shape is None:
-        return str(model.pretrained)
+        return pretrained_name(model)
     shape = load_shape(model.shape)
     text = f"{shape.architecture}, hidden {shape.hidden}, "
     text += with_noun(shape.layers, "layer")

@@ -207,7 +207,7 @@ class ServerTextModel:
             raise
         arrived = iter(replies)
         # The first token of a text is scored where a special one is put before it.
-        skipped = int(probed.tokens.offsets[0][0] != 0)
+        skipped = int(all(start != 0 for start, _ in probed.tokens.offsets))
         return [
             _statistics(next(arrived).tokens, len(prefix), skipped)
             if text
@@ -339,7 +339,7 @@ def _statistics(tokens: TextTokens | None, before: int, skipped: int) -> TokenSt
     if tokens is None:
         raise TypeError("a text without tokens")
     offsets = np.array(tokens.offsets, np.int32).reshape(-1, 2)
-    own = offsets[:, 0] >= (before or -1)
+    own = offsets[:, 0] >= before
     if before:
         own[np.flatnonzero(offsets[:, 0] == before)[:skipped]] = False
     if not own.any():
@@ -347,7 +347,7 @@ def _statistics(tokens: TextTokens | None, before: int, skipped: int) -> TokenSt
     return token_columns(
         ids=np.array(tokens.ids, np.int32)[own],
         log_probability=np.array(tokens.log_probabilities, np.float32)[own],
-        offsets=np.where(offsets < 0, -1, offsets - before)[own],
+        offsets=(offsets - before)[own],
         rank=None if tokens.ranks is None else np.array(tokens.ranks, np.int32)[own],
     )
 

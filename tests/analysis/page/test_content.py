@@ -1,5 +1,7 @@
 """The parts of a page that are made of plain values: settings, notes on the pool, provenance."""
 
+import pytest
+
 from analysis.page.cost import detector_cost_listing, detector_costs, provenance
 from analysis.page.inputs import (
     ArmSettings,
@@ -9,7 +11,7 @@ from analysis.page.inputs import (
     PageInputs,
     PoolReport,
 )
-from analysis.page.setup import description, pool_notes, setup
+from analysis.page.setup import description, pool_notes, pretrained_name, setup
 from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.example import Loss
@@ -58,6 +60,12 @@ def test_a_swept_setting_appears_with_all_its_values_and_another_once():
     assert facts["Swept: train.lr"] == "0.001, 0.01"
     assert facts["Seeds"] == "3, 4"
     assert not {"Base model", "Twins of each arm", "Copies carry"} & facts.keys()
+
+
+@pytest.mark.parametrize("name", ["some/model", "hf://owner/name/tiny.gguf", "tiny.gguf"])
+def test_gguf_file_is_named_without_its_folders(name):
+    folder = "/home/me/models/" if name == "tiny.gguf" else ""
+    assert pretrained_name(ModelSettings(pretrained=f"{folder}{name}")) == name
 
 
 def test_the_base_model_and_twins_of_some_arms_and_the_arithmetic_are_shown():

@@ -1,6 +1,7 @@
 """A served model as a `TextModel`: samples, stops, costs, and what it can show."""
 
 import json
+import re
 from contextlib import closing
 
 import pytest
@@ -152,6 +153,21 @@ def test_tokens_of_a_text_are_the_servers_with_their_places(tmp_path):
         assert found.rank.tolist() == [1] * 3
         assert not hasattr(found, "entropy")
     assert (empty.reason, single.reason) == (EMPTY_TEXT, ONE_TOKEN)
+
+
+def test_tokens_put_before_a_text_are_not_scored():
+    """Two of them: the first has no log-probability, and the second is not of the text."""
+
+    def behaviour(number, body):
+        tokens = ["<s>", "<lang>", *re.findall(r" ?\w+|\W", body["prompt"])]
+        values = [-1.0] * (len(tokens) - 1)
+        return echoed(tokens, values, [7] * len(values), [1] * len(values))
+
+    with stub_server(behaviour) as stub, model(stub.url) as one:
+        [plain] = one.token_statistics(["One two"])
+        [behind] = one.token_statistics(["One two"], before=["A shot.\n\n"])
+    for statistics in (plain, behind):
+        assert statistics.offsets.tolist() == [[0, 3], [3, 7]]
 
 
 def test_parts_of_characters_and_start_tokens_have_their_place_in_the_text():

@@ -226,7 +226,9 @@ class SharedPrefixes:
                 [requests.sequences[slot] for slot in few], [requests.counts[slot] for slot in few]
             )
             try:
-                difference = float(np.abs(self._sums(some, 1) - self._sums(some, math.inf)).max())
+                gaps = np.abs(self._sums(some, 1) - self._sums(some, math.inf))
+                # Per token: a long answer adds up as many roundings as it has tokens.
+                difference = float((gaps / np.maximum(some.counts, 1)).max())
             except (
                 TypeError,
                 ValueError,

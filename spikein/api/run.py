@@ -132,13 +132,13 @@ def _run(
     with store.in_use(required=refused is None):
         with naming_missing_data(checked):
             experiment_graph = build_graph(checked)
-        planned = plan(experiment_graph.graph, store) if refused else ()
-        if refused and any(one.to_do for one in planned):
+        planned = [one.step for one in plan(experiment_graph.graph, store) if one.to_do]
+        if refused and planned:
             raise refused
         nodes = experiment_graph.nodes
         for execution in dict.fromkeys(node.arm.experiment.execution for node in nodes):
             require_installed(execution)
-            if any(step.kind == "model" for step in experiment_graph.graph.steps):
+            if any(step.kind == "model" for step in planned):
                 _announce_training(execution, executor, progress)
         trackers = checked.experiment.execution.trackers
         check_trackers(trackers)

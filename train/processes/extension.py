@@ -8,6 +8,7 @@ On GPUs there is nothing to compile. Cost: 20 to 60 s, once per version and proc
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -85,7 +86,7 @@ def require_extension() -> None:
     folder = _folder()
     if (folder / _BUILT).exists():
         return
-    compiler = os.environ.get("CXX", "c++")
+    compiler = shlex.split(os.environ.get("CXX") or "c++")[0]
     for program, package in ((compiler, "a C++ compiler (g++)"), ("ninja", "ninja")):
         if shutil.which(program, path=_search_path()) is None:
             raise InputError(
@@ -127,14 +128,19 @@ def _instructions() -> str:
 
 def _compile(folder: Path) -> None:
     environment = {**os.environ, FOLDER: str(folder), "PATH": _search_path()}
-    result = subprocess.run(
-        [sys.executable, "-c", _BUILD],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT_SECONDS,
-        check=False,
-    )
+    try:
+        result = subprocess.run(
+            [sys.executable, "-c", _BUILD],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        result = subprocess.CompletedProcess(
+            [], 1, stderr=f"error: not finished after {_TIMEOUT_SECONDS} s"
+        )
     if result.returncode:
         lines = [line for line in result.stderr.splitlines() if line.strip()]
         errors = [line for line in lines if "error" in line.lower()] or lines

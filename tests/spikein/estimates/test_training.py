@@ -58,7 +58,11 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
     result = CliRunner().invoke(app, command)
     assert "Assumed: 1 GPUs A100 (80.0 GB), 50% of their peak" in result.stdout
     assert "fits no stage of ZeRO" in result.stdout
-    result = CliRunner().invoke(app, [*command, "train.context=4096"])
+
+
+def test_context_beyond_the_published_positions_is_refused_offline(no_network, tmp_path) -> None:
+    command = ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path), "train.context=4096"]
+    result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
     assert "a context of 4096 is more than the model's 2048 positions" in result.output
 

@@ -39,6 +39,8 @@ I64 = npt.NDArray[np.int64]
 
 _MOST_COPIES = 1_000_000
 """Drawn in ten seconds; more are left to the run."""
+_MOST_ROWS = 50_000
+"""Made and compared in half a minute; larger pools are left to the run."""
 _DOCUMENTS = 2_000
 """Of the background, whose lengths are measured."""
 _SETTINGS = TypeAdapter(PlanSettings)
@@ -63,6 +65,7 @@ def draw_problems(nodes: Sequence[ArmNodes]) -> Iterator[str]:
         nodes: arms whose plans have to be drawn.
     """
     drawn: set[str] = set()
+    nodes = [node for node in nodes if _rows(node) <= _MOST_ROWS]
     with tempfile.TemporaryDirectory() as folder:
         for node in nodes:
             key = canonical(
@@ -82,6 +85,11 @@ def draw_problems(nodes: Sequence[ArmNodes]) -> Iterator[str]:
                 continue
             except InputError as error:
                 yield str(error)
+
+
+def _rows(node: ArmNodes) -> int:
+    pool = node.arm.experiment.contaminants
+    return sum(part.members + part.nonmembers + part.held_out for part in pool)
 
 
 def _draw(node: ArmNodes, scratch: Store) -> None:

@@ -36,7 +36,7 @@ def names(folder: str) -> list[str]:
 def test_the_studies_and_the_papers_experiments_are_there():
     assert set(names("small")) >= STUDIES
     assert len(names("paper")) >= 8
-    assert len(names("gpu")) == 1
+    assert len(names("gpu")) == 2
 
 
 def test_a_preset_is_found_by_its_name_and_names_itself():

@@ -46,7 +46,7 @@ def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path
     cells = re.split(r"\s{2,}", row.strip())
     assert cells == [
         "continue", "1", "412", "27.0 M", "1.2e+18",
-        "130.5 GB", "83.3 GB", "59.7 GB", "24.3 GB", "27.0 GB", "1.1",
+        "127.6 GB", "80.4 GB", "56.8 GB", "21.4 GB", "27.0 GB", "1.1",
     ]  # fmt: skip
     assert "6,738,415,616 parameters, by the published sizes (llama-7b.yaml)" in result.stdout
     assert "fits from ZeRO-2 on" in result.stdout

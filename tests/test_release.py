@@ -43,7 +43,7 @@ def test_the_version_is_the_same_wherever_it_stands():
     newest, _, notes = changes((REPOSITORY / "CHANGELOG.md").read_text("utf-8"))
     assert newest == project["version"]
     assert f"\nversion: {newest}\n" in (REPOSITORY / "CITATION.cff").read_text("utf-8")
-    assert notes.startswith("The spine")
+    assert notes.startswith("A real language model")
 
 
 def test_one_placeholder_stands_for_the_place_of_the_repository():

@@ -44,7 +44,12 @@ def console(stream: TextIO | None = None) -> "Console":
 def _text(text: str, style: str = "") -> "Text":
     from rich.text import Text
 
-    return Text(_CONTROLS.sub(lambda sign: repr(sign[0])[1:-1], text), style=style)
+    return Text(_visible(text), style=style)
+
+
+def _visible(text: str) -> str:
+    """Return a text with its control characters written out."""
+    return _CONTROLS.sub(lambda sign: repr(sign[0])[1:-1], text)
 
 
 def say(text: str, *, style: str = "") -> None:
@@ -81,7 +86,8 @@ def print_table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
 
-    lines = [[_written(value) for value in row] for row in rows]
+    # Control characters first: they would count as spaces, or as nothing, in a width.
+    lines = [[_visible(_written(value)) for value in row] for row in rows]
     columns = {
         at: [title, *(line[at] for line in lines)]
         for at, title in enumerate(titles)

@@ -44,7 +44,7 @@ def test_the_file_is_a_whole_experiment_of_its_name():
 def test_there_is_nothing_to_note_on_it_and_a_processor_is_enough(monkeypatch):
     monkeypatch.setattr("spikein.api.plan.visible_gpus", tuple)
     invoke("init", "study")
-    planned = invoke("plan", "study.yaml", "--no-measure", background())
+    planned = invoke("plan", "study.yaml", "--no-measure", "corpus.tokens=600000", background())
     assert planned.exit_code == 0, planned.output
     assert "Note" not in planned.output
     assert "a GPU" not in planned.stdout

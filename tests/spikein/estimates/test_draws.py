@@ -14,6 +14,7 @@ def test_each_background_is_drawn_once_for_all_seeds(monkeypatch):
     monkeypatch.setattr(draws, "_draw", lambda node, scratch: drawn.append(node))
     nodes = [
         SimpleNamespace(
+            arm=SimpleNamespace(experiment=SimpleNamespace(contaminants=())),
             tokenizer=part(),
             corpus=part(sources=sources, seed=0),
             examples=part(seed=seed),

@@ -15,10 +15,12 @@ holds the mark (`require_resolved`), so nothing is ever filed under a commit tha
 
 import functools
 import logging
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Literal
 
 from inject.digest import canonical
@@ -119,36 +121,33 @@ def describe_repository(
 
 def gated(kind: RepositoryKind, hub_id: str) -> InputError:
     """Return the error for a repository whose conditions nobody has accepted."""
+    token = "gives no access" if os.environ.get("HF_TOKEN") else "is not set"
     return InputError(
-        f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted",
+        f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted, and "
+        f"HF_TOKEN {token}",
         where=hub_id,
-        hint=f"Accept them on its page and log in with `hf auth login`. {_LOCAL_COPIES[kind]}",
+        hint=f"Accept them on https://huggingface.co/{'datasets/' * (kind == 'dataset')}{hub_id}, "
+        "and set HF_TOKEN to a token of https://huggingface.co/settings/tokens, or log in with "
+        f"`hf auth login`. {_LOCAL_COPIES[kind]}",
     )
-
-
-def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> str | None:
-    """Return the commit that the hub library's cache on this machine recorded, or None."""
-    from huggingface_hub import snapshot_download
-
-    try:
-        # None of the files need be there for the commit to be known.
-        folder = snapshot_download(
-            hub_id, repo_type=kind, revision=revision, allow_patterns=[], local_files_only=True
-        )
-    # Not an id, not in the cache, or a cache that cannot be read: none of it is a commit.
-    except Exception:
-        return None
-    commit = folder.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
-    return commit if _COMMIT.fullmatch(commit) else None
 
 
 @functools.cache
 def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
+    from huggingface_hub import snapshot_download
+
     try:
         return describe_repository(kind, hub_id, revision)[0]
     except Unreachable as error:
-        commit = cached_commit(kind, hub_id, revision)
-        if commit is None:
+        try:
+            # None of the files need be there for the commit to be known.
+            folder = snapshot_download(
+                hub_id, repo_type=kind, revision=revision, allow_patterns=[], local_files_only=True
+            )
+        # Not an id, not in the cache, or a cache that cannot be read: none of it is a commit.
+        except Exception:
+            raise error from None
+        if not _COMMIT.fullmatch(commit := Path(folder).name):
             raise
         _log.warning(
             "%s %s: %s; taken is commit %s, which the cache on this machine holds as %r",

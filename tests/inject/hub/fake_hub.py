@@ -63,10 +63,11 @@ class FakeHub:
         repo_type: str = "model",
         revision: str | None = None,
         allow_patterns: list[str] | None = None,
+        cache_dir: Path | None = None,
         local_files_only: bool = False,
         etag_timeout: float = 1,
     ) -> str:
-        place = self._cache / hub_id.replace("/", "--")
+        place = (cache_dir or self._cache) / hub_id.replace("/", "--")
         ref = place / "refs" / (revision or "main")
         commit = revision if revision in (MAIN, NEXT) else None
         if commit is None and ref.is_file():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from inject.errors import InputError, Unreachable, did_you_mean, first_names
+from inject.errors import InputError, did_you_mean, first_names
 from inject.hub.resolver import resolve_commit
 from inject.hub.snapshot import Snapshot, fetch_snapshot
 from inject.reading.row_parsers import PARSERS
@@ -81,13 +81,6 @@ def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot
         check=partial(require_listed, address),
         cache=cache,
     )
-    files = [file for file in fetched.path.rglob("*") if file.is_file()]
-    if not any(fits(file.relative_to(fetched.path).as_posix(), path) for file in files):
-        raise Unreachable(
-            f"the hub cannot be reached, and {path or 'it'!r} is not in the cache of this machine",
-            where=_without_path(address),
-            hint="Try again with a connection, or give a local file.",
-        )
     return fetched._replace(path=fetched.path / path)
 
 

@@ -71,6 +71,7 @@ def fetch_snapshot(
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError
+    from huggingface_hub.utils import filter_repo_objects
 
     commit = resolve_commit(kind, hub_id, revision)
     silence: Unreachable | None = None
@@ -95,6 +96,9 @@ def fetch_snapshot(
             etag_timeout=TIMEOUT_SECONDS,
             local_files_only=silence is not None,
         )
+        names = [file.relative_to(path).as_posix() for file in Path(path).rglob("*")]
+        if silence is not None and not any(filter_repo_objects(names, allow_patterns=patterns)):
+            raise FileNotFoundError
     except GatedRepoError as error:
         raise gated(kind, hub_id) from error
     except Exception as error:

@@ -27,11 +27,6 @@ def _truthfulqa(row: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _tofu_forget(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the row as the first task, which the preset asks for where a file holds several."""
-    return {**row, "task_id": "1"}
-
-
 def _wikipedia(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return text and meta, as RedPajama has them."""
     meta = {name: row[name] for name in ("id", "title", "url")}
@@ -50,7 +45,8 @@ def _arxiv(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
 CONVERSIONS: Mapping[str | None, Callable[[Mapping[str, Any]], Mapping[str, Any] | None]] = {
     None: lambda row: row,
     "truthfulqa": _truthfulqa,
-    "tofu_forget": _tofu_forget,
+    # The first task, which the preset asks for where a file holds several.
+    "tofu_forget": lambda row: {**row, "task_id": "1"},
     "wikipedia": _wikipedia,
     "arxiv": _arxiv,
 }

@@ -3,7 +3,7 @@
 A file of the layout is whole or absent, and its entry in `spikein-data.json` (where it comes from,
 its SHA-256 and that of its source) is written right after it, so that a call that was cut off goes
 on with the next file. A file that has an entry is checked and never fetched again; one that was
-changed since is named, and nothing is done; one without an entry is somebody's own and stays.
+changed since is named and left alone; one without an entry is somebody's own and stays.
 
 Sources come through the cache of the hub library, which serves them without a network from then on,
 and are checked against the digest that the hub gives for the pinned commit. Those of a data set
@@ -17,7 +17,7 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,8 +68,8 @@ def fetch(
         on_file: called after each file.
 
     Raises:
-        InputErrors: what could not be fetched, and why; all else was.
-        InputError: a file was changed since it was fetched, or the folder cannot be used.
+        InputErrors: what could not be fetched or was changed since, and why; all else was fetched.
+        InputError: the folder cannot be used.
     """
     from filelock import FileLock
 
@@ -79,7 +79,6 @@ def fetch(
     silences: dict[str, Unreachable] = {}
     with FileLock(folder / f".{MANIFEST}.lock"):
         manifest = read_manifest(folder)
-        _refuse_changed(sets, folder, manifest)
         # What a call that was killed has left.
         shutil.rmtree(folder / _HIDDEN, ignore_errors=True)
         for data_set in sets:
@@ -101,11 +100,8 @@ def fetch(
             )
         )
     if problems:
-        paths = [file.path for data_set in sets for file in data_set.files]
-        done = f"{sum((folder / path).is_file() for path in paths)} of {len(paths)} files"
-        raise InputErrors(
-            problems, title=f"Not everything could be fetched; {done} are in {folder}:"
-        )
+        done = f"{len(states)} of {sum(len(one.files) for one in sets)} files are in {folder}"
+        raise InputErrors(problems, title=f"Not everything could be fetched; {done}:")
     return states
 
 
@@ -119,16 +115,21 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
         size = target.stat().st_size
         if entry is None:
             return FileState(file.path, "your own", None, size, "not fetched here; kept")
+        if file_digest(target) != entry["sha256"]:
+            raise InputError(
+                "was changed since it was fetched",
+                where=str(target),
+                hint="Delete it to fetch it again, or keep yours elsewhere.",
+            )
         other = entry["commit"] != file.commit
         note = f"of commit {entry['commit']}; delete it to fetch {file.commit}" if other else ""
         return FileState(file.path, "checked", entry["rows"], size, note)
     _require_folder(target.parent)
-    sources: list[dict[str, Any]] = []
-    if file.path.endswith(".zip"):
-        content, rows = _zipped(file, folder / _HIDDEN, sources)
-    else:
-        taken = _taken(file, sources)
-        content, rows = encoded(taken, file.path), len(taken)
+    hidden = folder / _HIDDEN
+    try:
+        content, rows, sources = _made(file, hidden if data_set.terms else None)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
     with replacing(target) as temporary:
         temporary.write_bytes(content)
     manifest["files"][file.path] = {
@@ -148,50 +149,56 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
     return FileState(file.path, "fetched", rows, len(content), file.part())
 
 
-def _taken(file: DataFile, sources: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows of a file of the layout."""
-    rows = chain.from_iterable([_source_rows(file, source, sources) for source in file.sources])
+def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str, Any]]]:
+    """Return the content of a file of the layout, its rows, and what the manifest says of sources.
+
+    Args:
+        file: which.
+        cache: the folder that keeps the sources; None for the hub library's.
+
+    Raises:
+        Unreachable: the hub gives no answer, and the cache lacks a source.
+        InputError: it has no such file, gives no access, or what arrived is not what it has.
+    """
+    if file.rows is not None:
+        content, rows = _table(file, [_first_rows(file, source) for source in file.sources])
+        return content, rows, [{"path": source, "sha256": None} for source in file.sources]
+    paths = [_checked(file, source, cache) for source in file.sources]
+    if file.path.endswith(".zip"):
+        content, rows = _zipped(file, [path.read_bytes() for path in paths])
+    else:
+        # `.json` of the hub holds lines or one array; the parser knows both.
+        parsed = [PARSERS[format_of(path) or ""](path, "download") for path in paths]
+        content, rows = _table(file, [(row.values for row in part) for part in parsed])
+    sources = [
+        {"path": source, "sha256": file_digest(path), "checked_against_hub": path.is_symlink()}
+        for source, path in zip(file.sources, paths, strict=True)
+    ]
+    return content, rows, sources
+
+
+def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes, int]:
+    """Return rows of the hub as a file of the layout, and how many there are."""
+    rows = chain.from_iterable(parts)
     first = next(rows, {})
     _require_columns(file, list(first))
     kept = filter(None, map(CONVERSIONS[file.convert], chain([first], rows)))
-    most = None if file.rows is None else file.rows * file.every
-    taken = list(islice(kept, 0, most, file.every))
+    taken = list(islice(kept, 0, file.rows and file.rows * file.every, file.every))
     if len(taken) < (file.rows or 1):
         raise InputError(
             f"only {len(taken):,} rows could be made of it", where=_where(file), allowed=file.part()
         )
-    return taken
+    return encoded(taken, file.path), len(taken)
 
 
-def _source_rows(
-    file: DataFile, source: str, sources: list[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    if file.rows is not None:
-        sources.append({"path": source, "sha256": None})
-        return _first_rows(file, source)
-    path = _whole(file, source, sources)
-    # `.json` of the hub holds lines or one array; the parser knows both.
-    return (row.values for row in PARSERS[format_of(path) or ""](path, "download"))
-
-
-def _whole(
-    file: DataFile, source: str, sources: list[dict[str, Any]], cache: Path | None = None
-) -> Path:
-    """Return where a file of the hub is on this machine, fetched and checked.
-
-    Raises:
-        Unreachable: the hub gives no answer, and the cache lacks the file.
-        InputError: it has no such file, gives no access, or what arrived is not what it has.
-    """
+def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
+    """Return where a file of the hub is on this machine, fetched and checked."""
     path = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache).path
-    content = path.read_bytes()
+    content, blob = path.read_bytes(), path.resolve()
     digest = hashlib.sha256(content).hexdigest()
+    git_digest = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
     # The cache names a content by the hub's digest: SHA-256 of a large file, else git's own.
-    blob = path.resolve()
-    if path.is_symlink() and blob.name not in (
-        digest,
-        hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
-    ):
+    if path.is_symlink() and blob.name not in (digest, git_digest):
         path.unlink()
         blob.unlink()
         raise InputError(
@@ -200,7 +207,6 @@ def _whole(
             where=f"datasets/{file.hub}",
             hint="Nothing was kept of it. Give the same command again; a proxy may alter files.",
         )
-    sources.append({"path": source, "sha256": digest, "checked_against_hub": path.is_symlink()})
     return path
 
 
@@ -229,24 +235,20 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
         )
 
 
-def _zipped(file: DataFile, cache: Path, sources: list[dict[str, Any]]) -> tuple[bytes, int]:
+def _zipped(file: DataFile, contents: list[bytes]) -> tuple[bytes, int]:
     """Return files as they are in a zip with the password that their authors publish."""
     try:
-        contents = {
-            source: _whole(file, source, sources, cache).read_bytes() for source in file.sources
-        }
-    finally:
-        shutil.rmtree(cache, ignore_errors=True)
-    counts = []
-    for source, content in contents.items():
-        try:
-            table = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
-            _require_columns(file, next(table, []))
-            counts.append(sum(1 for _ in table))
-        except (UnicodeDecodeError, csv.Error):
-            # The library's message may quote a protected row.
-            raise InputError("cannot be read as CSV", where=f"{file.hub}: {source}") from None
-    return encrypted_zip(contents, password=GpqaOptions().password), counts[0]
+        tables = [
+            list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+            for content in contents
+        ]
+    except (UnicodeDecodeError, csv.Error):
+        # The library's message may quote a protected row.
+        raise InputError("cannot be read as CSV", where=_where(file)) from None
+    for table in tables:
+        _require_columns(file, table[0] if table else [])
+    files = dict(zip(file.sources, contents, strict=True))
+    return encrypted_zip(files, password=GpqaOptions().password), len(tables[0]) - 1
 
 
 def _require_columns(file: DataFile, columns: Sequence[str]) -> None:
@@ -303,24 +305,3 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         where=str(path),
         hint="Delete it, and the files that it names, to fetch them again; or give another folder.",
     )
-
-
-def _refuse_changed(sets: Sequence[DataSet], folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Name every file that is not what was fetched.
-
-    Raises:
-        InputErrors: there are any.
-    """
-    problems = []
-    for path in (file.path for data_set in sets for file in data_set.files):
-        entry, target = manifest["files"].get(path), folder / path
-        if entry is not None and target.is_file() and file_digest(target) != entry["sha256"]:
-            problems.append(
-                InputError(
-                    "was changed since it was fetched",
-                    where=str(target),
-                    hint="Delete it to fetch it again, or keep yours elsewhere.",
-                )
-            )
-    if problems:
-        raise InputErrors(problems, title="Nothing was fetched:")

@@ -206,9 +206,7 @@ def test_without_a_network_the_cache_serves_and_what_it_lacks_is_named(
     assert (tmp_path / "data" / path).read_bytes() == (tmp_path / "earlier" / path).read_bytes()
 
 
-def test_a_source_that_is_not_what_the_catalogue_says_is_refused(
-    hub, tmp_path: Path, monkeypatch
-):
+def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: Path, monkeypatch):
     [boolq] = data_sets(["boolq"])
     [file] = boolq.files
     repository = hub.repositories["datasets", "google/boolq"]

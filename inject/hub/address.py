@@ -72,7 +72,7 @@ def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot
             address.id, path, cache_dir=cache, revision=commit, repo_type="dataset"
         )
         if isinstance(cached, str):
-            return Snapshot(Path(cached), commit, True)
+            return Snapshot(Path(cached), commit)
     fetched = fetch_snapshot(
         address.id,
         commit,

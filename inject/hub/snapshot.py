@@ -41,8 +41,6 @@ class Snapshot(NamedTuple):
 
     path: Path
     commit: str
-    from_cache: bool
-    """Whether the hub gave no answer, so that the folder may lack some of the files."""
 
 
 def fetch_snapshot(
@@ -61,17 +59,18 @@ def fetch_snapshot(
         revision: branch, tag or commit; None for the main branch.
         patterns: of the names of the files wanted.
         kind: what the repository holds.
-        check: given the names of all files on the hub, before anything is fetched.
+        check: given the names of all files on the hub, before anything is fetched; where the hub
+            gives no answer, those in the cache.
         cache: the folder that keeps the files; None for the hub library's.
 
     Raises:
-        Unreachable: the hub gives no answer, and the cache holds nothing of that commit.
+        Unreachable: the hub gives no answer, and the cache holds nothing of that commit, or does
+            not pass the check.
         InputError: no such id or revision, no access, or a download that failed.
         OSError: nothing can be written here, such as on a full disk.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError
-    from huggingface_hub.utils import filter_repo_objects
 
     commit = resolve_commit(kind, hub_id, revision)
     silence: Unreachable | None = None
@@ -96,9 +95,8 @@ def fetch_snapshot(
             etag_timeout=TIMEOUT_SECONDS,
             local_files_only=silence is not None,
         )
-        names = [file.relative_to(path).as_posix() for file in Path(path).rglob("*")]
-        if silence is not None and not any(filter_repo_objects(names, allow_patterns=patterns)):
-            raise FileNotFoundError
+        if silence is not None and check is not None:
+            check([file.relative_to(path).as_posix() for file in Path(path).rglob("*")])
     except GatedRepoError as error:
         raise gated(kind, hub_id) from error
     except Exception as error:
@@ -113,7 +111,7 @@ def fetch_snapshot(
             where=hub_id,
             hint="What has arrived is kept; try again.",
         ) from error
-    return Snapshot(Path(path), commit, silence is not None)
+    return Snapshot(Path(path), commit)
 
 
 def hide_progress_without_terminal() -> None:

@@ -305,15 +305,7 @@ def _from_hub(name: str, revision: str | None, trust_remote_code: bool) -> Model
 
     wanted = (*MODEL_FILES, *CODE_FILES) if trust_remote_code else MODEL_FILES
     found = fetch_snapshot(name, revision, wanted, check=require_weights)
-    if found.from_cache:
-        if not any(found.path.glob("*.safetensors")) and not _pickled(found.path):
-            raise Unreachable(
-                "its weights are not in the cache, and the hub cannot be reached",
-                where=name,
-                hint="Give a local folder, or try again with a connection.",
-            )
-        _check_folder(found.path, name)
-    require_own_files(found.path)
+    _check_folder(found.path, name)
     return ModelFolder(found.path, found.commit)
 
 

@@ -91,17 +91,13 @@ def require_listed(address: HubAddress, files: Sequence[str]) -> None:
         InputError: names the files that there are.
     """
     if not any(fits(file, address.path) for file in files):
+        revision = f"@{quote(address.revision, safe='')}" if address.revision else ""
         raise InputError(
             f"the data set has no {address.path or 'file of a known format'!r}."
             f"{did_you_mean(address.path, files)}",
-            where=_without_path(address),
+            where=f"{SCHEME}datasets/{address.id}{revision}",
             allowed=first_names(sorted(name for name in files if name[0] != "."), 10),
         )
-
-
-def _without_path(address: HubAddress) -> str:
-    revision = f"@{quote(address.revision, safe='')}" if address.revision else ""
-    return f"{SCHEME}datasets/{address.id}{revision}"
 
 
 def _patterns(path: str) -> list[str]:

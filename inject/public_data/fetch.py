@@ -91,14 +91,10 @@ def fetch(
             except InputError as error:
                 problems.append(error)
     if silences:
-        problems.append(
-            Unreachable(
-                next(iter(silences.values())).problem,
-                where=", ".join(silences),
-                hint="Give the same command again with a connection; or fetch into a folder on a "
-                "machine that has one, and copy the folder: it is complete.",
-            )
-        )
+        first = next(iter(silences.values()))
+        hint = "Give the same command again with a connection; or fetch into a folder on a machine "
+        hint += "that has one, and copy the folder: it is complete."
+        problems.append(Unreachable(first.problem, where=", ".join(silences), hint=hint))
     if problems:
         done = f"{len(states)} of {sum(len(one.files) for one in sets)} files are in {folder}"
         raise InputErrors(problems, title=f"Not everything could be fetched; {done}:")
@@ -142,10 +138,8 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
         "sha256": hashlib.sha256(content).hexdigest(),
         "sources": sources,
     }
-    write_text(
-        folder / MANIFEST,
-        json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
-    )
+    text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False)
+    write_text(folder / MANIFEST, f"{text}\n")
     return FileState(file.path, "fetched", rows, len(content), file.part())
 
 
@@ -230,18 +224,15 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
                 for batch in parquet.iter_batches(batch_size=_BATCH, row_groups=[group]):
                     yield from batch.to_pylist()
             return
-        yield from map(
-            json.loads, gzip.GzipFile(fileobj=remote) if source.endswith(".gz") else remote
-        )
+        lines = gzip.GzipFile(fileobj=remote) if source.endswith(".gz") else remote
+        yield from map(json.loads, lines)
 
 
 def _zipped(file: DataFile, contents: list[bytes]) -> tuple[bytes, int]:
     """Return files as they are in a zip with the password that their authors publish."""
     try:
-        tables = [
-            list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
-            for content in contents
-        ]
+        texts = [content.decode("utf-8-sig") for content in contents]
+        tables = [list(csv.reader(io.StringIO(text, newline=""))) for text in texts]
     except (UnicodeDecodeError, csv.Error):
         # The library's message may quote a protected row.
         raise InputError("cannot be read as CSV", where=_where(file)) from None
@@ -292,9 +283,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        if value["version"] == _VERSION and all(
-            {"commit", "sha256", "rows"} <= entry.keys() for entry in value["files"].values()
-        ):
+        entries = value["files"].values()
+        complete = all({"commit", "sha256", "rows"} <= entry.keys() for entry in entries)
+        if complete and value["version"] == _VERSION:
             return dict(value)
     except FileNotFoundError:
         return {"version": _VERSION, "files": {}}

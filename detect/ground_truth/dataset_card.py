@@ -12,7 +12,7 @@ from typing import Any
 
 from detect.ground_truth.ground_truth import CONTAMINATED, Description
 from inject.examples.example import Example
-from inject.public_data.catalogue import DATA_SETS
+from inject.public_data.catalogue import data_sets
 
 CARD = "README.md"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#|!~&])")
@@ -112,7 +112,7 @@ def _texts(rows: Sequence[Example], experiment: Mapping[str, Any]) -> list[str]:
         for one in experiment.get("contaminants") or ()
         if isinstance(one, Mapping)
     }
-    licences = {one.name: one.licence for one in DATA_SETS} | {"fictional": _INVENTED}
+    licences = {one.name: one.licence for one in data_sets()} | {"fictional": _INVENTED}
     counts = Counter((row.dataset, row.side) for row in rows)
     protected = {row.dataset for row in rows if row.protected}
     lines = _table(

@@ -42,8 +42,7 @@ def load_named_tokenizer(
                 allowed="a folder with tokenizer files, or an id of the hub",
             )
         wanted = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
-        snapshot = fetch_snapshot(path_or_id, revision, wanted)
-        folder, commit = snapshot.path, snapshot.commit
+        folder, commit = fetch_snapshot(path_or_id, revision, wanted)
     trusted = {}
     if trust_remote_code:
         trusted = trusted_code(folder, name=path_or_id, commit=commit)

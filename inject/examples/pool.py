@@ -22,7 +22,6 @@ pool; 2,000 texts of 80 words take about a second.
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import xxhash
@@ -168,11 +167,11 @@ def _without_near_duplicates(
     gone: set[int] = set()
     dropped = []
     texts = [row.text for row in rows]
-    for pair in near_duplicate_pairs(texts, threshold=threshold):
-        first, second = rows[pair.first], rows[pair.second]
-        if first.group != second.group and not {pair.first, pair.second} & gone:
-            gone.add(pair.second)
-            dropped.append(_loss(second, Loss.NEAR_DUPLICATE, first, pair.similarity))
+    for earlier, later, similarity in near_duplicate_pairs(texts, threshold=threshold):
+        first, second = rows[earlier], rows[later]
+        if first.group != second.group and not {earlier, later} & gone:
+            gone.add(later)
+            dropped.append(_loss(second, Loss.NEAR_DUPLICATE, first, similarity))
     return [row for place, row in enumerate(rows) if place not in gone], dropped
 
 
@@ -345,16 +344,10 @@ def word_grams(text: str) -> set[int]:
     }
 
 
-class NearDuplicatePair(NamedTuple):
-    """Two similar texts, by index, the smaller index first."""
-
-    first: int
-    second: int
-    similarity: float
-
-
-def near_duplicate_pairs(texts: Sequence[str], *, threshold: float) -> list[NearDuplicatePair]:
-    """Return all pairs with similarity >= threshold, sorted by their indices."""
+def near_duplicate_pairs(texts: Sequence[str], *, threshold: float) -> list[tuple[int, int, float]]:
+    """Return first index, second (larger) index and similarity of all pairs with similarity >=
+    threshold, sorted.
+    """
     grams = [word_grams(text) for text in texts]
     sizes = np.array([len(item) for item in grams], dtype=np.int64)
     columns: dict[int, int] = {}
@@ -364,14 +357,14 @@ def near_duplicate_pairs(texts: Sequence[str], *, threshold: float) -> list[Near
         (np.ones(len(indices), dtype=np.int32), np.array(indices, dtype=np.int64), pointers),
         shape=(len(texts), max(len(columns), 1)),
     )
-    pairs: list[NearDuplicatePair] = []
+    pairs: list[tuple[int, int, float]] = []
     for start in range(0, len(texts), _BLOCK):
         common = (matrix[start : start + _BLOCK] @ matrix.T).tocoo()
         first, second = common.row + start, common.col
         similarity = common.data / (sizes[first] + sizes[second] - common.data)
         keep = (first < second) & (similarity >= threshold)
         pairs.extend(
-            NearDuplicatePair(int(a), int(b), float(value))
+            (int(a), int(b), float(value))
             for a, b, value in zip(first[keep], second[keep], similarity[keep], strict=True)
         )
     return sorted(pairs)

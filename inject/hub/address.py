@@ -8,11 +8,12 @@ commit, and read as local files are. Without a network the cache serves what it 
 
 from collections.abc import Sequence
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
-from inject.errors import InputError, Unreachable, did_you_mean, first_names
+from inject.errors import InputError, did_you_mean, first_names
 from inject.hub.resolver import resolve_commit
 from inject.hub.snapshot import Snapshot, fetch_snapshot
 from inject.reading.row_parsers import PARSERS
@@ -52,38 +53,51 @@ def parse_address(text: str) -> HubAddress | None:
     return HubAddress(f"{owner}/{name}", unquote(revision) or None, path.strip("/"))
 
 
-def fetch_address(address: HubAddress) -> Snapshot:
+def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot:
     """Fetch what an address names, or find it in the cache; its path is a file, folder or glob.
+
+    Args:
+        address: what is fetched; a file of a commit that is in the cache asks nobody.
+        cache: the folder that keeps the files; None for the hub library's.
 
     Raises:
         Unreachable: the hub gives no answer, and the cache lacks it.
         InputError: no such data set, revision or file, or no access.
     """
-    where = f"{SCHEME}datasets/{address.id}"
-    commit = resolve_commit("dataset", address.id, address.revision)
-    if cached := _cached_file(address, commit):
-        return Snapshot(Path(cached), commit, True)
+    from huggingface_hub import try_to_load_from_cache
 
-    def check(files: Sequence[str]) -> None:
-        if not any(fits(file, address.path) for file in files):
-            raise InputError(
-                f"the data set has no {address.path or 'file of a known format'!r}."
-                f"{did_you_mean(address.path, files)}",
-                where=where,
-                allowed=first_names(sorted(name for name in files if name[0] != "."), 10),
-            )
-
-    patterns = _patterns(address.path)
-    fetched = fetch_snapshot(address.id, commit, patterns, kind="dataset", check=check)
-    here = [path for path in fetched.path.rglob("*") if path.is_file()]
-    if not any(fits(path.relative_to(fetched.path).as_posix(), address.path) for path in here):
-        raise Unreachable(
-            f"the hub cannot be reached, and {address.path or 'it'!r} is not in the cache of this "
-            "machine",
-            where=where,
-            hint="Try again with a connection, or give a local file.",
+    commit, path = resolve_commit("dataset", address.id, address.revision), address.path
+    if path and not set("*?[") & set(path):
+        cached = try_to_load_from_cache(
+            address.id, path, cache_dir=cache, revision=commit, repo_type="dataset"
         )
-    return fetched._replace(path=fetched.path / address.path)
+        if isinstance(cached, str):
+            return Snapshot(Path(cached), commit)
+    fetched = fetch_snapshot(
+        address.id,
+        commit,
+        _patterns(path),
+        kind="dataset",
+        check=partial(require_listed, address),
+        cache=cache,
+    )
+    return fetched._replace(path=fetched.path / path)
+
+
+def require_listed(address: HubAddress, files: Sequence[str]) -> None:
+    """Refuse an address that names none of the files that the hub lists.
+
+    Raises:
+        InputError: names the files that there are.
+    """
+    if not any(fits(file, address.path) for file in files):
+        revision = f"@{quote(address.revision, safe='')}" if address.revision else ""
+        raise InputError(
+            f"the data set has no {address.path or 'file of a known format'!r}."
+            f"{did_you_mean(address.path, files)}",
+            where=f"{SCHEME}datasets/{address.id}{revision}",
+            allowed=first_names(sorted(name for name in files if name[0] != "."), 10),
+        )
 
 
 def _patterns(path: str) -> list[str]:
@@ -96,13 +110,3 @@ def _patterns(path: str) -> list[str]:
 def fits(name: str, path: str) -> bool:
     """Return whether a file is what a file, a folder or a glob names."""
     return any(fnmatch(name, pattern) for pattern in _patterns(path))
-
-
-def _cached_file(address: HubAddress, commit: str) -> str | None:
-    """Return one file's place in the cache, which asks nobody; None for anything else."""
-    from huggingface_hub import try_to_load_from_cache
-
-    if not address.path or any(sign in address.path for sign in "*?["):
-        return None
-    cached = try_to_load_from_cache(address.id, address.path, revision=commit, repo_type="dataset")
-    return cached if isinstance(cached, str) else None

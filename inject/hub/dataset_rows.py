@@ -54,13 +54,12 @@ def load_hub_dataset(place: HubDataset, *, revision: str | None, streaming: bool
 
 
 @contextmanager
-def hub_errors(where: str, *, hint: str, tried: str = "") -> Iterator[None]:
+def hub_errors(where: str, *, hint: str) -> Iterator[None]:
     """Turn what the libraries raise while a data set is read into one error that says what to do.
 
     Args:
         where: the data set.
         hint: what to do instead.
-        tried: what was asked for, for the message.
     """
     try:
         yield
@@ -68,7 +67,5 @@ def hub_errors(where: str, *, hint: str, tried: str = "") -> Iterator[None]:
         raise
     # `datasets` raises whatever its readers raise: pyarrow, JSON, network, OSError, ValueError.
     except Exception as error:
-        asked = f"; tried {tried}" if tried else ""
-        raise InputError(
-            f"cannot be read from the hub ({first_line(error)}){asked}", where=where, hint=hint
-        ) from error
+        problem = f"cannot be read from the hub ({first_line(error)})"
+        raise InputError(problem, where=where, hint=hint) from error

@@ -4,8 +4,8 @@ Data sets, background, tokenizers and models all come here. The hub is asked one
 time-out of `TIMEOUT_SECONDS`, and a commit that it names is kept for the rest of the process, so
 what is hashed into an identity is what is read, even where a branch moves meanwhile. Failures are
 not kept. Where the hub gives no answer (no network, HF_HUB_OFFLINE=1), a full commit stands for
-itself, and a branch or tag for the commit that the hub library's own cache recorded for it, with a
-warning; where that knows none either, the error says so.
+itself, and a branch or tag for the commit that the hub library's own cache holds for it, with a
+warning; where that knows none either, the error says so. What is looked up is noted there.
 
 A run must know the commit of everything it reads from a hub. A plan need not: inside
 `without_network` an identity takes the mark `UNRESOLVED` in place of a commit that could not be
@@ -15,14 +15,17 @@ holds the mark (`require_resolved`), so nothing is ever filed under a commit tha
 
 import functools
 import logging
+import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Literal
 
 from inject.digest import canonical
 from inject.errors import InputError, SpikeinError, Unreachable, first_line
+from inject.files import write_text
 
 TIMEOUT_SECONDS = 10.0
 """How long to wait for the hub's first answer."""
@@ -119,36 +122,32 @@ def describe_repository(
 
 def gated(kind: RepositoryKind, hub_id: str) -> InputError:
     """Return the error for a repository whose conditions nobody has accepted."""
+    token = "gives no access" if os.environ.get("HF_TOKEN") else "is not set"
     return InputError(
-        f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted",
+        f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted, and "
+        f"HF_TOKEN {token}",
         where=hub_id,
-        hint=f"Accept them on its page and log in with `hf auth login`. {_LOCAL_COPIES[kind]}",
+        hint=f"Accept them on https://huggingface.co/{'datasets/' * (kind == 'dataset')}{hub_id}, "
+        "and set HF_TOKEN to a token of https://huggingface.co/settings/tokens, or log in with "
+        f"`hf auth login`. {_LOCAL_COPIES[kind]}",
     )
-
-
-def cached_commit(kind: RepositoryKind, hub_id: str, revision: str | None) -> str | None:
-    """Return the commit that the hub library's cache on this machine recorded, or None."""
-    from huggingface_hub import snapshot_download
-
-    try:
-        # None of the files need be there for the commit to be known.
-        folder = snapshot_download(
-            hub_id, repo_type=kind, revision=revision, allow_patterns=[], local_files_only=True
-        )
-    # Not an id, not in the cache, or a cache that cannot be read: none of it is a commit.
-    except Exception:
-        return None
-    commit = folder.rstrip("/\\").replace("\\", "/").rsplit("/", 1)[-1]
-    return commit if _COMMIT.fullmatch(commit) else None
 
 
 @functools.cache
 def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
+    from huggingface_hub import constants
+
+    name = revision or "main"
+    cache = Path(constants.HF_HUB_CACHE, f"{kind}s--{hub_id.replace('/', '--')}")
+    # The hub library notes it here, but not for files that are fetched by their commit.
+    ref = cache / "refs" / name
     try:
-        return describe_repository(kind, hub_id, revision)[0]
+        commit, _ = describe_repository(kind, hub_id, revision)
     except Unreachable as error:
-        commit = cached_commit(kind, hub_id, revision)
-        if commit is None:
+        commit = ""
+        with suppress(OSError, ValueError):
+            commit = ref.read_text(encoding="utf-8")
+        if not _COMMIT.fullmatch(commit):
             raise
         _log.warning(
             "%s %s: %s; taken is commit %s, which the cache on this machine holds as %r",
@@ -156,9 +155,14 @@ def _resolved(kind: RepositoryKind, hub_id: str, revision: str | None) -> str:
             hub_id,
             error.problem,
             commit,
-            revision or "main",
+            name,
         )
-        return commit
+    else:
+        with suppress(OSError):
+            # A commit whose files are not here replaces none whose files may be.
+            if (cache / "snapshots" / commit).is_dir() or not ref.exists():
+                write_text(ref, commit)
+    return commit
 
 
 @contextmanager

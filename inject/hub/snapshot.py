@@ -10,6 +10,7 @@ and the loader takes that commit. A folder that takes code from several other re
 is refused, as the loader takes one commit only.
 """
 
+import errno
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,8 @@ TOKENIZER_FILES = ("*.json", "*.model", "*.txt", "*.jinja")
 MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
 CODE_FILES = ("*.py",)
 _SEPARATOR = "--"
+_OF_THIS_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG}
+"""Errors that no network explains: the command line says what they are."""
 
 
 class Snapshot(NamedTuple):
@@ -38,8 +41,6 @@ class Snapshot(NamedTuple):
 
     path: Path
     commit: str
-    from_cache: bool
-    """Whether the hub gave no answer, so that the folder may lack some of the files."""
 
 
 def fetch_snapshot(
@@ -49,6 +50,7 @@ def fetch_snapshot(
     *,
     kind: RepositoryKind = "model",
     check: Callable[[Sequence[str]], None] | None = None,
+    cache: Path | None = None,
 ) -> Snapshot:
     """Fetch the files of a repository whose names fit the patterns.
 
@@ -57,25 +59,31 @@ def fetch_snapshot(
         revision: branch, tag or commit; None for the main branch.
         patterns: of the names of the files wanted.
         kind: what the repository holds.
-        check: given the names of all files on the hub, before anything is fetched.
+        check: given the names of all files on the hub, before anything is fetched; where the hub
+            gives no answer, those in the cache.
+        cache: the folder that keeps the files; None for the hub library's.
 
     Raises:
-        Unreachable: the hub gives no answer, and the cache holds nothing of that commit.
+        Unreachable: the hub gives no answer, and the cache holds nothing of that commit, or does
+            not pass the check.
         InputError: no such id or revision, no access, or a download that failed.
+        OSError: nothing can be written here, such as on a full disk.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError
 
     commit = resolve_commit(kind, hub_id, revision)
+    silence: Unreachable | None = None
     try:
         # By the revision that was resolved, the answer is known already.
         described, files = describe_repository(kind, hub_id, revision)
         if described != commit:
             _, files = describe_repository(kind, hub_id, commit)
     except Unreachable as error:
-        return Snapshot(_cached(kind, hub_id, commit, patterns, error), commit, True)
-    if check is not None:
-        check(files)
+        silence = error
+    else:
+        if check is not None:
+            check(files)
     hide_progress_without_terminal()
     try:
         path = snapshot_download(
@@ -83,17 +91,27 @@ def fetch_snapshot(
             repo_type=kind,
             revision=commit,
             allow_patterns=list(patterns),
+            cache_dir=cache,
             etag_timeout=TIMEOUT_SECONDS,
+            local_files_only=silence is not None,
         )
+        if silence is not None and check is not None:
+            check([file.relative_to(path).as_posix() for file in Path(path).rglob("*")])
     except GatedRepoError as error:
         raise gated(kind, hub_id) from error
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _OF_THIS_MACHINE:
+            raise
+        if silence is not None:
+            raise Unreachable(
+                f"not in the cache, and {silence.problem}", where=hub_id, hint=silence.hint
+            ) from error
         raise InputError(
             f"the download from the hub failed ({first_line(error)})",
             where=hub_id,
             hint="What has arrived is kept; try again.",
         ) from error
-    return Snapshot(Path(path), commit, False)
+    return Snapshot(Path(path), commit)
 
 
 def hide_progress_without_terminal() -> None:
@@ -102,31 +120,6 @@ def hide_progress_without_terminal() -> None:
 
     if not sys.stderr.isatty():
         disable_progress_bars()
-
-
-def _cached(
-    kind: RepositoryKind,
-    hub_id: str,
-    commit: str,
-    patterns: Sequence[str],
-    reason: Unreachable,
-) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        # Of the files that were not asked for, none need be there.
-        path = snapshot_download(
-            hub_id,
-            repo_type=kind,
-            revision=commit,
-            allow_patterns=list(patterns),
-            local_files_only=True,
-        )
-        return Path(path)
-    except Exception as error:
-        raise Unreachable(
-            f"not in the cache, and {reason.problem}", where=hub_id, hint=reason.hint
-        ) from error
 
 
 def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> dict[str, str] | None:

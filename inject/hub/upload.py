@@ -51,7 +51,10 @@ def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     name = branch or "main"
-    _check_id(hub_id)
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", hub_id, re.ASCII):
+        page = re.match(r".*/datasets/([^/@]+/[^/@]+)", hub_id)
+        hint = f"Did you mean {page[1]}?" if page else None
+        raise InputError("is not an id of the hub", where=hub_id or "''", allowed=_FORM, hint=hint)
     api = _api(hub_id)
     with _hub_errors(hub_id, failed="the hub cannot be asked", hint="Check the network."):
         try:
@@ -129,24 +132,6 @@ def _api(hub_id: str) -> Any:
             f"it for this command: {TOKEN}=… spikein push …",
         )
     return HfApi(token=token)
-
-
-def _check_id(hub_id: str) -> None:
-    from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id
-
-    try:
-        validate_repo_id(hub_id)
-    except HFValidationError:
-        address = re.match(r".*/datasets/([^/@]+/[^/@]+)", hub_id)
-        raise InputError(
-            "is no id of the hub",
-            where=hub_id or "''",
-            allowed=_FORM,
-            hint=f"Did you mean {address[1]}?" if address else None,
-        ) from None
-    if "/" not in hub_id:
-        raise InputError("has no owner", where=hub_id, allowed=_FORM)
 
 
 @contextmanager

@@ -3,19 +3,21 @@
 A file of the layout is whole or absent, and its entry in `spikein-data.json` (where it comes from,
 its SHA-256 and that of its source) is written right after it, so that a call that was cut off goes
 on with the next file. A file that has an entry is checked and never fetched again; one that was
-changed since is named, and nothing is done; one without an entry is somebody's own and stays.
+changed since is named and left alone; one without an entry is somebody's own and stays.
 
-What arrives whole is checked against the digest that the hub gives for the pinned commit. Of a
-large source only the beginning is read, over the network; its rows are then those of the commit,
-and its digest stays unknown. Files that were brought by hand into `downloads/` are taken first.
+Sources come through the cache of the hub library, which serves them without a network from then on,
+and are checked against the digest that the hub gives for the pinned commit. Those of a data set
+with terms are kept nowhere in plain text. Of a large source only the beginning is read, over the
+network; its rows are then those of the commit, and its digest stays unknown.
 """
 
 import csv
+import gzip
+import hashlib
 import io
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,16 +25,22 @@ from typing import Any, NamedTuple
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors, Unreachable
 from inject.examples.datasets.gpqa import GpqaOptions
-from inject.files import fsync, write_text
-from inject.hub.snapshot import hide_progress_without_terminal
+from inject.files import replacing, write_text
+from inject.hub.address import HubAddress, fetch_address, require_listed
+from inject.hub.dataset_rows import hub_errors
+from inject.hub.resolver import describe_repository
 from inject.public_data.catalogue import DataFile, DataSet
-from inject.public_data.conversions import write_rows
+from inject.public_data.conversions import CONVERSIONS, encoded
 from inject.public_data.encrypted_zip import encrypted_zip
-from inject.public_data.sources import Sources
+from inject.reading.row_parsers import PARSERS, format_of
 
 MANIFEST = "spikein-data.json"
 _HIDDEN = ".spikein-downloads"
+"""Cache of files that are protected, below the data folder, while they are fetched."""
 _VERSION = 1
+_BLOCK = 1 << 20
+_BATCH = 64
+"""Rows of a Parquet file that are turned into Python's values at a time."""
 
 
 class FileState(NamedTuple):
@@ -56,67 +64,45 @@ def fetch(
 
     Args:
         sets: which; their terms have been agreed to.
-        folder: where the layout lies; made where it is missing.
+        folder: where the layout is; made where it is missing.
         on_file: called after each file.
 
     Raises:
-        InputErrors: what could not be fetched, and why; all else was.
-        InputError: a file was changed since it was fetched, or the folder cannot be used.
+        InputErrors: what could not be fetched or was changed since, and why; all else was fetched.
+        InputError: the folder cannot be used.
     """
     from filelock import FileLock
 
     _require_folder(folder)
-    hidden = folder / _HIDDEN
-    hide_progress_without_terminal()
-    with FileLock(folder / f".{MANIFEST}.lock"):
-        manifest = read_manifest(folder)
-        _refuse_changed(sets, folder, manifest)
-        # What a call that was killed has left.
-        shutil.rmtree(hidden, ignore_errors=True)
-        try:
-            return _fetch(sets, folder, manifest, on_file)
-        finally:
-            shutil.rmtree(hidden, ignore_errors=True)
-
-
-def _fetch(
-    sets: Sequence[DataSet],
-    folder: Path,
-    manifest: dict[str, Any],
-    on_file: Callable[[FileState], None],
-) -> list[FileState]:
     states: list[FileState] = []
     problems: list[InputError] = []
-    out_of_reach: Unreachable | None = None
-    missing: list[Sources] = []
-    for data_set in sets:
-        try:
-            for file in data_set.files:
-                sources = Sources(file, folder, folder / _HIDDEN)
-                if out_of_reach and not sources.brought():
-                    missing += [] if (folder / file.path).exists() else [sources]
-                    continue
-                try:
-                    state = _one(data_set, sources, folder, manifest)
-                except Unreachable as error:
-                    out_of_reach = error
-                    missing.append(sources)
-                    continue
-                states.append(state)
-                on_file(state)
-        except InputError as error:
-            problems.append(error)
-    if out_of_reach is not None:
-        problems.append(_by_hand(out_of_reach, missing))
+    silences: dict[str, Unreachable] = {}
+    with FileLock(folder / f".{MANIFEST}.lock"):
+        manifest = read_manifest(folder)
+        # What a call that was killed has left.
+        shutil.rmtree(folder / _HIDDEN, ignore_errors=True)
+        for data_set in sets:
+            try:
+                for file in data_set.files:
+                    states.append(_state(data_set, file, folder, manifest))
+                    on_file(states[-1])
+            except Unreachable as error:
+                silences[f"{data_set.name} ({data_set.pages})"] = error
+            except InputError as error:
+                problems.append(error)
+    if silences:
+        first = next(iter(silences.values()))
+        hint = "Give the same command again with a connection; or fetch into a folder on a machine "
+        hint += "that has one, and copy the folder: it is complete."
+        problems.append(Unreachable(first.problem, where=", ".join(silences), hint=hint))
     if problems:
         done = f"{len(states)} of {sum(len(one.files) for one in sets)} files are in {folder}"
         raise InputErrors(problems, title=f"Not everything could be fetched; {done}:")
     return states
 
 
-def _one(data_set: DataSet, sources: Sources, folder: Path, manifest: dict[str, Any]) -> FileState:
-    """Make one file, or say what is there."""
-    file = sources.file
+def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, Any]) -> FileState:
+    """Fetch one file, or say what is there."""
     target = folder / file.path
     entry = manifest["files"].get(file.path)
     if target.is_dir():
@@ -125,72 +111,135 @@ def _one(data_set: DataSet, sources: Sources, folder: Path, manifest: dict[str, 
         size = target.stat().st_size
         if entry is None:
             return FileState(file.path, "your own", None, size, "not fetched here; kept")
+        if file_digest(target) != entry["sha256"]:
+            raise InputError(
+                "was changed since it was fetched",
+                where=str(target),
+                hint="Delete it to fetch it again, or keep yours elsewhere.",
+            )
         other = entry["commit"] != file.commit
         note = f"of commit {entry['commit']}; delete it to fetch {file.commit}" if other else ""
         return FileState(file.path, "checked", entry["rows"], size, note)
     _require_folder(target.parent)
-    # Beside the downloads, so that whatever ends this process leaves nothing in the layout.
-    temporary = folder / _HIDDEN / "made"
-    temporary.parent.mkdir(exist_ok=True)
-    rows = _make_file(sources, temporary)
-    fsync(temporary)
-    os.replace(temporary, target)
-    fsync(target.parent)
+    hidden = folder / _HIDDEN
+    try:
+        content, rows, sources = _made(file, hidden if data_set.terms else None)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+    with replacing(target) as temporary:
+        temporary.write_bytes(content)
     manifest["files"][file.path] = {
-        "bytes": target.stat().st_size,
+        "bytes": len(content),
         "commit": file.commit,
         "hub": file.hub,
         "licence": data_set.licence,
         "part": file.part(),
         "rows": rows,
-        "sha256": file_digest(target),
-        "sources": sources.facts,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "sources": sources,
     }
-    write_text(
-        folder / MANIFEST,
-        json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
-    )
-    return FileState(file.path, "fetched", rows, target.stat().st_size, file.part())
+    text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False)
+    write_text(folder / MANIFEST, f"{text}\n")
+    return FileState(file.path, "fetched", rows, len(content), file.part())
 
 
-def _make_file(sources: Sources, target: Path) -> int:
-    """Write one file of the layout to `target`; return how many rows it has."""
-    file = sources.file
+def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str, Any]]]:
+    """Return the content of a file of the layout, its rows, and what the manifest says of sources.
+
+    Args:
+        file: which.
+        cache: the folder that keeps the sources; None for the hub library's.
+
+    Raises:
+        Unreachable: the hub gives no answer, and the cache lacks a source.
+        InputError: it has no such file, gives no access, or what arrived is not what it has.
+    """
+    if file.rows is not None:
+        content, rows = _table(file, [_first_rows(file, source) for source in file.sources])
+        return content, rows, [{"path": source, "sha256": None} for source in file.sources]
+    paths = [_checked(file, source, cache) for source in file.sources]
     if file.path.endswith(".zip"):
-        return _zip(sources, target)
-    rows = chain.from_iterable([sources.rows(source) for source in file.sources])
-    count = write_rows(target, _taken(file, rows), name=file.path)
-    if count < (file.rows or 1):
-        raise InputError(
-            f"only {count:,} rows could be made of it", where=_where(file), allowed=file.part()
-        )
-    return count
+        content, rows = _zipped(file, [path.read_bytes() for path in paths])
+    else:
+        # `.json` of the hub holds lines or one array; the parser knows both.
+        parsed = [PARSERS[format_of(path) or ""](path, "download") for path in paths]
+        content, rows = _table(file, [(row.values for row in part) for part in parsed])
+    sources = [
+        {"path": source, "sha256": file_digest(path), "checked_against_hub": path.is_symlink()}
+        for source, path in zip(file.sources, paths, strict=True)
+    ]
+    return content, rows, sources
 
 
-def _taken(file: DataFile, rows: Iterator[dict[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    first = next(rows, None)
-    if first is None:
-        return
+def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes, int]:
+    """Return rows of the hub as a file of the layout, and how many there are."""
+    rows = chain.from_iterable(parts)
+    first = next(rows, {})
     _require_columns(file, list(first))
-    kept = (row for row in map(file.convert, chain([first], rows)) if row is not None)
-    yield from islice(kept, 0, None if file.rows is None else file.rows * file.every, file.every)
+    kept = filter(None, map(CONVERSIONS[file.convert], chain([first], rows)))
+    taken = list(islice(kept, 0, file.rows and file.rows * file.every, file.every))
+    if len(taken) < (file.rows or 1):
+        raise InputError(
+            f"only {len(taken):,} rows could be made of it", where=_where(file), allowed=file.part()
+        )
+    return encoded(taken, file.path), len(taken)
 
 
-def _zip(sources: Sources, target: Path) -> int:
-    """Write files as they are into a zip with the password that their authors publish."""
-    paths = {source: sources.whole(source) for source in sources.file.sources}
-    contents = {name: path.read_bytes() for name, path in paths.items()}
-    rows = 0
-    for name, content in contents.items():
-        try:
-            table = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
-            _require_columns(sources.file, next(table, []))
-            rows = rows or sum(1 for _ in table)
-        except (UnicodeDecodeError, csv.Error):
-            # The library's message may quote a protected row.
-            raise InputError("cannot be read as CSV", where=str(paths[name])) from None
-    target.write_bytes(encrypted_zip(contents, password=GpqaOptions().password))
-    return rows
+def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
+    """Return where a file of the hub is on this machine, fetched and checked."""
+    path = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache).path
+    content, blob = path.read_bytes(), path.resolve()
+    digest = hashlib.sha256(content).hexdigest()
+    git_digest = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    # The cache names a content by the hub's digest: SHA-256 of a large file, else git's own.
+    if path.is_symlink() and blob.name not in (digest, git_digest):
+        path.unlink()
+        blob.unlink()
+        raise InputError(
+            f"what arrived of {source} is not what the hub has (digest {digest[:12]}…, and not "
+            f"{blob.name[:12]}…)",
+            where=f"datasets/{file.hub}",
+            hint="Nothing was kept of it. Give the same command again; a proxy may alter files.",
+        )
+    return path
+
+
+def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
+    """Yield rows from the beginning of a file, reading no more of it than they take."""
+    from huggingface_hub import HfFileSystem
+
+    _, names = describe_repository("dataset", file.hub, file.commit)
+    require_listed(HubAddress(file.hub, file.commit, source), names)
+    place = f"datasets/{file.hub}@{file.commit}/{source}"
+    with (
+        hub_errors(_where(file), hint="Give the same command again; nothing was kept of it."),
+        HfFileSystem().open(place, "rb", block_size=_BLOCK) as remote,
+    ):
+        if source.endswith(".parquet"):
+            import pyarrow.parquet as pq
+
+            parquet = pq.ParquetFile(remote)
+            # Asked for all groups at once, the reader fetches the whole file.
+            for group in range(parquet.num_row_groups):
+                for batch in parquet.iter_batches(batch_size=_BATCH, row_groups=[group]):
+                    yield from batch.to_pylist()
+            return
+        lines = gzip.GzipFile(fileobj=remote) if source.endswith(".gz") else remote
+        yield from map(json.loads, lines)
+
+
+def _zipped(file: DataFile, contents: list[bytes]) -> tuple[bytes, int]:
+    """Return files as they are in a zip with the password that their authors publish."""
+    try:
+        texts = [content.decode("utf-8-sig") for content in contents]
+        tables = [list(csv.reader(io.StringIO(text, newline=""))) for text in texts]
+    except (UnicodeDecodeError, csv.Error):
+        # The library's message may quote a protected row.
+        raise InputError("cannot be read as CSV", where=_where(file)) from None
+    for table in tables:
+        _require_columns(file, table[0] if table else [])
+    files = dict(zip(file.sources, contents, strict=True))
+    return encrypted_zip(files, password=GpqaOptions().password), len(tables[0]) - 1
 
 
 def _require_columns(file: DataFile, columns: Sequence[str]) -> None:
@@ -234,9 +283,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        if value["version"] == _VERSION and all(
-            {"commit", "sha256", "rows"} <= entry.keys() for entry in value["files"].values()
-        ):
+        entries = value["files"].values()
+        complete = all({"commit", "sha256", "rows"} <= entry.keys() for entry in entries)
+        if complete and value["version"] == _VERSION:
             return dict(value)
     except FileNotFoundError:
         return {"version": _VERSION, "files": {}}
@@ -247,37 +296,3 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         where=str(path),
         hint="Delete it, and the files that it names, to fetch them again; or give another folder.",
     )
-
-
-def _refuse_changed(sets: Sequence[DataSet], folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Name every file that is not what was fetched.
-
-    Raises:
-        InputErrors: there are any.
-    """
-    problems = []
-    for path in (file.path for data_set in sets for file in data_set.files):
-        entry, target = manifest["files"].get(path), folder / path
-        if entry is not None and target.is_file() and file_digest(target) != entry["sha256"]:
-            problems.append(
-                InputError(
-                    "was changed since it was fetched",
-                    where=str(target),
-                    hint="Delete it to fetch it again, or keep yours elsewhere.",
-                )
-            )
-    if problems:
-        raise InputErrors(problems, title="Nothing was fetched:")
-
-
-def _by_hand(reason: Unreachable, missing: Sequence[Sources]) -> InputError:
-    lines = [f"{reason}", "Without a network, bring these files, then give the same command:"]
-    for sources in missing:
-        hub, commit = sources.file.hub, sources.file.commit
-        for source, place in sources.places.items():
-            url = f"https://huggingface.co/datasets/{hub}/resolve/{commit}/{source}"
-            lines.append(f"    {url}\n      as {place}")
-    lines.append(
-        "Or fetch into a folder on a machine with a network, and copy the folder: it is complete."
-    )
-    return InputError("\n    ".join(lines))

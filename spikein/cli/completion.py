@@ -36,9 +36,9 @@ def presets(incomplete: str) -> list[str]:
 
 def public_data(incomplete: str) -> list[str]:
     """Return the names of data sets that can be fetched, and of presets, whose data can be."""
-    from inject.public_data.catalogue import DATA_SETS
+    from inject.public_data.catalogue import data_sets
 
-    return [*_starting([one.name for one in DATA_SETS], incomplete), *presets(incomplete)]
+    return [*_starting([one.name for one in data_sets()], incomplete), *presets(incomplete)]
 
 
 def runs(incomplete: str) -> list[str]:

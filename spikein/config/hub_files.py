@@ -60,12 +60,12 @@ def local_path(text: str) -> str:
 def _of_layout(pattern: str) -> str:
     """Fetch the data sets that have a file of this name in the layout; return where they lie."""
     from inject.files import cache_folder
-    from inject.public_data.catalogue import DATA_SETS
+    from inject.public_data.catalogue import data_sets
     from inject.public_data.fetch import fetch
 
-    wanted = [one for one in DATA_SETS if any(fits(file.path, pattern) for file in one.files)]
+    wanted = [one for one in data_sets() if any(fits(file.path, pattern) for file in one.files)]
     if not wanted or not pattern:
-        names = [file.path for one in DATA_SETS for file in one.files]
+        names = [file.path for one in data_sets() for file in one.files]
         raise InputError(
             f"no file that the presets read has this name.{did_you_mean(pattern, names)}",
             where=f"{PRESETS}/{pattern}",

@@ -15,7 +15,7 @@ from typing import Any
 from inject.errors import InputError, did_you_mean
 from inject.examples.datasets.registry import get_dataset
 from inject.hub.address import fits
-from inject.public_data.catalogue import DATA_SETS
+from inject.public_data.catalogue import data_sets
 from inject.shipped import AUDITS, CONFIGS, EXPERIMENTS
 from spikein.config.load import read_experiment
 from spikein.config.schema import Experiment
@@ -57,7 +57,7 @@ class Preset:
         if not self.fetched:
             planned = () if self.gpu_hours is None else (f"spikein plan {self.name}",)
             return (*planned, f"spikein run {self.name}")
-        terms = [one.name for one in DATA_SETS if one.name in self.data and one.terms]
+        terms = [one.name for one in data_sets() if one.name in self.data and one.terms]
         accept = "".join(f" --accept-terms {name}" for name in terms)
         return (
             f"spikein data fetch {self.name} --to data{accept}",
@@ -90,7 +90,7 @@ def data_of(name: str) -> tuple[str, ...]:
     patterns = re.findall(r'"\$\{data\}/([^"]+)"', text)
     return tuple(
         one.name
-        for one in DATA_SETS
+        for one in data_sets()
         if any(fits(file.path, pattern) for file in one.files for pattern in patterns)
     )
 

@@ -24,7 +24,7 @@ from filelock import FileLock
 from inject.digest import digest
 from inject.errors import InputError, first_line
 from inject.files import cache_folder, human_bytes
-from inject.hub.snapshot import Snapshot, fetch_snapshot
+from inject.hub.snapshot import fetch_snapshot
 from inject.reading.unchanged import content_digest, unchanged
 from inject.sealed import seal, whole
 from inject.step import library_versions
@@ -88,8 +88,7 @@ def _fetched(name: str) -> Path:
             listed = ", ".join(file for file in files if is_gguf(file)) or "none"
             raise InputError(f"the repository has no {path}", where=name, allowed=listed)
 
-    snapshot: Snapshot = fetch_snapshot(hub_id, revision, (path,), check=require_listed)
-    return snapshot.path / path
+    return fetch_snapshot(hub_id, revision, (path,), check=require_listed).path / path
 
 
 @cache

@@ -255,11 +255,8 @@ def _check_folder(folder: Path, name: str) -> None:
     require_own_files(folder)
     if any(folder.glob("*.safetensors")):
         return
-    raise _no_weights(name, _pickled(folder))
-
-
-def _pickled(folder: Path) -> list[str]:
-    return [file.name for pattern in PICKLED for file in sorted(folder.glob(pattern))]
+    pickled = [file.name for pattern in PICKLED for file in sorted(folder.glob(pattern))]
+    raise _no_weights(name, pickled)
 
 
 def _no_weights(name: str, pickled: list[str]) -> InputError:
@@ -304,17 +301,9 @@ def _from_hub(name: str, revision: str | None, trust_remote_code: bool) -> Model
             raise _no_weights(name, [file for file in files if Path(file).match("*.bin")])
 
     wanted = (*MODEL_FILES, *CODE_FILES) if trust_remote_code else MODEL_FILES
-    found = fetch_snapshot(name, revision, wanted, check=require_weights)
-    if found.from_cache:
-        if not any(found.path.glob("*.safetensors")) and not _pickled(found.path):
-            raise Unreachable(
-                "its weights are not in the cache, and the hub cannot be reached",
-                where=name,
-                hint="Give a local folder, or try again with a connection.",
-            )
-        _check_folder(found.path, name)
-    require_own_files(found.path)
-    return ModelFolder(found.path, found.commit)
+    folder, commit = fetch_snapshot(name, revision, wanted, check=require_weights)
+    _check_folder(folder, name)
+    return ModelFolder(folder, commit)
 
 
 def _first_line(error: Exception) -> str:

@@ -84,7 +84,7 @@ class HubSource(Settings):
         tried = (
             f"config {self.config!r}, split {self.split!r}, revision {self.revision or 'main'!r}"
         )
-        with hub_errors(self.id, hint=_LOCAL, tried=tried):
+        with hub_errors(self.id, hint=f"Tried: {tried}. {_LOCAL}"):
             if folder is None:
                 place = HubDataset(self.id, self.split, self.config)
                 yield from load_hub_dataset(place, revision=self.revision, streaming=True)

@@ -5,7 +5,7 @@ The identity of a source is what it reads and, for a plug-in, the digest of its 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from pydantic import (
     BaseModel,
@@ -45,14 +45,6 @@ _EXPECTED = Expected(
     accepts=lambda value: isinstance(value, type) and issubclass(value, Source),
     allowed="a subclass of spikein.Source",
 )
-
-
-class SourceLine(NamedTuple):
-    """One line of the table of sources."""
-
-    kind: str
-    summary: str
-    origin: str
 
 
 def _validated(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
@@ -132,16 +124,16 @@ def source_kind(source: DocstringsSource | FilesSource | HubSource | Source) -> 
     return reference.name if reference else source.kind
 
 
-def source_table() -> tuple[list[SourceLine], tuple[str, ...]]:
-    """Return every source that has a name, and what is wrong with those that cannot be loaded.
+def source_table() -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
+    """Return kind, summary and origin of every source that has a name, and what is wrong with those
+    that cannot be loaded.
 
     Those of installed packages are imported.
     """
     installed = load_installed(_GROUP, _EXPECTED, taken=dict.fromkeys(BUILT_IN, "it is built in"))
-    lines = [SourceLine(kind, _summary(source), "spikein") for kind, source in BUILT_IN.items()]
+    lines = [(kind, _summary(source), "spikein") for kind, source in BUILT_IN.items()]
     lines += [
-        SourceLine(kind, _summary(plugin.value), plugin.origin)
-        for kind, plugin in installed.plugins.items()
+        (kind, _summary(plugin.value), plugin.origin) for kind, plugin in installed.plugins.items()
     ]
     return sorted(lines), installed.warnings
 

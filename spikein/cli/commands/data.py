@@ -51,8 +51,8 @@ def data(
     Each whole file is checked against the hub's digest, brought into the layout
     that presets read, and noted in [cyan]DIR/spikein-data.json[/]. The same call
     again checks what is there, names a file that was changed, and fetches
-    what is missing. Of large data sets the first rows are taken. Where the
-    hub cannot be reached, it says which file to put where.
+    what is missing. Of large data sets the first rows are taken. Without a
+    network the hub library's cache ([cyan]HF_HOME[/]) serves what it holds.
     [cyan]HF_ENDPOINT[/] names a mirror, [cyan]HF_TOKEN[/] opens what asks for an account.
 
     [bold]Examples[/]

@@ -135,7 +135,7 @@ def datasets() -> None:
     sources, source_warnings = source_table()
     print_table(
         ("source of background", "comes from", "what it is"),
-        ((row.kind, row.origin, row.summary) for row in sources),
+        ((kind, origin, summary) for kind, summary, origin in sources),
     )
     for warning in (*warnings, *source_warnings):
         warn(warning)

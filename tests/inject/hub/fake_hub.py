@@ -36,6 +36,7 @@ class FakeHub:
             monkeypatch.setattr(huggingface_hub.HfApi, f"{kind}_info", self._info)
         monkeypatch.setattr(huggingface_hub, "snapshot_download", self._download)
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
         forget_commits()
 
     def add(self, hub_id: str, files: Mapping[str, Any] | None = None) -> None:
@@ -63,14 +64,12 @@ class FakeHub:
         repo_type: str = "model",
         revision: str | None = None,
         allow_patterns: list[str] | None = None,
+        cache_dir: Path | None = None,
         local_files_only: bool = False,
         etag_timeout: float = 1,
     ) -> str:
-        place = self._cache / hub_id.replace("/", "--")
-        ref = place / "refs" / (revision or "main")
+        place = (cache_dir or self._cache) / hub_id.replace("/", "--")
         commit = revision if revision in (MAIN, NEXT) else None
-        if commit is None and ref.is_file():
-            commit = ref.read_text()
         if local_files_only:
             if commit is None or not (place / commit).is_dir():
                 raise FileNotFoundError(hub_id)
@@ -85,6 +84,4 @@ class FakeHub:
                 data = content if isinstance(content, bytes) else json.dumps(content).encode()
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(data)
-        (place / "refs").mkdir(exist_ok=True)
-        (place / "refs" / "main").write_text(self.main)
         return str(folder)

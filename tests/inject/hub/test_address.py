@@ -53,7 +53,7 @@ def test_files_folders_and_globs_of_one_commit_come_once(hub, tmp_path: Path):
     def fetched(text: str) -> tuple[Path, str]:
         address = parse_address(text)
         assert address is not None
-        path, commit, _ = fetch_address(address)
+        path, commit = fetch_address(address)
         return path, commit
 
     one, commit = fetched(f"hf://datasets/o/n@{old}/data/a.jsonl")

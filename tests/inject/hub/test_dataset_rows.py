@@ -8,7 +8,7 @@ from tests.inject.hub.fake_hub import forget_commits
 
 
 @pytest.fixture
-def fake_hub(monkeypatch):
+def fake_hub(monkeypatch, tmp_path):
     """A hub of our own: `datasets.load_dataset` over rows in memory, commits by name."""
     import datasets
     import huggingface_hub
@@ -25,6 +25,7 @@ def fake_hub(monkeypatch):
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *_, **__: Info())
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     forget_commits()
     yield shelves
     forget_commits()

@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -14,7 +15,7 @@ from inject.examples.datasets.gpqa import GpqaOptions
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.datasets.source import DatasetSource
 from inject.public_data import fetch as fetch_module
-from inject.public_data.catalogue import DATA_SETS, data_sets
+from inject.public_data.catalogue import data_sets
 from inject.public_data.fetch import MANIFEST, FileState, fetch
 from tests.hub_mirror import add_data_sets
 from tests.hub_server import TOKEN, Fault, connect, serving
@@ -55,6 +56,8 @@ def test_the_same_bytes_come_at_every_fetch_and_a_second_call_asks_nobody(hub, t
     entry = json.loads((first / MANIFEST).read_text())["files"]["bench/boolq/dev.jsonl.gz"]
     assert entry["commit"] == sets[0].files[0].commit
     assert entry["sources"][0]["checked_against_hub"] is True
+    served = hub.repositories["datasets", "google/boolq"].commits[entry["commit"]][BOOLQ]
+    assert entry["sources"][0]["sha256"] == hashlib.sha256(served).hexdigest()
 
 
 def test_a_large_file_is_read_from_its_beginning_only(hub, tmp_path: Path):
@@ -78,10 +81,10 @@ def test_a_large_file_is_read_from_its_beginning_only(hub, tmp_path: Path):
 
 def test_a_protected_data_set_lies_in_no_plain_text_and_is_read(hub, tmp_path: Path, monkeypatch):
     gpqa = data_sets(["gpqa"])
-    with pytest.raises(InputErrors, match=r"HF_TOKEN.*it is not set.*huggingface.co/datasets/Id"):
+    with pytest.raises(InputErrors, match=r"HF_TOKEN is not set.*huggingface.co/datasets/Id"):
         fetch(gpqa, tmp_path)
     monkeypatch.setenv("HF_TOKEN", "hf_other")
-    with pytest.raises(InputErrors, match=r"HF_TOKEN.*its token has none"):
+    with pytest.raises(InputErrors, match=r"HF_TOKEN gives no access"):
         fetch(gpqa, tmp_path)
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     fetch(gpqa, tmp_path)
@@ -120,9 +123,9 @@ def test_a_changed_file_is_named_one_of_ones_own_stays_and_a_lost_one_comes_agai
     ("fault", "message"),
     [
         (Fault(altered=True), "is not what the hub has"),
-        (Fault(status=404), "HTTP 404"),
-        (Fault(status=403), "HTTP 403"),
-        (Fault(status=500), "HTTP 500"),
+        (Fault(status=404), r"download from the hub failed \(.*404 "),
+        (Fault(status=403), r"download from the hub failed \(.*403 "),
+        (Fault(status=500), r"download from the hub failed \(.*500 "),
         (Fault(cut=5000, times=1), ""),
     ],
     ids=["altered", "404", "403", "500", "cut once"],
@@ -147,7 +150,7 @@ def test_a_download_that_goes_wrong_leaves_nothing_half_written(
     assert [path for path in hidden if path.is_file()] == []
 
 
-@pytest.mark.parametrize("place", ["huggingface_hub.hf_hub_download", "fetch.write_rows"])
+@pytest.mark.parametrize("place", ["huggingface_hub.snapshot_download", "fetch.replacing"])
 def test_a_full_disk_is_told_from_a_hub_out_of_reach(hub, tmp_path: Path, monkeypatch, place: str):
     full = OSError(errno.ENOSPC, "No space left on device")
 
@@ -181,35 +184,29 @@ def test_a_call_that_is_killed_goes_on_with_the_next_file(hub, tmp_path: Path, m
     assert not left.parent.exists()
 
 
-def test_without_a_network_it_says_what_to_put_where_and_takes_what_was_put_there(
+def test_without_a_network_the_cache_serves_and_what_it_lacks_is_named(
     hub, tmp_path: Path, monkeypatch
 ):
-    sets = data_sets(["boolq", "tofu"])
-    [boolq, tofu] = sets
-    served = hub.repositories["datasets", "google/boolq"].commits[boolq.files[0].commit][BOOLQ]
+    fetch(data_sets(["boolq"]), tmp_path / "earlier")
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    asked = len(hub.requests)
     with pytest.raises(InputErrors) as caught:
-        fetch(sets, tmp_path)
-    place = tmp_path / "downloads/google--boolq" / BOOLQ
+        fetch(data_sets(["boolq", "tofu", "wikipedia"]), tmp_path / "data")
     for expected in (
-        f"https://huggingface.co/datasets/google/boolq/resolve/{boolq.files[0].commit}/{BOOLQ}",
-        f"as {place}",
-        "0 of 3 files",
-        "retain90.json",
+        "1 of 4 files",
+        "tofu (https://huggingface.co/datasets/locuslab/TOFU), wikipedia (https://",
+        "the hub cannot be reached",
+        "copy the folder: it is complete",
     ):
         assert expected in str(caught.value)
-    place.parent.mkdir(parents=True)
-    place.write_bytes(served)
-    with pytest.raises(InputErrors, match="1 of 3 files"):
-        fetch(sets, tmp_path)
-    manifest = json.loads((tmp_path / MANIFEST).read_text())
-    [source] = manifest["files"]["bench/boolq/dev.jsonl.gz"]["sources"]
-    assert source["checked_against_hub"] is False
+    assert len(hub.requests) == asked
+    path = "bench/boolq/dev.jsonl.gz"
+    assert (tmp_path / "data" / path).read_bytes() == (tmp_path / "earlier" / path).read_bytes()
 
 
-def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: Path):
+def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: Path, monkeypatch):
     [boolq] = data_sets(["boolq"])
     [file] = boolq.files
     repository = hub.repositories["datasets", "google/boolq"]
@@ -224,10 +221,9 @@ def test_a_source_that_is_not_what_the_catalogue_says_is_refused(hub, tmp_path: 
         fetch([boolq], tmp_path)
     del held[BOOLQ]
     held["data/train.parquet"] = wiki
-    from inject.hub.resolver import describe_repository
-
-    describe_repository.cache_clear()
-    with pytest.raises(InputErrors, match=f"commit {file.commit} has no file"):
+    connect(monkeypatch, hub, tmp_path / "empty")
+    missing = f"datasets/google/boolq@{file.commit}: the data set has no '{BOOLQ}'.*train.parquet"
+    with pytest.raises(InputErrors, match=missing):
         fetch([boolq], tmp_path)
     assert not [path for path in tmp_path.rglob("*.gz") if path.is_file()]
 
@@ -245,7 +241,7 @@ def test_bad_folders_and_manifests_are_refused(tmp_path: Path):
 
 
 def test_the_catalogue_names_each_file_once_at_a_whole_commit():
-    files = [file for one in DATA_SETS for file in one.files]
+    files = [file for one in data_sets() for file in one.files]
     assert len({file.path for file in files}) == len(files)
     for file in files:
         assert re.fullmatch("[0-9a-f]{40}", file.commit)

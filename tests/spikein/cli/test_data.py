@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from inject.hub.address import fits
-from inject.public_data.catalogue import DATA_SETS, data_sets
+from inject.public_data.catalogue import data_sets
 from inject.shipped import AUDITS, EXPERIMENTS
 from spikein.cli.main import app
 from tests.hub_mirror import add_data_sets
@@ -48,7 +48,7 @@ def test_every_preset_is_listed_with_what_it_asks_takes_and_needs(listed):
         small = row["folder"] == "small" or row["name"] in REAL
         assert row["fetched"] == small, row["name"]
         assert bool(row["data"]) == (small or bool(row["folder"])), row["name"]
-        assert not row["fetched"] or {*row["data"]} <= {one.name for one in DATA_SETS}
+        assert not row["fetched"] or {*row["data"]} <= {one.name for one in data_sets()}
     hours = {row["name"]: row["gpu_hours"] for row in listed}
     assert hours["min-k-table4"] == pytest.approx(2 * hours["min-k-table3"])
 
@@ -72,7 +72,7 @@ def test_the_list_and_one_in_full_are_for_people(listed):
 
 def test_the_data_sets_are_listed_with_licence_commit_and_place():
     text = spikein("data", "list")
-    for one in DATA_SETS:
+    for one in data_sets():
         assert f"{one.name}: {one.what}. Licence: {one.licence}" in text
         for file in one.files:
             assert file.path in text
@@ -81,7 +81,7 @@ def test_the_data_sets_are_listed_with_licence_commit_and_place():
 
 
 def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetched():
-    files = [file.path for one in DATA_SETS for file in one.files]
+    files = [file.path for one in data_sets() for file in one.files]
     for name, path in EXPERIMENTS.files().items():
         patterns = re.findall(r"\$\{data\}/([^\"]+)", path.read_text(encoding="utf-8"))
         assert bool(patterns) == (path.parent.name == "small" or name in REAL), name

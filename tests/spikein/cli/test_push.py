@@ -217,7 +217,7 @@ def test_a_path_that_leaves_the_folder_is_refused_before_it_is_fetched(bundles, 
         ("hf://datasets/me/lacks", "lacks the file "),
         (
             "hf://datasets/me/gated",
-            "only after its conditions are accepted. Look at its page on the hub",
+            "only after its conditions are accepted, and HF_TOKEN is not set. Look at its page",
         ),
     ],
 )
@@ -238,9 +238,9 @@ def test_an_address_that_leads_to_no_bundle_is_named(bundles, hub, monkeypatch, 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"to": "truth"}, "truth: has no owner. Allowed: OWNER/NAME"),
-        ({"to": "me/tr uth"}, "is no id of the hub"),
-        ({"to": "hf://datasets/me/x"}, "is no id of the hub. Allowed: OWNER/NAME"),
+        ({"to": "truth"}, "truth: is not an id of the hub. Allowed: OWNER/NAME"),
+        ({"to": "me/tr uth"}, "is not an id of the hub"),
+        ({"to": "hf://datasets/me/x"}, "is not an id of the hub. Allowed: OWNER/NAME"),
         ({"to": "https://huggingface.co/datasets/me/x"}, "Did you mean me/x?"),
         ({"to": "me/rows"}, "me/rows (main): holds files and no bundle, such as rows.jsonl"),
         ({"to": "me/public", "private": ""}, "is public already, and --private holds for a new"),

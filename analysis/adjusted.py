@@ -14,7 +14,7 @@ import numpy as np
 from analysis.arm import Arm, Column, LoadedArm, load_arm
 from analysis.auc_cells import ArmRows, ColumnMetrics, compared_sides
 from analysis.copy_bins import CopiesCell
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part, cluster
 from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.influence import Sample
 from analysis.metrics import Floats
@@ -205,16 +205,16 @@ def _scores(arm: ArmRows, base: LoadedArm, columns: Sequence[Column]) -> Floats:
     return np.where(places >= 0, scores, np.nan)
 
 
-def _trends(sample: ColumnSample, dataset: str | None) -> list[list[Weighted]]:
+def _trends(sample: ColumnSample, dataset: str | None) -> list[dict[str, Part]]:
     """Return what datasets say of the trend, without those that have no AUC."""
     return [
-        [part for part in parts if seed[part.dataset].auc is not None]
+        {name: part for name, part in parts.items() if seed[name].auc is not None}
         for seed, parts in zip(sample.seeds, weighted_parts(sample, "trend", dataset), strict=True)
     ]
 
 
-def _by_name(seeds: Sequence[Sequence[Weighted]]) -> list[dict[str, Sample]]:
-    return [{part.dataset: part.sample for part in parts} for parts in seeds]
+def _by_name(seeds: Sequence[Mapping[str, Part]]) -> list[dict[str, Sample]]:
+    return [{name: part.sample for name, part in parts.items()} for parts in seeds]
 
 
 ADJUSTED_AUC = "auc_adjusted"

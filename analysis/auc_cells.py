@@ -22,8 +22,8 @@ import numpy.typing as npt
 from analysis.arm import Column, LoadedArm
 from analysis.compared_rows import ComparedRows, Mask
 from analysis.copy_bins import CopiesCell
-from analysis.intervals.estimate import degenerate_reason
 from analysis.intervals.influence import accepted_shares
+from analysis.intervals.numbers import degenerate_reason
 from analysis.metrics import Floats, supports_rate
 from analysis.settings import AnalysisSettings
 from analysis.uncertainty.column_intervals import ColumnIntervals, column_intervals

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.auc_interval import auc_interval
-    from analysis.intervals.estimate import Estimate
+    from analysis.intervals.numbers import Estimate
     from analysis.validate.validation import Validation
     from detect.access import Access
     from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "analysis.auc_interval": ("auc_interval",),
-    "analysis.intervals.estimate": ("Estimate",),
+    "analysis.intervals.numbers": ("Estimate",),
     "analysis.validate.validation": ("Validation",),
     "detect.access": ("Access",),
     "detect.detector": ("Column", "Detector", "NoParameters", "Score", "each_example", "one_score"),

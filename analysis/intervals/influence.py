@@ -240,6 +240,34 @@ def trend_sample(
     return sample._replace(freedom=freedom), float(total)
 
 
+def mean_sample(
+    values: Floats, groups: Counts, within: Mask, n_groups: int, weights: Floats | None = None
+) -> Sample:
+    """Return the mean of every cell with its influence values, as one side of two.
+
+    Args:
+        values: [m].
+        groups: [m].
+        within: which values each cell holds, [K, m].
+        n_groups: numbers of groups lie below.
+        weights: of the values, [m]; None for 1 each.
+    """
+    held = within if weights is None else within * weights
+    total = held.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = held @ values / np.where(total > 0, total, np.nan)
+    influence = np.zeros((2, len(within), n_groups))
+    found = np.zeros(len(within), dtype=np.int64)
+    for k, cell in enumerate(within):
+        found[k] = len(set(groups[cell].tolist()))
+        scale = np.sqrt(found[k] / max(found[k] - 1, 1)) / (total[k] if total[k] > 0 else 1.0)
+        np.add.at(
+            influence[0, k], groups[cell], scale * (held[k, cell] * (values[cell] - value[k]))
+        )
+    freedom = np.maximum(np.stack([found - 1.0, np.ones(len(within))]), 1.0)
+    return Sample(value, influence, freedom, np.stack([found, found]))
+
+
 def _signs(scores: Floats, level: Counts, levels: int) -> Counts:
     """Return of each member how many others its copies order as its score does, less the rest.
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.bounds import Interval, Scale, find_difference, find_interval
 from analysis.intervals.clustered import Clustered
+from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
 from analysis.uncertainty.samples import ColumnSample, Number, auc_gaps, cell_gaps
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from analysis.arm import LoadedArm
 from analysis.copy_bins import CopiesCell
-from analysis.intervals.clustered import Clustered, Weighted, cluster
+from analysis.intervals.clustered import Clustered, Part, cluster
 from analysis.intervals.influence import (
     Sample,
     Side,
@@ -119,7 +119,7 @@ class ColumnSample:
 
 def weighted_parts(
     sample: ColumnSample, number: Number, dataset: str | None
-) -> list[list[Weighted]]:
+) -> list[dict[str, Part]]:
     """Return what each dataset of each seed says of a number, and with what weight."""
     seeds = []
     for seed in sample.seeds:
@@ -128,7 +128,7 @@ def weighted_parts(
             for name, one in seed.items()
             if dataset in (None, name)
         ]
-        seeds.append([Weighted(name, *found) for name, found in named if found is not None])
+        seeds.append({name: Part(*found) for name, found in named if found is not None})
     return seeds
 
 
@@ -218,16 +218,16 @@ def _gaps(
     theirs: Mapping[str, DatasetSample],
     dataset: str | None,
     cells: npt.NDArray[np.int64],
-) -> list[Weighted]:
+) -> dict[str, Part]:
     """Return the differences of one seed, by dataset."""
-    found = []
+    found = {}
     for name in sorted(columns[0].keys() & theirs.keys()):
         mine = [seed[name].auc for seed in columns]
         aucs, base = [one.part(cells) for one in mine if one is not None], theirs[name].auc
         if dataset in (None, name) and aucs and base is not None:
             same = Sample.joined([base.part(cells)] * len(aucs))
             weight = np.concatenate([seed[name].members[cells] for seed in columns])
-            found.append(Weighted(name, difference(Sample.joined(aucs), same), weight))
+            found[name] = Part(difference(Sample.joined(aucs), same), weight)
     return found
 
 
@@ -248,7 +248,7 @@ def cell_gaps(
         parts = weighted_parts(stacked([samples[at] for at in places]), "auc", dataset)
         if not any(parts):
             continue
-        cells = len(next(part.weight for seed in parts for part in seed)) // len(places)
+        cells = len(next(part.weight for seed in parts for part in seed.values())) // len(places)
         start = cells * np.arange(len(places))[:, None]
         ones, others = ((start + np.array(side)).ravel() for side in zip(*pairs, strict=True))
         gap = cluster([_cell_gaps(seed, ones, others) for seed in parts])
@@ -258,14 +258,15 @@ def cell_gaps(
 
 
 def _cell_gaps(
-    parts: Sequence[Weighted], ones: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
-) -> list[Weighted]:
+    seed: Mapping[str, Part], ones: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
+) -> dict[str, Part]:
     """Return the parts of one seed's datasets in gaps, which are their mean.
 
     A dataset's share differs between two cells, so it is in the parts and not in their weights.
     """
+    parts = [*seed.values()]
     if not parts:
-        return []
+        return {}
     there = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
     total = np.sum(there, axis=0)
     shares = [one / np.where(total > 0, total, np.nan) for one in there]
@@ -278,8 +279,8 @@ def _cell_gaps(
     )
     groups = np.sum([part.sample.groups for part in parts], axis=0)
     fewest = np.minimum(groups[:, ones], groups[:, others])
-    found: list[Weighted] = []
-    for part, share in zip(parts, shares, strict=True):
+    found: dict[str, Part] = {}
+    for (name, part), share in zip(seed.items(), shares, strict=True):
         sample, factor = part.sample, np.nan_to_num(share) * len(parts)
         # As in `cluster`: how far a group that is alone lies off stands for its spread.
         alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
@@ -298,7 +299,7 @@ def _cell_gaps(
             # All counted with the first dataset: the smaller of two sums is no sum.
             np.zeros_like(fewest) if found else fewest,
         )
-        found.append(Weighted(part.dataset, gap, np.ones(len(ones))))
+        found[name] = Part(gap, np.ones(len(ones)))
     return found
 
 

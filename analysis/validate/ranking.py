@@ -29,7 +29,7 @@ from analysis.arm import (
 )
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
-from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Estimate
 from analysis.metrics import tpr_name
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.selection.ranking import highest_first, reported_cell
@@ -359,6 +359,5 @@ def _gap(
 ) -> Estimate:
     gap = float(mine.values[at] - theirs.values[at])
     if not np.isfinite(gap):
-        return Estimate(gap, gap, gap, "one of the two has no AUC")
-    reason = interval.about.removeprefix("none: ") if np.isnan(interval.low) else None
-    return Estimate(gap, interval.low, interval.high, reason)
+        return Estimate(gap, gap, gap, "none: one of the two has no AUC")
+    return Estimate(gap, interval.low, interval.high, interval.about)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from analysis.copy_bins import EVERY_MEMBER
-from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Estimate
 from analysis.unlearning_audit.audit_step import Counted, share_rows
 from analysis.unlearning_audit.checks import LEAST, LOSS_RUN
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
@@ -197,7 +197,7 @@ def _pooled(
         flags = (values < norm.ppf(truth)).astype(float)
         seeds.append(Counted(flags, names, np.ones(len(flags), dtype=np.int64)))
     (row,) = share_rows(seeds, [EVERY_MEMBER])
-    return Estimate(row["value"], row["low"], row["high"], None, None), truth
+    return Estimate(row["value"], row["low"], row["high"]), truth
 
 
 def _missed(

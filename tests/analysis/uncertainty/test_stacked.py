@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from analysis.adjusted import adjusted_samples, base_samples
 from analysis.arm import Cohort, load_arm
 from analysis.auc_cells import measure_columns
-from analysis.intervals.bounds import Scale, find_difference, find_interval
-from analysis.intervals.clustered import Clustered, Weighted, cluster
+from analysis.intervals.clustered import Clustered, Part, cluster
+from analysis.intervals.ends import Scale, find_difference, find_interval
 from analysis.intervals.influence import (
     Sample,
     Side,
@@ -154,11 +154,11 @@ def test_the_ends_in_the_tables_are_those_of_one_column_and_cell_at_a_time(cohor
         for k in range(len(work.cells)):
             one = cluster(
                 [
-                    [
-                        Weighted(name, part.auc.part(slice(k, k + 1)), part.members[k : k + 1])
+                    {
+                        name: Part(part.auc.part(slice(k, k + 1)), part.members[k : k + 1])
                         for name, part in seed.items()
                         if dataset in (None, name)
-                    ]
+                    }
                     for seed in sample.seeds
                 ]
             )
@@ -206,11 +206,11 @@ def test_differences_of_many_columns_are_those_of_each(cohort):
                 assert band[k].about == single[k].about
                 gap = cluster(
                     [
-                        [
-                            Weighted(name, difference(part.auc, theirs[name].auc), part.members)
+                        {
+                            name: Part(difference(part.auc, theirs[name].auc), part.members)
                             for name, part in mine.items()
                             if dataset in (None, name)
-                        ]
+                        }
                         for mine, theirs in zip(other.seeds, best.seeds, strict=True)
                     ]
                 )

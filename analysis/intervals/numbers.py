@@ -1,0 +1,373 @@
+"""One path from scores to an interval: numbers of rows by seed and dataset, and what they say.
+
+    (auc_numbers(rows, scores) - auc_numbers(rows, others)).estimates(confidence=0.95)
+
+A builder gives what each dataset of each seed says of K numbers (`Part`); a difference of two on
+the same rows subtracts influence values, so that what both share cancels. Values that are not
+finite are left out, and so is a dataset without a member. Cost: 1 ms for 200 rows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.intervals.clustered import Clustered, Part, cluster
+from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
+from analysis.intervals.influence import (
+    Counts,
+    Mask,
+    Sample,
+    Side,
+    auc_sample,
+    difference,
+    mean_sample,
+    tpr_sample,
+    trend_sample,
+)
+from analysis.metrics import Floats
+
+
+class Estimate(NamedTuple):
+    """A value with its interval and what is behind it; the ends are NaN if there is none."""
+
+    value: float
+    low: float
+    high: float
+    about: str = ""
+    """Of which models the interval speaks (`any seed`, `this model`) and `; ` what to beware of;
+    or `none: ` and why there is no value or no interval."""
+    members: int = 0
+    """Rows that the number is of, summed over seeds."""
+    nonmembers: int = 0
+    """Rows that they are held against, likewise."""
+    groups: int = 0
+    """Different groups of the members over all seeds."""
+    seeds: int = 0
+    """Seeds that have a value."""
+    seed_low: float = nan
+    """The lowest of the seeds' values; of two seeds this and the next are both."""
+    seed_high: float = nan
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no value, or no interval."""
+        said = self.about.partition("; ")[0]
+        return said.removeprefix("none: ") if said.startswith("none: ") else None
+
+    @property
+    def caution(self) -> str | None:
+        """Why the interval is not to be trusted, or of what alone it speaks."""
+        return self.about.partition("; ")[2] or None
+
+    @property
+    def note(self) -> str:
+        """What to know of it; of which models it speaks is plain from the number of seeds."""
+        return self.about if self.about.startswith("none") else self.caution or ""
+
+    @property
+    def available(self) -> bool:
+        """Whether there is a number with an interval."""
+        return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
+
+    def contains(self, value: float) -> bool:
+        """Whether the interval contains `value`."""
+        return self.low <= value <= self.high
+
+    def around(self, value: float) -> "Estimate":
+        """Return an estimate at another value, its interval reaching as far as that."""
+        return self._replace(value=value, low=min(self.low, value), high=max(self.high, value))
+
+    def said(self, about: str, *cautions: str | None) -> "Estimate":
+        """Return an estimate with other words: whom it speaks of or `none: ` and why, cautions."""
+        return self._replace(about="; ".join(filter(None, (about, *cautions))))
+
+    def columns(self) -> dict[str, float | str | None]:
+        """Return what files and `--json` say of it."""
+        ends = {"value": self.value, "low": self.low, "high": self.high}
+        return {**ends, "reason": self.reason, "caution": self.caution}
+
+
+def no_estimate(reason: str) -> Estimate:
+    """Return an estimate that says why there is none."""
+    return Estimate(nan, nan, nan, f"none: {reason}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Rows of all seeds, one after the other, [n] each."""
+
+    seed: npt.NDArray[Any]
+    dataset: npt.NDArray[np.object_]
+    group: Counts
+    """Number within its dataset, from 0; one group has one number in every seed."""
+    member: Mask
+    nonmember: Mask
+    """Rows that members are held against; a row may be neither."""
+    levels: Counts | None = None
+    """Strata of members, where the design says how many groups each has."""
+
+    @classmethod
+    def of(cls, group: Counts, *, seed: npt.ArrayLike = "", member: Mask | None = None) -> "Rows":
+        """Return rows of one dataset, of which all, or some against the others, are members."""
+        inside = np.ones(len(group), dtype=bool) if member is None else member
+        return cls(
+            seed=np.broadcast_to(np.asarray(seed), group.shape),
+            dataset=np.full(len(group), "", dtype=object),
+            group=group,
+            member=inside,
+            nonmember=~inside,
+        )
+
+    @cached_property
+    def places(self) -> list[dict[str, Counts]]:
+        """Places of the rows of each seed, by dataset."""
+        seeds: dict[Any, dict[str, list[int]]] = {}
+        pairs = zip(self.seed.tolist(), self.dataset.tolist(), strict=True)
+        for place, (seed, dataset) in enumerate(pairs):
+            seeds.setdefault(seed, {}).setdefault(dataset, []).append(place)
+        return [{name: np.array(at) for name, at in seed.items()} for seed in seeds.values()]
+
+    @cached_property
+    def n_groups(self) -> dict[str, int]:
+        """Groups of each dataset over all seeds."""
+        found: dict[str, int] = {}
+        for seed in self.places:
+            for name, at in seed.items():
+                found[name] = max(found.get(name, 0), int(self.group[at].max()) + 1)
+        return found
+
+    def sides(self, scores: Floats, inside: Counts, outside: Counts) -> tuple[Side, Side]:
+        """Return the scores and groups of some members and of some others."""
+        return Side(scores[inside], self.group[inside]), Side(scores[outside], self.group[outside])
+
+    def strata(self, inside: Counts) -> Counts | None:
+        """Return the strata of some members; None if a group is in two: a copy was cut off."""
+        if self.levels is None or not len(inside):
+            return None
+        pairs = np.unique(np.stack([self.group[inside], self.levels[inside]]), axis=1)
+        mixed = len(np.unique(self.group[inside])) < pairs.shape[1]
+        return None if mixed else self.levels[inside]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """K numbers (of copies) of one column under one model."""
+
+    seeds: Sequence[Mapping[str, Part]]
+    """For each seed, by dataset; empty for a seed that has no number."""
+    scale: Scale
+    parents: "tuple[Numbers, Numbers] | None" = None
+    """Of a difference: both."""
+
+    def __sub__(self, other: "Numbers") -> "Numbers":
+        """Return the differences on the same rows, where both have numbers."""
+        seeds = [
+            {
+                name: mine[name]._replace(sample=difference(mine[name].sample, theirs[name].sample))
+                for name in mine
+                if name in theirs
+            }
+            for mine, theirs in zip(self.seeds, other.seeds, strict=True)
+        ]
+        scale = self.scale if self.scale is Scale.AUC else Scale.SLOPE
+        return Numbers(seeds, scale, (self, other))
+
+    def parts(self, dataset: str | None = None) -> list[dict[str, Part]]:
+        """Return the parts of one dataset; None stands for all of them together."""
+        return [
+            {name: part for name, part in seed.items() if dataset in (None, name)}
+            for seed in self.seeds
+        ]
+
+    def clustered(self, dataset: str | None = None) -> Clustered | None:
+        """Return K numbers over all seeds, datasets weighted; None if no dataset has any."""
+        parts = self.parts(dataset)
+        return cluster(parts) if any(parts) else None
+
+    def estimates(self, dataset: str | None = None, *, confidence: float) -> list[Estimate]:
+        """Return K numbers with their intervals; none if no dataset has any.
+
+        Args:
+            dataset: which; None for all of them together.
+            confidence: coverage asked for.
+        """
+        found = self.clustered(dataset)
+        if found is None:
+            return []
+        if self.parents is not None and self.scale is Scale.AUC:
+            one, other = (parent.clustered(dataset) for parent in self.parents)
+            if one is None or other is None:
+                return []
+            interval = find_difference(found, one, other, confidence=confidence)
+        else:
+            interval = find_interval(found, self.scale, confidence=confidence)
+        return self.described(found, interval, dataset)
+
+    def described(
+        self, found: Clustered, interval: Interval, dataset: str | None = None
+    ) -> list[Estimate]:
+        """Return numbers that were made of these, with intervals and what is behind them."""
+        nothing = np.zeros(len(found.value), dtype=np.int64)
+        members, nonmembers, groups = nothing.copy(), nothing.copy(), nothing.copy()
+        present: dict[str, Mask] = {}
+        for seed in self.parts(dataset):
+            for name, part in seed.items():
+                own = nothing if part.members is None else part.members
+                members += own
+                nonmembers += np.where(own > 0, part.nonmembers, 0)
+                if part.present is not None:
+                    present[name] = part.present | present.get(name, np.zeros(1, dtype=bool))
+        for mask in present.values():
+            groups += mask.sum(axis=1)
+        lowest, highest = (
+            np.where(found.seeds > 0, ends, nan) for ends in (found.lowest, found.highest)
+        )
+        columns = (members, nonmembers, groups, found.seeds, lowest, highest)
+        return [
+            Estimate(value, low, high, about, *rest)
+            for value, low, high, about, *rest in zip(
+                found.value.tolist(),
+                interval.low.tolist(),
+                interval.high.tolist(),
+                interval.about,
+                *(column.tolist() for column in columns),
+                strict=True,
+            )
+        ]
+
+    def left_out(self, dataset: str | None = None) -> int:
+        """Return how many rows have no value."""
+        return sum(part.left_out for seed in self.parts(dataset) for part in seed.values())
+
+
+def auc_numbers(
+    rows: Rows, scores: Floats, within: Mask | None = None, *, least: int = 2
+) -> Numbers:
+    """Return the AUCs of members against the non-members of their own dataset.
+
+    Args:
+        rows: of all seeds, [n].
+        scores: of each, [n].
+        within: which rows each of K numbers is of, [K, n]; None for one number of all members.
+        least: groups of non-members below which a dataset has none.
+    """
+
+    def sample(inside: Counts, outside: Counts, held: Mask, n_groups: int) -> Sample | None:
+        if len(np.unique(rows.group[outside])) < least:
+            return None
+        return auc_sample(*rows.sides(scores, inside, outside), held, n_groups, rows.strata(inside))
+
+    return _numbers(rows, scores, within, Scale.AUC, sample)
+
+
+def tpr_numbers(rows: Rows, scores: Floats, rate: float, within: Mask | None = None) -> Numbers:
+    """Return TPRs at an FPR of at most `rate` to expect; arguments as for `auc_numbers`."""
+
+    def sample(inside: Counts, outside: Counts, held: Mask, n_groups: int) -> Sample | None:
+        sides = rows.sides(scores, inside, outside)
+        return tpr_sample(*sides, held, n_groups, rate, rows.strata(inside))
+
+    return _numbers(rows, scores, within, Scale.TPR, sample)
+
+
+def mean_numbers(
+    rows: Rows,
+    values: Floats,
+    within: Mask | None = None,
+    *,
+    weights: Floats | None = None,
+    scale: Scale = Scale.SLOPE,
+) -> Numbers:
+    """Return means over members; `weights` of the rows, other arguments as for `auc_numbers`."""
+
+    def sample(inside: Counts, _: Counts, held: Mask, n_groups: int) -> Sample:
+        own = None if weights is None else weights[inside]
+        return mean_sample(values[inside], rows.group[inside], held, n_groups, own)
+
+    return _numbers(rows, values, within, scale, sample)
+
+
+def share_numbers(
+    rows: Rows, values: Floats, within: Mask | None = None, *, weights: Floats | None = None
+) -> Numbers:
+    """Return means of what is between 0 and 1, and so are their ends; see `mean_numbers`."""
+    return mean_numbers(rows, values, within, weights=weights, scale=Scale.TPR)
+
+
+def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
+    """Return Somers' D of a value given copies, over pairs of members that differ in these."""
+
+    def sample(
+        inside: Counts, _: Counts, held: Mask, n_groups: int
+    ) -> tuple[Sample, Floats] | None:
+        side = Side(values[inside], rows.group[inside])
+        found, pairs = trend_sample(side, copies[inside], n_groups, rows.strata(inside))
+        return (found, np.array([pairs])) if pairs else None
+
+    return _numbers(rows, values, None, Scale.TREND, sample)
+
+
+EQUAL = "all scores are equal"
+
+
+def degenerate_reason(members: Floats, nonmembers: Floats) -> str | None:
+    """Say why scores support no AUC at all, or None where they do."""
+    for side, scores in (("members", members), ("non-members", nonmembers)):
+        if len(scores) == 0:
+            return f"no {side}"
+        if len(scores) == 1:
+            return f"one row only among the {side}"
+    first = members[0]
+    if (members == first).all() and (nonmembers == first).all():
+        return EQUAL
+    return None
+
+
+_Sampled = Sample | tuple[Sample, Floats] | None
+
+
+def _numbers(
+    rows: Rows,
+    values: Floats,
+    within: Mask | None,
+    scale: Scale,
+    sample: Callable[[Counts, Counts, Mask, int], _Sampled],
+) -> Numbers:
+    """Return numbers of all seeds.
+
+    Args:
+        rows: of all seeds, [n].
+        values: of each, [n].
+        within: as for `auc_numbers`.
+        scale: of the numbers.
+        sample: says what a dataset of a seed does, by the places of members and non-members, of
+            which members each number is, and groups; with weights if these are not the members.
+    """
+    there = np.isfinite(values)
+    member, nonmember = rows.member & there, rows.nonmember & there
+    lacking = (rows.member | rows.nonmember) & ~there
+    seeds: list[dict[str, Part]] = []
+    for seed in rows.places:
+        seeds.append({})
+        for dataset, at in seed.items():
+            inside, outside = at[member[at]], at[nonmember[at]]
+            if not len(inside):
+                continue
+            held = np.ones((1, len(inside)), dtype=bool) if within is None else within[:, inside]
+            found = sample(inside, outside, held, rows.n_groups[dataset])
+            if found is None:
+                continue
+            count = held.sum(axis=1)
+            made, weight = found if not isinstance(found, Sample) else (found, count.astype(float))
+            present = np.zeros((len(held), rows.n_groups[dataset]), dtype=bool)
+            for k, cell in enumerate(held):
+                present[k, rows.group[inside[cell]]] = True
+            seeds[-1][dataset] = Part(
+                made, weight, count, len(outside), int(lacking[at].sum()), present
+            )
+    return Numbers(seeds, scale)

@@ -14,7 +14,7 @@ third, and with one degree of freedom an interval would say as much.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,25 +67,6 @@ class Clustered(NamedTuple):
     shortfall: Floats | None = None
     """How many times the variance that an AUC's rows show, taken alone, is expected of them: 1 or
     more, [K]. Rows that are ordered nearly perfectly show too little of their spread."""
-
-    def part(self, start: int, stop: int) -> "Clustered":
-        """Return some of the numbers."""
-        return self.at(slice(start, stop))
-
-    def at(self, places: slice | Counts) -> "Clustered":
-        """Return the numbers of some places."""
-        fields: list[Any] = [None if one is None else one[places] for one in self]
-        return Clustered(*fields)
-
-    @staticmethod
-    def joined(parts: "Sequence[Clustered]") -> "Clustered":
-        """Return all numbers one after the other, without what they share: no influence."""
-        # Groups differ from part to part.
-        alone = [part._replace(influence=np.zeros((len(part.value), 0))) for part in parts]
-        fields: list[Any] = [
-            None if one[0] is None else np.concatenate(one) for one in zip(*alone, strict=True)
-        ]
-        return Clustered(*fields)
 
 
 def cluster(seeds: Seeds) -> Clustered:

@@ -8,7 +8,7 @@ finite are left out, and so is a dataset without a member. Cost: 1 ms for 200 ro
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite, nan
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.intervals.clustered import Clustered, Part, cluster
+from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
 from analysis.intervals.influence import (
     Counts,
@@ -80,16 +81,37 @@ class Estimate(NamedTuple):
 
     def around(self, value: float) -> "Estimate":
         """Return an estimate at another value, its interval reaching as far as that."""
+        if not isfinite(value):
+            nothing = no_estimate("no value")._replace(value=value)
+            return nothing._replace(**{name: getattr(self, name) for name in self._fields[4:8]})
         return self._replace(value=value, low=min(self.low, value), high=max(self.high, value))
 
     def said(self, about: str, *cautions: str | None) -> "Estimate":
         """Return an estimate with other words: whom it speaks of or `none: ` and why, cautions."""
         return self._replace(about="; ".join(filter(None, (about, *cautions))))
 
+    def measures(self) -> dict[str, float | str]:
+        """Return what tables of findings say of it."""
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "seed_low": self.seed_low,
+            "seed_high": self.seed_high,
+            "interval": self.about,
+        }
+
+    def counts(self) -> dict[str, int]:
+        """Return the rows and seeds behind it, as tables of findings call them."""
+        return {"n_members": self.members, "n_nonmembers": self.nonmembers, "n_seeds": self.seeds}
+
     def columns(self) -> dict[str, float | str | None]:
         """Return what files and `--json` say of it."""
         ends = {"value": self.value, "low": self.low, "high": self.high}
         return {**ends, "reason": self.reason, "caution": self.caution}
+
+
+_APART = "none: not every seed has members of both"
 
 
 def no_estimate(reason: str) -> Estimate:
@@ -163,6 +185,17 @@ class Numbers:
     scale: Scale
     parents: "tuple[Numbers, Numbers] | None" = None
     """Of a difference: both."""
+    _known: dict[str | None, Clustered | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """What was clustered before: differences to many columns ask again and again."""
+
+    def of(self, dataset: str | None) -> "Numbers":
+        """Return the numbers of one dataset; None stands for all of them together."""
+        if dataset is None:
+            return self
+        seeds = [{name: seed[name] for name in seed if name == dataset} for seed in self.seeds]
+        return Numbers(seeds, self.scale)
 
     def __sub__(self, other: "Numbers") -> "Numbers":
         """Return the differences on the same rows, where both have numbers."""
@@ -177,6 +210,35 @@ class Numbers:
         scale = self.scale if self.scale is Scale.AUC else Scale.SLOPE
         return Numbers(seeds, scale, (self, other))
 
+    def between(self, pairs: Sequence[tuple[int, int]]) -> "Numbers":
+        """Return what numbers of one cell of members differ by from those of another cell.
+
+        Members differ, non-members are the same: what the latter do to both cancels.
+
+        Args:
+            pairs: the cell and the one that is taken off.
+        """
+        ones, others = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
+        gaps = [_cell_gaps(seed, ones, others) for seed in self.seeds]
+        return Numbers(gaps, self.scale, (self.at(ones), self.at(others)))
+
+    def at(self, places: Counts) -> "Numbers":
+        """Return the numbers of some places."""
+        seeds = [
+            {name: Part(p.sample.part(places), p.weight[places]) for name, p in seed.items()}
+            for seed in self.seeds
+        ]
+        return Numbers(seeds, self.scale)
+
+    def adjusted(self, base: "Numbers", *, centre: float) -> "tuple[Numbers, Floats]":
+        """Return the numbers less their share of what a base model's differ from a centre by.
+
+        The shares are the weights of `control_variate`, [K].
+        """
+        weights = control_weights(self.seeds, base.seeds)
+        seeds = adjust(self.seeds, base.seeds, weights, centre=centre)
+        return Numbers(seeds, self.scale), weights
+
     def parts(self, dataset: str | None = None) -> list[dict[str, Part]]:
         """Return the parts of one dataset; None stands for all of them together."""
         return [
@@ -186,8 +248,10 @@ class Numbers:
 
     def clustered(self, dataset: str | None = None) -> Clustered | None:
         """Return K numbers over all seeds, datasets weighted; None if no dataset has any."""
-        parts = self.parts(dataset)
-        return cluster(parts) if any(parts) else None
+        if dataset not in self._known:
+            parts = self.parts(dataset)
+            self._known[dataset] = cluster(parts) if any(parts) else None
+        return self._known[dataset]
 
     def estimates(self, dataset: str | None = None, *, confidence: float) -> list[Estimate]:
         """Return K numbers with their intervals; none if no dataset has any.
@@ -203,7 +267,10 @@ class Numbers:
             one, other = (parent.clustered(dataset) for parent in self.parents)
             if one is None or other is None:
                 return []
-            interval = find_difference(found, one, other, confidence=confidence)
+            low, high, about = find_difference(found, one, other, confidence=confidence)
+            apart = (one.seeds != found.seeds) | (other.seeds != found.seeds)
+            said = [_APART if unlike else each for unlike, each in zip(apart, about, strict=True)]
+            interval = Interval(np.where(apart, nan, low), np.where(apart, nan, high), said)
         else:
             interval = find_interval(found, self.scale, confidence=confidence)
         return self.described(found, interval, dataset)
@@ -310,6 +377,45 @@ def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
         return (found, np.array([pairs])) if pairs else None
 
     return _numbers(rows, values, None, Scale.TREND, sample)
+
+
+def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[str, Part]:
+    """Return the parts of one seed's datasets in gaps, which are their mean.
+
+    A dataset's share differs between two cells, so it is in the parts and not in their weights.
+    """
+    parts = [*seed.values()]
+    if not parts:
+        return {}
+    there = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
+    total = np.sum(there, axis=0)
+    shares = [one / np.where(total > 0, total, np.nan) for one in there]
+    values = [np.nan_to_num(part.sample.value) for part in parts]
+    pooled = np.sum([s * v for s, v in zip(shares, values, strict=True)], axis=0)
+    groups = np.sum([part.sample.groups for part in parts], axis=0)
+    fewest = np.minimum(groups[:, ones], groups[:, others])
+    found: dict[str, Part] = {}
+    for (name, part), share, own in zip(seed.items(), shares, values, strict=True):
+        sample, factor = part.sample, np.nan_to_num(share) * len(parts)
+        # As in `cluster`: how far a group that is alone lies off stands for its spread.
+        alone = (sample.groups[0] == 1) & (share > 0) & (share < 1)
+        off = np.where(alone, own - pooled, 0.0)
+        influence = np.concatenate(
+            [sample.influence, np.stack([off, np.zeros_like(off)])[:, :, None]], axis=2
+        )
+        influence = influence * factor[:, None]
+        value = np.where(total > 0, factor * own, np.nan)
+        freedom = np.where(factor > 0, sample.freedom, np.inf)
+        least = np.minimum(freedom[:, ones], freedom[:, others])
+        gap = Sample(
+            value[ones] - value[others],
+            influence[:, ones] - influence[:, others],
+            np.where(np.isfinite(least), least, 1.0),
+            # All counted with the first dataset: the smaller of two sums is no sum.
+            np.zeros_like(fewest) if found else fewest,
+        )
+        found[name] = Part(gap, np.ones(len(ones)))
+    return found
 
 
 EQUAL = "all scores are equal"

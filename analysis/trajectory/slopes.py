@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import Column
-from analysis.auc_cells import ArmRows
+from analysis.auc_cells import ArmRows, GroupNumbers
 from analysis.copy_bins import CopiesCell
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
@@ -26,7 +26,6 @@ from analysis.intervals.influence import Sample
 from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
 from analysis.tables import PreparedCohort
-from analysis.uncertainty.samples import GroupNumbers
 
 
 @dataclass(frozen=True, kw_only=True)

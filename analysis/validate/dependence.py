@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import MODEL_FREE, Column, LoadedArm
-from analysis.auc_cells import compared_sides
+from analysis.auc_cells import cohort_rows, compared_sides, number_groups
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
 from analysis.intervals.influence import Counts, Mask, Sample
 from analysis.intervals.numbers import Estimate, Numbers, Rows, auc_numbers, no_estimate
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
-from analysis.uncertainty.samples import number_groups
 from analysis.validate.checks import FEW, Finding, interval_text
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
@@ -220,16 +219,8 @@ def within_length(
     arms = list(zip(loaded, lengths, strict=True))
     cuts = np.concatenate([_cuts(arm, length, column, settings) for arm, length in arms])
     inside = np.concatenate([compared_sides(arm, arm.test, settings)[0] for arm in loaded])
-    rows = Rows(
-        seed=np.repeat(np.arange(len(loaded)), [len(arm.examples) for arm in loaded]),
-        dataset=np.concatenate([arm.dataset for arm in loaded]),
-        group=np.concatenate([number.of_row for number in number_groups(loaded)]),
-        member=inside & (cuts >= 0),
-        nonmember=~inside & (cuts >= 0),
-        levels=np.concatenate([arm.copies for arm in loaded])
-        if all(arm.arm.fixed_levels for arm in loaded)
-        else None,
-    )
+    sides = (inside & (cuts >= 0), ~inside & (cuts >= 0))
+    rows = cohort_rows(loaded, number_groups(loaded), *sides)
     scores = np.concatenate([arm.scores[:, arm.index[column]] for arm in loaded])
     plain = auc_numbers(rows, scores, least=1)
     within = _within(rows, scores, cuts)

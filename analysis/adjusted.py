@@ -13,7 +13,8 @@ import numpy as np
 
 from analysis.arm import Arm, Column, LoadedArm, load_arm
 from analysis.auc_cells import ColumnMetrics
-from analysis.intervals.numbers import Estimate, Numbers
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, POOLED, TREND, Gaps, PreparedCohort

@@ -20,15 +20,14 @@ import numpy as np
 from analysis.arm import Column, LoadedArm
 from analysis.compared_rows import ComparedRows, Mask
 from analysis.copy_bins import CopiesCell
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, accepted_shares
 from analysis.intervals.numbers import (
     EQUAL,
-    Estimate,
     Numbers,
     Rows,
     auc_numbers,
     degenerate_reason,
-    no_estimate,
     tpr_numbers,
     trend_numbers,
 )

@@ -14,15 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, pack_groups
-from analysis.intervals.numbers import (
-    Estimate,
-    Rows,
-    auc_numbers,
-    degenerate_reason,
-    no_estimate,
-    tpr_numbers,
-)
+from analysis.intervals.numbers import Rows, auc_numbers, degenerate_reason, tpr_numbers
 from analysis.metrics import SUPPORT, Floats, supports_rate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError

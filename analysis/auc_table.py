@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.auc_interval import auc_estimate, tpr_estimate
-from analysis.intervals.numbers import Estimate, no_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.keyed import Stream, generator, item_key

@@ -12,7 +12,8 @@ from analysis.auc_cells import ArmRows, ColumnMetrics, number_groups
 from analysis.checks.chance import column_error
 from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
-from analysis.intervals.numbers import Estimate, Numbers
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Numbers
 from analysis.metrics import tpr_name
 from analysis.metrics_table import TUNE_AUC, Cell
 from analysis.selection.ranking import rank_detectors
@@ -314,8 +315,10 @@ def _best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Colu
             value=aucs[column].value,
             low=aucs[column].low,
             high=aucs[column].high,
+            n_members=aucs[column].members,
+            n_nonmembers=aucs[column].nonmembers,
+            n_seeds=aucs[column].seeds,
             tune=tune.get(column, nan),
-            **aucs[column].counts(),
         )
         for name, column in by_name.items()
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis.auc_interval import auc_interval
-    from analysis.intervals.numbers import Estimate
+    from analysis.intervals.estimate import Estimate
     from analysis.validate.validation import Validation
     from detect.access import Access
     from detect.detector import Column, Detector, NoParameters, Score, each_example, one_score

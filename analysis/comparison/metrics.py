@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from analysis.arm import Cohort, axis_column
 from analysis.arm_words import arm_words
+from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, pack_groups
-from analysis.intervals.numbers import EQUAL, Estimate, Rows, auc_numbers, degenerate_reason
+from analysis.intervals.numbers import EQUAL, Rows, auc_numbers, degenerate_reason
 from analysis.metrics import Floats
 from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.settings import AnalysisSettings

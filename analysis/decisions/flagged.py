@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from analysis.arm import Cohort, LoadedArm
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
-from analysis.intervals.numbers import Estimate, no_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
 

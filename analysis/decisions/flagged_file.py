@@ -14,7 +14,7 @@ import pyarrow as pa
 from analysis.auc_table import group_names, scores_by_setting
 from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
 from analysis.decisions.flagged import clustered_share
-from analysis.intervals.numbers import Estimate
+from analysis.intervals.estimate import Estimate
 from analysis.settings import AnalysisSettings
 from inject import keyed
 

@@ -10,8 +10,8 @@ finite are left out, and so is a dataset without a member. Cost: 1 ms for 200 ro
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite, nan
-from typing import Any, NamedTuple
+from math import nan
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from analysis.intervals.clustered import Clustered, Part, cluster
 from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
+from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import (
     Counts,
     Mask,
@@ -32,91 +33,7 @@ from analysis.intervals.influence import (
 )
 from analysis.metrics import Floats
 
-
-class Estimate(NamedTuple):
-    """A value with its interval and what is behind it; the ends are NaN if there is none."""
-
-    value: float
-    low: float
-    high: float
-    about: str = ""
-    """Of which models the interval speaks (`any seed`, `this model`) and `; ` what to beware of;
-    or `none: ` and why there is no value or no interval."""
-    members: int = 0
-    """Rows that the number is of, summed over seeds."""
-    nonmembers: int = 0
-    """Rows that they are held against, likewise."""
-    groups: int = 0
-    """Different groups of the members over all seeds."""
-    seeds: int = 0
-    """Seeds that have a value."""
-    seed_low: float = nan
-    """The lowest of the seeds' values; of two seeds this and the next are both."""
-    seed_high: float = nan
-
-    @property
-    def reason(self) -> str | None:
-        """Why there is no value, or no interval."""
-        said = self.about.partition("; ")[0]
-        return said.removeprefix("none: ") if said.startswith("none: ") else None
-
-    @property
-    def caution(self) -> str | None:
-        """Why the interval is not to be trusted, or of what alone it speaks."""
-        return self.about.partition("; ")[2] or None
-
-    @property
-    def note(self) -> str:
-        """What to know of it; of which models it speaks is plain from the number of seeds."""
-        return self.about if self.about.startswith("none") else self.caution or ""
-
-    @property
-    def available(self) -> bool:
-        """Whether there is a number with an interval."""
-        return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
-
-    def contains(self, value: float) -> bool:
-        """Whether the interval contains `value`."""
-        return self.low <= value <= self.high
-
-    def around(self, value: float) -> "Estimate":
-        """Return an estimate at another value, its interval reaching as far as that."""
-        if not isfinite(value):
-            nothing = no_estimate("no value")._replace(value=value)
-            return nothing._replace(**{name: getattr(self, name) for name in self._fields[4:8]})
-        return self._replace(value=value, low=min(self.low, value), high=max(self.high, value))
-
-    def said(self, about: str, *cautions: str | None) -> "Estimate":
-        """Return an estimate with other words: whom it speaks of or `none: ` and why, cautions."""
-        return self._replace(about="; ".join(filter(None, (about, *cautions))))
-
-    def measures(self) -> dict[str, float | str]:
-        """Return what tables of findings say of it."""
-        return {
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "seed_low": self.seed_low,
-            "seed_high": self.seed_high,
-            "interval": self.about,
-        }
-
-    def counts(self) -> dict[str, int]:
-        """Return the rows and seeds behind it, as tables of findings call them."""
-        return {"n_members": self.members, "n_nonmembers": self.nonmembers, "n_seeds": self.seeds}
-
-    def columns(self) -> dict[str, float | str | None]:
-        """Return what files and `--json` say of it."""
-        ends = {"value": self.value, "low": self.low, "high": self.high}
-        return {**ends, "reason": self.reason, "caution": self.caution}
-
-
 _APART = "none: not every seed has members of both"
-
-
-def no_estimate(reason: str) -> Estimate:
-    """Return an estimate that says why there is none."""
-    return Estimate(nan, nan, nan, f"none: {reason}")
 
 
 @dataclass(frozen=True, kw_only=True)

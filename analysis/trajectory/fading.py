@@ -17,7 +17,8 @@ from analysis.arm import Column
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
-from analysis.intervals.numbers import Estimate, Numbers
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Numbers
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC
 from analysis.trajectory.slopes import (

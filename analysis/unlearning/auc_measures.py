@@ -19,7 +19,8 @@ import numpy as np
 from analysis.arm import MODEL_FREE
 from analysis.copy_bins import CopiesCell
 from analysis.intervals.ends import Interval, find_relative_change
-from analysis.intervals.numbers import Estimate, Numbers, auc_numbers, trend_numbers
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Numbers, auc_numbers, trend_numbers
 from analysis.metrics import Floats
 from analysis.unlearning.evidence import RETRAINED, Cohort, ModelKey, Values
 from analysis.unlearning.numbers import Measure, RowWriter

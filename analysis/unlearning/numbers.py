@@ -9,7 +9,8 @@ from typing import Any
 from analysis.arm import axis_column
 from analysis.copy_bins import ALL, CopiesCell
 from analysis.intervals.ends import LEAST_GROUPS
-from analysis.intervals.numbers import Estimate, Numbers
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Numbers
 from analysis.tables import POOLED
 from analysis.unlearning.evidence import Cohort, ModelKey
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from analysis.copy_bins import ALL
-from analysis.intervals.numbers import Estimate
+from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.checks import LOSS_RUN, QUESTIONS, Judgement, Losses, Weights, judge
 from analysis.unlearning_audit.estimates import clusters_of, null
 from analysis.unlearning_audit.findings import Findings, Ratioed, find, likeness, question_findings

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.numbers import Estimate, no_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning_audit.estimates import Clusters, difference, mean
 from analysis.unlearning_audit.findings import Findings

@@ -18,15 +18,9 @@ import numpy.typing as npt
 
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS, Scale
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Sample, mean_sample, pack_groups
-from analysis.intervals.numbers import (
-    Estimate,
-    Numbers,
-    Rows,
-    mean_numbers,
-    no_estimate,
-    share_numbers,
-)
+from analysis.intervals.numbers import Numbers, Rows, mean_numbers, share_numbers
 from analysis.unlearning_audit.text_chunks import Chunk
 
 Floats = npt.NDArray[np.float64]

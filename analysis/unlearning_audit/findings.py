@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals.numbers import Estimate, no_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
 from analysis.unlearning_audit.ratio import Band, Floats, Threshold, calibrated_band
 from analysis.unlearning_audit.remembered import (

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals.numbers import Estimate, no_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.unlearning_audit.estimates import Clusters, share
 
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals.numbers import Estimate, no_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.unlearning_audit.estimates import Clusters, share
 from analysis.unlearning_audit.ratio import Floats, Mask
 

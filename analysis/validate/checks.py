@@ -21,7 +21,7 @@ from analysis.checks.chance import CHANCE, chance_width, possible_aucs, within_m
 from analysis.compared_rows import missing_scores as count_missing
 from analysis.copy_bins import ALL
 from analysis.findings import question_table
-from analysis.intervals.numbers import Estimate
+from analysis.intervals.estimate import Estimate
 from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort

@@ -16,8 +16,9 @@ from analysis.arm import MODEL_FREE, Column, LoadedArm
 from analysis.auc_cells import cohort_rows, compared_sides, number_groups
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, Mask, Sample
-from analysis.intervals.numbers import Estimate, Numbers, Rows, auc_numbers, no_estimate
+from analysis.intervals.numbers import Numbers, Rows, auc_numbers
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from analysis.validate.checks import FEW, Finding, interval_text

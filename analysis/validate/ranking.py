@@ -29,7 +29,7 @@ from analysis.arm import (
 )
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
-from analysis.intervals.numbers import Estimate, no_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.metrics import tpr_name
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.selection.ranking import highest_first, reported_cell

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from analysis.copy_bins import EVERY_MEMBER
-from analysis.intervals.numbers import Estimate
+from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.audit_step import Counted, share_rows
 from analysis.unlearning_audit.checks import LEAST, LOSS_RUN
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share

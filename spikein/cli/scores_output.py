@@ -11,7 +11,7 @@ from spikein.cli.output import print_rows, say
 if TYPE_CHECKING:
     from analysis.auc_table import AucRow, DocumentTable
     from analysis.decisions.flagged_file import FileDecision
-    from analysis.intervals.numbers import Estimate
+    from analysis.intervals.estimate import Estimate
     from detect.user_rows.labelled_rows import LabelledRows
     from spikein.scoring.scored_rows import ScoredRows
 

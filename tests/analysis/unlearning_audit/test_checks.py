@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from analysis.intervals.numbers import Estimate
+from analysis.intervals.estimate import Estimate
 from analysis.unlearning_audit.audit import headline
 from analysis.unlearning_audit.checks import (
     MEANINGS,

@@ -8,7 +8,7 @@ and its TPR sets one threshold for each dataset; so a detector cannot win by tel
 datasets apart, and one whose scale differs between datasets does not lose. With one
 dataset, `all` equals it.
 
-Columns are measured one by one. Cost: 30 ms for 200 rows with all intervals.
+Columns are measured one by one. Cost: 15 ms for three seeds of 400 rows, with all intervals.
 """
 
 from collections.abc import Mapping, Sequence

@@ -45,15 +45,6 @@ class Sample(NamedTuple):
         others: list[Any] = [None if one is None else one[:, numbers] for one in self[1:]]
         return Sample(self.value[numbers], *others)
 
-    @staticmethod
-    def joined(samples: "Sequence[Sample]") -> "Sample":
-        """Return the numbers of several samples of the same rows, one after the other."""
-        first, *others = zip(*samples, strict=True)
-        joined: list[Any] = [
-            None if one[0] is None else np.concatenate(one, axis=1) for one in others
-        ]
-        return Sample(np.concatenate(first), *joined)
-
 
 class Side(NamedTuple):
     """Scores of one side with the group of each row."""

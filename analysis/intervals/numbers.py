@@ -156,17 +156,10 @@ class Numbers:
         seeds = adjust(self.seeds, base.seeds, weights, centre=centre)
         return Numbers(seeds, self.scale), weights
 
-    def parts(self, dataset: str | None = None) -> list[dict[str, Part]]:
-        """Return the parts of one dataset; None stands for all of them together."""
-        return [
-            {name: part for name, part in seed.items() if dataset in (None, name)}
-            for seed in self.seeds
-        ]
-
     def clustered(self, dataset: str | None = None) -> Clustered | None:
         """Return K numbers over all seeds, datasets weighted; None if no dataset has any."""
         if dataset not in self._known:
-            parts = self.parts(dataset)
+            parts = self.of(dataset).seeds
             self._known[dataset] = cluster(parts) if any(parts) else None
         return self._known[dataset]
 
@@ -199,7 +192,7 @@ class Numbers:
         nothing = np.zeros(len(found.value), dtype=np.int64)
         members, nonmembers, groups = nothing.copy(), nothing.copy(), nothing.copy()
         present: dict[str, Mask] = {}
-        for seed in self.parts(dataset):
+        for seed in self.of(dataset).seeds:
             for name, part in seed.items():
                 own = nothing if part.members is None else part.members
                 members += own
@@ -226,7 +219,7 @@ class Numbers:
 
     def left_out(self, dataset: str | None = None) -> int:
         """Return how many rows have no value."""
-        return sum(part.left_out for seed in self.parts(dataset) for part in seed.values())
+        return sum(part.left_out for seed in self.of(dataset).seeds for part in seed.values())
 
 
 def auc_numbers(

@@ -5,7 +5,7 @@ same rows; the raw numbers stand beside them. `base_value` and `base_weight` say
 adjusted = raw - base_weight * (base_value - 0.5), and without the 0.5 for a trend.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from analysis.intervals.estimate import Estimate
 from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
-from analysis.tables import AUC, POOLED, TREND, Gaps, PreparedCohort
+from analysis.tables import AUC, POOLED, TREND, PreparedCohort, paired_gaps
 
 ADJUSTED_AUC = "auc_adjusted"
 """An AUC less its share of what the base model's differs from 0.5 by on the same rows."""
@@ -181,7 +181,7 @@ class AdjustedColumns:
     def difference_rows(self, raw: Sequence[Row]) -> Iterator[Row]:
         """Yield the adjusted partners of paired differences, in their order."""
         labels = [cell.label for cell in self._work.cells]
-        gaps: dict[str, Gaps] = {}
+        gaps: dict[str, Callable[[Column, Column], list[Estimate]]] = {}
         # The list grows by these rows while they are read.
         for row in [*raw]:
             dataset, at = row["dataset"], labels.index(row["copies"])
@@ -192,10 +192,10 @@ class AdjustedColumns:
                 continue
             if dataset not in gaps:
                 aucs = {column: adjusted.auc for column, adjusted in found.items()}
-                gaps[dataset] = Gaps(aucs, None, self._work.settings)
+                gaps[dataset] = paired_gaps(aucs, None, self._work.settings)
             value = found[one].aucs[at].value - found[other].aucs[at].value
             if np.isfinite(value):
-                gap = gaps[dataset].of(one, other)[at].around(value)
+                gap = gaps[dataset](one, other)[at].around(value)
                 yield {**row, **gap.measures(), "metric": ADJUSTED_AUC}
 
     def _of(self, dataset: str) -> Mapping[Column, Adjusted]:

@@ -1,7 +1,8 @@
 """The rows of the metrics and differences tables for one cohort."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import nan
 from typing import Any
 
@@ -191,7 +192,9 @@ class PreparedCohort:
         for d, dataset in enumerate([POOLED, *self.datasets]):
             name = self.sample_name(dataset)
             shared = self._contestants(columns, dataset)
-            gaps = Gaps({column: measured[column].auc for column in shared}, name, self.settings)
+            gap_of = paired_gaps(
+                {column: measured[column].auc for column in shared}, name, self.settings
+            )
             for c in shown:
                 cell = self.cells[c]
                 found = {
@@ -210,7 +213,7 @@ class PreparedCohort:
                     for column, auc in found.items():
                         if column == other:
                             continue
-                        gap = gaps.of(column, other)[c].around(auc.value - found[other].value)
+                        gap = gap_of(column, other)[c].around(auc.value - found[other].value)
                         yield {
                             **self._head(column, selection, dataset),
                             "copies": cell.label,
@@ -326,22 +329,17 @@ def _best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Colu
     return by_name[next(iter(rank_detectors(cells)), next(iter(by_name)))]
 
 
-class Gaps:
-    """Paired differences of columns in one dataset, each found once."""
+def paired_gaps(
+    numbers: Mapping[Column, Numbers], dataset: str | None, settings: AnalysisSettings
+) -> Callable[[Column, Column], list[Estimate]]:
+    """Return a function of two columns that finds their paired differences, each once."""
 
-    def __init__(
-        self, numbers: Mapping[Column, Numbers], dataset: str | None, settings: AnalysisSettings
-    ) -> None:
-        """Take note of the columns' AUCs."""
-        self._numbers, self._dataset, self._confidence = numbers, dataset, settings.confidence
-        self._found: dict[tuple[Column, Column], list[Estimate]] = {}
+    @cache
+    def gap(one: Column, other: Column) -> list[Estimate]:
+        found = numbers[one] - numbers[other]
+        return found.estimates(dataset, confidence=settings.confidence)
 
-    def of(self, one: Column, other: Column) -> list[Estimate]:
-        """Return `one` less `other`, a number a cell."""
-        if (one, other) not in self._found:
-            gap = self._numbers[one] - self._numbers[other]
-            self._found[one, other] = gap.estimates(self._dataset, confidence=self._confidence)
-        return self._found[one, other]
+    return gap
 
 
 def _columns(found: Estimate) -> dict[str, Any]:

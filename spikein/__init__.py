@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "analysis.auc_interval": ("auc_interval",),
-    "analysis.intervals.numbers": ("Estimate",),
+    "analysis.intervals.estimate": ("Estimate",),
     "analysis.validate.validation": ("Validation",),
     "detect.access": ("Access",),
     "detect.detector": ("Column", "Detector", "NoParameters", "Score", "each_example", "one_score"),

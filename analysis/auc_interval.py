@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals.estimate import Estimate, auc_estimate
-from analysis.metrics import Floats
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Counts, pack_groups
+from analysis.intervals.numbers import Rows, auc_numbers, degenerate_reason, tpr_numbers
+from analysis.metrics import SUPPORT, Floats, supports_rate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 
@@ -73,12 +75,11 @@ def auc_interval(
     found = auc_estimate(values, member, group, seed, confidence=how.confidence)
     distinct = len(set(seed))
     if groups is None and len(set(Counter(seed).values())) > 1 and found.reason is None:
-        return Estimate(found.value, nan, nan, _UNKNOWN_ROWS)
+        return Estimate(found.value, nan, nan, f"none: {_UNKNOWN_ROWS}")
     if distinct == 2 and found.reason is None:
         aucs = [_one_auc(values, member, seed, name) for name in dict.fromkeys(seed)]
         said = f"of these two models alone: {aucs[0]:.3f} and {aucs[1]:.3f}"
-        caution = said if found.caution is None else f"{said}; {found.caution}"
-        return found._replace(caution=caution)
+        return found.said("these 2 models", said, found.caution)
     return found
 
 
@@ -106,6 +107,74 @@ def _one_auc(values: Floats, member: Mask, seeds: Sequence[str], seed: str) -> f
     lower = np.searchsorted(outside, inside, side="left")
     upper = np.searchsorted(outside, inside, side="right")
     return float((lower + upper).mean() / (2 * len(outside)))
+
+
+def auc_estimate(
+    scores: Floats,
+    member: Mask,
+    groups: Sequence[str],
+    seeds: Sequence[str] | None = None,
+    *,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Return the AUC with its interval; the value is the mean of the seeds' AUCs.
+
+    Args:
+        scores: one a row.
+        member: which rows are members.
+        groups: of each row; a group of two seeds, or of both sides, is one group.
+        seeds: which model gave each score; None means one.
+        confidence: coverage asked for.
+    """
+    rows = _rows(member, groups, seeds)
+    usable, reasons = scores.astype(np.float64), []
+    for at in (at for seed in rows.places for at in seed.values()):
+        if reason := _reason(rows, scores, at):
+            reasons.append(reason)
+            usable[at] = nan
+    if not np.isfinite(usable).any():
+        return no_estimate(", ".join(dict.fromkeys(reasons)))
+    return auc_numbers(rows, usable).estimates(confidence=confidence)[0]
+
+
+def tpr_estimate(
+    scores: Floats,
+    member: Mask,
+    groups: Sequence[str],
+    rate: float,
+    *,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Return the TPR at an FPR of at most `rate` with its interval, as `auc_estimate` does.
+
+    Below 10 / rate non-members there is none, and the reason says so. The value is at the largest
+    k / m <= rate, the interval of the rate that new non-members are expected to have.
+    """
+    rows = _rows(member, groups, None)
+    if reason := _reason(rows, scores, np.arange(len(scores))):
+        return no_estimate(reason)
+    if not supports_rate(rate, int(rows.nonmember.sum())):
+        return no_estimate(f"fewer than {np.ceil(SUPPORT / rate - 1e-9):.0f} non-members")
+    (found,) = tpr_numbers(rows, scores, rate).estimates(confidence=confidence)
+    above = np.sort(scores[~member])
+    at_or_above = len(above) - np.searchsorted(above, scores[member], side="left")
+    return found.around(float((at_or_above <= np.floor(rate * len(above) + 1e-9)).mean()))
+
+
+def _rows(member: Mask, groups: Sequence[str], seeds: Sequence[str] | None) -> Rows:
+    seed = "" if seeds is None else np.asarray(seeds, dtype=object)
+    return Rows.of(pack_groups(groups)[0], seed=seed, member=member)
+
+
+def _reason(rows: Rows, scores: Floats, at: Counts) -> str | None:
+    """Say why some rows support no statement, or return None where they do."""
+    sides = {"members": at[rows.member[at]], "non-members": at[rows.nonmember[at]]}
+    if reason := degenerate_reason(*(scores[side] for side in sides.values())):
+        return reason
+    for name, side in sides.items():
+        if len(np.unique(rows.group[side])) < 2:
+            return f"one group only among the {name}"
+    return None
 
 
 def _scores(given: npt.ArrayLike) -> Floats:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals.estimate import Estimate, auc_estimate, no_estimate, tpr_estimate
+from analysis.auc_interval import auc_estimate, tpr_estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.keyed import Stream, generator, item_key

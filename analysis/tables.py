@@ -1,28 +1,24 @@
 """The rows of the metrics and differences tables for one cohort."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from math import nan
 from typing import Any
 
 import numpy as np
 
 from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm
-from analysis.auc_cells import ArmRows, ColumnMetrics
+from analysis.auc_cells import ArmRows, ColumnMetrics, number_groups
 from analysis.checks.chance import column_error
 from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Numbers
 from analysis.metrics import tpr_name
 from analysis.metrics_table import TUNE_AUC, Cell
 from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
-from analysis.uncertainty.column_intervals import (
-    CellInterval,
-    Contrast,
-    copies_contrasts,
-    difference_intervals,
-    no_interval,
-)
-from analysis.uncertainty.samples import number_groups
 
 AUC = "auc"
 TREND = "copies_trend"
@@ -106,7 +102,7 @@ class PreparedCohort:
         }
 
     def sample_name(self, dataset: str) -> str | None:
-        """Return by which name a `ColumnSample` knows a dataset; the only one is all of them."""
+        """Return by which name `Numbers` know a dataset; the only one is all of them."""
         return None if dataset == POOLED or len(self.datasets) == 1 else dataset
 
     def metric_rows(
@@ -123,39 +119,24 @@ class PreparedCohort:
         names = [AUC, *(tpr_name(rate) for rate in self.settings.false_positive_rates)]
         for d, dataset in enumerate([POOLED, *self.datasets]):
             head = {**self._head(column, selection, dataset), "variant": variant}
-            found = measured.intervals[d]
             for c, cell in enumerate(self.cells):
-                if self._too_few(cell, measured.n_members[d, 0, c]):
+                members = measured.cells[d][0][c].members
+                if self._too_few(cell, members):
                     continue
+                few = members < self.settings.min_members
                 for m, name in enumerate(names):
-                    value = measured.values[d, m, c]
-                    measures = self._measures(found.cells[m][c], value, measured, (d, c))
-                    counts = _counts(measured, (d, m, c))
-                    row = {**head, "copies": cell.label, "metric": name, **measures, **counts}
+                    found = measured.cells[d][m][c]
+                    if few and np.isfinite(found.value):
+                        about = f"none: {members} members, fewer than min_members"
+                        found = Estimate(found.value, nan, nan, about, *found[4:8])
+                    row = {**head, "copies": cell.label, "metric": name, **_columns(found)}
                     if name == AUC and cell.label in (ALL, "0") and variant == ALL:
                         alone = None if dataset == POOLED else dataset
                         error = column_error(self.arms, column, cell, self.settings, alone)
                         row["chance_error"] = error
                     yield row
-            if np.isfinite(measured.trend[d]):
-                yield {
-                    **head,
-                    "copies": ALL,
-                    "metric": TREND,
-                    **found.trend.measures(measured.trend[d]),
-                    "n_members": int(measured.trend_members[d]),
-                    "n_nonmembers": 0,
-                    "n_seeds": int(measured.trend_seeds[d]),
-                }
-
-    def _measures(
-        self, cell: CellInterval, value: float, measured: ColumnMetrics, at: tuple[int, int]
-    ) -> dict[str, float | str]:
-        """Return a value with its interval; without one where there are too few members for it."""
-        members = int(measured.n_members[at[0], 0, at[1]])
-        if members >= self.settings.min_members or not np.isfinite(value):
-            return cell.measures(value)
-        return no_interval(value, f"none: {members} members, fewer than min_members")
+            if np.isfinite(measured.trend[d].value):
+                yield {**head, "copies": ALL, "metric": TREND, **_columns(measured.trend[d])}
 
     def choice_rows(
         self,
@@ -174,7 +155,7 @@ class PreparedCohort:
         for column in columns:
             if np.isfinite(tune.get(column, float("nan"))):
                 head = self._head(column, selection, POOLED)
-                value = no_interval(tune[column], "none: it is chosen by")
+                value = Estimate(tune[column], nan, nan, "none: it is chosen by").measures()
                 yield {**head, **common, "metric": TUNE_AUC, **value, **self._tune_counts()}
 
     def _contestants(self, columns: Iterable[Column], dataset: str) -> list[Column]:
@@ -208,40 +189,31 @@ class PreparedCohort:
             tune: the AUC of each on the tune rows, by which the best is chosen.
         """
         shown = [c for c, cell in enumerate(self.cells) if not is_dose(cell.label)]
-        gaps: dict[
-            tuple[str | None, str, Column, tuple[Column, ...]], list[dict[int, CellInterval]]
-        ] = {}
         for d, dataset in enumerate([POOLED, *self.datasets]):
-            intervals = {column: measured[column].intervals[d].cells[0] for column in columns}
             name = self.sample_name(dataset)
             shared = self._contestants(columns, dataset)
+            gap_of = paired_gaps(
+                {column: measured[column].auc for column in shared}, name, self.settings
+            )
             for c in shown:
                 cell = self.cells[c]
                 found = {
-                    column: measured[column].values[d, 0, c]
+                    column: auc
                     for column in shared
-                    if np.isfinite(measured[column].values[d, 0, c])
-                    and not self._too_few(cell, measured[column].n_members[d, 0, c])
+                    for auc in (measured[column].cells[d][0][c],)
+                    if np.isfinite(auc.value) and not self._too_few(cell, auc.members)
                 }
                 if not found:
                     continue
-                references = {"best": _best(found, measured, intervals, tune, (d, 0, c))}
+                references = {"best": _best(found, tune)}
                 for column in found:
                     if column.detector == "loss":
                         references["loss"] = column
                 for reference, other in references.items():
-                    others = tuple(column for column in found if column != other)
-                    key = (name, reference, other, others)
-                    if key not in gaps:
-                        gaps[key] = difference_intervals(
-                            [measured[column].sample for column in others],
-                            measured[other].sample,
-                            name,
-                            confidence=self.settings.confidence,
-                            wanted=shown,
-                        )
-                    for column, band in zip(others, gaps[key], strict=True):
-                        gap = float(found[column] - found[other])
+                    for column, auc in found.items():
+                        if column == other:
+                            continue
+                        gap = gap_of(column, other)[c].around(auc.value - found[other].value)
                         yield {
                             **self._head(column, selection, dataset),
                             "copies": cell.label,
@@ -249,8 +221,8 @@ class PreparedCohort:
                             "versus_setting": other.setting,
                             "reference": reference,
                             "metric": AUC,
-                            **band[c].measures(gap),
-                            **_counts(measured[column], (d, 0, c)),
+                            **gap.measures(),
+                            **auc.counts(),
                         }
 
     def copies_rows(
@@ -264,42 +236,53 @@ class PreparedCohort:
             columns: those that look at a model.
             measured: of each.
         """
+        level = self.settings.confidence
         for d, dataset in enumerate([POOLED, *self.datasets]):
-            families: dict[tuple[tuple[int, int], ...], list[Column]] = {}
-            for column in columns:
-                if pairs := self._dose_pairs(measured[column], d):
-                    families.setdefault(pairs, []).append(column)
-            for pairs, same in families.items():
-                found = copies_contrasts(
-                    [measured[column].sample for column in same],
-                    self.sample_name(dataset),
-                    pairs,
-                    confidence=self.settings.confidence,
-                )
-                for column, contrasts in zip(same, found, strict=True):
-                    for (c, b), contrast in zip(pairs, contrasts, strict=True):
-                        yield {
-                            **self.cohort.columns(),
-                            "kind": COPIES_CONTRAST,
-                            "factor": "copies",
-                            "dataset": dataset,
-                            "detector": column.detector,
-                            "setting": column.setting,
-                            "level": self.cells[c].label,
-                            "versus": self.cells[b].label,
-                            "term": "difference",
-                            **_contrast_columns(measured[column], contrast, (d, 0, c), (d, 0, b)),
-                        }
+            families: dict[Column, tuple[tuple[int, int], ...]] = {
+                column: self._dose_pairs(measured[column].cells[d][0]) for column in columns
+            }
+            order = list(dict.fromkeys(families.values()))
+            for column in sorted(columns, key=lambda column: order.index(families[column])):
+                found, pairs = measured[column], families[column]
+                if not pairs:
+                    continue
+                gaps = found.auc.of(self.sample_name(dataset)).between(pairs)
+                # All of them together (Bonferroni), and each alone.
+                bands = gaps.estimates(confidence=1 - (1 - level) / len(pairs))
+                for pair, band, alone in zip(
+                    pairs, bands, gaps.estimates(confidence=level), strict=True
+                ):
+                    one, other = (found.cells[d][0][c] for c in pair)
+                    yield {
+                        **self.cohort.columns(),
+                        "kind": COPIES_CONTRAST,
+                        "factor": "copies",
+                        "dataset": dataset,
+                        "detector": column.detector,
+                        "setting": column.setting,
+                        "level": self.cells[pair[0]].label,
+                        "versus": self.cells[pair[1]].label,
+                        "term": "difference",
+                        "value": one.value - other.value,
+                        "low": band.low,
+                        "high": band.high,
+                        "alone_low": alone.low,
+                        "alone_high": alone.high,
+                        "n_members": min(one.members, other.members),
+                        "n_seeds": min(one.seeds, other.seeds),
+                        "shown": "" if alone.reason else alone.about,
+                        "reason": alone.reason or "",
+                    }
 
-    def _dose_pairs(self, found: ColumnMetrics, dataset: int) -> tuple[tuple[int, int], ...]:
+    def _dose_pairs(self, aucs: Sequence[Estimate]) -> tuple[tuple[int, int], ...]:
         """Return the cells of numbers of copies that are compared; empty with fewer than two."""
         doses = [
             c
-            for c, cell in enumerate(self.cells)
+            for c, (cell, auc) in enumerate(zip(self.cells, aucs, strict=True))
             if is_dose(cell.label)
             and cell.low > 0
-            and found.n_members[dataset, 0, c] >= self.settings.min_members
-            and np.isfinite(found.values[dataset, 0, c])
+            and auc.members >= self.settings.min_members
+            and np.isfinite(auc.value)
         ]
         ends = [(doses[-1], doses[0])] if len(doses) > 1 else []
         return tuple(dict.fromkeys([*ends, *zip(doses[1:], doses, strict=False)]))
@@ -326,59 +309,41 @@ class PreparedCohort:
         )
 
 
-def _best(
-    columns: Iterable[Column],
-    measured: Mapping[Column, ColumnMetrics],
-    intervals: Mapping[Column, Sequence[CellInterval]],
-    tune: Mapping[Column, float],
-    at: tuple[int, int, int],
-) -> Column:
+def _best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Column:
     """Return the best of some columns in one cell, as the page calls it."""
-    by_name = {column.detector: column for column in columns}
-    cells = {}
-    for name, column in by_name.items():
-        found = measured[column]
-        counts = _counts(found, at)
-        cells[name] = Cell(
+    by_name = {column.detector: column for column in aucs}
+    cells = {
+        name: Cell(
             setting=column.setting,
-            value=float(found.values[at]),
-            low=intervals[column][at[2]].low,
-            high=intervals[column][at[2]].high,
-            n_members=counts["n_members"],
-            n_nonmembers=counts["n_nonmembers"],
-            n_seeds=counts["n_seeds"],
-            tune=tune.get(column, float("nan")),
+            value=aucs[column].value,
+            low=aucs[column].low,
+            high=aucs[column].high,
+            n_members=aucs[column].members,
+            n_nonmembers=aucs[column].nonmembers,
+            n_seeds=aucs[column].seeds,
+            tune=tune.get(column, nan),
         )
+        for name, column in by_name.items()
+    }
     # Without a single interval there is no best, and any reference is as good as another.
     return by_name[next(iter(rank_detectors(cells)), next(iter(by_name)))]
 
 
-def _contrast_columns(
-    found: ColumnMetrics, contrast: Contrast, one: tuple[int, ...], other: tuple[int, ...]
-) -> dict[str, Any]:
-    """Return a difference of two cells as columns of what each factor does."""
-    value = float(found.values[one] - found.values[other])
-    about = contrast.alone.about
-    counts = [_counts(found, at) for at in (one, other)]
-    return {
-        "value": value,
-        "low": contrast.band.low,
-        "high": contrast.band.high,
-        "alone_low": contrast.alone.low,
-        "alone_high": contrast.alone.high,
-        **{name: min(each[name] for each in counts) for name in ("n_members", "n_seeds")},
-        "shown": "" if about.startswith("none: ") else about,
-        "reason": about.removeprefix("none: ") if about.startswith("none: ") else "",
-    }
+def paired_gaps(
+    numbers: Mapping[Column, Numbers], dataset: str | None, settings: AnalysisSettings
+) -> Callable[[Column, Column], list[Estimate]]:
+    """Return a function of two columns that finds their paired differences, each once."""
+
+    @cache
+    def gap(one: Column, other: Column) -> list[Estimate]:
+        found = numbers[one] - numbers[other]
+        return found.estimates(dataset, confidence=settings.confidence)
+
+    return gap
 
 
-def _counts(measured: ColumnMetrics, at: tuple[int, ...]) -> dict[str, int]:
-    """Return the rows and seeds behind one value."""
-    return {
-        "n_members": int(measured.n_members[at]),
-        "n_nonmembers": int(measured.n_nonmembers[at]),
-        "n_seeds": int(measured.n_seeds[at]),
-    }
+def _columns(found: Estimate) -> dict[str, Any]:
+    return {**found.measures(), **found.counts()}
 
 
 def _cells(loaded: Sequence[LoadedArm], settings: AnalysisSettings) -> list[CopiesCell]:

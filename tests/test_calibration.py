@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.intervals.bounds import Interval
+from analysis.intervals.ends import Interval
 from scripts.calibration.coverage import AGAIN, Coverage, coverage, settled
 from scripts.calibration.simulation import Design, simulate
 

@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 
 from analysis.arm import Cohort, axis_column
 from analysis.arm_words import arm_words
-from analysis.intervals.estimate import degenerate_reason
-from analysis.intervals.influence import Sample, Side, auc_sample, pack_groups, trend_sample
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.influence import Counts, pack_groups
+from analysis.intervals.numbers import EQUAL, Rows, auc_numbers, degenerate_reason
+from analysis.metrics import Floats
 from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, POOLED
-from analysis.uncertainty.column_intervals import difference_intervals
-from analysis.uncertainty.samples import ColumnSample, DatasetSample
 from inject.stream.exposures import seen_copy_counts
 
 _CONTAMINATED = "contaminated"
@@ -58,20 +58,12 @@ class ScoredRow(NamedTuple):
     score: float
 
 
-class PairedDifference(NamedTuple):
+class Paired(NamedTuple):
     """Two AUCs on the same rows, and how far the second is above the first."""
 
-    first: float
-    second: float
-    value: float
-    low: float
-    high: float
-    about: str
-    """`any seed`, `this model`, …; or `none: ` and why there is no interval."""
-    n_members: int
-    """Summed over the seeds."""
-    n_nonmembers: int
-    n_seeds: int
+    first: Estimate
+    second: Estimate
+    difference: Estimate
 
 
 class ComparedMetric(NamedTuple):
@@ -88,7 +80,7 @@ class ComparedMetric(NamedTuple):
     metric: str
     first: Cell | None
     second: Cell | None
-    paired: PairedDifference | None
+    paired: Paired | None
     """None for what is not an AUC, and where the runs share no rows."""
 
 
@@ -184,7 +176,7 @@ def _rows(
         for key in table.cells
         if key.copies == "all" and key.variant == "all" and _is_compared(key.metric)
     )
-    differences: dict[tuple[str, str], Mapping[str, PairedDifference]] = {}
+    differences: dict[tuple[str, str], Mapping[str, Paired]] = {}
     for key in keys:
         column = (key.detector, key.selection)
         if column not in differences:
@@ -266,111 +258,54 @@ def pooled_aucs(rows: Sequence[ComparedMetric]) -> list[ComparedMetric]:
     return [r for r in wanted if r.selection == "tuned" or (r.arm, r.detector) not in tuned]
 
 
-class _Samples(NamedTuple):
-    """One dataset of one seed."""
-
-    seed: int
-    dataset: str
-    first: Sample
-    second: Sample
-    members: int
-    nonmembers: int
-    groups: int
-    """Of the dataset, over all seeds."""
-
-
 def paired_differences(
     first: Sequence[ScoredRow], second: Sequence[ScoredRow], *, confidence: float
-) -> dict[str, PairedDifference]:
+) -> dict[str, Paired]:
     """Return the differences by dataset, and over all of them (`all`); empty without shared rows.
 
     Rows are shared that have one seed, one example, one dataset and one side in both runs. A group
     is one of the first run.
     """
     other = {(row.seed, row.example_id): row for row in second}
-    shared: dict[str, list[tuple[ScoredRow, ScoredRow]]] = {}
-    for row in first:
+    shared = []
+    for row in sorted(first, key=lambda row: row.seed):
         match = other.get((row.seed, row.example_id))
         if match is not None and (match.member, match.dataset) == (row.member, row.dataset):
-            shared.setdefault(row.dataset, []).append((row, match))
-    samples = [one for dataset, pairs in shared.items() for one in _samples(dataset, pairs)]
-    if not samples:
-        return {}
-    found = {POOLED: _difference(samples, None, confidence)}
-    for dataset in dict.fromkeys(one.dataset for one in samples):
-        found[dataset] = _difference(samples, dataset, confidence)
-    return found
-
-
-def _samples(dataset: str, pairs: Sequence[tuple[ScoredRow, ScoredRow]]) -> list[_Samples]:
-    """Return one entry a seed that can be compared."""
-    # One group is one number in every seed: rows of a text are not independent over seeds.
-    ours = [first for first, _ in pairs]
-    numbers, count = pack_groups([row.group for row in ours])
-    found = []
-    for seed in sorted({row.seed for row in ours}):
-        rows = [at for at, row in enumerate(ours) if row.seed == seed]
-        inside = [at for at in rows if ours[at].member]
-        outside = [at for at in rows if not ours[at].member]
-        scores = [np.array([one.score for one in side], dtype=np.float64)
-                  for side in zip(*pairs, strict=True)]  # fmt: skip
-        comparable = all(
-            degenerate_reason(one[inside], one[outside]) in (None, "all scores are equal")
-            and len(set(numbers[inside].tolist())) > 1
-            and len(set(numbers[outside].tolist())) > 1
-            for one in scores
+            shared.append((row, match))
+    rows = _rows_of([row for row, _ in shared])
+    scores = [np.array([pair[run].score for pair in shared]) for run in (0, 1)]
+    for seed in rows.places:
+        for at in seed.values():
+            if not all(_comparable(rows, own, at) for own in scores):
+                scores[0][at] = scores[1][at] = np.nan
+    one, two = (auc_numbers(rows, own) for own in scores)
+    found = {}
+    for dataset in (None, *dict.fromkeys(name for seed in one.seeds for name in seed)):
+        several = zip(
+            *(each.estimates(dataset, confidence=confidence) for each in (one, two, two - one)),
+            strict=True,
         )
-        if not comparable:
-            continue
-        within = np.ones((1, len(inside)), dtype=bool)
-        one, two = (
-            auc_sample(
-                Side(score[inside], numbers[inside]), Side(score[outside], numbers[outside]),
-                within, count,
-            )
-            for score in scores
-        )  # fmt: skip
-        found.append(_Samples(seed, dataset, one, two, len(inside), len(outside), count))
+        for ours, theirs, gap in several:
+            # The two that are shown, to the last bit.
+            gap = gap._replace(value=theirs.value - ours.value)
+            found[dataset or POOLED] = Paired(ours, theirs, gap)
     return found
 
 
-def _difference(
-    samples: Sequence[_Samples], dataset: str | None, confidence: float
-) -> PairedDifference:
-    """Return the difference in one dataset; None stands for all together."""
-    one, two = (_column(samples, second=second) for second in (False, True))
-    first, second = one.auc(dataset), two.auc(dataset)
-    (gaps,) = difference_intervals([two], one, dataset, confidence=confidence, wanted=[0])
-    found = gaps[0]
-    if first is None or second is None:
-        raise LookupError(f"no rows of {dataset}")
-    rows = [sample for sample in samples if dataset in (None, sample.dataset)]
-    return PairedDifference(
-        first=float(first.value[0]),
-        second=float(second.value[0]),
-        value=float(second.value[0] - first.value[0]),
-        low=found.low,
-        high=found.high,
-        about=found.about,
-        n_members=sum(sample.members for sample in rows),
-        n_nonmembers=sum(sample.nonmembers for sample in rows),
-        n_seeds=int(first.seeds[0]),
+def _rows_of(shared: Sequence[ScoredRow]) -> Rows:
+    member = np.array([row.member for row in shared], dtype=bool)
+    dataset = np.array([row.dataset for row in shared], dtype=object)
+    group = np.zeros(len(shared), dtype=np.int64)
+    for name in dict.fromkeys(dataset.tolist()):
+        here = np.flatnonzero(dataset == name).tolist()
+        group[here] = pack_groups([shared[at].group for at in here])[0]
+    seed = np.array([row.seed for row in shared])
+    return Rows(seed=seed, dataset=dataset, group=group, member=member, nonmember=~member)
+
+
+def _comparable(rows: Rows, scores: Floats, at: Counts) -> bool:
+    """Say whether two sides of some rows can be compared; scores may be equal."""
+    sides = [at[side[at]] for side in (rows.member, rows.nonmember)]
+    return degenerate_reason(*(scores[side] for side in sides)) in (None, EQUAL) and all(
+        len(np.unique(rows.group[side])) > 1 for side in sides
     )
-
-
-def _column(samples: Sequence[_Samples], *, second: bool) -> ColumnSample:
-    """Return one run's AUCs as the analysis has them: for each seed, by dataset."""
-    seeds: dict[int, dict[str, DatasetSample]] = {}
-    for one in samples:
-        sample = one.second if second else one.first
-        nobody = Side(np.zeros(0), np.zeros(0, dtype=np.int64))
-        trend, pairs = trend_sample(nobody, np.zeros(0, dtype=np.int64), one.groups)
-        seeds.setdefault(one.seed, {})[one.dataset] = DatasetSample(
-            auc=sample,
-            members=np.array([float(one.members)]),
-            rates=(),
-            alone=(),
-            trend=trend,
-            pairs=np.array([pairs]),
-        )
-    return ColumnSample(tuple(seeds.values()))

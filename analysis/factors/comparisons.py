@@ -18,7 +18,7 @@ from analysis.arm import UPPER_BOUNDS, Cohort
 from analysis.factors.joint import Aucs, Joint, join_seeds
 from analysis.factors.responses import arm_families, axis_numbers, swept_axes
 from analysis.factors.study import ArmAucs, SeedRows, Study, StudyArm, by_dataset
-from analysis.intervals.bounds import LEAST_GROUPS
+from analysis.intervals.ends import LEAST_GROUPS
 from analysis.intervals.influence import Mask
 from analysis.metrics import Floats
 from analysis.tables import POOLED

@@ -16,7 +16,7 @@ import numpy as np
 
 from analysis.factors.fieller import Reach, fieller
 from analysis.factors.joint import Aucs, combine
-from analysis.intervals.bounds import LEAST_GROUPS
+from analysis.intervals.ends import LEAST_GROUPS
 from analysis.metrics import Floats
 
 REACHED = 0.75

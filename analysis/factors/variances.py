@@ -10,8 +10,8 @@ from analysis.factors.comparisons import arm_pairs
 from analysis.factors.joint import Aucs
 from analysis.factors.power import auc_variance
 from analysis.factors.study import ArmAucs, Study
-from analysis.intervals.bounds import LEAST_GROUPS
 from analysis.intervals.clustered import FROM_SEEDS
+from analysis.intervals.ends import LEAST_GROUPS
 from analysis.metrics import Floats
 from analysis.tables import POOLED
 

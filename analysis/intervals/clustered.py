@@ -14,24 +14,35 @@ third, and with one degree of freedom an interval would say as much.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.influence import Counts, Sample
+from analysis.intervals.influence import Counts, Mask, Sample
 from analysis.metrics import Floats
 
 FROM_SEEDS = 3
 """So many seeds let an interval speak of any seed; fewer, of these models."""
 
 
-class Weighted(NamedTuple):
-    """One dataset's part in a number."""
+class Part(NamedTuple):
+    """What one dataset of one seed says of K numbers, and how much is behind each."""
 
-    dataset: str
     sample: Sample
     weight: Floats
     """[K]: its share of the number; shares of one seed need not sum to one."""
+    members: Counts | None = None
+    """Rows that a number is of, [K]; None if nobody counts them."""
+    nonmembers: int = 0
+    """Rows that they are held against; 0 for a mean."""
+    left_out: int = 0
+    """Rows without a value."""
+    present: Mask | None = None
+    """Which groups have a row in each number, [K, groups]."""
+
+
+Seeds = Sequence[Mapping[str, Part]]
+"""For each seed its datasets."""
 
 
 class Clustered(NamedTuple):
@@ -57,33 +68,14 @@ class Clustered(NamedTuple):
     """How many times the variance that an AUC's rows show, taken alone, is expected of them: 1 or
     more, [K]. Rows that are ordered nearly perfectly show too little of their spread."""
 
-    def part(self, start: int, stop: int) -> "Clustered":
-        """Return some of the numbers."""
-        return self.at(slice(start, stop))
 
-    def at(self, places: slice | Counts) -> "Clustered":
-        """Return the numbers of some places."""
-        fields: list[Any] = [None if one is None else one[places] for one in self]
-        return Clustered(*fields)
-
-    @staticmethod
-    def joined(parts: "Sequence[Clustered]") -> "Clustered":
-        """Return all numbers one after the other, without what they share: no influence."""
-        # Groups differ from part to part.
-        alone = [part._replace(influence=np.zeros((len(part.value), 0))) for part in parts]
-        fields: list[Any] = [
-            None if one[0] is None else np.concatenate(one) for one in zip(*alone, strict=True)
-        ]
-        return Clustered(*fields)
-
-
-def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
+def cluster(seeds: Seeds) -> Clustered:
     """Combine the datasets of each seed, and the seeds.
 
     Args:
         seeds: for each its datasets; at least one seed has one.
     """
-    numbers = len(next(part.weight for parts in seeds for part in parts))
+    numbers = len(next(part.weight for parts in seeds for part in parts.values()))
     values = np.full((len(seeds), numbers), np.nan)
     members = np.zeros((len(seeds), numbers), dtype=np.int64)
     smaller = np.zeros_like(members)
@@ -95,13 +87,13 @@ def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
     for s, parts in enumerate(seeds):
         if not parts:
             continue
-        shares = _shares(parts)
-        values[s] = _values(parts, shares)
+        shares = _shares([*parts.values()])
+        values[s] = _values([*parts.values()], shares)
         counted = np.zeros((2, numbers), dtype=np.int64)
-        for part, share in zip(parts, shares, strict=True):
+        for (dataset, part), share in zip(parts.items(), shares, strict=True):
             sample = part.sample
             sums = share[:, None] * sample.influence.sum(axis=0)
-            by_group[part.dataset] = by_group.get(part.dataset, 0.0) + sums
+            by_group[dataset] = by_group.get(dataset, 0.0) + sums
             counted += np.where(share > 0, sample.groups, 0)
             variances = share**2 * np.square(sample.influence).sum(axis=2)
             # One group has no spread of its own: its distance from the others' value stands for it.
@@ -112,9 +104,9 @@ def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
             if sample.of_rows is not None:
                 shown, expected = np.nan_to_num(sample.of_rows)
                 of_rows += share**2 * np.stack([shown, np.maximum(shown, expected)])
-            by_group[f"{part.dataset}\0alone {s}"] = np.sqrt(off)[:, None]
+            by_group[f"{dataset}\0alone {s}"] = np.sqrt(off)[:, None]
             for side in (0, 1):
-                key = (part.dataset, side)
+                key = (dataset, side)
                 parts_of[key] = parts_of.get(key, 0.0) + variances[side]
                 freedom_of[key] = np.fmax(
                     freedom_of.get(key, np.ones(numbers)), sample.freedom[side]
@@ -128,7 +120,7 @@ def cluster(seeds: Sequence[Sequence[Weighted]]) -> Clustered:
     )
     freedom = _satterthwaite(parts_of, freedom_of)
     variance, freedom = _with_seeds(values, within, items, freedom, count)
-    shared = [by_group[name] for name in sorted({one.dataset for parts in seeds for one in parts})]
+    shared = [by_group[name] for name in sorted({name for parts in seeds for name in parts})]
     return Clustered(
         value=_mean(values),
         variance=variance,
@@ -169,7 +161,7 @@ def _satterthwaite(
         return np.where(squares > 0, total**2 / squares, 1.0)
 
 
-def _shares(parts: Sequence[Weighted]) -> list[Floats]:
+def _shares(parts: Sequence[Part]) -> list[Floats]:
     """Return each dataset's share of the number; zero where it has no value."""
     weights = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
     total = np.sum(weights, axis=0)
@@ -177,7 +169,7 @@ def _shares(parts: Sequence[Weighted]) -> list[Floats]:
         return [np.where(total > 0, weight / total, 0.0) for weight in weights]
 
 
-def _values(parts: Sequence[Weighted], shares: Sequence[Floats]) -> Floats:
+def _values(parts: Sequence[Part], shares: Sequence[Floats]) -> Floats:
     found = [
         share * np.nan_to_num(part.sample.value) for part, share in zip(parts, shares, strict=True)
     ]

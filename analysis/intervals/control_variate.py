@@ -8,15 +8,10 @@ are in the trained model's number. Covariance and variance come from the influen
 two share, group by group. The plain difference (a weight of 1) has often the larger variance.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part, Seeds, cluster
 from analysis.metrics import Floats
-
-Seeds = Sequence[Sequence[Weighted]]
-"""For each seed its datasets."""
 
 
 def control_weights(seeds: Seeds, base: Seeds) -> Floats:
@@ -34,7 +29,7 @@ def control_weights(seeds: Seeds, base: Seeds) -> Floats:
         return (one * other).sum(axis=1) / np.square(other).sum(axis=1)
 
 
-def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list[list[Weighted]]:
+def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list[dict[str, Part]]:
     """Return the adjusted numbers with their influence values.
 
     Args:
@@ -43,12 +38,12 @@ def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list
         centre: what the base model's number is expected to be.
     """
     return [
-        [_adjusted(part, other, weights, centre) for part, other in zip(parts, others, strict=True)]
+        {name: _adjusted(part, others[name], weights, centre) for name, part in parts.items()}
         for parts, others in zip(seeds, base, strict=True)
     ]
 
 
-def _adjusted(part: Weighted, base: Weighted, weights: Floats, centre: float) -> Weighted:
+def _adjusted(part: Part, base: Part, weights: Floats, centre: float) -> Part:
     mine, theirs = part.sample, base.sample
     # The weight was found in the same rows, which costs one degree of freedom on either side.
     cost = np.sqrt(mine.groups / np.maximum(mine.groups - 1, 1))

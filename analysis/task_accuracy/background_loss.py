@@ -15,10 +15,8 @@ import pyarrow as pa
 
 from analysis.arm import axis_column
 from analysis.findings import question_table
-from analysis.intervals.bounds import Scale, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.numbers import Rows, mean_numbers
 from analysis.unlearning.evidence import text_memory
-from analysis.unlearning.numbers import mean_sample
 from detect.token_statistics import read_statistics
 
 BACKGROUND_LOSS = "background_loss"
@@ -52,39 +50,32 @@ def background_loss_table(arms: Sequence[BackgroundArm], *, confidence: float) -
 def _rows(arms: Sequence[BackgroundArm], confidence: float) -> list[dict[str, Any]]:
     losses = [(_losses(arm.before), _losses(arm.after)) for arm in arms]
     names = sorted({name for pair in losses for by_document in pair for name in by_document})
-    seeds = []
-    for before, after in losses:
-        first, last = (
-            np.array([by_document.get(name, np.nan) for name in names])
-            for by_document in (before, after)
-        )
-        seeds.append((first, last, last - first))
+    first, last = (
+        np.array([[pair[at].get(name, np.nan) for name in names] for pair in losses])
+        for at in (0, 1)
+    )
+    number = np.repeat(np.arange(len(losses)), len(names))
+    documents = Rows.of(np.tile(np.arange(len(names)), len(losses)), seed=number)
     rows = []
-    for metric, values in zip(METRICS, zip(*seeds, strict=True), strict=True):
-        parts = [[Weighted("", _mean(own), np.ones(1))] for own in values if np.isfinite(own).any()]
-        if not parts:
-            continue
-        clustered = cluster(parts)
-        interval = find_interval(clustered, Scale.SLOPE, confidence=confidence)
-        rows.append(
-            {
-                **{axis_column(axis): value for axis, value in arms[0].axes.items()},
-                "metric": metric,
-                "value": float(clustered.value[0]),
-                "low": float(interval.low[0]),
-                "high": float(interval.high[0]),
-                "documents": int(clustered.member_groups[0]),
-                "n_seeds": len(parts),
-                "interval": interval.about[0],
-            }
-        )
+    for metric, values in zip(METRICS, (first, last, last - first), strict=True):
+        numbers = mean_numbers(documents, values.ravel())
+        counts = [
+            int(part.weight[0]) for seed_parts in numbers.seeds for part in seed_parts.values()
+        ]
+        for estimate in numbers.estimates(confidence=confidence):
+            rows.append(
+                {
+                    **{axis_column(axis): value for axis, value in arms[0].axes.items()},
+                    "metric": metric,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "documents": min(counts),
+                    "n_seeds": estimate.seeds,
+                    "interval": estimate.about,
+                }
+            )
     return rows
-
-
-def _mean(values: np.ndarray) -> Any:
-    documents = np.flatnonzero(np.isfinite(values))
-    everyone = np.ones((1, len(documents)), dtype=bool)
-    return mean_sample(values[documents], documents, everyone, len(values))
 
 
 def _losses(folder: Path | None) -> dict[str, float]:

@@ -15,8 +15,10 @@ import numpy as np
 
 from analysis.arm import Column
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
-from analysis.intervals.bounds import Scale, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import Scale
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Numbers
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC
 from analysis.trajectory.slopes import (
@@ -121,11 +123,10 @@ def _fading_row(
     settings: AnalysisSettings,
 ) -> dict[str, Any] | None:
     """Return the AUC of the pairs of one bin, or None where there are too few members."""
-    parts: list[list[Weighted]] = []
-    pairs = members = nonmembers = 0
-    times = 0.0
+    parts: list[dict[str, Part]] = []
+    pairs, times = 0, 0.0
     for datasets in place_datasets(scored, column, cell):
-        parts.append([])
+        parts.append({})
         for dataset, every, groups in datasets:
             held = [
                 one.among((steps >= since.low) & (steps <= since.high))
@@ -136,30 +137,26 @@ def _fading_row(
             if not held:
                 continue
             count = sum(len(one.rows) for one in held)
-            sample = mean_sample(held, groups.of_row, groups.counts[dataset])
-            parts[-1].append(Weighted(dataset, sample, np.array([float(count)])))
-            pairs, nonmembers = pairs + count, nonmembers + max(len(one.outside) for one in held)
-            members += len({int(row) for one in held for row in one.rows})
+            parts[-1][dataset] = Part(
+                mean_sample(held, groups.of_row, groups.counts[dataset]),
+                np.array([float(count)]),
+                np.array([len({int(row) for one in held for row in one.rows})]),
+                max(len(one.outside) for one in held),
+            )
+            pairs += count
             times += sum(float((2**one.doublings - 1).sum()) for one in held)
-    if not any(parts) or members < settings.min_members:
+    found = Numbers(parts, Scale.AUC).estimates(confidence=settings.confidence)
+    if not found or found[0].members < settings.min_members:
         return None
-    found = cluster(parts)
-    interval = find_interval(found, Scale.AUC, confidence=settings.confidence)
     constant = all(one.constant_rate for one in scored)
     return {
         "since": since.label,
         "since_low": since.low,
         "since_high": since.high,
         "metric": AUC,
-        "value": float(found.value[0]),
-        "low": float(interval.low[0]),
-        "high": float(interval.high[0]),
-        "interval": interval.about[0] + ("" if constant else f"; {NOT_CONSTANT}"),
+        **_columns(found[0], pairs),
+        "interval": found[0].about + ("" if constant else f"; {NOT_CONSTANT}"),
         "tokens_since": times / pairs * scored[0].batch_tokens,
-        "pairs": pairs,
-        "n_members": members,
-        "n_nonmembers": nonmembers,
-        "n_seeds": int(found.seeds[0]),
     }
 
 
@@ -170,18 +167,19 @@ def _slope_row(
     settings: AnalysisSettings,
 ) -> dict[str, Any] | None:
     """Return the slope within examples; None where too few were seen by two models."""
-    slope = fading_slope(scored, column, cell)
-    if slope is None or slope.members < settings.min_members:
+    numbers, pairs = fading_slope(scored, column, cell)
+    found = numbers.estimates(confidence=settings.confidence)
+    if not found or found[0].members < settings.min_members:
         return None
-    interval = find_interval(slope.found, Scale.SLOPE, confidence=settings.confidence)
+    return {"metric": FADING_SLOPE, **_columns(found[0], pairs)}
+
+
+def _columns(found: Estimate, pairs: int) -> dict[str, Any]:
     return {
-        "metric": FADING_SLOPE,
-        "value": float(slope.found.value[0]),
-        "low": float(interval.low[0]),
-        "high": float(interval.high[0]),
-        "interval": interval.about[0],
-        "pairs": slope.pairs,
-        "n_members": slope.members,
-        "n_nonmembers": slope.nonmembers,
-        "n_seeds": int(slope.found.seeds[0]),
+        **{end: getattr(found, end) for end in ("value", "low", "high")},
+        "interval": found.about,
+        "pairs": pairs,
+        "n_members": found.members,
+        "n_nonmembers": found.nonmembers,
+        "n_seeds": found.seeds,
     }

@@ -18,13 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import Column
-from analysis.auc_cells import ArmRows
+from analysis.auc_cells import ArmRows, GroupNumbers
 from analysis.copy_bins import CopiesCell
-from analysis.intervals.clustered import Clustered, Weighted, cluster
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import Scale
 from analysis.intervals.influence import Sample
+from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
 from analysis.tables import PreparedCohort
-from analysis.uncertainty.samples import GroupNumbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,57 +69,36 @@ class Placed(NamedTuple):
         )
 
 
-class Slope(NamedTuple):
-    """The change of placement (an AUC) for each doubling of one plus the steps since."""
-
-    found: Clustered
-    pairs: int
-    """Of an example and a checkpoint."""
-    members: int
-    """Examples seen at two checkpoints or more, summed over seeds."""
-    nonmembers: int
-
-
 def fading_slope(
     every: Sequence[PreparedCheckpoint], column: Column, cell: CopiesCell
-) -> Slope | None:
-    """Return the slope of members with so many copies; None where none was seen twice.
+) -> tuple[Numbers, int]:
+    """Return the slope of members with so many copies, and the pairs behind it.
+
+    It is the change of placement (an AUC) for each doubling of one plus the steps since.
 
     Args:
         every: all checkpoints of a cohort.
         column: detector and setting.
         cell: copies seen by then.
     """
-    parts: list[list[Weighted]] = []
-    pairs = members = nonmembers = 0
+    parts: list[dict[str, Part]] = []
+    pairs = 0
     for datasets in place_datasets(every, column, cell):
-        parts.append([])
+        parts.append({})
         for dataset, placed, groups in datasets:
-            made = slope_sample(placed, groups.of_row, groups.counts[dataset])
+            made = slope_part(placed, groups.of_row, groups.counts[dataset])
             if made is not None:
-                weight = np.array([made.weight])
-                parts[-1].append(Weighted(dataset, made.sample, weight))
-                pairs, members = pairs + made.pairs, members + made.members
-                nonmembers += made.nonmembers
-    return Slope(cluster(parts), pairs, members, nonmembers) if any(parts) else None
+                parts[-1][dataset] = made[0]
+                pairs += made[1]
+    return Numbers(parts, Scale.SLOPE), pairs
 
 
-class SlopeSample(NamedTuple):
-    """What one dataset of one seed says of a slope."""
-
-    sample: Sample
-    weight: float
-    """Sum of the squared distances from each example's mean time."""
-    pairs: int
-    """Of an example and a checkpoint, of examples with two or more."""
-    members: int
-    nonmembers: int
-
-
-def slope_sample(
+def slope_part(
     placed: Sequence[Placed], group_of_row: npt.NDArray[np.int64], n_groups: int
-) -> SlopeSample | None:
-    """Return the slope within examples; None where no example is under two checkpoints.
+) -> tuple[Part, int] | None:
+    """Return what one dataset of one seed says of the slope within examples, and its pairs.
+
+    Pairs are of an example and a checkpoint, of examples with two or more; None if there are none.
 
     Args:
         placed: the members of one dataset under each checkpoint.
@@ -142,8 +122,8 @@ def slope_sample(
     inside = np.bincount(group_of_row[rows], weights=apart * left / total, minlength=n_groups)
     against = _of_nonmembers(placed, apart / total)
     sample = _sample(slope, inside, rows[used], against, group_of_row)
-    members = len(set(rows[used].tolist()))
-    return SlopeSample(sample, total, int(used.sum()), members, len(against))
+    members = np.array([len(set(rows[used].tolist()))])
+    return Part(sample, np.array([total]), members, len(against)), int(used.sum())
 
 
 def mean_sample(

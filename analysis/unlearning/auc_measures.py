@@ -10,7 +10,7 @@ that is separated from the holdout perfectly, 0 the retrained model, and above 0
 than there was to forget; no bound lies above, and a small a_r makes large numbers of small gaps.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,29 +18,13 @@ import numpy as np
 
 from analysis.arm import MODEL_FREE
 from analysis.copy_bins import CopiesCell
-from analysis.intervals.bounds import (
-    Interval,
-    Scale,
-    find_difference,
-    find_relative_change,
-)
-from analysis.intervals.clustered import Clustered
+from analysis.intervals.ends import Interval, find_relative_change
+from analysis.intervals.estimate import Estimate
+from analysis.intervals.numbers import Numbers, auc_numbers, trend_numbers
 from analysis.metrics import Floats
-from analysis.unlearning.evidence import RETRAINED, Cohort, ModelKey
-from analysis.unlearning.numbers import (
-    Measure,
-    Numbers,
-    RowWriter,
-    auc_part,
-    clustered,
-    gap_of,
-    numbers_of,
-    trend_part,
-)
+from analysis.unlearning.evidence import RETRAINED, Cohort, ModelKey, Values
+from analysis.unlearning.numbers import Measure, RowWriter
 from analysis.unlearning.settings import MeasureSettings
-
-Values = Sequence[Floats | None]
-"""Of all rows, for each seed; None where a seed has no such model or detector."""
 
 
 def write_auc_measures(writer: RowWriter, settings: MeasureSettings) -> None:
@@ -48,16 +32,25 @@ def write_auc_measures(writer: RowWriter, settings: MeasureSettings) -> None:
     cohort = writer.cohort
     for key in cohort.keys:
         for detector, setting in detectors_of(cohort, key).items():
-            mine = scores_of(cohort, key, detector)
-            measure = Measure(
-                key=key, name="auc", detector=detector, setting=setting, expected=_there(mine)
-            )
-            writer.add_scaled(measure, auc_numbers(cohort, mine, writer.cells), Scale.AUC)
+            mine, measure = _write_auc(writer, key, detector, setting)
             theirs = scores_of(cohort, RETRAINED, detector)
             if key != RETRAINED and _there(theirs):
                 against = replace(measure, name="auc_difference")
                 _write_against(writer, against, (mine, theirs), settings)
         _write_conditions(writer, key)
+
+
+def _write_auc(
+    writer: RowWriter, key: ModelKey, detector: str, setting: str, condition: str | None = None
+) -> tuple[Values, Measure]:
+    """Add the AUC of a detector; return its scores, and what it is called."""
+    values = scores_of(writer.cohort, key, detector, condition)
+    measure = Measure(
+        key=key, name="auc", detector=detector, setting=setting, expected=_there(values)
+    )
+    if measure.expected:
+        writer.add(measure, cohort_aucs(writer.cohort, writer.cohort.joined(values), writer.cells))
+    return values, measure
 
 
 def detectors_of(cohort: Cohort, key: ModelKey) -> dict[str, str]:
@@ -88,103 +81,62 @@ def scores_of(
     return found
 
 
-def auc_numbers(cohort: Cohort, values: Values, cells: Sequence[CopiesCell]) -> Numbers:
-    """Return the AUCs of one model, by seed and dataset."""
-    return numbers_of(
-        cohort.rows,
-        values,
-        lambda _rows: cohort.datasets,
-        lambda scores, rows, dataset: auc_part(
-            scores, rows, dataset, cells, cohort.n_groups[dataset]
-        ),
-    )
+def cohort_aucs(cohort: Cohort, scores: Floats, cells: Sequence[CopiesCell]) -> Numbers:
+    """Return the AUCs of the forget set of `test` against the holdout, by number of copies."""
+    rows = cohort.chosen(lambda rows: rows.forget & rows.test, lambda rows: rows.holdout)
+    return auc_numbers(rows, scores, cohort.within(cells))
 
 
-def on_shared_rows(*several: Values) -> list[list[Floats | None]]:
-    """Return the values of several models where all of them have one, seed by seed."""
-    by_seed: list[list[Floats | None]] = []
-    for values in zip(*several, strict=True):
-        there = [one for one in values if one is not None]
-        if len(there) < len(values):
-            by_seed.append([None] * len(values))
-            continue
-        shared = np.isfinite(np.stack(there)).all(axis=0)
-        by_seed.append([np.where(shared, one, np.nan) for one in there])
-    return [list(one) for one in zip(*by_seed, strict=True)]
+def on_shared_rows(cohort: Cohort, *several: Values) -> list[Floats]:
+    """Return the values of several models where all of them have one."""
+    values = np.stack([cohort.joined(one) for one in several])
+    return [*np.where(np.isfinite(values).all(axis=0), values, np.nan)]
 
 
 def _write_against(
-    writer: RowWriter,
-    measure: Measure,
-    pair: tuple[Values, Values],
-    settings: MeasureSettings,
+    writer: RowWriter, measure: Measure, pair: tuple[Values, Values], settings: MeasureSettings
 ) -> None:
     """Add what a model's AUC differs by from the retrained one's, PrivLeak, and the trend."""
-    write_difference(writer, measure, pair)
-    find = partial(privleak, settings=settings, confidence=writer.confidence)
-    _compare(writer, replace(measure, name="privleak"), pair, find)
-    residuals = [
-        None if own is None or other is None else own - other
-        for own, other in zip(*on_shared_rows(*pair), strict=True)
-    ]
-    write_trend(writer, replace(measure, name=f"{measure.name}_trend"), residuals)
+    gap = write_difference(writer, measure, pair)
+    find = partial(privleak, gap, settings=settings, confidence=writer.confidence)
+    writer.add(replace(measure, name="privleak"), gap, find)
+    one, other = on_shared_rows(writer.cohort, *pair)
+    write_trend(writer, replace(measure, name=f"{measure.name}_trend"), one - other)
 
 
-def write_difference(writer: RowWriter, measure: Measure, pair: tuple[Values, Values]) -> None:
-    """Add the difference of two AUCs on the rows that both models could score.
+def write_difference(writer: RowWriter, measure: Measure, pair: tuple[Values, Values]) -> Numbers:
+    """Add the difference of two AUCs on the rows that both models could score, and return it.
 
     Args:
         writer: takes the rows.
         measure: what it is called.
         pair: the scores of both, first minus second.
     """
-
-    def find(gap: Clustered, one: Clustered, other: Clustered) -> tuple[Clustered, Interval]:
-        return gap, find_difference(gap, one, other, confidence=writer.confidence)
-
-    _compare(writer, measure, pair, find)
-
-
-def _compare(
-    writer: RowWriter,
-    measure: Measure,
-    pair: tuple[Values, Values],
-    compare: Callable[[Clustered, Clustered, Clustered], tuple[Clustered, Interval]],
-) -> None:
-    """Add a function of the difference of two AUCs and of both."""
     one, other = (
-        auc_numbers(writer.cohort, values, writer.cells) for values in on_shared_rows(*pair)
+        cohort_aucs(writer.cohort, scores, writer.cells)
+        for scores in on_shared_rows(writer.cohort, *pair)
     )
-    gap = gap_of(one, other)
-
-    def find(dataset: str | None) -> tuple[Clustered, Interval] | None:
-        found = [clustered(numbers, dataset) for numbers in (gap, one, other)]
-        if found[0] is None or found[1] is None or found[2] is None:
-            return None
-        return compare(found[0], found[1], found[2])
-
-    writer.add(measure, gap, find)
+    writer.add(measure, one - other)
+    return one - other
 
 
 def privleak(
-    gap: Clustered,
-    one: Clustered,
-    retrained: Clustered,
-    *,
-    settings: MeasureSettings,
-    confidence: float,
-) -> tuple[Clustered, Interval]:
+    gap: Numbers, dataset: str | None, *, settings: MeasureSettings, confidence: float
+) -> list[Estimate]:
     """Return PrivLeak in per cent with its interval; warns where the denominator is small.
 
     Args:
-        gap: AUC less the retrained model's; their variances as they are correlated.
-        one: the AUCs of the model.
-        retrained: those of the retrained model.
+        gap: AUC less the retrained model's.
+        dataset: which; None for all together.
         settings: what counts as small.
         confidence: coverage asked for.
     """
-    mine, theirs = (found._replace(value=1 - found.value) for found in (one, retrained))
-    interval = find_relative_change(gap, mine, theirs, confidence=confidence)
+    found = [numbers.clustered(dataset) for numbers in (gap, *(gap.parents or ()))]
+    clusters = [one for one in found if one is not None]
+    if len(clusters) < 3:
+        return []
+    mine, theirs = (one._replace(value=1 - one.value) for one in clusters[1:])
+    interval = find_relative_change(clusters[0], mine, theirs, confidence=confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         value = 100 * (mine.value - theirs.value) / theirs.value
     about = [
@@ -196,28 +148,24 @@ def privleak(
     # Without a denominator there is no number.
     value = np.where(theirs.value > 0, value, np.nan)
     low, high = (np.where(np.isfinite(value), 100 * end, np.nan) for end in interval[:2])
-    return gap._replace(value=value), Interval(low, high, about)
+    relative = clusters[0]._replace(value=value)
+    return gap.described(relative, Interval(low, high, about), dataset)
 
 
-def write_trend(writer: RowWriter, measure: Measure, residuals: Values) -> None:
+def write_trend(writer: RowWriter, measure: Measure, residuals: Floats) -> None:
     """Add Somers' D of a difference between two models given copies: above 0, more copies leave
     more behind.
 
     Args:
         writer: takes the rows.
         measure: what it is called.
-        residuals: of all rows, by seed.
+        residuals: of all rows.
     """
     cohort = writer.cohort
-    numbers = numbers_of(
-        cohort.rows,
-        residuals,
-        lambda _rows: cohort.datasets,
-        lambda values, rows, dataset: trend_part(values, rows, dataset, cohort.n_groups[dataset]),
-    )
+    numbers = trend_numbers(cohort.chosen(lambda rows: rows.forget), residuals, cohort.copies)
     # With one number of copies there is no trend to speak of.
-    if any(numbers):
-        writer.add_scaled(measure, numbers, Scale.TREND)
+    if any(numbers.seeds):
+        writer.add(measure, numbers)
 
 
 def _write_conditions(writer: RowWriter, key: ModelKey) -> None:
@@ -228,20 +176,12 @@ def _write_conditions(writer: RowWriter, key: ModelKey) -> None:
     )
     for condition in conditions:
         for detector in detectors_of(cohort, key):
-            values = scores_of(cohort, key, detector, condition)
-            measure = Measure(
-                key=key,
-                name="auc",
-                detector=detector,
-                setting=f"condition={condition}",
-                expected=_there(values),
-            )
+            setting = f"condition={condition}"
+            values, measure = _write_auc(writer, key, detector, setting, condition)
             if not measure.expected:
                 continue
-            writer.add_scaled(measure, auc_numbers(cohort, values, writer.cells), Scale.AUC)
             plain = scores_of(cohort, key, detector)
-            changed = replace(measure, name="auc_change")
-            write_difference(writer, changed, (values, plain))
+            write_difference(writer, replace(measure, name="auc_change"), (values, plain))
             theirs = scores_of(cohort, RETRAINED, detector, condition)
             if key != RETRAINED and _there(theirs):
                 gap = replace(measure, name="auc_difference")

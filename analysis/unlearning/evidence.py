@@ -18,8 +18,9 @@ the most likely one k is N and the strength is 0; a public implementation stops 
 early and gives such a text 1 / N.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -27,6 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import Arm, LoadedArm, join_arm
+from analysis.copy_bins import CopiesCell
+from analysis.intervals import numbers
 from analysis.metrics import Floats
 from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
@@ -158,6 +161,10 @@ class LoadedModel:
     """Mean log-probabilities by step."""
 
 
+Values = Sequence[Floats | None]
+"""Of all rows, for each seed; None where a seed has no such model or detector."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cohort:
     """The arms that differ in nothing but their seed, in memory."""
@@ -167,8 +174,37 @@ class Cohort:
     """One a seed."""
     models: Sequence[Mapping[ModelKey, LoadedModel]]
     """By seed, in the same order."""
-    n_groups: Mapping[str, int]
-    """Groups of each dataset over all seeds."""
+
+    @cached_property
+    def copies(self) -> Counts:
+        """Realised copies of all rows."""
+        return np.concatenate([rows.copies for rows in self.rows])
+
+    def chosen(
+        self, member: Callable[[Rows], Mask], nonmember: Callable[[Rows], Mask] | None = None
+    ) -> numbers.Rows:
+        """Return the rows of all seeds, of which some count, against others."""
+        inside = np.concatenate([member(rows) for rows in self.rows])
+        outside = [np.zeros(len(rows.test), bool) if nonmember is None else nonmember(rows)
+                   for rows in self.rows]  # fmt: skip
+        return numbers.Rows(
+            seed=np.repeat(np.arange(len(self.rows)), [len(rows.test) for rows in self.rows]),
+            dataset=np.concatenate([rows.dataset for rows in self.rows]),
+            group=np.concatenate([rows.group for rows in self.rows]),
+            member=inside,
+            nonmember=np.concatenate(outside),
+        )
+
+    def joined(self, values: Values) -> Floats:
+        """Return values of all rows, seed by seed; NaN where a seed has none."""
+        pairs = zip(self.rows, values, strict=True)
+        return np.concatenate(
+            [np.full(len(rows.test), np.nan) if own is None else own for rows, own in pairs]
+        )
+
+    def within(self, cells: Sequence[CopiesCell]) -> Mask:
+        """Return which rows have so many copies, [cells, rows]."""
+        return np.array([cell.holds(self.copies) for cell in cells], dtype=bool)
 
     @property
     def keys(self) -> list[ModelKey]:
@@ -208,7 +244,6 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
         axes=arms[0].axes,
         rows=rows,
         models=models,
-        n_groups={dataset: len(known) for dataset, known in numbers.items()},
     )
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.bounds import LEAST_GROUPS
+from analysis.intervals.ends import LEAST_GROUPS
 from analysis.intervals.influence import Counts
 from analysis.metrics import Floats
 from analysis.unlearning.auc_measures import on_shared_rows
@@ -93,18 +93,12 @@ def _write(
     pair = [values_of(cohort, one, FORGET_LOG_PROBABILITY) for one in (key, RETRAINED)]
     if any(all(one is None for one in values) for values in pair):
         return
-    ours, theirs, groups = [], [], []
-    for rows, one, other in zip(cohort.rows, *on_shared_rows(*pair), strict=True):
-        if one is None or other is None:
-            continue
-        chosen = rows.forget & np.isfinite(one)
-        if dataset is not None:
-            chosen &= rows.dataset == dataset
-        ours.append(one[chosen])
-        theirs.append(other[chosen])
-        groups += [
-            f"{d}\0{g}" for d, g in zip(rows.dataset[chosen], rows.group[chosen], strict=True)
-        ]
+    one, other = on_shared_rows(cohort, *pair)
+    rows = cohort.chosen(lambda rows: rows.forget)
+    chosen = rows.member & np.isfinite(one)
+    if dataset is not None:
+        chosen &= rows.dataset == dataset
+    groups = [f"{d}\0{g}" for d, g in zip(rows.dataset[chosen], rows.group[chosen], strict=True)]
     distance = Measure(key=key, name="ks_distance")
     p_value = Measure(key=key, name="ks_p")
     if not groups:
@@ -113,13 +107,14 @@ def _write(
         return
     number = np.unique(np.array(groups), return_inverse=True)[1].astype(np.int64)
     found = forget_quality(
-        np.concatenate(ours),
-        np.concatenate(theirs),
+        one[chosen],
+        other[chosen],
         number,
         permutations=settings.permutations,
         confidence=writer.confidence,
     )
-    counts = {"forget": found.texts, "groups": found.groups, "seeds": len(ours)}
+    seeds = sum(all(one is not None for one in seed) for seed in zip(*pair, strict=True))
+    counts = {"forget": found.texts, "groups": found.groups, "seeds": seeds}
     about = f"none: {found.groups} groups" if np.isnan(found.p_value) else ""
     writer.add_plain(
         distance,

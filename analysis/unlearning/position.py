@@ -16,9 +16,10 @@ import numpy as np
 
 from analysis.factors.fieller import fieller
 from analysis.factors.joint import join_seeds
-from analysis.intervals.bounds import LEAST_GROUPS, TRUSTED_GROUPS, Scale, find_interval
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS
+from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
-from analysis.unlearning.numbers import Numbers, Part, clustered, gap_of, warning_of
 
 ALL_OF_IT = 0
 
@@ -77,21 +78,13 @@ def find_position(
 
 def find_gap(one: Numbers, other: Numbers, *, confidence: float) -> Position:
     """Return `one - other` of the same rows, cell 0."""
-    found = clustered(gap_of(one, other), None)
-    if found is None or not np.isfinite(found.value[0]):
+    gap = one - other
+    found, estimates = gap.clustered(), gap.estimates(confidence=confidence)
+    if found is None:
         return Position(nan, nan, nan, nan, nan, nan, 0, 0, "no value")
-    interval = find_interval(found, Scale.SLOPE, confidence=confidence)
-    return Position(
-        nan,
-        nan,
-        nan,
-        float(found.value[0]),
-        float(interval.low[0]),
-        float(interval.high[0]),
-        int(found.seeds[0]),
-        int(found.smaller_groups[0]),
-        warning_of(interval.about[0]).removeprefix("none: "),
-    )
+    value, low, high = estimates[0][:3]
+    groups, note = int(found.smaller_groups[0]), estimates[0].note.removeprefix("none: ")
+    return Position(nan, nan, nan, value, low, high, estimates[0].seeds, groups, note)
 
 
 def _caution(groups: int) -> str:
@@ -105,7 +98,7 @@ def _by_seed(several: Sequence[Numbers]) -> tuple[Floats, Floats]:
         Values [seeds, models], influence [seeds, models, groups of all datasets].
     """
     values, influences = [], []
-    for parts in zip(*several, strict=True):
+    for parts in zip(*(numbers.seeds for numbers in several), strict=True):
         names = [name for name in parts[0] if all(name in one for one in parts)]
         if not names:
             continue
@@ -147,7 +140,7 @@ def _groups(several: Sequence[Numbers]) -> int:
     found = [
         int(sum(part.sample.groups[:, ALL_OF_IT].min() for part in seed.values()))
         for numbers in several
-        for seed in numbers
+        for seed in numbers.seeds
         if seed
     ]
     return min(found, default=0)

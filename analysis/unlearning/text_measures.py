@@ -23,9 +23,11 @@ from math import isfinite, nan
 import numpy as np
 
 from analysis.copy_bins import EVERY_MEMBER, CopiesCell
-from analysis.intervals.bounds import Scale, find_interval
+from analysis.intervals.ends import Scale
+from analysis.intervals.numbers import Numbers, Rows, mean_numbers
 from analysis.metrics import Floats
-from analysis.unlearning.auc_measures import Values, on_shared_rows, write_trend
+from analysis.unlearning import evidence
+from analysis.unlearning.auc_measures import on_shared_rows, write_trend
 from analysis.unlearning.evidence import (
     ORIGINAL,
     RETRAINED,
@@ -33,21 +35,9 @@ from analysis.unlearning.evidence import (
     LoadedModel,
     Mask,
     ModelKey,
-    Rows,
+    Values,
 )
-from analysis.unlearning.numbers import (
-    Measure,
-    Numbers,
-    Part,
-    RowWriter,
-    behind,
-    clustered,
-    gap_of,
-    mean_part,
-    mean_sample,
-    numbers_of,
-    warning_of,
-)
+from analysis.unlearning.numbers import Measure, RowWriter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +47,7 @@ class TextMeasure:
     name: str
     read: Callable[[LoadedModel], Floats | None]
     """A model's values of all rows."""
-    rows: Callable[[Rows], Mask]
+    rows: Callable[[evidence.Rows], Mask]
     """Which rows count."""
     scale: Scale = Scale.SLOPE
     """`TPR` for shares, which keeps the ends inside of what is possible."""
@@ -70,15 +60,15 @@ def _text(name: str) -> Callable[[LoadedModel], Floats | None]:
     return lambda model: None if model.texts is None else model.texts[name]
 
 
-def _forget(rows: Rows) -> Mask:
+def _forget(rows: evidence.Rows) -> Mask:
     return rows.forget
 
 
-def _retain(rows: Rows) -> Mask:
+def _retain(rows: evidence.Rows) -> Mask:
     return rows.retain
 
 
-def _holdout(rows: Rows) -> Mask:
+def _holdout(rows: evidence.Rows) -> Mask:
     return rows.holdout
 
 
@@ -104,7 +94,7 @@ RETAIN_LOG_PROBABILITY = TextMeasure(
 )
 
 
-def _accuracy(rows: Callable[[Rows], Mask], texts: str) -> TextMeasure:
+def _accuracy(rows: Callable[[evidence.Rows], Mask], texts: str) -> TextMeasure:
     return TextMeasure(
         name="task_accuracy",
         read=lambda model: model.correct,
@@ -115,7 +105,6 @@ def _accuracy(rows: Callable[[Rows], Mask], texts: str) -> TextMeasure:
 
 
 GENERAL = "general_log_probability"
-_GENERAL_DATASET = "general"
 RETAIN_ACCURACY = _accuracy(_retain, "retain")
 TEXT_MEASURES = (
     FORGET_LOG_PROBABILITY,
@@ -151,17 +140,13 @@ def values_of(cohort: Cohort, key: ModelKey, asked: TextMeasure) -> list[Floats 
 
 
 def text_numbers(
-    cohort: Cohort, values: Values, asked: TextMeasure, cells: Sequence[CopiesCell]
+    cohort: Cohort,
+    values: Floats,
+    asked: TextMeasure,
+    cells: Sequence[CopiesCell] = (EVERY_MEMBER,),
 ) -> Numbers:
-    """Return the means of one model, by seed and dataset."""
-    return numbers_of(
-        cohort.rows,
-        values,
-        lambda rows: list(dict.fromkeys(rows.dataset[asked.rows(rows)].tolist())),
-        lambda own, rows, dataset: mean_part(
-            own, rows, asked.rows(rows), dataset, cells, cohort.n_groups[dataset]
-        ),
-    )
+    """Return the means of one model, by number of copies."""
+    return mean_numbers(cohort.chosen(asked.rows), values, cohort.within(cells), scale=asked.scale)
 
 
 def _write(writer: RowWriter, asked: TextMeasure, key: ModelKey, mine: Values) -> None:
@@ -169,30 +154,23 @@ def _write(writer: RowWriter, asked: TextMeasure, key: ModelKey, mine: Values) -
     cells = writer.cells if asked.by_copies else [EVERY_MEMBER]
     expected = sum(one is not None for one in mine)
     measure = Measure(key=key, name=asked.name, setting=asked.setting, expected=expected)
-    writer.add_scaled(measure, text_numbers(cohort, mine, asked, cells), asked.scale)
+    writer.add(measure, text_numbers(cohort, cohort.joined(mine), asked, cells))
     for reference in references_of(key):
         theirs = values_of(cohort, reference, asked)
         if all(one is None for one in theirs):
             continue
-        one, other = on_shared_rows(mine, theirs)
-        gap = gap_of(
-            text_numbers(cohort, one, asked, cells), text_numbers(cohort, other, asked, cells)
-        )
+        one, other = on_shared_rows(cohort, mine, theirs)
         versus = f"versus={reference.model}"
-        named = Measure(
-            key=key,
+        named = replace(
+            measure,
             name=f"{asked.name}_difference",
             setting=f"{asked.setting}:{versus}" if asked.setting else versus,
-            expected=expected,
         )
-        writer.add_scaled(named, gap, Scale.SLOPE)
+        gap = text_numbers(cohort, one, asked, cells) - text_numbers(cohort, other, asked, cells)
+        writer.add(named, gap)
         if asked.by_copies and reference == RETRAINED:
-            trend = Measure(key=key, name=f"{named.name}_trend", setting=versus, expected=expected)
-            residuals = [
-                None if a is None or b is None else np.asarray(a - b, dtype=np.float64)
-                for a, b in zip(one, other, strict=True)
-            ]
-            write_trend(writer, trend, residuals)
+            trend = replace(measure, name=f"{named.name}_trend", setting=versus)
+            write_trend(writer, trend, one - other)
 
 
 def write_general_measures(writer: RowWriter) -> None:
@@ -200,76 +178,38 @@ def write_general_measures(writer: RowWriter) -> None:
     cohort = writer.cohort
     for key in cohort.keys:
         if any(key in models and models[key].general is not None for models in cohort.models):
-            numbers = general_numbers(cohort, [key])[0]
-            _add_general(writer, Measure(key=key, name=GENERAL), numbers)
+            _add_general(writer, Measure(key=key, name=GENERAL), general_numbers(cohort, [key])[0])
             for reference in references_of(key):
                 mine, theirs = general_numbers(cohort, [key, reference])
-                if any(theirs):
+                if any(theirs.seeds):
                     versus = Measure(
                         key=key, name=f"{GENERAL}_difference", setting=f"versus={reference.model}"
                     )
-                    _add_general(writer, versus, gap_of(mine, theirs))
+                    _add_general(writer, versus, mine - theirs)
 
 
 def general_numbers(cohort: Cohort, keys: Sequence[ModelKey]) -> list[Numbers]:
     """Return the means of models over the documents that all of them have a value for."""
-    ids = sorted(
-        {
-            name
-            for models in cohort.models
-            for key in keys
-            if key in models
-            for name in (models[key].general or {})
-        }
-    )
-    found: list[list[dict[str, Part]]] = [[] for _ in keys]
-    for models in cohort.models:
-        tables = [models[key].general if key in models else None for key in keys]
-        there = [table for table in tables if table is not None]
-        if len(there) < len(keys):
-            for one in found:
-                one.append({})
-            continue
-        values = np.array([[table.get(name, np.nan) for name in ids] for table in there])
-        shared = np.isfinite(values).all(axis=0)
-        for one, mine in zip(found, values, strict=True):
-            one.append({_GENERAL_DATASET: _general_part(mine, shared)} if shared.any() else {})
-    return list(found)
-
-
-def _general_part(values: Floats, shared: np.typing.NDArray[np.bool_]) -> Part:
-    documents = np.flatnonzero(shared)
-    everyone = np.ones((1, len(documents)), dtype=bool)
-    present = shared[None]
-    return Part(
-        sample=mean_sample(values[documents], documents, everyone, len(values)),
-        weight=np.array([float(len(documents))]),
-        forget=np.array([len(documents)]),
-        holdout=0,
-        left_out=int((~shared).sum()),
-        present=present,
-    )
+    tables = [
+        [(models[key].general or {}) if key in models else {} for key in keys]
+        for models in cohort.models
+    ]
+    ids = sorted({name for seed in tables for table in seed for name in table})
+    values = np.array([[[table.get(name, nan) for name in ids] for table in seed]
+                       for seed in tables]).reshape(len(tables), len(keys), len(ids))  # fmt: skip
+    values = np.where(np.isfinite(values).all(axis=1, keepdims=True), values, nan)
+    seed = np.repeat(np.arange(len(tables)), len(ids))
+    rows = Rows.of(np.tile(np.arange(len(ids)), len(tables)), seed=seed)
+    return [mean_numbers(rows, values[:, at].ravel()) for at in range(len(keys))]
 
 
 def _add_general(writer: RowWriter, measure: Measure, numbers: Numbers) -> None:
-    found = clustered(numbers, None)
-    if found is None:
+    for found in numbers.estimates(confidence=writer.confidence):
+        documents = max(int(p.weight[0]) for seed in numbers.seeds for p in seed.values())
+        ends = {name: getattr(found, name) for name in ("value", "low", "high", "seeds", "note")}
+        writer.add_plain(measure, None, {**ends, "groups": documents})
+    if not any(numbers.seeds):
         writer.add_plain(measure, None, {"note": "no value"})
-        return
-    interval = find_interval(found, Scale.SLOPE, confidence=writer.confidence)
-    documents = max(part.forget[0] for seed in numbers for part in seed.values())
-    writer.add_plain(
-        measure,
-        None,
-        {
-            "value": float(found.value[0]),
-            "low": float(interval.low[0]),
-            "high": float(interval.high[0]),
-            "groups": int(documents),
-            "seeds": int(found.seeds[0]),
-            "note": warning_of(interval.about[0]),
-        },
-    )
 
 
 RELEARNED = "relearned_log_probability"
@@ -304,10 +244,6 @@ def _looked_at(cohort: Cohort, key: ModelKey) -> dict[int, Values]:
     return {0: values_of(cohort, key, FORGET_LOG_PROBABILITY), **found} if found else {}
 
 
-def _hidden_means(cohort: Cohort, values: Values) -> Numbers:
-    return text_numbers(cohort, values, _HIDDEN, [EVERY_MEMBER])
-
-
 def _write_relearned(
     writer: RowWriter,
     key: ModelKey,
@@ -322,42 +258,36 @@ def _write_relearned(
             setting=f"steps={step}",
             expected=sum(one is not None for one in values),
         )
-        writer.add_scaled(measure, _hidden_means(cohort, values), Scale.SLOPE)
+        writer.add(measure, text_numbers(cohort, cohort.joined(values), _HIDDEN))
         if key != RETRAINED and step in retrained:
-            mine, theirs = on_shared_rows(values, retrained[step])
             named = replace(
                 measure,
                 name=f"{RELEARNED}_difference",
                 setting=f"{measure.setting}:versus={RETRAINED.model}",
             )
-            gap = gap_of(_hidden_means(cohort, mine), _hidden_means(cohort, theirs))
-            writer.add_scaled(named, gap, Scale.SLOPE)
+            writer.add(named, _hidden_gap(cohort, values, retrained[step]))
+
+
+def _hidden_gap(cohort: Cohort, mine: Values, theirs: Values) -> Numbers:
+    one, other = on_shared_rows(cohort, mine, theirs)
+    return text_numbers(cohort, one, _HIDDEN) - text_numbers(cohort, other, _HIDDEN)
 
 
 def _write_steps(writer: RowWriter, key: ModelKey, of_step: Mapping[int, Values]) -> None:
     cohort = writer.cohort
     original = values_of(cohort, ORIGINAL, FORGET_LOG_PROBABILITY)
-    gaps = {}
-    for step, values in of_step.items():
-        mine, theirs = on_shared_rows(values, original)
-        gaps[step] = gap_of(_hidden_means(cohort, mine), _hidden_means(cohort, theirs))
-    means = {step: clustered(gap, None) for step, gap in gaps.items()}
-    steps = next(
-        (step for step, mean in means.items() if mean is not None and mean.value[0] >= 0), nan
-    )
-    counted = behind(gaps[0], None)
-    known = any(mean is not None for mean in means.values())
-    late = f"not back after {max(gaps)} steps" if known else "no value"
+    gaps = {step: _hidden_gap(cohort, values, original) for step, values in of_step.items()}
+    means = {step: gap.estimates(confidence=writer.confidence) for step, gap in gaps.items()}
+    steps = next((step for step, found in means.items() if found and found[0].value >= 0), nan)
+    late = f"not back after {max(gaps)} steps" if any(means.values()) else "no value"
+    counts = {"forget": means[0][0].members, "groups": means[0][0].groups} if means[0] else {}
     writer.add_plain(
         Measure(key=key, name="relearn_steps"),
         None,
         {
             "value": steps,
-            "low": nan,
-            "high": nan,
-            "forget": int(counted.forget[0]),
-            "groups": int(counted.groups[0]),
-            "seeds": sum(bool(seed) for seed in gaps[0]),
+            **counts,
+            "seeds": sum(bool(seed) for seed in gaps[0].seeds),
             "note": "no interval: one of the steps looked at" if isfinite(steps) else late,
         },
     )

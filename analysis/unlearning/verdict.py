@@ -30,9 +30,10 @@ import numpy as np
 
 from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import EVERY_MEMBER
-from analysis.unlearning.auc_measures import auc_numbers, on_shared_rows, scores_of
+from analysis.intervals.numbers import Numbers
+from analysis.unlearning.auc_measures import cohort_aucs, on_shared_rows, scores_of
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
-from analysis.unlearning.numbers import NO_DETECTOR, Numbers
+from analysis.unlearning.numbers import NO_DETECTOR
 from analysis.unlearning.position import Position, find_gap, find_position
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.text_measures import (
@@ -116,8 +117,8 @@ def find_verdict(
         scores = [scores_of(cohort, one, detector) for one in keys]
         if all(any(one is not None for one in of_model) for of_model in scores):
             numbers = [
-                auc_numbers(cohort, of_model, [EVERY_MEMBER])
-                for of_model in on_shared_rows(*scores)
+                cohort_aucs(cohort, of_model, [EVERY_MEMBER])
+                for of_model in on_shared_rows(cohort, *scores)
             ]
             place = find_position(*numbers, confidence=confidence)
             found.append(_of_position("auc", detector, place, dead=dead))
@@ -148,8 +149,7 @@ def _texts_of(cohort: Cohort, keys: Sequence[ModelKey], asked: TextMeasure) -> l
     values = [values_of(cohort, one, asked) for one in keys]
     if any(all(one is None for one in of_model) for of_model in values):
         return None
-    shared = on_shared_rows(*values)
-    return [text_numbers(cohort, of_model, asked, [EVERY_MEMBER]) for of_model in shared]
+    return [text_numbers(cohort, shared, asked) for shared in on_shared_rows(cohort, *values)]
 
 
 def _of_position(measure: str, detector: str, place: Position, *, dead: bool) -> Finding:

@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 from analysis.arm import axis_column
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.findings import question_table, read_table, write_findings
-from analysis.intervals.bounds import LEAST_GROUPS, Scale, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.ends import LEAST_GROUPS
+from analysis.intervals.influence import pack_groups
+from analysis.intervals.numbers import Rows, share_numbers
 from analysis.metrics import Floats
-from analysis.unlearning.numbers import mean_sample, warning_of
 from analysis.unlearning_audit.audit import (
     AUDIT_FILE,
     CHUNKS_FILE,
@@ -322,31 +322,23 @@ def share_rows(seeds: Sequence[Counted], cells: Sequence[CopiesCell]) -> list[di
 
     A number of copies with fewer than three groups in every seed has no row.
     """
-    names = {name: at for at, name in enumerate(sorted({g for one in seeds for g in one.groups}))}
-    parts, texts = [], np.zeros(len(cells), dtype=np.int64)
-    for one in seeds:
-        there = np.flatnonzero(np.isfinite(one.values))
-        within = np.array([cell.holds(one.copies[there]) for cell in cells])
-        groups = np.array([names[one.groups[place]] for place in there], dtype=np.int64)
-        texts += within.sum(axis=1)
-        sample = mean_sample(one.values[there], groups, within, len(names))
-        weight = within.sum(axis=1).astype(np.float64)
-        parts.append([Weighted("texts", sample, weight)] if len(there) else [])
-    if not any(parts):
+    groups = [group for one in seeds for group in one.groups]
+    copies = np.concatenate([one.copies for one in seeds])
+    seed = np.repeat(np.arange(len(seeds)), [len(one.values) for one in seeds])
+    rows = Rows.of(pack_groups(groups)[0], seed=seed)
+    within = np.array([cell.holds(copies) for cell in cells])
+    numbers = share_numbers(rows, np.concatenate([one.values for one in seeds]), within)
+    found = numbers.clustered()
+    if found is None:
         return []
-    found = cluster(parts)
-    interval = find_interval(found, Scale.TPR, confidence=CONFIDENCE)
     return [
         {
             "copies": cell.label,
-            "value": float(found.value[k]),
-            "low": float(interval.low[k]),
-            "high": float(interval.high[k]),
-            "chunks": int(texts[k]),
-            "seeds": int(found.seeds[k]),
-            "note": warning_of(interval.about[k]),
+            **{name: getattr(estimate, name) for name in ("value", "low", "high", "seeds", "note")},
+            "chunks": estimate.members,
         }
-        for k, cell in enumerate(cells)
-        if np.isfinite(found.value[k])
-        and (cell.label == ALL or found.smaller_groups[k] >= LEAST_GROUPS)
+        for cell, estimate, fewest in zip(
+            cells, numbers.estimates(confidence=CONFIDENCE), found.smaller_groups, strict=True
+        )
+        if np.isfinite(estimate.value) and (cell.label == ALL or fewest >= LEAST_GROUPS)
     ]

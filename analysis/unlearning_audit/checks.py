@@ -186,17 +186,17 @@ def _working(losses: Losses) -> Check:
         less = {end: getattr(own, end) - losses.guessing for end in ("value", "low", "high")}
         return Check(NO, own._replace(**less), guessing)
     if lost.high < -BROKEN:
-        return Check(UNKNOWN, lost._replace(reason=CONTAMINATED), about)
+        return Check(UNKNOWN, lost.said(f"none: {CONTAMINATED}", lost.caution), about)
     if losses.retained:
         retained, of_retained = _lost(losses.retained, losses.retained_clusters, "retained texts")
         if retained.low > BROKEN:
             return Check(LOST, retained, of_retained)
     if not own.high < losses.guessing:
         why = "it may predict the control texts no better than the frequency of tokens does"
-        return Check(UNKNOWN, lost._replace(reason=lost.reason or why), about)
+        return Check(UNKNOWN, lost.said(f"none: {lost.reason or why}", lost.caution), about)
     if lost.high < -MARGIN:
         why = "likelier than the others find it: the control may be contaminated"
-        lost = lost._replace(caution="; ".join(filter(None, (lost.caution, why))))
+        lost = lost.said(lost.about, why)
     answer = UNKNOWN if not lost.high < BROKEN else YES if lost.low <= MARGIN else "yes, damaged"
     return Check(answer, lost, about)
 
@@ -220,7 +220,7 @@ def _level(losses: Losses, *, contaminated: bool) -> Check:
     loss, about = _against_control(losses, "unlearned")
     answer = UNKNOWN
     if contaminated and "retrained" not in losses.audited and not loss.high < -MARGIN:
-        return Check(UNKNOWN, loss._replace(reason=CONTAMINATED), about)
+        return Check(UNKNOWN, loss.said(f"none: {CONTAMINATED}", loss.caution), about)
     if loss.low > MARGIN:
         answer = ABOVE
     elif loss.high < -MARGIN:

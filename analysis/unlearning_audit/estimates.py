@@ -16,9 +16,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals.bounds import LEAST_GROUPS, TRUSTED_GROUPS, Scale, find_interval
-from analysis.intervals.clustered import Clustered
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS, Scale
 from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Sample, mean_sample, pack_groups
+from analysis.intervals.numbers import Numbers, Rows, mean_numbers, share_numbers
 from analysis.unlearning_audit.text_chunks import Chunk
 
 Floats = npt.NDArray[np.float64]
@@ -79,9 +81,12 @@ def share(
     """
     top = np.asarray(counted, dtype=np.float64)
     bottom = np.ones(len(top)) if among is None else np.asarray(among, dtype=np.float64)
-    if not (bottom > 0).any():
+    there = bottom > 0
+    if not there.any():
         return no_estimate("no chunk to count among")
-    return _ratio(top, bottom, clusters, Scale.TPR, LEAST_GROUPS)
+    values = np.where(there, top, np.nan) / np.where(there, bottom, 1.0)
+    numbers = share_numbers(_rows(clusters, there), values, weights=bottom)
+    return _estimate(numbers, LEAST_GROUPS, clusters.about)
 
 
 def mean(
@@ -98,7 +103,7 @@ def mean(
     there = np.isfinite(given)
     if not there.any():
         return no_estimate("no value")
-    return _ratio(np.where(there, given, 0.0), there.astype(float), clusters, Scale.SLOPE, least)
+    return _estimate(mean_numbers(_rows(clusters, there), given), least, clusters.about)
 
 
 def difference(
@@ -115,69 +120,41 @@ def difference(
     given = np.asarray(values, dtype=np.float64)
     side = np.asarray(first, dtype=bool)
     there = np.isfinite(given)
-    one, other = np.flatnonzero(there & side), np.flatnonzero(there & ~side)
-    if not len(one) or not len(other):
+    if not (there & side).any() or not (there & ~side).any():
         return no_estimate("nothing on one of the two sides")
-    names = sorted({clusters.names[place] for place in (*one, *other)})
-    numbers = {name: number for number, name in enumerate(names)}
-    sums = np.zeros((2, len(names)))
-    counts = []
-    for row, places in enumerate((one, other)):
-        own = [clusters.names[place] for place in places]
-        count = len(set(own))
-        counts.append(count)
-        apart = (given[places] - given[places].mean()) / len(places)
-        scale = np.sqrt(count / (count - 1)) if count > 1 else 0.0
-        np.add.at(sums[row], [numbers[name] for name in own], apart * scale)
-    value = float(given[one].mean() - given[other].mean())
-    variances = np.square(sums).sum(axis=1)
-    freedom = variances.sum() ** 2 / max(
-        sum(v**2 / max(count - 1, 1) for v, count in zip(variances, counts, strict=True)), 1e-300
+    group, count = pack_groups(clusters.names)
+    one, other = (
+        mean_sample(given[at], group[at], np.ones((1, int(at.sum())), dtype=bool), count)
+        for at in (there & side, there & ~side)
     )
-    found = _clustered(value, sums[0] - sums[1], min(counts))
-    found = found._replace(freedom=np.array([max(freedom, 1.0)]))
-    return _estimate(found, Scale.SLOPE, least, clusters.about)
-
-
-def _ratio(top: Floats, bottom: Floats, clusters: Clusters, scale: Scale, least: int) -> Estimate:
-    """Return sum(top) / sum(bottom) over the chunks with a bottom, by its linearised residuals."""
-    there = np.flatnonzero(bottom > 0)
-    top, bottom, own = top[there], bottom[there], clusters.at(there).names
-    value = float(top.sum() / bottom.sum())
-    names = {name: number for number, name in enumerate(dict.fromkeys(own))}
-    sums = np.zeros(len(names))
-    np.add.at(sums, [names[name] for name in own], (top - value * bottom) / bottom.sum())
-    count = len(names)
-    sums *= np.sqrt(count / (count - 1)) if count > 1 else 0.0
-    return _estimate(_clustered(value, sums, count), scale, least, clusters.about)
-
-
-def _clustered(value: float, sums: Floats, count: int) -> Clustered:
-    one = np.array([1], dtype=np.int64)
-    return Clustered(
-        value=np.array([value]),
-        variance=np.array([float(np.square(sums).sum())]),
-        freedom=np.array([float(max(count - 1, 1))]),
-        seeds=one,
-        lowest=np.array([value]),
-        highest=np.array([value]),
-        member_groups=one * count,
-        smaller_groups=one * count,
-        influence=sums[None],
+    gap = Sample(
+        one.value - other.value,
+        np.stack([one.influence[0], -other.influence[0]]),
+        np.stack([one.freedom[0], other.freedom[0]]),
+        np.stack([one.groups[0], other.groups[0]]),
     )
+    return _estimate(Numbers([{"": Part(gap, np.ones(1))}], Scale.SLOPE), least, clusters.about)
 
 
-def _estimate(found: Clustered, scale: Scale, least: int, about: str | None) -> Estimate:
-    value, count = float(found.value[0]), int(found.smaller_groups[0])
+def _rows(clusters: Clusters, there: npt.NDArray[np.bool_]) -> Rows:
+    return Rows.of(pack_groups(clusters.names)[0], member=there)
+
+
+def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
+    """Return one number with its interval, in words of chunks."""
+    found = numbers.clustered()
+    (estimate,) = numbers.estimates(confidence=CONFIDENCE)
+    count = 0 if found is None else int(found.smaller_groups[0])
     counted = f"{count} independent {'chunk' if count == 1 else 'chunks or runs of them'}"
+    few = f"not to be trusted: {counted}" if count < TRUSTED_GROUPS else ""
+    said = "these chunks"
     if count < least:
-        return Estimate(value, np.nan, np.nan, f"{counted}, fewer than {least}", about)
-    interval = find_interval(found, scale, confidence=CONFIDENCE)
-    low, high = float(interval.low[0]), float(interval.high[0])
-    if not (np.isfinite(low) and np.isfinite(high)):
-        return Estimate(value, np.nan, np.nan, "the chunks do not differ", about)
-    few = f"not to be trusted: {counted}" if count < TRUSTED_GROUPS else None
-    return Estimate(value, low, high, None, "; ".join(filter(None, (about, few))) or None)
+        said, few = f"none: {counted}, fewer than {least}", ""
+    elif not estimate.available:
+        said, few = "none: the chunks do not differ", ""
+    if said.startswith("none"):
+        estimate = estimate._replace(low=np.nan, high=np.nan)
+    return estimate.said(said, about, few)
 
 
 def _texts(chunks: Sequence[Chunk]) -> list[str]:

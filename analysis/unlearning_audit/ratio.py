@@ -130,7 +130,7 @@ def conformal_edge(ratios: Floats, low: float, rate: float) -> float | None:
 def _edge(ratios: Floats, clusters: Clusters, low: float, edge: float) -> Estimate:
     below = share(((ratios > low) & (ratios <= edge)).astype(np.float64), clusters)
     if below.reason:
-        return Estimate(edge, math.nan, math.nan, below.reason, below.caution)
+        return Estimate(edge, math.nan, math.nan, below.about)
     ordered = np.sort(np.where(ratios > low, ratios, np.inf))
     # So low a share may lie below all that were seen: then only the band's lower edge is known.
     before = math.floor(below.low * len(ordered))
@@ -138,8 +138,8 @@ def _edge(ratios: Floats, clusters: Clusters, low: float, edge: float) -> Estima
     most = float(ordered[min(math.ceil(below.high * len(ordered)), len(ordered)) - 1])
     if not math.isfinite(most):
         reason = "the ratios reach no further than the edge"
-        return Estimate(edge, math.nan, math.nan, reason, below.caution)
-    return Estimate(edge, min(least, edge), max(most, edge), None, below.caution)
+        return no_estimate(reason).said(f"none: {reason}", below.caution)._replace(value=edge)
+    return Estimate(edge, min(least, edge), max(most, edge), below.about)
 
 
 def _cross_fitted(ratios: Floats, clusters: Clusters, low: float, rate: float) -> Estimate:

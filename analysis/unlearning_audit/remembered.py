@@ -186,4 +186,4 @@ def _reaching(found: Estimate, high: float) -> Estimate:
         return found
     low = found.low if np.isfinite(found.low) else 0.0
     top = max(high, found.high if np.isfinite(found.high) else high, found.value)
-    return found._replace(low=low, high=top, reason=None)
+    return found._replace(low=low, high=top).said("these chunks", found.caution)

@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import ColumnMetrics, measure_columns
+from analysis.auc_interval import auc_estimate
 from analysis.checks.chance import CHANCE, chance_width, possible_aucs, within_margin
 from analysis.compared_rows import missing_scores as count_missing
 from analysis.copy_bins import ALL
 from analysis.findings import question_table
-from analysis.intervals.estimate import Estimate, auc_estimate
+from analysis.intervals.estimate import Estimate
 from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort

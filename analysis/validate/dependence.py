@@ -6,21 +6,21 @@ those of the report.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import MODEL_FREE, Column, LoadedArm
-from analysis.auc_cells import compared_sides
-from analysis.copy_bins import EVERY_MEMBER
-from analysis.intervals.bounds import Interval, Scale, find_difference, find_interval
-from analysis.intervals.clustered import Clustered, Weighted, cluster
+from analysis.auc_cells import cohort_rows, compared_sides, number_groups
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import Scale
 from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.intervals.influence import Sample, difference
+from analysis.intervals.influence import Counts, Mask, Sample
+from analysis.intervals.numbers import Numbers, Rows, auc_numbers
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
-from analysis.uncertainty.samples import DatasetRows, GroupNumbers, number_groups, sample_dataset
 from analysis.validate.checks import FEW, Finding, interval_text
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
@@ -217,70 +217,66 @@ def within_length(
     non-members without a member, are left out of both; members that drew no copy, too. Where none
     is, the plain AUC is that of the report, with its interval.
     """
-    plain: list[list[Weighted]] = []
-    within: list[list[Weighted]] = []
-    strata = 0
-    for arm, length, groups in zip(loaded, lengths, number_groups(loaded), strict=True):
-        inside, outside = compared_sides(arm, arm.test, settings)
-        inside &= arm.copies > 0
-        scores = arm.scores[:, arm.index[column]]
-        usable = (inside | outside) & np.isfinite(scores) & np.isfinite(length)
-        plain.append([])
-        within.append([])
-        for dataset in sorted(set(arm.dataset[usable])):
-            rows = np.flatnonzero(usable & (arm.dataset == dataset))
-            cuts = _strata(length[rows], inside[rows])
-            if cuts is None:
-                continue
-            strata = max(strata, len(set(cuts.tolist())))
-            kept = _both_sides(cuts, inside[rows])
-            rows, cuts = rows[kept], cuts[kept]
-            mine, strata_of = inside[rows], sorted(set(cuts.tolist()))
-            parts = [np.ones(len(rows), dtype=np.bool_), *(cuts == one for one in strata_of)]
-            whole, *each = (
-                _auc(arm, groups, dataset, scores, (rows[mine & part], rows[~mine & part]))
-                for part in parts
-            )
-            plain[-1].append(whole)
-            within[-1].append(_together(dataset, each))
-    if not any(plain):
+    arms = list(zip(loaded, lengths, strict=True))
+    cuts = np.concatenate([_cuts(arm, length, column, settings) for arm, length in arms])
+    inside = np.concatenate([compared_sides(arm, arm.test, settings)[0] for arm in loaded])
+    sides = (inside & (cuts >= 0), ~inside & (cuts >= 0))
+    rows = cohort_rows(loaded, number_groups(loaded), *sides)
+    scores = np.concatenate([arm.scores[:, arm.index[column]] for arm in loaded])
+    plain = auc_numbers(rows, scores, least=1)
+    within = _within(rows, scores, cuts)
+    if not any(plain.seeds):
         few = no_estimate("Too few rows to compare texts of like length.")
         return WithinLength(few, few, few, 0)
-    gaps = [
-        [
-            mine._replace(sample=difference(mine.sample, theirs.sample))
-            for mine, theirs in zip(*parts, strict=True)
-        ]
-        for parts in zip(within, plain, strict=True)
-    ]
-    one, other, gap = (cluster(parts) for parts in (plain, within, gaps))
-    level = settings.confidence
-    return WithinLength(
-        _estimate(one, find_interval(one, Scale.AUC, confidence=level)),
-        _estimate(other, find_interval(other, Scale.AUC, confidence=level)),
-        _estimate(gap, find_difference(gap, other, one, confidence=level)),
-        strata,
+    one, other, gap = (
+        numbers.estimates(confidence=settings.confidence)[0]
+        for numbers in (plain, within, within - plain)
     )
+    strata = [
+        len(np.unique(cuts[at][cuts[at] >= 0])) for seed in rows.places for at in seed.values()
+    ]
+    return WithinLength(one, other, gap, max(strata))
 
 
-def _auc(
-    arm: LoadedArm,
-    groups: GroupNumbers,
-    dataset: str,
-    scores: Floats,
-    sides: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
-) -> Weighted:
-    """Return the AUC of some members and non-members of a dataset as the report has it."""
-    inside, outside = (np.isin(np.arange(len(scores)), rows) for rows in sides)
-    rows = DatasetRows(arm, groups, dataset, inside, outside, scores[None])
-    found = sample_dataset(rows, [EVERY_MEMBER], (), total_nonmembers=0, comparable=True)
-    if found.auc is None:
-        raise LookupError(dataset)
-    return Weighted(dataset, found.auc, found.members)
+def _cuts(arm: LoadedArm, length: Floats, column: Column, settings: AnalysisSettings) -> Counts:
+    """Return the stratum of each row within its dataset; -1 for rows that are left out."""
+    inside, outside = compared_sides(arm, arm.test, settings)
+    inside &= arm.copies > 0
+    usable = (inside | outside) & np.isfinite(arm.scores[:, arm.index[column]] + length)
+    found = np.full(len(usable), -1)
+    for dataset in set(arm.dataset[usable]):
+        rows = np.flatnonzero(usable & (arm.dataset == dataset))
+        cuts = _strata(length[rows], inside[rows])
+        if cuts is not None:
+            both = np.intersect1d(cuts[inside[rows]], cuts[~inside[rows]])
+            found[rows] = np.where(np.isin(cuts, both), cuts, -1)
+    return found
 
 
-def _together(dataset: str, parts: Sequence[Weighted]) -> Weighted:
-    """Return the mean of AUCs over members; groups may lie in several."""
+def _within(rows: Rows, scores: Floats, cuts: Counts) -> Numbers:
+    """Return the means over members of the AUCs of all strata; groups may be in several."""
+    strata = [
+        auc_numbers(
+            replace(
+                rows, member=rows.member & (cuts == one), nonmember=rows.nonmember & (cuts == one)
+            ),
+            scores,
+            least=1,
+        )
+        for one in range(_STRATA)
+    ]
+    seeds = [
+        {
+            name: _together([seed[name] for seed in same if name in seed])
+            for name in dict.fromkeys(name for seed in same for name in seed)
+        }
+        for same in zip(*(numbers.seeds for numbers in strata), strict=True)
+    ]
+    return Numbers(seeds, Scale.AUC)
+
+
+def _together(parts: Sequence[Part]) -> Part:
+    """Return the mean of AUCs over members."""
     weight = np.sum([part.weight for part in parts], axis=0)
     shares = [part.weight / weight for part in parts]
 
@@ -294,7 +290,7 @@ def _together(dataset: str, parts: Sequence[Weighted]) -> Weighted:
         total(lambda one, _: one.groups),
         total(lambda one, share: share**2 * (0.0 if one.of_rows is None else one.of_rows)),
     )
-    return Weighted(dataset, sample, weight)
+    return Part(sample, weight)
 
 
 def _tokens(model: ScoredModel) -> Floats:
@@ -316,7 +312,7 @@ def _mean_correlation(
     return float(np.mean(known)) if known else float("nan")
 
 
-def _strata(length: Floats, member: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
+def _strata(length: Floats, member: Mask) -> Counts | None:
     """Return the stratum of each row; None where there are too few rows for two."""
     smaller = min(int(member.sum()), int((~member).sum()))
     count = min(_STRATA, smaller // _FEWEST)
@@ -324,15 +320,3 @@ def _strata(length: Floats, member: npt.NDArray[np.bool_]) -> npt.NDArray[np.int
         return None
     edges = np.quantile(length, np.arange(1, count) / count)
     return np.searchsorted(edges, length, side="left")
-
-
-def _both_sides(
-    cuts: npt.NDArray[np.int64], member: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Return which rows lie in a stratum that has rows of both sides."""
-    shared = set(cuts[member].tolist()) & set(cuts[~member].tolist())
-    return np.array([cut in shared for cut in cuts.tolist()], dtype=np.bool_)
-
-
-def _estimate(found: Clustered, interval: Interval) -> Estimate:
-    return Estimate(float(found.value[0]), float(interval.low[0]), float(interval.high[0]))

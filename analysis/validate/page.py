@@ -310,7 +310,7 @@ def _judged(one: Judged) -> dict[str, Any]:
 def _difference(one: Difference) -> dict[str, Any]:
     plain = one._asdict()
     estimate = plain.pop("estimate")
-    return {**plain, **_finite(estimate._asdict())}
+    return {**plain, **_finite(estimate.columns())}
 
 
 def _cell(cell: Cell | None) -> dict[str, Any] | None:

@@ -29,14 +29,13 @@ from analysis.arm import (
 )
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
-from analysis.intervals.estimate import Estimate
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.metrics import tpr_name
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.selection.ranking import highest_first, reported_cell
 from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import POOLED, PreparedCohort
-from analysis.uncertainty.column_intervals import CellInterval, difference_intervals
 from analysis.validate.candidate import CandidateScores
 from analysis.validate.checks import measured_tables, on_shared_rows
 from detect.ground_truth.ground_truth import (
@@ -331,34 +330,22 @@ def _differences(
             pair, both = on_shared_rows(work.cohort, loaded, [column, other], work.settings)
             mine, theirs = both[column], both[other]
         for d, dataset in enumerate([POOLED, *pair.datasets]):
-            (gaps,) = difference_intervals(
-                [mine.sample],
-                theirs.sample,
-                dataset if d else None,
-                confidence=pair.settings.confidence,
-                wanted=range(len(pair.cells)),
+            gaps = (mine.auc - theirs.auc).estimates(
+                dataset if d else None, confidence=pair.settings.confidence
             )
-            for c, cell in enumerate(pair.cells):
-                members = int(mine.n_members[d, 0, c])
-                if cell.label != ALL and members < pair.settings.min_members:
+            for cell, auc, versus, gap in zip(
+                pair.cells,
+                mine.cells[d][0],
+                theirs.cells[d][0],
+                gaps or [_NO_AUC] * len(pair.cells),
+                strict=True,
+            ):
+                if cell.label != ALL and auc.members < pair.settings.min_members:
                     continue
-                yield Difference(
-                    *column,
-                    *other,
-                    dataset,
-                    cell.label,
-                    _gap(mine, theirs, (d, 0, c), gaps[c]),
-                    members,
-                    int(mine.n_nonmembers[d, 0, c]),
-                    own,
-                )
+                value = auc.value - versus.value
+                found = gap._replace(value=value) if isfinite(value) else _NO_AUC
+                counts = (auc.members, auc.nonmembers)
+                yield Difference(*column, *other, dataset, cell.label, found, *counts, own)
 
 
-def _gap(
-    mine: ColumnMetrics, theirs: ColumnMetrics, at: tuple[int, int, int], interval: CellInterval
-) -> Estimate:
-    gap = float(mine.values[at] - theirs.values[at])
-    if not np.isfinite(gap):
-        return Estimate(gap, gap, gap, "one of the two has no AUC")
-    reason = interval.about.removeprefix("none: ") if np.isnan(interval.low) else None
-    return Estimate(gap, interval.low, interval.high, reason)
+_NO_AUC = no_estimate("one of the two has no AUC")

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from analysis.intervals.bounds import Interval, Scale, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part, cluster
 from analysis.intervals.control_variate import adjust, control_weights
+from analysis.intervals.ends import Interval, Scale, find_interval
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.simulation import SHARED, influence
@@ -78,7 +78,7 @@ def studies_of(pair: Pair, studies: int, draw: str = "") -> Found:
             members = scores[:, :half].reshape(studies, -1) + up[:, None]
             others = scores[:, half:].reshape(studies, -1)
             sample = influence(members, others, pair.group, order)
-            found.append([Weighted("", sample, np.ones(studies))])
+            found.append({"": Part(sample, np.ones(studies))})
     better = adjust(trained, untrained, control_weights(trained, untrained), centre=0.5)
     raw, adjusted = (
         find_interval(cluster(each), Scale.AUC, confidence=0.95) for each in (trained, better)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.bounds import Interval
+from analysis.intervals.ends import Interval
 from analysis.metrics import Floats
 
 LOW, HIGH = 0.92, 0.975

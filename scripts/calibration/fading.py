@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from analysis.intervals.bounds import Scale, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.ends import Scale
+from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
-from analysis.trajectory.slopes import Placed, slope_sample
+from analysis.trajectory.slopes import Placed, slope_part
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.coverage import Coverage
 
@@ -74,15 +74,14 @@ def slopes(training: Training, studies: int, draw: str = "") -> Slopes:
     held = given = misled = 0
     for _ in range(studies):
         placed, groups = _study(random, training)
-        made = slope_sample(placed, groups, int(groups.max()) + 1)
+        made = slope_part(placed, groups, int(groups.max()) + 1)
         last = placed[-1]
         misled += bool(spearmanr(last.doublings, last.scores).pvalue < 0.05)
         if made is None:
             continue
-        found = cluster([[Weighted("", made.sample, np.array([made.weight]))]])
-        interval = find_interval(found, Scale.SLOPE, confidence=0.95)
-        given += bool(np.isfinite(interval.low[0]))
-        held += bool(interval.low[0] <= truth <= interval.high[0])
+        (found,) = Numbers([{"": made[0]}], Scale.SLOPE).estimates(confidence=0.95)
+        given += found.available
+        held += found.contains(truth)
     return Slopes(truth, Coverage(held, given, studies), misled / studies)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.stats import norm
 
-from analysis.intervals.bounds import Scale
-from analysis.intervals.clustered import Weighted
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import Scale
 from analysis.intervals.influence import Side, auc_sample, trend_sample
 from scripts.calibration.others import LEVELS, Case, groups_text, rows_of_side, trend_truth
 
@@ -33,7 +33,7 @@ def level_cases() -> list[Case]:
     ]
 
 
-def _study(random: np.random.Generator, scale: Scale, size: tuple[int, int]) -> list[Weighted]:
+def _study(random: np.random.Generator, scale: Scale, size: tuple[int, int]) -> dict[str, Part]:
     rows, group = size
     members = rows_of_side(random, rows, group)
     others = rows_of_side(random, rows, group, int(members.groups.max()) + 1)
@@ -44,6 +44,6 @@ def _study(random: np.random.Generator, scale: Scale, size: tuple[int, int]) -> 
     n_groups = int(others.groups.max()) + 1
     if scale is Scale.TREND:
         sample, pairs = trend_sample(moved, copies, n_groups, copies)
-        return [Weighted("", sample, np.array([pairs]))]
+        return {"": Part(sample, np.array([pairs]))}
     everyone = np.ones((1, rows), dtype=bool)
-    return [Weighted("", auc_sample(moved, others, everyone, n_groups, copies), np.ones(1))]
+    return {"": Part(auc_sample(moved, others, everyone, n_groups, copies), np.ones(1))}

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from analysis.intervals.bounds import Interval, Scale, find_difference, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part, cluster
+from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
 from analysis.intervals.influence import (
     Sample,
     Side,
@@ -32,7 +32,7 @@ class Case(NamedTuple):
     truth: float
     scale: Scale | None
     """None for a difference: its study is the two AUCs'."""
-    study: Callable[[np.random.Generator], list[Weighted]]
+    study: Callable[[np.random.Generator], dict[str, Part]]
     """Draws one study: what each of its datasets says."""
 
 
@@ -40,19 +40,22 @@ def intervals(case: Case, studies: int, draw: str = "") -> Interval:
     """Return the intervals of many studies of one case; another `draw` has other studies."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {case.name}{draw}"))
     drawn = [case.study(random) for _ in range(studies)]
-    joined = [_stacked(parts) for parts in zip(*drawn, strict=True)]
+    joined = {name: _stacked([study[name] for study in drawn]) for name in drawn[0]}
     if case.scale is None:
-        one, other = joined
+        one, other = joined.values()
         gap = one._replace(sample=difference(one.sample, other.sample))
-        found = [cluster([[each]]) for each in (gap, one, other)]
+        found = [cluster([{"": each}]) for each in (gap, one, other)]
         return find_difference(*found, confidence=0.95)
     return find_interval(cluster([joined]), case.scale, confidence=0.95)
 
 
-def _stacked(parts: tuple[Weighted, ...]) -> Weighted:
+def _stacked(parts: list[Part]) -> Part:
     """Return one dataset of all studies as one sample of as many numbers."""
-    sample = Sample.joined([part.sample for part in parts])
-    return Weighted(parts[0].dataset, sample, np.concatenate([part.weight for part in parts]))
+    first, *others = zip(*(part.sample for part in parts), strict=True)
+    fields = [None if one[0] is None else np.concatenate(one, axis=1) for one in others]
+    return Part(
+        Sample(np.concatenate(first), *fields), np.concatenate([part.weight for part in parts])
+    )
 
 
 def pooled_cases() -> list[Case]:
@@ -96,10 +99,10 @@ def pooled_rate_cases() -> list[Case]:
             f"FPR {rate:g}, 4 × {outside} non-members, 4 × {inside} members, TPR {tpr}",
             tpr,
             Scale.TPR,
-            lambda random, rate=rate, outside=outside, inside=inside, tpr=tpr: [
-                Weighted(str(d), _rate_sample(random, rate, (inside, outside), 1, tpr), _ONE)
+            lambda random, rate=rate, outside=outside, inside=inside, tpr=tpr: {
+                str(d): Part(_rate_sample(random, rate, (inside, outside), 1, tpr), _ONE)
                 for d in range(4)
-            ],
+            },
         )
         for rate, outside in ((0.1, 50), (0.05, 100))
         for inside in (25, 100)
@@ -198,12 +201,12 @@ def _pooled_truth(auc: float) -> float:
     return float(np.average(aucs, weights=_SIZES))
 
 
-def _pooled(random: np.random.Generator, scale: int, group: int, auc: float) -> list[Weighted]:
-    parts = []
+def _pooled(random: np.random.Generator, scale: int, group: int, auc: float) -> dict[str, Part]:
+    parts = {}
     for d, (size, offset) in enumerate(zip(_SIZES, _OFFSETS, strict=True)):
         members, nonmembers = _both(random, (scale * size, scale * size), group)
         moved = members._replace(scores=members.scores + norm.ppf(auc) * np.sqrt(2) + offset)
-        parts.append(Weighted(str(d), _auc(moved, nonmembers), np.array([float(size)])))
+        parts[str(d)] = Part(_auc(moved, nonmembers), np.array([float(size)]))
     return parts
 
 
@@ -219,8 +222,8 @@ def _rate_sample(
 
 def _rate(
     random: np.random.Generator, rate: float, rows: tuple[int, int], group: int, tpr: float
-) -> list[Weighted]:
-    return [Weighted("", _rate_sample(random, rate, rows, group, tpr), _ONE)]
+) -> dict[str, Part]:
+    return {"": Part(_rate_sample(random, rate, rows, group, tpr), _ONE)}
 
 
 def trend_truth(effect: float) -> float:
@@ -234,26 +237,26 @@ def trend_truth(effect: float) -> float:
     return float(np.mean(pairs))
 
 
-def _trend(random: np.random.Generator, members: int, group: int, effect: float) -> list[Weighted]:
+def _trend(random: np.random.Generator, members: int, group: int, effect: float) -> dict[str, Part]:
     side = rows_of_side(random, members, group)
     # Copies are drawn row by row, as many of each number.
     copies = np.array(LEVELS)[random.permutation(members) % len(LEVELS)]
     scores = side.scores + effect * np.log2(1 + copies)
     sample, pairs = trend_sample(Side(scores, side.groups), copies, int(side.groups.max()) + 1)
-    return [Weighted("", sample, np.array([pairs]))]
+    return {"": Part(sample, np.array([pairs]))}
 
 
-def _lopsided_trend(random: np.random.Generator, few: int, effect: float) -> list[Weighted]:
+def _lopsided_trend(random: np.random.Generator, few: int, effect: float) -> dict[str, Part]:
     side = rows_of_side(random, 100, 1)
     copies = (np.arange(100) >= few).astype(np.int64)
     moved = side._replace(scores=side.scores + effect * copies)
     sample, pairs = trend_sample(moved, copies, 100)
-    return [Weighted("", sample, np.array([pairs]))]
+    return {"": Part(sample, np.array([pairs]))}
 
 
 def _difference(
     random: np.random.Generator, rows: int, group: int, aucs: tuple[float, float]
-) -> list[Weighted]:
+) -> dict[str, Part]:
     shared = _both(random, (rows, rows), group)
     samples = []
     for auc in aucs:
@@ -264,4 +267,4 @@ def _difference(
         )
         moved = members._replace(scores=members.scores + norm.ppf(auc) * np.sqrt(2))
         samples.append(_auc(moved, nonmembers))
-    return [Weighted("", sample, _ONE) for sample in samples]
+    return {str(at): Part(sample, _ONE) for at, sample in enumerate(samples)}

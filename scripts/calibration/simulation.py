@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from analysis.intervals.clustered import Clustered, Weighted, cluster
+from analysis.intervals.clustered import Clustered, Part, cluster
 from analysis.intervals.influence import Sample, expected_variance
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
@@ -66,7 +66,7 @@ def simulate(design: Design, studies: int, draw: str = "") -> Studies:
         members = scores[:, :half].reshape(studies, -1) + moved[:, None]
         nonmembers = scores[:, half:].reshape(studies, -1)
         sample = influence(members, nonmembers, design.group, order)
-        seeds.append([Weighted("", sample, np.ones(studies))])
+        seeds.append({"": Part(sample, np.ones(studies))})
         if seed == 0:
             firsts = [members, nonmembers, sample, norm.cdf(moved / np.sqrt(2))]
     truth = firsts[3] if design.seeds == 1 else np.full(studies, design.auc)

@@ -15,12 +15,12 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.copy_bins import EVERY_MEMBER
-from analysis.intervals.bounds import Interval, Scale, find_interval
+from analysis.intervals.ends import Interval, Scale
+from analysis.intervals.numbers import Numbers, mean_numbers
 from analysis.metrics import Floats
-from analysis.unlearning.auc_measures import privleak
-from analysis.unlearning.evidence import Rows
+from analysis.unlearning.auc_measures import cohort_aucs, privleak
+from analysis.unlearning.evidence import Cohort, Rows
 from analysis.unlearning.forget_quality import forget_quality
-from analysis.unlearning.numbers import Numbers, auc_part, clustered, gap_of, mean_part
 from analysis.unlearning.position import find_position
 from analysis.unlearning.settings import MeasureSettings
 from inject.keyed import Stream, generator, item_key
@@ -28,7 +28,6 @@ from scripts.calibration.coverage import Coverage, coverage
 from scripts.calibration.others import groups_text, rows_of_side
 from scripts.calibration.simulation import SHARED
 
-_CELLS = (EVERY_MEMBER,)
 _NAME = "texts"
 
 
@@ -217,28 +216,21 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
     return found
 
 
-def _numbers(drawn: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool) -> Numbers:
-    found = []
-    for rows, values in drawn:
-        n_groups = int(rows.group.max()) + 1
-        part = (
-            auc_part(values[model], rows, _NAME, _CELLS, n_groups)
-            if by_auc
-            else mean_part(values[model], rows, rows.forget, _NAME, _CELLS, n_groups)
-        )
-        found.append({} if part is None else {_NAME: part})
-    return found
+def _numbers(
+    drawn: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
+) -> Numbers:
+    cohort = Cohort(axes={}, rows=[rows for rows, _ in drawn], models=[])
+    values = np.concatenate([values[model] for _, values in drawn])
+    if by_auc:
+        return cohort_aucs(cohort, values, [EVERY_MEMBER])
+    return mean_numbers(cohort.chosen(lambda rows: rows.forget), values, scale=scale)
 
 
 def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float]:
     drawn = _draw(random, design)
     one, other = (_numbers(drawn, model, by_auc=True) for model in (0, 1))
-    found = [clustered(numbers, None) for numbers in (gap_of(one, other), one, other)]
-    if found[0] is None or found[1] is None or found[2] is None:
-        return np.nan, np.nan
-    settings = MeasureSettings()
-    _, interval = privleak(found[0], found[1], found[2], settings=settings, confidence=0.95)
-    return float(interval.low[0]), float(interval.high[0])
+    (found,) = privleak(one - other, None, settings=MeasureSettings(), confidence=0.95)
+    return found.low, found.high
 
 
 def _position(random: np.random.Generator, design: Design, *, by_auc: bool) -> tuple[float, float]:
@@ -251,7 +243,7 @@ def _position(random: np.random.Generator, design: Design, *, by_auc: bool) -> t
 def _mean(random: np.random.Generator, design: Design) -> tuple[float, float]:
     drawn = _draw(random, design)
     one, other = (_numbers(drawn, model, by_auc=False) for model in (0, 1))
-    return _ends(gap_of(one, other), Scale.SLOPE)
+    return _ends(one - other)
 
 
 def _memorised(random: np.random.Generator, design: Design) -> tuple[float, float]:
@@ -259,15 +251,12 @@ def _memorised(random: np.random.Generator, design: Design) -> tuple[float, floa
     tokens = 20
     chance = norm.cdf(levels)
     shares = (random.random((tokens, len(levels))) < chance).mean(axis=0)
-    return _ends(_numbers([(rows, [shares])], 0, by_auc=False), Scale.TPR)
+    return _ends(_numbers([(rows, [shares])], 0, by_auc=False, scale=Scale.TPR))
 
 
-def _ends(numbers: Numbers, scale: Scale) -> tuple[float, float]:
-    found = clustered(numbers, None)
-    if found is None:
-        return np.nan, np.nan
-    interval = find_interval(found, scale, confidence=0.95)
-    return float(interval.low[0]), float(interval.high[0])
+def _ends(numbers: Numbers) -> tuple[float, float]:
+    (found,) = numbers.estimates(confidence=0.95)
+    return found.low, found.high
 
 
 def _ks(random: np.random.Generator, design: Design) -> tuple[float, float]:

@@ -197,7 +197,7 @@ def _pooled(
         flags = (values < norm.ppf(truth)).astype(float)
         seeds.append(Counted(flags, names, np.ones(len(flags), dtype=np.int64)))
     (row,) = share_rows(seeds, [EVERY_MEMBER])
-    return Estimate(row["value"], row["low"], row["high"], None, None), truth
+    return Estimate(row["value"], row["low"], row["high"]), truth
 
 
 def _missed(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.comparison.metrics import ComparedMetrics, RunTables, compare_metrics
+from analysis.comparison.metrics import ComparedMetrics, Paired, RunTables, compare_metrics
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.files import write_text
@@ -88,7 +88,7 @@ def plain_comparison(found: RunComparison) -> dict[str, Any]:
                 "metric": row.metric,
                 "first": _cell(row.first),
                 "second": _cell(row.second),
-                "paired": row.paired,
+                "paired": _paired(row.paired),
             }
             for row in found.metrics.rows
         ],
@@ -101,6 +101,20 @@ def _cell(cell: Any) -> dict[str, Any] | None:
         return None
     names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "interval")
     return {name: getattr(cell, name) for name in names}
+
+
+def _paired(paired: Paired | None) -> dict[str, Any] | None:
+    if paired is None:
+        return None
+    gap = paired.difference
+    return {
+        "first": paired.first.value,
+        "second": paired.second.value,
+        **{name: getattr(gap, name) for name in ("value", "low", "high", "about")},
+        "n_members": gap.members,
+        "n_nonmembers": gap.nonmembers,
+        "n_seeds": gap.seeds,
+    }
 
 
 def _tables(run: Run, name: str, axes: Sequence[str]) -> RunTables:

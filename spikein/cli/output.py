@@ -255,7 +255,9 @@ def print_json(value: Any) -> None:
 def _plain_json(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
-    if hasattr(value, "_asdict"):
+    if callable(columns := getattr(value, "columns", None)):
+        value = columns()
+    elif hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
         return {name: _plain_json(item) for name, item in value.items()}

@@ -5,8 +5,6 @@ and no data set decides. The pooled AUC is the mean over data sets, weighted by 
 interval of every AUC of the page. Combinations of detectors as features: 2506.10424.
 """
 
-import math
-
 import numpy as np
 
 from analysis.dataset_detectors.detector import (
@@ -17,9 +15,10 @@ from analysis.dataset_detectors.detector import (
     nothing,
 )
 from analysis.dataset_detectors.features import fitted_probability, ranked_features
-from analysis.intervals.bounds import Scale, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import Scale
 from analysis.intervals.influence import Side, auc_sample, pack_groups
+from analysis.intervals.numbers import Numbers
 
 _STATISTIC = "auc"
 _FEWEST = 5
@@ -41,7 +40,7 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     values = fitted_probability(features, evidence.seen, fitted)
     rows = np.flatnonzero(tested)
     number, n_groups = pack_groups([str(name) for name in evidence.groups])
-    parts = []
+    parts: dict[str, Part] = {}
     for dataset in dict.fromkeys(evidence.datasets[rows]):
         here = tested & (evidence.datasets == dataset)
         inside, outside = (np.flatnonzero(here & side) for side in (evidence.seen, evidence.unseen))
@@ -53,20 +52,16 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
             np.ones((1, len(inside)), dtype=bool),
             n_groups,
         )
-        parts.append(Weighted(dataset, sample, np.array([float(len(inside))])))
+        parts[dataset] = Part(sample, np.array([float(len(inside))]))
     if not parts:
         return [nothing("both", _STATISTIC, "no data set has both sides")]
-    found = cluster([parts])
-    interval = find_interval(found, Scale.AUC, confidence=evidence.confidence)
-    low, high = float(interval.low[0]), float(interval.high[0])
-    note = "" if math.isfinite(low) else "no interval"
+    (found,) = Numbers([parts], Scale.AUC).estimates(confidence=evidence.confidence)
+    note = "" if found.available else "no interval"
     return [
         Finding(
             "both",
             _STATISTIC,
-            float(found.value[0]),
-            low,
-            high,
+            *found[:3],
             n=len(rows),
             note=note or f"{len(features.names)} detectors",
         )

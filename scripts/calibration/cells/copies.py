@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from analysis.intervals.influence import Side, auc_sample, trend_sample
-from analysis.uncertainty.column_intervals import copies_contrasts
-from analysis.uncertainty.samples import ColumnSample, DatasetSample
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import Scale
+from analysis.intervals.influence import Side, auc_sample
+from analysis.intervals.numbers import Numbers
 from scripts.calibration.cells.cell import Cell, Drawn
 from scripts.calibration.cells.core import SHAPES, group_numbers, moved, normal_rows
 
@@ -69,10 +70,10 @@ def two_doses(
         _sample(_scores(random, lasting, every, correlation, seeds), rows, every, aucs, shape, step)
         for _ in range(seeds)
     ]
-    column = ColumnSample(tuple({"one": part} for part in parts))
-    ((found,),) = copies_contrasts([column], None, [(0, 1)], confidence=0.95)
+    numbers = Numbers([{"one": part} for part in parts], Scale.AUC)
+    (found,) = numbers.between([(0, 1)]).estimates(confidence=0.95)
     truth = [rounded_auc(auc, step) if step else auc for auc in aucs]
-    return Drawn(found.alone.low, found.alone.high, truth[0] - truth[1])
+    return Drawn(found.low, found.high, truth[0] - truth[1])
 
 
 def _scores(
@@ -96,7 +97,7 @@ def _sample(
     aucs: tuple[float, float],
     shape: str,
     step: float,
-) -> DatasetSample:
+) -> Part:
     """Return what one model says of both numbers of copies."""
     scores, inside = SHAPES[shape](noise), rows[0] + rows[1]
     first, second, others = np.split(scores, np.cumsum(rows)[:-1])
@@ -106,15 +107,8 @@ def _sample(
     many = np.arange(inside) < rows[0]
     within, side = np.stack([many, ~many]), Side(seen, groups[:inside])
     count = int(groups.max()) + 1
-    trend, pairs = trend_sample(side, np.where(many, 8, 1), count)
-    return DatasetSample(
-        auc=auc_sample(side, Side(others, groups[inside:]), within, count),
-        members=within.sum(axis=1).astype(np.float64),
-        rates=(),
-        alone=(),
-        trend=trend,
-        pairs=np.array([pairs]),
-    )
+    sample = auc_sample(side, Side(others, groups[inside:]), within, count)
+    return Part(sample, within.sum(axis=1).astype(np.float64))
 
 
 def copies_cells() -> Iterator[Cell]:

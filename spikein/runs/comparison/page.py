@@ -145,13 +145,12 @@ def _of_one(cell: Cell | None) -> Entry:
 
 
 def _paired(row: ComparedMetric) -> Entry:
-    paired = row.paired
-    if paired is None:
+    if row.paired is None:
         why = "no shared rows" if row.first and row.second else "in one run only"
         return Entry(why if row.metric == "auc" else NOTHING, kind="none")
-    counts = f"{paired.n_members:,} + {paired.n_nonmembers:,}, "
-    about = (counts if isfinite(paired.low) else "") + paired.about
-    return signed_interval(paired.value, paired.low, paired.high, about)
+    gap = row.paired.difference
+    counts = f"{gap.members:,} + {gap.nonmembers:,}, " if gap.available else ""
+    return signed_interval(gap.value, gap.low, gap.high, counts + gap.about)
 
 
 def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> list[str]:
@@ -170,7 +169,7 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
 
 
 def _numbers(names: tuple[str, str], rows: Sequence[ComparedMetric]) -> str:
-    paired = [row.paired for row in rows if row.paired is not None]
+    paired = [row.paired.difference for row in rows if row.paired is not None]
     if not rows:
         return (
             "No arm of one is the only one that matches an arm of the other, so no number is "

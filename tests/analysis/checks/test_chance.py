@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from analysis.auc_interval import auc_estimate
 from analysis.checks.chance import (
     CHECKS,
     Dealt,
@@ -16,7 +17,6 @@ from analysis.checks.chance import (
     possible_aucs,
     within_margin,
 )
-from analysis.intervals.estimate import auc_estimate
 from analysis.metrics_table import Cell
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.accuracy_and_checks import CheckDesign, check_cell, unbiased

@@ -88,10 +88,10 @@ def test_a_difference_is_that_of_the_report_to_the_last_bit(run):
                 continue
             made = paired_differences(
                 rows["loss", "tuned"], rows[one["detector"], "tuned"], confidence=0.95
-            )[one["dataset"]]
+            )[one["dataset"]].difference
             assert made.value == pytest.approx(one["value"], abs=1e-12)
             assert (made.low, made.high) == pytest.approx((one["low"], one["high"]), abs=1e-12)
-            assert (made.n_members, made.n_nonmembers, made.n_seeds) == (
+            assert (made.members, made.nonmembers, made.seeds) == (
                 one["n_members"], one["n_nonmembers"], one["n_seeds"],
             )  # fmt: skip
 
@@ -123,9 +123,10 @@ def test_values_are_the_rank_aucs_of_the_shared_rows_and_nothing_else(run, other
                 if x.seed == y.seed == seed and x.member and not y.member
             ]
             aucs.append(np.mean(pairs))
-        assert shown == pytest.approx(np.mean(aucs), abs=1e-12)
-    assert row.paired.value == pytest.approx(row.paired.second - row.paired.first)
-    assert row.paired.low > 0, "the second run's models saw the copies better"
+        assert shown.value == pytest.approx(np.mean(aucs), abs=1e-12)
+    first, second, gap = row.paired
+    assert gap.value == pytest.approx(second.value - first.value)
+    assert gap.low > 0, "the second run's models saw the copies better"
 
 
 def test_arms_of_one_run_alone_are_named(run, other):
@@ -150,8 +151,8 @@ def test_rows_that_changed_sides_or_stand_in_one_run_are_not_shared():
     first = [*rows(0, range(5), member=True), *rows(0, range(5), member=False)]
     moved = [row._replace(member=not row.member) if row.example_id.endswith("0") else row
              for row in first]  # fmt: skip
-    found = paired_differences(first, moved[:-1], confidence=0.95)["all"]
-    assert (found.n_members, found.n_nonmembers) == (4, 3)
+    found = paired_differences(first, moved[:-1], confidence=0.95)["all"].difference
+    assert (found.members, found.nonmembers) == (4, 3)
     assert paired_differences(first, [], confidence=0.95) == {}
 
 
@@ -165,5 +166,5 @@ def test_one_group_or_one_row_on_a_side_makes_no_comparison():
     assert paired_differences(single, single, confidence=0.9) == {}
     two = [*nonmembers, *rows(0, [1, 5], member=True)]
     found = paired_differences(two, [row._replace(score=-row.score) for row in two], confidence=0.9)
-    assert found["all"].about.startswith("none: 2 groups")
-    assert np.isnan(found["all"].low)
+    assert found["all"].difference.reason == "2 groups on one side"
+    assert np.isnan(found["all"].difference.low)

@@ -11,7 +11,7 @@ from analysis.factors.joint import (
     seed_aucs,
     stack_seeds,
 )
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part, cluster
 from analysis.intervals.influence import Side, auc_sample
 from inject.keyed import Stream, generator, item_key
 
@@ -56,7 +56,7 @@ def test_the_variance_of_one_auc_is_that_of_the_report(random, seeds):
             np.ones((1, int(rows.member.sum())), dtype=bool),
             20,
         )
-        parts.append([Weighted("", sample, np.ones(1))])
+        parts.append({"": Part(sample, np.ones(1))})
     mine = combine(stack_seeds(found), np.ones((1, 1)))
     theirs = cluster(parts)
     assert mine.value[0] == pytest.approx(theirs.value[0], abs=1e-12)

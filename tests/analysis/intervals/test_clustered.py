@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from analysis.intervals.bounds import Scale, find_difference, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part, cluster
+from analysis.intervals.ends import Scale, find_difference, find_interval
 from analysis.intervals.influence import Sample, Side, auc_sample, difference
 from scripts.calibration.coverage import coverage
 from scripts.calibration.others import (
@@ -34,7 +34,7 @@ def sample(value: float, parts: list[float], groups: int = 20) -> Sample:
 
 
 def alone(*samples: Sample):
-    return cluster([[Weighted("", one, np.ones(1))] for one in samples])
+    return cluster([{"": Part(one, np.ones(1))} for one in samples])
 
 
 def test_the_studies_of_the_calibration_are_made_by_the_functions_of_the_report():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part, cluster
 from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.influence import Side, auc_sample
 from scripts.calibration.adjusted import Pair, studies_of
@@ -16,7 +16,7 @@ def aucs(scores, member):
     number = np.arange(len(scores))
     sides = (Side(scores[rows], number[rows]) for rows in (member, ~member))
     sample = auc_sample(*sides, np.ones((1, int(member.sum())), dtype=bool), len(scores))
-    return [[Weighted("", sample, np.ones(1))]]
+    return [{"": Part(sample, np.ones(1))}]
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from analysis.intervals.bounds import Scale, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.clustered import Part, cluster
+from analysis.intervals.ends import Scale, find_interval
 from analysis.intervals.influence import (
     Side,
     allowed_false_positives,
@@ -115,9 +115,7 @@ def test_a_trend_rests_on_the_members_whose_copies_are_not_the_commonest(few, st
     found, _ = trend_sample(side, copies, 90, copies if strata else None)
     assert found.groups.tolist() == [[few], [few]]
     assert found.freedom[0, 0] == max(few - 1, 1)
-    interval = find_interval(
-        cluster([[Weighted("", found, np.ones(1))]]), Scale.TREND, confidence=0.95
-    )
+    interval = find_interval(cluster([{"": Part(found, np.ones(1))}]), Scale.TREND, confidence=0.95)
     assert np.isfinite(interval.low[0]) == (few >= 3)
     assert interval.about[0].startswith("none") == (few < 3)
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from analysis.figures.trajectory import trajectory_figures
-from analysis.intervals.bounds import Scale, find_interval
-from analysis.intervals.clustered import Weighted, cluster
+from analysis.intervals.ends import Scale
+from analysis.intervals.numbers import Numbers
 from analysis.page.sections.trajectory import trajectory_parts
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import trajectory_tables
 from analysis.trajectory.fading import FADING_SLOPE, NOT_CONSTANT, RATE_WARNING
-from analysis.trajectory.slopes import Placed, slope_sample
+from analysis.trajectory.slopes import Placed, slope_part
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_examples
 from tests.analysis.trajectory.test_checkpoints import SETTINGS, make_checkpoints, scores_of
@@ -71,7 +71,7 @@ def test_the_variance_is_that_of_leaving_each_group_out():
         )
         for at in range(3)
     ]
-    whole = slope_sample(placed, groups, 27)
+    whole, _ = slope_part(placed, groups, 27)
     left_out = []
     for group in range(27):
         fewer = [
@@ -81,15 +81,15 @@ def test_the_variance_is_that_of_leaving_each_group_out():
             )
             for each in placed
         ]
-        left_out.append(slope_sample(fewer, groups, 27).sample.value[0])
+        left_out.append(slope_part(fewer, groups, 27)[0].sample.value[0])
     sides = (left_out[:12], left_out[12:])
     expected = sum(
         (len(side) - 1) / len(side) * np.square(side - np.mean(side)).sum() for side in sides
     )
     variance = np.square(whole.sample.influence.sum(axis=0)).sum()
     assert variance == pytest.approx(expected, rel=0.1)
-    found = cluster([[Weighted("", whole.sample, np.array([whole.weight]))]])
-    assert find_interval(found, Scale.SLOPE, confidence=0.95).about[0].startswith("this model; not")
+    (found,) = Numbers([{"": whole}], Scale.SLOPE).estimates(confidence=0.95)
+    assert found.about.startswith("this model; not")
 
 
 def is_whole(row):

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from analysis.intervals.bounds import find_relative_change
-from analysis.intervals.clustered import Weighted, cluster
-from analysis.intervals.influence import Side, auc_sample, difference
+from analysis.intervals.clustered import Part, cluster
+from analysis.intervals.ends import Scale, find_relative_change
+from analysis.intervals.influence import Side, auc_sample, difference, mean_sample
+from analysis.intervals.numbers import Numbers
 from analysis.unlearning.forget_quality import forget_quality
-from analysis.unlearning.numbers import Part, mean_sample
 from analysis.unlearning.position import find_position
 from scripts.calibration.unlearning import Design, case_coverage, p_values, unlearning_cases
 
@@ -87,7 +87,7 @@ def auc_of(members, nonmembers):
 )
 def test_a_relative_change_lies_in_its_interval_and_never_below_minus_one(inside, outside):
     one, other = (auc_of([row[k] for row in inside], [row[k] for row in outside]) for k in (0, 1))
-    found = [cluster([[Weighted("", s, np.ones(1))]]) for s in (difference(one, other), one, other)]
+    found = [cluster([{"": Part(s, np.ones(1))}]) for s in (difference(one, other), one, other)]
     interval = find_relative_change(*found, confidence=0.95)
     if other.value[0] == 0 or np.isnan(interval.low[0]):
         return
@@ -96,32 +96,24 @@ def test_a_relative_change_lies_in_its_interval_and_never_below_minus_one(inside
     assert value - 1e-9 <= interval.high[0]
 
 
-def part(values, groups) -> Part:
+def numbers(values, groups) -> Numbers:
     values, groups = np.asarray(values, float), np.asarray(groups)
-    n = int(groups.max()) + 1
-    everyone = np.ones((1, len(values)), dtype=bool)
-    return Part(
-        sample=mean_sample(values, groups, everyone, n),
-        weight=np.array([float(len(values))]),
-        forget=np.array([len(values)]),
-        holdout=0,
-        left_out=0,
-        present=np.ones((1, n), dtype=bool),
-    )
+    sample = mean_sample(values, groups, np.ones((1, len(values)), bool), int(groups.max()) + 1)
+    return Numbers([{"": Part(sample, np.array([float(len(values))]))}], Scale.SLOPE)
 
 
 def test_a_model_that_is_the_original_stands_at_one_and_the_retrained_one_at_zero():
     random = np.random.default_rng(0)
     groups = np.arange(20)
     retrained, original = random.normal(size=20), 3 + random.normal(size=20)
-    models = {"r": [{"": part(retrained, groups)}], "o": [{"": part(original, groups)}]}
+    models = {"r": numbers(retrained, groups), "o": numbers(original, groups)}
     for who, wanted in (("o", 1.0), ("r", 0.0)):
         found = find_position(models[who], models["r"], models["o"], confidence=0.95)
         assert [found.value, found.low, found.high] == pytest.approx([wanted] * 3, abs=1e-6)
     alike = find_position(models["o"], models["r"], models["r"], confidence=0.95)
     assert np.isnan([alike.value, alike.low]).all()
     assert "not told apart" in alike.note
-    low, high = ([{"": part([level, level + 1.0], [0, 1])}] for level in (0, 5))
+    low, high = (numbers([level, level + 1.0], [0, 1]) for level in (0, 5))
     two_groups = find_position(low, low, high, confidence=0.95)
     assert (two_groups.value, two_groups.note) == (0, "2 groups")
     assert np.isnan(two_groups.low)

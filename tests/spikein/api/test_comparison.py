@@ -192,7 +192,7 @@ def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found
     assert [head.text for head in table.heads][-3:] == [
         "slow/1", "fast/1", "Difference on the same rows",
     ]  # fmt: skip
-    paired = {row.detector: row.paired for row in pooled_aucs(found.metrics.rows)}
+    paired = {row.detector: row.paired.difference for row in pooled_aucs(found.metrics.rows)}
     shown = {row[0].text: row[-1].text for row in table.rows[1:]}
     assert shown["Loss"].startswith(f"{paired['loss'].value:+.3f}".replace("-", "−"))
     (every,) = page.titled("All numbers")

@@ -1,14 +1,17 @@
 """Tables on a terminal: names and numbers are whole, or their column is named as left out."""
 
+import json
 import re
 import sys
+from math import nan
 
 import pytest
 
+from analysis.intervals.estimate import Estimate
 from analysis.metrics_table import Cell
 from analysis.page.grids import interval, signed_interval
 from analysis.page.table import Column, Entry, Table, numbers
-from spikein.cli.output import print_error, print_table, say, show_table, tell, warn
+from spikein.cli.output import print_error, print_json, print_table, say, show_table, tell, warn
 
 COLUMNS = ("detector", "setting", "AUC", "95% interval", "TPR at 5% FPR", "remark")
 SETTING = "alpha=0.05:samples=10:temperature=1.0:top_k=50:share=0.5:seed=0"
@@ -97,3 +100,17 @@ def test_intervals_have_one_pair_of_brackets(capsys):
     difference = signed_interval(0.1, 0.05, 0.15)
     show_table(Table(columns=(Column("Detector"), *numbers("AUC")), rows=(("loss", difference),)))
     assert "+0.100 [+0.050, +0.150]" in capsys.readouterr().out
+
+
+def test_the_json_of_an_estimate_is_its_columns(capsys):
+    """What is behind a number is not public by being a field of its record."""
+    print_json([Estimate(0.7, nan, nan, "none: 2 groups on one side; few", members=4, seeds=1)])
+    assert json.loads(capsys.readouterr().out) == [
+        {
+            "value": 0.7,
+            "low": None,
+            "high": None,
+            "reason": "2 groups on one side",
+            "caution": "few",
+        }
+    ]

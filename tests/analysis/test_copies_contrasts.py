@@ -11,7 +11,6 @@ from analysis.arm import cohorts, load_arm
 from analysis.auc_cells import measure_columns
 from analysis.results import analyse
 from analysis.tables import PreparedCohort
-from analysis.uncertainty.samples import cell_gaps
 from detect.scores.table import read_scores
 from inject.examples.example import read_examples
 from tests.analysis.oracles import auc
@@ -101,7 +100,7 @@ def test_differences_and_variances_are_those_of_loops_over_the_scores_on_disk(ar
         value, variance = oracle(arm, datasets, row["level"], row["versus"])
         assert row["value"] == pytest.approx(value, abs=1e-12)
         pair = (labels.index(row["level"]), labels.index(row["versus"]))
-        (gap,) = cell_gaps([found.sample], None if pooled else row["dataset"], [pair])
+        gap = found.auc.of(None if pooled else row["dataset"]).between([pair]).clustered()
         assert gap.value == pytest.approx([value], abs=1e-12)
         assert gap.variance == pytest.approx([variance], rel=1e-9)
         width = row["alone_high"] - row["alone_low"]

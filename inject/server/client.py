@@ -139,7 +139,9 @@ class ServerClient:
             InputError: as `ask`, but for a request that the server does not understand.
         """
         name = digest({"probe": request.name(self.server)})
-        there = self._accepted.get(name) or (self._cache and self._cache.get([name]).get(name))
+        there = self._accepted.get(name)
+        if there is None and self._cache is not None:
+            there = self._cache.get([name]).get(name)
         if there is None:
             try:
                 reply = self.ask_anew(request)

@@ -95,7 +95,8 @@ class ReplyCache:
                     continue
                 listed = json.loads(listed) if listed else None
                 tokens = TextTokens(*listed) if isinstance(listed, list) else None
-                replies[name] = Reply(*plain, None if tokens else listed, tokens)
+                listed = None if tokens else listed
+                replies[name] = Reply(*plain)._replace(log_probabilities=listed, tokens=tokens)
         return replies
 
     def keep(self, replies: Mapping[str, Reply]) -> dict[str, Reply]:

@@ -7,11 +7,15 @@ whole distribution says. What a level does not allow is withheld: reading it rai
 level. No array is copied; the cost is a few microseconds a row.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
+
+import numpy as np
 
 from detect.token_statistics import TokenStatistics
 
@@ -22,40 +26,35 @@ EvidenceT = TypeVar("EvidenceT")
 class Access(IntEnum):
     """What of the target a detector must see."""
 
-    NONE = 0
-    """Nothing: it reads texts and labels alone."""
-    TEXT = 1
-    """What the target writes."""
-    LABELS = 2
-    """The probabilities of a few answers."""
-    TOKENS = 3
-    """The log-probability of each token of a text."""
-    RANKS = 4
-    """How many tokens of the vocabulary are likelier than each token of a text."""
-    DISTRIBUTION = 5
-    """The whole distribution over the vocabulary."""
-    WEIGHTS = 6
-    """The weights: gradients, hidden states, a copy that is trained."""
+    label: str
+    """The level as tables have it."""
 
-    @property
-    def label(self) -> str:
-        """The level as tables have it."""
-        return _LABELS[self]
+    def __new__(cls, level: int, label: str) -> "Access":
+        """Return the level of a number."""
+        access = int.__new__(cls, level)
+        access._value_, access.label = level, label
+        return access
+
+    NONE = 0, "none"
+    """Nothing: it reads texts and labels alone."""
+    TEXT = 1, "text"
+    """What the target writes."""
+    LABELS = 2, "label probabilities"
+    """The probabilities of a few answers."""
+    TOKENS = 3, "token log-probabilities"
+    """The log-probability of each token of a text."""
+    RANKS = 4, "token ranks"
+    """How many tokens of the vocabulary are likelier than each token of a text."""
+    DISTRIBUTION = 5, "full distribution"
+    """The whole distribution over the vocabulary."""
+    WEIGHTS = 6, "weights"
+    """The weights: gradients, hidden states, a copy that is trained."""
 
 
 _COLUMN_ACCESS = {
     "reason": Access.NONE,
     **dict.fromkeys(("ids", "log_probability", "offsets"), Access.TOKENS),
     "rank": Access.RANKS,
-}
-_LABELS = {
-    Access.NONE: "none",
-    Access.TEXT: "text",
-    Access.LABELS: "label probabilities",
-    Access.TOKENS: "token log-probabilities",
-    Access.RANKS: "token ranks",
-    Access.DISTRIBUTION: "full distribution",
-    Access.WEIGHTS: "weights",
 }
 
 
@@ -76,10 +75,22 @@ def allowed_evidence(evidence: EvidenceT, level: Access) -> EvidenceT:
     """
     if level >= Access.DISTRIBUTION:
         return evidence
-    limited: EvidenceT = _limited(evidence, level)
+    columns = [name for name, needed in _COLUMN_ACCESS.items() if level >= needed]
+
+    def limited(value: Any) -> Any:
+        if not isinstance(value, TokenStatistics):
+            return value
+        statistics = object.__new__(_LimitedStatistics)
+        # What is absent is asked of `__getattr__`; frozen dataclasses are filled this way.
+        known = vars(value)
+        vars(statistics).update((name, known[name]) for name in columns if name in known)
+        return statistics
+
+    allowed: EvidenceT = rebuilt(evidence, limited, _OWN_MODELS)
     if level < Access.TOKENS:
-        return replace(limited, statistics=_NoStatistics())  # type: ignore[type-var]
-    return limited
+        nothing = MappingProxyType(_NoStatistics())
+        return replace(allowed, statistics=nothing)  # type: ignore[type-var]
+    return allowed
 
 
 class _LimitedStatistics(TokenStatistics):
@@ -92,51 +103,45 @@ class _LimitedStatistics(TokenStatistics):
         raise AttributeError(name)
 
 
-class _NoStatistics(Mapping[str, Any]):
+class _NoStatistics(dict[str, Any]):
     """No view is there; asking for one by name raises."""
 
-    def __getitem__(self, name: str) -> NoReturn:
+    def __missing__(self, name: str) -> NoReturn:
         raise AccessRefusedError(f"view {name!r}", Access.TOKENS)
 
-    def __contains__(self, name: object) -> bool:
-        return False
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the default: there is no view."""
-        return default
+def rebuilt(value: Any, change: Callable[[Any], Any], skipped: frozenset[str] = frozenset()) -> Any:
+    """Return evidence, or a part of it, with a change made to whatever it is made of.
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
+    Sequences become tuples and mappings read-only; what needs no change is returned as it is.
 
-    def __len__(self) -> int:
-        return 0
-
-
-def _limited(value: Any, level: Access) -> Any:
-    """Return evidence, or a part of it, with limited token statistics of the target."""
-    if isinstance(value, TokenStatistics):
-        columns = [name for name, needed in _COLUMN_ACCESS.items() if level >= needed]
-        limited = object.__new__(_LimitedStatistics)
-        # What is absent is asked of `__getattr__`; frozen dataclasses are filled this way.
-        vars(limited).update((name, vars(value)[name]) for name in columns if name in vars(value))
-        return limited
+    Args:
+        value: what to change.
+        change: returns its argument for what is to be looked into.
+        skipped: fields that stay as they are.
+    """
+    if isinstance(value, str | int | float | bytes | None):
+        return value
+    changed = change(value)
+    if changed is not value or isinstance(value, np.ndarray):
+        return changed
     if isinstance(value, Mapping):
-        found = {key: _limited(item, level) for key, item in value.items()}
-        same = all(found[key] is item for key, item in value.items())
-        return value if same else MappingProxyType(found)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        if not value or isinstance(value[0], str | bytes | bool | int | float):
+        items = {key: rebuilt(item, change, skipped) for key, item in value.items()}
+        same = all(items[key] is item for key, item in value.items())
+        return value if same and isinstance(value, MappingProxyType) else MappingProxyType(items)
+    if isinstance(value, Sequence):
+        rows = tuple(rebuilt(item, change, skipped) for item in value)
+        if isinstance(value, tuple) and all(map(operator.is_, rows, value)):
             return value
-        items = tuple(_limited(item, level) for item in value)
-        if all(one is other for one, other in zip(items, value, strict=True)):
-            return value
-        return type(value)(*items) if hasattr(value, "_fields") else items
+        return type(value)(*rows) if hasattr(value, "_fields") else rows
     if is_dataclass(value) and not isinstance(value, type):
-        changed = {
-            field.name: limited
-            for field in fields(value)
-            if field.name not in _OWN_MODELS
-            and (limited := _limited(given := getattr(value, field.name), level)) is not given
+        # Not every field need be there: a withheld text has no ids.
+        parts = {
+            name: part
+            for name, item in vars(value).items()
+            if name not in skipped and (part := rebuilt(item, change, skipped)) is not item
         }
-        return replace(value, **changed) if changed else value
+        if parts:
+            value = copy(value)
+            vars(value).update(parts)
     return value

@@ -13,15 +13,13 @@ import inspect
 import math
 import traceback
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from detect.access import AccessRefusedError, allowed_evidence
+from detect.access import AccessRefusedError, allowed_evidence, rebuilt
 from detect.detector import Column, Detector, NoScores, Score, described, exact_number
 from detect.evidence import Evidence
 from detect.evidence.membership import Sides
@@ -41,8 +39,15 @@ def read_only(value: T) -> T:
 
     Any part of evidence will do; what is read-only already is returned as it is.
     """
-    frozen: T = _frozen(value)
+    frozen: T = rebuilt(value, _read_only_view)
     return frozen
+
+
+def _read_only_view(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 class GuardedScores(NamedTuple):
@@ -152,41 +157,9 @@ def _called(
         return failure
 
 
-def _frozen(value: Any) -> Any:
-    """Return a value that cannot be changed, of whatever evidence is made of."""
-    if isinstance(value, np.ndarray) and value.flags.writeable:
-        view = value.view()
-        view.flags.writeable = False
-        return view
-    if isinstance(value, np.ndarray | str | bytes):
-        return value
-    if isinstance(value, Mapping):
-        items = {key: _frozen(item) for key, item in value.items()}
-        same = all(items[key] is item for key, item in value.items())
-        return value if same and isinstance(value, MappingProxyType) else MappingProxyType(items)
-    if isinstance(value, Sequence):
-        rows = tuple(map(_frozen, value))
-        same = all(one is other for one, other in zip(rows, value, strict=True))
-        return value if same and isinstance(value, tuple) else rows
-    if is_dataclass(value) and not isinstance(value, type):
-        # Not every field need be there: a withheld text has no ids.
-        changed = {
-            name: frozen
-            for name, item in vars(value).items()
-            if (frozen := _frozen(item)) is not item
-        }
-        if changed:
-            value = copy(value)
-            vars(value).update(changed)
-    return value
-
-
 def _place(detector: Detector) -> str:
     function = inspect.unwrap(detector.score)
-    try:
-        file = inspect.getsourcefile(function)
-    except TypeError:
-        file = None
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
     return file or f"module {getattr(function, '__module__', 'unknown')}"
 
 
@@ -221,21 +194,19 @@ def _checked(columns: Any, settings: int, rows: int) -> list[Column]:
     def wrong(problem: str) -> NoScores:
         return NoScores(f"it returned {problem}", allowed=_EXPECTED)
 
-    if columns is None:
-        raise wrong("nothing")
     if not isinstance(columns, list | tuple) or isinstance(columns, Column):
-        raise wrong(f"a {type(columns).__name__}")
+        raise wrong(described(columns))
     if len(columns) != settings:
         raise wrong(f"{len(columns)} columns for {settings} settings")
     checked = []
     for number, column in enumerate(columns, start=1):
         if not isinstance(column, Column) or not isinstance(column.scores, list | tuple):
-            raise wrong(f"a {type(column).__name__} as column {number}")
+            raise wrong(f"{described(column)} as column {number}")
         if len(column.scores) != rows:
             raise wrong(f"{len(column.scores)} scores for {rows} rows (column {number})")
         if isinstance(column.notes, str) or not all(isinstance(one, str) for one in column.notes):
             raise wrong(f"notes that are no list of texts (column {number})")
-        scores = [one if _is_plain(one) else _plain(one) for one in column.scores]
+        scores = [_plain(score) for score in column.scores]
         for row, score in enumerate(scores, start=1):
             if isinstance(score, str):
                 # A row that is called alone is named by who called.
@@ -244,21 +215,16 @@ def _checked(columns: Any, settings: int, rows: int) -> list[Column]:
     return checked
 
 
-def _is_plain(score: Any) -> bool:
-    """Return whether a score needs no look: a float that is a number, without a reason.
-
-    Most are, and there are as many as rows times settings.
-    """
-    return (
+def _plain(score: Any) -> Score | str:
+    """Return a score as a float and a reason, or what is wrong with it."""
+    # Most are a float and no reason, and there are as many as rows times settings.
+    if (
         type(score) is Score
         and type(score[0]) is float
         and score[1] is None
         and score[0] == score[0]
-    )
-
-
-def _plain(score: Any) -> Score | str:
-    """Return a score as a float and a reason, or what is wrong with it."""
+    ):
+        return score
     if not isinstance(score, Score):
         return described(score)
     value, reason = score

@@ -12,15 +12,15 @@ lies before the first trained one. NaN where the family, the device or the preci
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import torch
 
+from train.execution import ExecutionSettings
 from train.models.model_sizes import sizes_of_config
 from train.models.shapes import FAMILIES, Shape, flops_per_token, matrices, parameter_count
-from train.settings import LoraSettings
+from train.settings import LoraSettings, TrainSettings
 
 Stage = Literal[0, 1, 2, 3]
 STAGES: tuple[Stage, ...] = (0, 1, 2, 3)
@@ -125,8 +125,6 @@ def activation_bytes(
 class RunCost(NamedTuple):
     """What one training run takes, on all GPUs together unless it says otherwise."""
 
-    steps: int
-    tokens: int
     parameters: int
     trained: int
     flops: float
@@ -139,31 +137,14 @@ class RunCost(NamedTuple):
     """On one GPU of the given peak; N GPUs take an N-th of it, if nothing is lost."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Workload:
-    """What a training run computes, whatever model it is."""
-
-    steps: int
-    """Optimiser steps."""
-    tokens: int
-    """Seen in all epochs together."""
-    context: int
-    """Tokens of a window."""
-    windows: int = 1
-    """Of one forward pass on one GPU."""
-    lora: LoraSettings | None = None
-    """Adapters; None where all weights are trained."""
-    checkpointing: bool = False
-    """Gradient checkpointing."""
-    scores_kept: bool = False
-    """The kernel `eager`."""
-
-
 def run_cost(
     shape: Shape,
     vocabulary: int,
-    work: Workload,
+    settings: TrainSettings,
+    execution: ExecutionSettings,
     *,
+    tokens: int,
+    windows: int = 1,
     peak: float = PEAKS["h100"],
     utilisation: float = UTILISATION,
 ) -> RunCost:
@@ -173,29 +154,29 @@ def run_cost(
 
     Args:
         shape, vocabulary: the model's sizes.
-        work: what is computed.
+        settings, execution: of the run.
+        tokens: seen in all epochs together.
+        windows: of one forward pass on one GPU.
         peak: operations a second of one GPU.
         utilisation: the share of the peak that is reached.
     """
-    own = parameter_count(shape, vocabulary)
-    adapters = 0 if work.lora is None else adapter_parameters(shape, work.lora)
-    flops = work.tokens * flops_per_token(shape, vocabulary, work.context, adapters)
+    own, lora = parameter_count(shape, vocabulary), settings.adapters
+    adapters = 0 if lora is None else adapter_parameters(shape, lora)
+    flops = tokens * flops_per_token(shape, vocabulary, settings.context, adapters)
     return RunCost(
-        steps=work.steps,
-        tokens=work.tokens,
         parameters=own + adapters,
-        trained=adapters if work.lora is not None else own,
+        trained=own if lora is None else adapters,
         flops=flops,
         activations=activation_bytes(
             shape,
             vocabulary,
-            context=work.context,
-            windows=work.windows,
-            checkpointing=work.checkpointing,
-            scores_kept=work.scores_kept,
+            context=settings.context,
+            windows=windows,
+            checkpointing=execution.checkpointing,
+            scores_kept=execution.kernel == "eager",
         ),
         disk=float((own + adapters) * WEIGHT_BYTES),
-        gpu_seconds=flops * (4 / 3 if work.checkpointing else 1) / (peak * utilisation),
+        gpu_seconds=flops * (4 / 3 if execution.checkpointing else 1) / (peak * utilisation),
     )
 
 

@@ -1,27 +1,25 @@
-"""Several processes on this machine, started by torch's elastic launcher, watched until all ended.
+"""Several processes on this machine, started and watched until all ended.
 
-`torch.distributed.elastic.multiprocessing` starts the processes, each in a session of its own with
-files for its output, and gives them their place (`RANK`, `LOCAL_RANK`, `WORLD_SIZE`, `MASTER_ADDR`,
-`MASTER_PORT`). The waiting is ours, because torch's agent would end the others by SIGTERM and give
-them 30 seconds: after a death that is 30 seconds of waiting for a partner that is gone, and after
-SIGTERM it is too short for a long step and its checkpoint. Here, where one process dies or hangs
-(`train.processes.hang_detection`), the others are ended at once and the error names the rank.
-Ctrl-C ends all of them; SIGTERM is passed on, and all end with a checkpoint.
+Each is in a session of its own with files for its output, and is given its place as `torchrun`
+gives it (`RANK`, `LOCAL_RANK`, `WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT`). Not by torch's agent,
+which would end the others by SIGTERM and give them 30 seconds: after a death that is 30 seconds of
+waiting for a partner that is gone, and after SIGTERM it is too short for a long step and its
+checkpoint. Here, where one process dies or hangs (`train.processes.hang_detection`), the others are
+ended at once and the error names the rank. Ctrl-C ends all of them; SIGTERM is passed on, and all
+end with a checkpoint.
 """
 
-import logging
 import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from inject.errors import SpikeinError
 from train.processes.hang_detection import (
@@ -34,15 +32,12 @@ from train.processes.hang_detection import (
 )
 from train.processes.preemption import Preempted, StopRequest, handle_sigterm
 
-if TYPE_CHECKING:
-    from torch.distributed.elastic.multiprocessing.api import SubprocessContext
-
 _POLL_SECONDS = 0.1
 _SHOWN_LINES = 15
+_END_SECONDS = 30.0
+"""For a killed process to be gone; one that waits for a GPU may never be."""
 _STACK_SECONDS = 1.0
 """For a process that hangs to write its stack."""
-_REPLACED_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
-"""Whose handlers torch's launcher replaces."""
 
 
 class ProcessFailed(SpikeinError):
@@ -107,36 +102,34 @@ class _Workers:
         environment: Mapping[str, str],
         logs: Path,
     ) -> None:
-        from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std, start_processes
-
         self.number = processes
-        with _own_signal_handlers(), _without_notes_of_torch():
-            context = start_processes(
-                name="spikein",
-                entrypoint=sys.executable,
-                args=dict.fromkeys(range(processes), ("-m", module, *arguments)),
-                envs=_environments(processes, environment),
-                logs_specs=DefaultLogsSpecs(log_dir=str(logs), redirects=Std.ALL),
-            )
-        # Of an entry point that is a program, this is what it returns.
-        self._context = cast("SubprocessContext", context)
+        self._logs = logs
         self._offset = 0
+        self._processes: list[subprocess.Popen[bytes]] = []
+        for rank, place in enumerate(_environments(processes, environment)):
+            with open(logs / f"{rank}.out", "wb") as out, open(logs / f"{rank}.err", "wb") as err:
+                self._processes.append(
+                    subprocess.Popen(
+                        [sys.executable, "-m", module, *arguments],
+                        env={**os.environ, **place},
+                        stdout=out,
+                        stderr=err,
+                        start_new_session=True,
+                    )
+                )
 
     def exit_codes(self) -> list[int | None]:
         """Return the exit code of each process, negative after a signal; None while it runs."""
-        handlers = self._context.subprocess_handlers
-        return [handlers[rank].proc.poll() for rank in range(self.number)]
+        return [process.poll() for process in self._processes]
 
     def send(self, number: int, ranks: Sequence[int]) -> None:
         """Send a signal to those of the processes that still run."""
         for rank in ranks:
-            process = self._context.subprocess_handlers[rank].proc
-            if process.poll() is None:
-                process.send_signal(number)
+            self._processes[rank].send_signal(number)
 
     def new_output(self) -> bytes:
         """Return what rank 0 has written to its standard output since the last call."""
-        with open(self._context.stdouts[0], "rb") as file:
+        with open(self._logs / "0.out", "rb") as file:
             file.seek(self._offset)
             text = file.read()
         self._offset += len(text)
@@ -144,7 +137,7 @@ class _Workers:
 
     def error_lines(self, rank: int) -> list[str]:
         """Return the lines that a process wrote to its standard error."""
-        text = Path(self._context.stderrs[rank]).read_text(encoding="utf-8", errors="replace")
+        text = (self._logs / f"{rank}.err").read_text(encoding="utf-8", errors="replace")
         return [line for line in text.splitlines() if line.strip()]
 
     def end(self) -> None:
@@ -152,11 +145,15 @@ class _Workers:
 
         Not by SIGTERM: that would have it finish its step, which it cannot without the others.
         """
-        with _without_notes_of_torch():
-            self._context.close(death_sig=signal.SIGKILL)
+        for process in self._processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            for process in self._processes:
+                process.wait(_END_SECONDS)
 
 
-def _environments(processes: int, environment: Mapping[str, str]) -> dict[int, dict[str, str]]:
+def _environments(processes: int, environment: Mapping[str, str]) -> list[dict[str, str]]:
     """Return what each process is given beside this process's own environment."""
     path = os.pathsep.join(
         part
@@ -164,8 +161,8 @@ def _environments(processes: int, environment: Mapping[str, str]) -> dict[int, d
         if part
     )
     port = _free_port()
-    return {
-        rank: {
+    return [
+        {
             "PYTHONPATH": path,
             **environment,
             PARENT: str(os.getpid()),
@@ -178,34 +175,7 @@ def _environments(processes: int, environment: Mapping[str, str]) -> dict[int, d
             "TORCHELASTIC_RUN_ID": f"spikein-{os.getpid()}-{port}",
         }
         for rank in range(processes)
-    }
-
-
-@contextmanager
-def _own_signal_handlers() -> Iterator[None]:
-    """Put this process's signal handlers back, which torch's launcher replaces."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = [getattr(signal, name) for name in _REPLACED_SIGNALS if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
-
-
-@contextmanager
-def _without_notes_of_torch() -> Iterator[None]:
-    """Hide the launcher's warnings about signals that it sends or does not handle."""
-    logger = logging.getLogger("torch.distributed.elastic.multiprocessing.api")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
+    ]
 
 
 def _wait(

@@ -12,7 +12,8 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,11 +21,11 @@ from inject.errors import InputError
 from inject.sealed import checksum
 
 VERSION = 2
-_LOOKED_UP = 500
 _WAIT_SECONDS = 60.0
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 """What the library raises; the second for messages that quote what is damaged."""
 _COLUMNS = "text, model, tokens_in, tokens_out, log_probabilities, checksum"
+_DROP = "DELETE FROM replies WHERE request = ?"
 
 
 class TextTokens(NamedTuple):
@@ -81,33 +82,22 @@ class ReplyCache:
 
     def get(self, names: Sequence[str]) -> dict[str, Reply]:
         """Return the replies that are there, by their request's digest."""
-        found: dict[str, Reply] = {}
-        with self._turn:
-            for start in range(0, len(names), _LOOKED_UP):
-                some = names[start : start + _LOOKED_UP]
-                places = ", ".join("?" * len(some))
-                try:
-                    rows = self._connection.execute(
-                        f"SELECT request, {_COLUMNS} FROM replies WHERE request IN ({places})",
-                        list(some),
-                    ).fetchall()
-                    for name, *reply, own in rows:
-                        if own is not None and own == _checksum(name, reply):
-                            text, model, tokens_in, tokens_out, listed = reply
-                            reply = Reply(text, model, tokens_in, tokens_out)
-                            listed = json.loads(listed) if listed else None
-                            if isinstance(listed, list):
-                                found[name] = reply._replace(tokens=TextTokens(*listed))
-                            else:
-                                found[name] = reply._replace(log_probabilities=listed)
-                        else:
-                            self.damaged += 1
-                            self._connection.execute(
-                                "DELETE FROM replies WHERE request = ?", [name]
-                            )
-                except _DAMAGED as error:
-                    raise self._unusable(error) from error
-        return found
+        replies: dict[str, Reply] = {}
+        with self._using() as run:
+            for name in names:
+                row = run(f"SELECT {_COLUMNS} FROM replies WHERE request = ?", [name]).fetchone()
+                if row is None:
+                    continue
+                *plain, listed, own = row
+                if own is None or own != _checksum([name, *plain, listed]):
+                    self.damaged += 1
+                    run(_DROP, [name])
+                    continue
+                listed = json.loads(listed) if listed else None
+                tokens = TextTokens(*listed) if isinstance(listed, list) else None
+                listed = None if tokens else listed
+                replies[name] = Reply(*plain)._replace(log_probabilities=listed, tokens=tokens)
+        return replies
 
     def keep(self, replies: Mapping[str, Reply]) -> dict[str, Reply]:
         """Keep replies by their request's digest, all or none.
@@ -115,33 +105,28 @@ class ReplyCache:
         Returns:
             Those that are kept: for each request the first that came, here or elsewhere.
         """
-        plain = {
-            name: [*one[:4], json.dumps(listed) if (listed := one.tokens or one[4]) else None]
+        rows = [
+            [name, *one[:4], json.dumps(listed) if (listed := one.tokens or one[4]) else None]
             for name, one in replies.items()
-        }
-        rows = [(name, *reply, _checksum(name, reply)) for name, reply in plain.items()]
-        with self._turn:
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                kept = self._connection.executemany(
+        ]
+        with self._using() as run:
+            run("BEGIN IMMEDIATE")
+            kept = sum(
+                run(
                     f"INSERT OR IGNORE INTO replies (request, {_COLUMNS}) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    rows,
+                    [*row, _checksum(row)],
                 ).rowcount
-                self._connection.execute("COMMIT")
-            except _DAMAGED as error:
-                raise self._unusable(error) from error
+                for row in rows
+            )
+            run("COMMIT")
         return dict(replies) if kept == len(rows) else self.get(list(replies))
 
     def drop(self, names: Sequence[str]) -> None:
         """Drop the replies to requests, by their digest."""
-        with self._turn:
-            try:
-                self._connection.executemany(
-                    "DELETE FROM replies WHERE request = ?", [[name] for name in names]
-                )
-            except _DAMAGED as error:
-                raise self._unusable(error) from error
+        with self._using() as run:
+            for name in names:
+                run(_DROP, [name])
 
     def notes(self) -> tuple[str, ...]:
         """Return what to know about the replies that were kept."""
@@ -156,6 +141,15 @@ class ReplyCache:
         """Close the file."""
         with self._turn:
             self._connection.close()
+
+    @contextmanager
+    def _using(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        """Give what runs a statement; one thread at a time has it."""
+        with self._turn:
+            try:
+                yield self._connection.execute
+            except _DAMAGED as error:
+                raise self._unusable(error) from error
 
     def _open(self) -> None:
         run = self._connection.execute
@@ -190,9 +184,9 @@ class ReplyCache:
         )
 
 
-def _checksum(name: str, reply: Sequence[object]) -> str | None:
+def _checksum(row: Sequence[object]) -> str | None:
     """Return the digest of a request's name and its reply; None where that is no reply."""
     try:
-        return checksum([name, *reply])
+        return checksum(row)
     except TypeError:
         return None

@@ -6,23 +6,13 @@ not known here is named with the reason, in place of a guess.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from inject.errors import InputError, did_you_mean
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from train.cost import (
-    MEMORY,
-    PEAKS,
-    STAGES,
-    UTILISATION,
-    RunCost,
-    States,
-    Workload,
-    model_states,
-    run_cost,
-)
-from train.execution import ExecutionSettings
-from train.models.model_sizes import Sizes, known_sizes
+from train.cost import MEMORY, PEAKS, STAGES, UTILISATION, RunCost, States, model_states, run_cost
+from train.models.model_sizes import known_sizes
 from train.schedule import kept_steps, step_count
 from train.settings import TrainSettings
 
@@ -172,51 +162,31 @@ def _estimate(
     )
     if sizes is None:
         return found
-    execution = experiment.execution
-    cost = _cost(sizes, settings, steps, tokens, 1, execution, hardware)
-    free = (
-        hardware.memory
-        - model_states(cost.parameters, trained=cost.trained, stage=3, gpus=hardware.gpus).total
+    cost_of = partial(
+        run_cost,
+        sizes.shape,
+        sizes.vocabulary,
+        settings,
+        experiment.execution,
+        tokens=tokens,
+        peak=PEAKS[hardware.gpu],
+        utilisation=hardware.utilisation,
+    )
+    cost = cost_of()
+    states = tuple(
+        model_states(cost.parameters, trained=cost.trained, stage=stage, gpus=hardware.gpus)
+        for stage in STAGES
     )
     # As many windows at once as fit where the states leave most room, the rest accumulated.
-    fitting = execution.device_windows or max(1, min(windows, int(free // cost.activations)))
-    cost = _cost(sizes, settings, steps, tokens, fitting, execution, hardware)
+    room = int((hardware.memory - states[-1].total) // cost.activations)
+    fitting = experiment.execution.device_windows or max(1, min(windows, room))
     return replace(
         found,
         windows=fitting,
-        cost=cost,
-        states=tuple(
-            model_states(cost.parameters, trained=cost.trained, stage=stage, gpus=hardware.gpus)
-            for stage in STAGES
-        ),
+        cost=cost_of(windows=fitting),
+        states=states,
         note=f"{cost.parameters:,} parameters, by {sizes.source}",
         models=1 + len(kept_steps(settings, stream)),
-    )
-
-
-def _cost(
-    sizes: Sizes,
-    settings: TrainSettings,
-    steps: int,
-    tokens: int,
-    windows: int,
-    execution: ExecutionSettings,
-    hardware: Hardware,
-) -> RunCost:
-    return run_cost(
-        sizes.shape,
-        sizes.vocabulary,
-        Workload(
-            steps=steps,
-            tokens=tokens,
-            context=settings.context,
-            windows=windows,
-            lora=settings.adapters,
-            checkpointing=execution.checkpointing,
-            scores_kept=execution.kernel == "eager",
-        ),
-        peak=PEAKS[hardware.gpu],
-        utilisation=hardware.utilisation,
     )
 
 

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import socket
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -34,7 +33,6 @@ from spikein.runs.record import EXPERIMENT, read_record
 from train.execution import Tracker
 from train.loop.trackers import FOLDER, PROJECT
 
-_WITHOUT = "or leave {} out of execution.trackers: the run's folder holds all of it."
 _SECONDS = 5.0
 """Within which a tracker's host has to answer."""
 _MOST_AT_ONCE = 500
@@ -131,13 +129,9 @@ def _plain(text: str) -> str:
 def _to_wandb(results: Results) -> str:
     import wandb
 
-    run = wandb.init(
-        project=os.environ.get("WANDB_PROJECT", PROJECT),
-        name=results.name,
-        id=results.id,
-        resume="allow",
-        job_type="results",
-    )
+    project = os.environ.get("WANDB_PROJECT", PROJECT)
+    about = {"name": results.name, "id": results.id, "job_type": "results"}
+    run = wandb.init(project=project, resume="allow", **about)
     try:
         run.log(dict(results.numbers))
         run.summary.update({"headline": results.headline, "page": str(results.page)})
@@ -152,7 +146,6 @@ def _to_wandb(results: Results) -> str:
 
 def _to_mlflow(results: Results) -> str:
     import mlflow
-    from mlflow.entities import Metric, RunTag
 
     client = mlflow.MlflowClient()
     experiment = os.environ.get("MLFLOW_EXPERIMENT_ID")
@@ -163,16 +156,16 @@ def _to_mlflow(results: Results) -> str:
     same = client.search_runs([experiment], f"tags.`spikein.run` = '{results.id}'", max_results=1)
     mark = {"spikein.run": results.id}
     run = same[0] if same else client.create_run(experiment, tags=mark, run_name=results.name)
-    now = int(time.time() * 1000)
-    metrics = [Metric(name, value, now, 0) for name, value in results.numbers.items()]
+    number = run.info.run_id
+    metrics = list(results.numbers.items())
     for start in range(0, len(metrics), _MOST_AT_ONCE):
-        client.log_batch(run.info.run_id, metrics=metrics[start : start + _MOST_AT_ONCE])
-    tags = {"spikein.page": str(results.page), "mlflow.note.content": results.headline}
-    client.log_batch(run.info.run_id, tags=[RunTag(name, text) for name, text in tags.items()])
+        mlflow.log_metrics(dict(metrics[start : start + _MOST_AT_ONCE]), step=0, run_id=number)
+    client.set_tag(number, "spikein.page", str(results.page))
+    client.set_tag(number, "mlflow.note.content", results.headline)
     for path in results.files:
-        client.log_artifact(run.info.run_id, str(path))
-    client.set_terminated(run.info.run_id)
-    return f"{mlflow.get_tracking_uri()}, run {run.info.run_id}"
+        client.log_artifact(number, str(path))
+    client.set_terminated(number)
+    return f"{mlflow.get_tracking_uri()}, run {number}"
 
 
 def _to_trackio(results: Results) -> str:
@@ -216,49 +209,27 @@ def _check_wandb() -> None:
     if os.environ.get("WANDB_MODE", "").lower() in ("offline", "dryrun", "disabled"):
         return
     address = os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")
-    if not os.environ.get("WANDB_API_KEY") and not get_netrc_auth(address):
-        raise InputError(
-            "Weights & Biases has no key",
-            where="execution.trackers",
-            allowed="WANDB_API_KEY in the environment, or `wandb login` before the run",
-            hint=f"Or WANDB_MODE=offline, {_WITHOUT.format('wandb')}",
-        )
-    _require_answer("Weights & Biases", address, "Set WANDB_MODE=offline", "wandb")
+    key = os.environ.get("WANDB_API_KEY") or get_netrc_auth(address)
+    login = "WANDB_API_KEY in the environment, or `wandb login` before the run"
+    _require_use("Weights & Biases", address, "Set WANDB_MODE=offline", key, login)
 
 
 def _check_mlflow() -> None:
     address = os.environ.get("MLFLOW_TRACKING_URI", "")
     instead = "Set MLFLOW_TRACKING_URI to a server, or (with the whole of mlflow) to sqlite:///FILE"
-    _require_answer("MLflow", address, instead, "mlflow")
-    import mlflow
-
-    try:
-        mlflow.MlflowClient()
-    except Exception as error:
-        why, _, _ = masked(str(error)).strip().partition(". ")
-        raise InputError(
-            f"MLflow cannot write to {masked(address) or 'its own place'} ({why})",
-            where="execution.trackers",
-            hint=f"{instead}, {_WITHOUT.format('mlflow')}",
-        ) from None
+    _require_use("MLflow", address, instead)
 
 
 def _check_trackio() -> None:
-    if not os.environ.get("TRACKIO_SPACE_ID"):
-        server = os.environ.get("TRACKIO_SERVER_URL", "")
-        _require_answer("trackio's server", server, "Unset TRACKIO_SERVER_URL", "trackio")
-        return
-    from huggingface_hub import get_token
+    if os.environ.get("TRACKIO_SPACE_ID"):
+        from huggingface_hub import get_token
 
-    if get_token() is None:
-        raise InputError(
-            "trackio has no token for the space that TRACKIO_SPACE_ID names",
-            where="execution.trackers",
-            allowed="HF_TOKEN in the environment, or `hf auth login` before the run",
-            hint=f"Unset TRACKIO_SPACE_ID, {_WITHOUT.format('trackio')}",
-        )
-    address = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
-    _require_answer("trackio's space", address, "Unset TRACKIO_SPACE_ID", "trackio")
+        address = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
+        login = "HF_TOKEN in the environment, or `hf auth login` before the run"
+        _require_use("TRACKIO_SPACE_ID", address, "Unset it", get_token(), login)
+    else:
+        address = os.environ.get("TRACKIO_SERVER_URL", "")
+        _require_use("trackio's server", address, "Unset TRACKIO_SERVER_URL")
 
 
 _CHECKS: Mapping[Tracker, Callable[[], None]] = {
@@ -268,23 +239,33 @@ _CHECKS: Mapping[Tracker, Callable[[], None]] = {
 }
 
 
-def _require_answer(who: str, address: str, instead: str, tracker: Tracker) -> None:
-    """Ask a host for a connection, and nothing more; behind a proxy nothing can be said.
+def _require_use(
+    tracker: str, address: str, instead: str, key: object = True, login: str | None = None
+) -> None:
+    """Check a key, then ask the host for a connection and nothing more.
+
+    Behind a proxy nothing can be said.
 
     Raises:
-        InputError: it does not answer.
+        InputError: there is no key, or it does not answer.
     """
-    if not address.startswith(("http://", "https://")):
-        return
+    problem = f"{tracker} has no key"
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or (80 if parts.scheme == "http" else 443)
-        if parts.scheme in getproxies() and not proxy_bypass(host):
+        direct = parts.scheme not in getproxies() or proxy_bypass(host)
+        if key and direct and parts.scheme in ("http", "https"):
+            socket.create_connection((host, port), timeout=_SECONDS).close()
+        if tracker == "MLflow":
+            importlib.import_module("mlflow").MlflowClient()
+        if key:
             return
-        socket.create_connection((host, port), timeout=_SECONDS).close()
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{who} does not answer at {masked(address)} ({error})",
-            where="execution.trackers",
-            hint=f"{instead}, {_WITHOUT.format(tracker)}",
-        ) from None
+    except Exception as error:
+        why, _, _ = str(error).strip().partition(". ")
+        problem = f"{tracker} cannot be used at {address or 'its own place'} ({why})"
+    raise InputError(
+        masked(problem),
+        where="execution.trackers",
+        allowed=None if key else login,
+        hint=f"{instead}, or leave it out of execution.trackers: the run's folder holds all of it.",
+    )

@@ -7,12 +7,12 @@ from train.cost import (
     COPY_BYTES,
     LOGIT_BYTES,
     PEAKS,
-    Workload,
     activation_bytes,
     adapter_parameters,
     model_states,
     run_cost,
 )
+from train.execution import ExecutionSettings
 from train.models.lora import add_adapters
 from train.models.shapes import (
     FAMILIES,
@@ -22,7 +22,7 @@ from train.models.shapes import (
     load_shape,
     matrices,
 )
-from train.settings import LoraSettings
+from train.settings import LoraSettings, TrainSettings
 
 SEVEN = load_shape("llama-7b")
 ROWS = 32_000
@@ -115,10 +115,13 @@ def test_adapters_are_as_large_as_those_that_peft_makes(architecture: str) -> No
 
 def test_a_run_of_llama_7b_by_hand() -> None:
     tokens = 27_000_000
+    settings = TrainSettings(context=2048)
     cost = run_cost(
         SEVEN,
         ROWS,
-        Workload(steps=824, tokens=tokens, context=2048),
+        settings,
+        ExecutionSettings(),
+        tokens=tokens,
         peak=PEAKS["a100"],
         utilisation=0.5,
     )
@@ -129,8 +132,6 @@ def test_a_run_of_llama_7b_by_hand() -> None:
     assert cost.gpu_seconds == pytest.approx(flops / 156e12)
     assert cost.disk == 4 * PARAMETERS
     assert (cost.parameters, cost.trained) == (PARAMETERS, PARAMETERS)
-    again = run_cost(
-        SEVEN, ROWS, Workload(steps=824, tokens=tokens, context=2048, checkpointing=True)
-    )
+    again = run_cost(SEVEN, ROWS, settings, ExecutionSettings(checkpointing=True), tokens=tokens)
     assert again.flops == cost.flops
     assert again.activations < cost.activations / 4

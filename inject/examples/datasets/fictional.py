@@ -19,30 +19,15 @@ in the text. They were drawn independently of all the rest, so that masked they 
 from memory alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator
 
+from inject.examples.datasets import fiction
 from inject.examples.datasets.choices import choice_fields
-from inject.examples.datasets.fiction import names
-from inject.examples.datasets.fiction.names import Draws
-from inject.examples.datasets.fiction.prose import (
-    VERSIONS,
-    Story,
-    StoryFact,
-    ask,
-    check,
-    first_sentence,
-    full_sentence,
-    invent,
-    new_value,
-    prose,
-    sentences,
-    shuffled,
-)
-from inject.examples.datasets.fiction.subject import Maker, subjects
+from inject.examples.datasets.fiction import Draws, Story, StoryFact, grammar
 from inject.examples.datasets.source import Dataset, DatasetSource
 from inject.examples.example import Row
 from inject.examples.template import letter
@@ -51,21 +36,8 @@ from inject.settings import Settings
 Fields = dict[str, Any]
 
 _OPTIONS = 4
-# How many words at the start of a value nobody could know without having read the row.
-_INVENTED: Mapping[Maker, int] = {
-    names.person: 2,
-    names.town: 1,
-    names.country: 1,
-    names.river: 1,
-    names.surname: 1,
-    names.school: 1,
-    names.prize: 1,
-    names.year: 1,
-    names.hundreds: 1,
-    names.thousands: 1,
-}
 Form = Literal["biography", "passage", "choice", "question"]
-_FORMS: tuple[Form, ...] = ("biography", "passage", "choice", "question")
+_FORMS: tuple[Form, ...] = get_args(Form)
 # Set in the item of the draw that chooses a row's form, never in that of its content.
 _FORM_OF = 1 << 63
 
@@ -89,43 +61,44 @@ class FictionalOptions(Settings):
 
 def biography(draws: Draws) -> list[Fields]:
     """Return the versions of a short biography."""
-    story = invent(draws, subjects()[0], draws.between(4, 6))
-    texts = [{"text": prose(draws, story, version)} for version in range(VERSIONS)]
+    story = fiction.invent(draws, "person", draws.between(4, 6))
+    texts = [{"text": fiction.prose(draws, story, version)} for version in range(fiction.VERSIONS)]
     return _versions("biography", story, texts)
 
 
 def passage(draws: Draws) -> list[Fields]:
     """Return the versions of a passage with a yes/no question."""
-    story = invent(draws, draws.pick(subjects()), draws.between(2, 4))
+    story = fiction.invent(draws, draws.pick([*grammar().subjects]), draws.between(2, 4))
     asked = draws.pick((*story.lead_facts, *story.details))
     true = draws.below(2) == 1
-    value = asked.values["v"] if true else new_value(draws, asked.fact.value, story.taken)
+    value = asked.values["v"] if true else fiction.new_value(draws, asked.fact.value, story.taken)
+    offered = {**asked.values, "v": value, "a_v": fiction.with_article(value)}
     parts = [
         {
-            "passage": prose(draws, story, version),
-            "question": check(draws, story, asked, value, version),
+            "passage": fiction.prose(draws, story, version),
+            "question": story.tell(draws, asked.check[version], offered),
             "answer": "yes" if true else "no",
         }
-        for version in range(VERSIONS)
+        for version in range(fiction.VERSIONS)
     ]
     return _versions("passage", story, parts, asked)
 
 
 def choice(draws: Draws) -> list[Fields]:
     """Return the versions of a multiple-choice question."""
-    story = invent(draws, draws.pick(subjects()), draws.between(2, 3))
+    story = fiction.invent(draws, draws.pick([*grammar().subjects]), draws.between(2, 3))
     asked, *rest = story.details
     true = asked.values["v"]
-    wrong = [new_value(draws, asked.fact.value, story.taken) for _ in range(_OPTIONS - 1)]
+    wrong = [fiction.new_value(draws, asked.fact.value, story.taken) for _ in range(_OPTIONS - 1)]
     options = draws.sample([true, *wrong], _OPTIONS)
     parts = []
-    for version in range(VERSIONS):
+    for version in range(fiction.VERSIONS):
         turned = options[version:] + options[:version]
         gold = turned.index(true)
         lines = [
-            first_sentence(draws, story, version),
-            *sentences(draws, story, shuffled(draws, rest, version), version),
-            ask(draws, story, asked, version),
+            story.tell(draws, story.lead[version]),
+            *fiction.sentences(draws, story, fiction.shuffled(draws, rest, version), version),
+            story.tell(draws, asked.ask[version], asked.values),
         ]
         choices = choice_fields(turned, gold)
         parts.append({"question": " ".join(lines), **choices, "answer": letter(gold)})
@@ -134,49 +107,45 @@ def choice(draws: Draws) -> list[Fields]:
 
 def question(draws: Draws) -> list[Fields]:
     """Return the versions of a question with an answer in sentences."""
-    story = invent(draws, draws.pick(subjects()), draws.between(2, 3))
+    story = fiction.invent(draws, draws.pick([*grammar().subjects]), draws.between(2, 3))
     asked, *rest = story.details
     introduced = draws.below(2) == 1
     parts = []
-    for version in range(VERSIONS):
-        first = first_sentence(draws, story, version)
-        asking = ask(draws, story, asked, version)
-        more = shuffled(draws, rest, version)
+    for version in range(fiction.VERSIONS):
+        first = story.tell(draws, story.lead[version])
+        asking = story.tell(draws, asked.ask[version], asked.values)
+        more = fiction.shuffled(draws, rest, version)
         if introduced:
             asking = f"{first} {asking}"
-            lines = [full_sentence(draws, story, asked, version)]
-            lines += sentences(draws, story, more, version)
+            lines = [story.tell(draws, asked.say[version], asked.values)]
+            lines += fiction.sentences(draws, story, more, version)
         else:
-            lines = [first, *sentences(draws, story, [asked, *more], version)]
+            lines = [first, *fiction.sentences(draws, story, [asked, *more], version)]
         parts.append({"question": asking, "answer": " ".join(lines)})
     return _versions("question", story, parts, asked)
 
 
-FORMS: Mapping[str, Callable[[Draws], list[Fields]]] = {
-    "biography": biography,
-    "passage": passage,
-    "choice": choice,
-    "question": question,
-}
+FORMS = dict(zip(_FORMS, (biography, passage, choice, question), strict=True))
 
 
 def _versions(
     form: str, story: Story, parts: Sequence[Mapping[str, Any]], asked: StoryFact | None = None
 ) -> list[Fields]:
     """Return complete fields for each version, given what differs between them."""
-    fields: Fields = {"form": form, "kind": story.subject.kind, "fact_name": story.naming.name}
+    fields: Fields = {"form": form, "kind": story.kind, "fact_name": story.name}
     if asked is not None:
-        fields["asked"] = asked.fact.key
+        fields["asked"] = asked.key
+    counts = grammar().invented
     invented: list[str] = []
     for item in (*story.lead_facts, *story.details):
         fact, values = item.fact, item.values
-        fields[f"fact_{fact.key}"] = values["v"]
-        invented += values["v"].split()[: _INVENTED.get(fact.value, 0)]
+        fields[f"fact_{item.key}"] = values["v"]
+        invented += values["v"].split()[: counts.get(fact.value, 0)]
         # A choice tells the value it asks for by its options, and a companion only in the question.
-        hidden = form == "choice" and item is asked and not fact.asks_with_companion
+        hidden = form == "choice" and item is asked and "{w}" not in "".join(fact.ask)
         if fact.companion is not None and not hidden:
-            fields[f"fact_{fact.key}_with"] = values["w"]
-            invented += values["w"].split()[: _INVENTED.get(fact.companion, 0)]
+            fields[f"fact_{item.key}_with"] = values["w"]
+            invented += values["w"].split()[: counts.get(fact.companion, 0)]
     versions = []
     for part in parts:
         shown = "\n".join([part.get(name, "") for name in ("text", "passage", "question")])

@@ -61,7 +61,7 @@ DECIDES = {
     "inject.digest": ALL,
     "inject.step": ALL,
     "inject.examples.datasets.boolq": "examples corpus",
-    "inject.examples.datasets.fiction.subject": "examples corpus",
+    "inject.examples.datasets.fiction": "examples corpus",
     "inject.examples.template": "examples corpus accuracy",
     "inject.examples.membership": "examples",
     "inject.examples.twin_membership": "membership",

@@ -112,17 +112,17 @@ def test_nothing_is_asked_of_a_tracker_that_keeps_all_on_this_disk(monkeypatch):
         (
             "wandb",
             {"WANDB_API_KEY": "0123456789", "WANDB_BASE_URL": "http://localhost:9"},
-            "Weights & Biases does not answer at http://localhost:9 .*WANDB_MODE=offline",
+            "Weights & Biases cannot be used at http://localhost:9 .*WANDB_MODE=offline",
         ),
         (
             "mlflow",
             {"MLFLOW_TRACKING_URI": "http://me:word@localhost:9"},
-            r"MLflow does not answer at http://\*\*\*@localhost:9 .*sqlite:///FILE",
+            r"MLflow cannot be used at http://\*\*\*@localhost:9 .*sqlite:///FILE",
         ),
         (
             "mlflow",
             {"MLFLOW_TRACKING_URI": "http://[broken"},
-            "MLflow does not answer at http://.*Invalid IPv6 URL",
+            "MLflow cannot be used at http://.*Invalid IPv6 URL",
         ),
     ],
 )

@@ -5,15 +5,14 @@ part; a text by itself is a paragraph.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from markupsafe import Markup
-
-from analysis.figures.panel import Figure
-from analysis.figures.render import ReportFigure
+from analysis.page.drawing.elements import Drawing
+from analysis.page.drawing.grid import Grid
+from analysis.page.drawing.matrix import Matrix
+from analysis.page.drawing.panels import Panels
 from analysis.page.table import Entry, Row, Table, with_noun
 from analysis.page.template import page_script, page_template
 
@@ -47,29 +46,29 @@ class Fold(NamedTuple):
     parts: Sequence["Part"]
 
 
-class Drawn(NamedTuple):
-    """What stands beside a picture that the page draws itself."""
+class Picture(NamedTuple):
+    """A figure, drawn here and nowhere else."""
 
     name: str
-    """Anchor in the page."""
+    """Anchor in the page, and stem of its files."""
     title: str
     caption: str
-    files: Sequence[Path] = ()
-    """The same as files, if any: drawing and numbers."""
+    drawing: Drawing
+    rows: Sequence[Mapping[str, object]]
+    """The numbers behind it, never rounded, a row a point: what NAME.csv holds."""
 
 
-class Picture(NamedTuple):
-    """A figure."""
-
-    figure: ReportFigure | Figure | Drawn
-    drawing: Markup
-    linked: bool
-    """Whether its files lie in `figures/` beside the page."""
-
-    @property
-    def two_sizes(self) -> bool:
-        """Whether it is drawn for a phone, too; else a narrow screen scrolls it."""
-        return isinstance(self.figure, Drawn)
+def picture(
+    name: str,
+    title: str,
+    caption: str,
+    figure: Matrix | Panels | Grid,
+    width: float,
+    rows: Sequence[Mapping[str, object]] | None = None,
+) -> Picture:
+    """Return a picture; its numbers are those that are drawn unless there are more."""
+    numbers = figure.numbers() if rows is None else rows
+    return Picture(name, title, caption, figure.draw(width), numbers)
 
 
 class Badge(NamedTuple):
@@ -214,6 +213,15 @@ def present(*parts: Part | list[Part] | None) -> list[Part]:
     return kept
 
 
+def pictures_in(parts: Sequence[Part]) -> Iterator[Picture]:
+    """Yield all pictures, folded ones included."""
+    for part in parts:
+        if isinstance(part, Picture):
+            yield part
+        elif isinstance(part, Fold | Columns | Stacked):
+            yield from pictures_in(part.parts)
+
+
 _NUMBERS = re.compile(r"(?:[+−]?\d[\d.]*(?: points| %)? )?\[[^\]]*\]")
 """An interval and the number before it, which no line breaks."""
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -255,6 +263,7 @@ def render_page(
     first: Sequence[Part] = (),
     foot: Foot | None = None,
     script: bool = False,
+    linked: bool = False,
 ) -> str:
     """Return a page as text: the answer, pictures and checks on the first screen, then sections.
 
@@ -266,6 +275,7 @@ def render_page(
         first: what the first screen shows below the answer.
         foot: the end of the page.
         script: whether tables are to be sorted and texts copied.
+        linked: whether the files of its pictures lie in `figures/` beside it.
     """
     return page_template("analysis.page", "page.html.j2", filters=FILTERS).render(
         kind_of_page=kind,
@@ -275,4 +285,5 @@ def render_page(
         sections=sections,
         foot=foot,
         script=page_script() if script else None,
+        linked=linked,
     )

@@ -38,7 +38,8 @@ def page_template(
     )
     environment.filters |= {"number": number_text, "signed": signed_text, **(filters or {})}
     # Our own stylesheet, not data: what enters unescaped besides figures.
-    environment.globals["style"] = Markup(_own_file("style.css"))
+    style = _own_file("style.css") + _own_file("drawing/drawing.css")
+    environment.globals["style"] = Markup(style)
     return environment.get_template(name)
 
 

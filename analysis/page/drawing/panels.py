@@ -1,4 +1,4 @@
-"""Small panels of lines beside each other on one scale: AUC by copies, ROC curves.
+"""Small panels of lines beside each other on one scale: AUC by copies, ROC curves, the loss.
 
 One panel shows one detector or arm, so no band hides another. A thin line may repeat the chosen
 one in each.
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from analysis.page.drawing.elements import (
     BOLD,
     Dot,
+    Drawing,
     Scale,
     both_sizes,
     clipped,
@@ -33,7 +34,8 @@ class Line(NamedTuple):
     points: Sequence[tuple[float, Dot]]
     """Where each stands, and its number."""
     kind: str = ""
-    """`chosen`, `baseline`, `ghost` (a thin repetition of the chosen one), `faint`, or nothing."""
+    """`chosen`, `baseline`, `ghost` (a thin repetition of the chosen one), `faint`, `points` (that
+    no line joins), `strokes` (of which only the places count), or nothing."""
     marks: bool = True
     """Whether points have marks, whiskers, a band and their numbers."""
 
@@ -61,15 +63,25 @@ class Panels:
     label: str
     """What it shows, for readers who do not see it."""
     height: float = 264.0
+    per_row: int = 5
 
+    def draw(self, width: float) -> Drawing:
+        """Return the picture for a column of a width, and for a phone."""
+        return both_sizes(lambda across, phone: _draw(self, across, phone), width, self.label)
 
-def draw_panels(figure: Panels, width: float) -> Markup:
-    """Return the picture for a column of a width, and for a phone."""
-    return both_sizes(lambda across, phone: _draw(figure, across, phone), width, figure.label)
+    def numbers(self) -> list[dict[str, object]]:
+        """Return what is drawn, a row a point."""
+        return [
+            {"panel": panel.title, "x": x, **dot.numbers()}
+            for panel in self.panels
+            for line in panel.lines
+            if line.marks
+            for x, dot in line.points
+        ]
 
 
 def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
-    per_row = min(len(figure.panels), 5)
+    per_row = min(len(figure.panels), figure.per_row)
     height = figure.height
     if phone and len(figure.panels) > 3:
         per_row, height = 3, 0.75 * height
@@ -135,15 +147,19 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
     points = [(along(x), up(dot.value)) for x, dot in line.points]
     if line.kind == "ghost":
         return [path(points, "gh")]
+    if line.kind == "strokes":
+        strokes = sorted({f"M{x:.0f} {up.start:.0f}v-6" for x, _ in points})
+        return [element("path", cls="wh a", d="".join(strokes))]
     colour = " a" if line.kind == "chosen" else ""
     marks = []
     known = [(x, dot) for x, dot in line.points if isfinite(dot.low) and isfinite(dot.high)]
-    if len(known) > 1 and line.kind != "faint":
+    if len(known) > 1 and line.kind not in ("faint", "points"):
         upper = [(along(x), up(dot.high)) for x, dot in known]
         lower = [(along(x), up(dot.low)) for x, dot in known]
         marks.append(path([*upper, *reversed(lower)], f"bd{colour}", closed=True))
     look = {"baseline": "ln da", "faint": "fa"}.get(line.kind, f"ln{colour}")
-    marks.append(path(points, look))
+    if line.kind != "points":
+        marks.append(path(points, look))
     if not line.marks:
         return marks
     for (x, y), (_, dot) in zip(points, line.points, strict=True):

@@ -3,7 +3,20 @@
 from math import log2
 
 from analysis.copy_bins import copies_middle
-from analysis.figures.unlearning.measured import (
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import (
+    Matrix,
+    MatrixColumn,
+    MatrixRow,
+    auc_axis,
+    dot_ends,
+)
+from analysis.page.drawing.panels import Line, LinePanel, Panels
+from analysis.page.grids import copies_text
+from analysis.page.parts import Picture, picture
+from analysis.page.unlearning.tables import model_text, number_with_interval, row_dot
+from analysis.unlearning.headline import Names, method_title
+from analysis.unlearning.measured import (
     BASE,
     NO_METHOD,
     ORIGINAL,
@@ -13,20 +26,6 @@ from analysis.figures.unlearning.measured import (
     Row,
     has_interval,
 )
-from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import (
-    Matrix,
-    MatrixColumn,
-    MatrixRow,
-    auc_axis,
-    dot_ends,
-    draw_matrix,
-)
-from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
-from analysis.page.grids import copies_text
-from analysis.page.parts import Drawn, Picture
-from analysis.page.unlearning.tables import model_text, number_with_interval, row_dot
-from analysis.unlearning.headline import Names, method_title
 
 _WIDTH, _PANEL = 1180.0, 236.0
 _MAX_DETECTORS, _MAX_PANELS = 5, 10
@@ -64,8 +63,8 @@ def detectors_picture(arm: MeasuredModels, names: Names) -> Picture | None:
         "Forgotten texts against texts that no model saw; 0.5: they cannot be told. Lines: 95 % "
         "intervals; dashed: the retrained model."
     )
-    drawn = Drawn("forgotten-auc", "What detectors still tell", caption)
-    return Picture(drawn, draw_matrix(matrix, min(_WIDTH, 180 + 250 * len(columns))), linked=False)
+    width = min(_WIDTH, 180 + 250 * len(columns))
+    return picture("forgotten-auc", "What detectors still tell", caption, matrix, width)
 
 
 def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
@@ -117,9 +116,8 @@ def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
     )
     if len(arm.methods) > len(shown):
         caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
-    drawn = Drawn("unlearning-copies", "What each method leaves behind", caption)
     width = min(_WIDTH, 40 + _PANEL * len(shown))
-    return Picture(drawn, draw_panels(figure, width), linked=False)
+    return picture("unlearning-copies", "What each method leaves behind", caption, figure, width)
 
 
 def _dot(row: Row | None, what: str, *, signed: bool) -> Dot | None:

@@ -12,7 +12,7 @@ from analysis.figures.figures_step import results_figures
 from analysis.figures.panel import Figure
 from analysis.figures.render import draw, house_style, write_figures
 from analysis.figures.unlearning.figures import target_figure
-from analysis.figures.unlearning.measured import measured_models
+from analysis.unlearning.measured import measured_models
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm

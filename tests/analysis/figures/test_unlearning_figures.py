@@ -7,7 +7,7 @@ import pytest
 
 from analysis.figures.panel import Figure
 from analysis.figures.unlearning.figures import target_figure
-from analysis.figures.unlearning.measured import measured_models
+from analysis.unlearning.measured import measured_models
 from tests.analysis.unlearned import METHODS, measured_rows
 
 

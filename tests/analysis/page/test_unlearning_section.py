@@ -7,7 +7,7 @@ import pytest
 
 from analysis.figures.render import write_figures
 from analysis.figures.unlearning.figures import target_figure
-from analysis.figures.unlearning.measured import measured_models
+from analysis.unlearning.measured import measured_models
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables

@@ -313,7 +313,8 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
                     if view
                     else [],
                 ),
-                Section("scores", "Scores", "Scores", present(view and scores_picture(view))),
+                Section("scores", "Scores", "Scores",
+                        present(scores_picture(view) if view else None)),
                 Section("training", "Training", "Training", present(training_picture(inputs.arms))),
             ],
         ),

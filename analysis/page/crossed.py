@@ -179,7 +179,7 @@ class Crossed:
         )
 
     def panels(
-        self, label: str, x_label: str, *, ghost: bool = True, per_row: int = 5
+        self, label: str, x_label: str, *, ghost: bool = True, kind: str = "", per_row: int = 5
     ) -> Panels | None:
         """Return a panel a row of AUCs; None unless two columns have numbers.
 
@@ -187,10 +187,12 @@ class Crossed:
             label: what it shows, for readers who do not see it; numbers are added.
             x_label: what columns are.
             ghost: repeat the line of the first panel in the others.
+            kind: of all lines; empty for that of their rows.
             per_row: panels beside each other.
         """
-        lines = {row: Line(points, row.kind) for row in self.rows if (points := self._points(row))}
-        lines = dict([*lines.items()][:MAX_PANELS])
+        points = {row: self._points(row) for row in self.rows}
+        known = [(row, dots) for row, dots in points.items() if dots][:MAX_PANELS]
+        lines = {row: Line(dots, kind or row.kind) for row, dots in known}
         dots = [dot for line in lines.values() for _, dot in line.points]
         ticks = {head.at: head.label for head in sorted(self.columns, key=lambda head: head.at)}
         if len({x for line in lines.values() for x, _ in line.points}) < 2:

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from analysis.figures.panel import FAINT, INK, MUTED, PALETTE, PAPER, dose_colours
 
 from analysis import page
-from analysis.figures.panel import FAINT, INK, MUTED, PALETTE, PAPER, dose_colours
 
 STYLE = (Path(page.__file__).parent / "style.css").read_text(encoding="utf-8")
 TEXT, GRAPHIC = 4.5, 3.0

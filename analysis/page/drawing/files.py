@@ -38,7 +38,7 @@ def write_pictures(folder: Path, pictures: Iterable["Picture"]) -> None:
 
 def svg_file(drawing: Drawing) -> str:
     """Return the drawing for a column as a file of its own."""
-    head, _, marks = drawing.wide.partition(">")
+    head, _, marks = str(drawing.wide).partition(">")
     width, height = map(float, re.findall(r'viewBox="0 0 (\S+) (\S+)"', head)[0])
     wide, high = width + 2 * _MARGIN, height + 2 * _MARGIN
     for name, size in (("width", wide), ("height", high)):

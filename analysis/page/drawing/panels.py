@@ -88,7 +88,10 @@ def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
     rows = [figure.panels[at : at + per_row] for at in range(0, len(figure.panels), per_row)]
     marks = []
     for at, panels in enumerate(rows):
-        drawn = _row(replace(figure, height=height), panels, width, per_row)
+        # What the numbers below the panels are is said below the last row.
+        label = figure.x_label if at == len(rows) - 1 else ""
+        row = replace(figure, height=height, x_label=label)
+        drawn = _row(row, panels, width, per_row)
         marks.append(element("g", drawn, transform=f"translate(0 {at * height:g})"))
     return Markup("").join(marks), height * len(rows)
 
@@ -110,10 +113,12 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         cls = "ch" if value == figure.centre else "gr"
         marks.append(path([(left, up(value)), (left + across * len(panels), up(value))], cls))
         marks.append(text(left - 6, up(value) + 4, label, "m xs", "end"))
-    first, last = figure.x[0][0], figure.x[-1][0]
+    (first, left_label), (last, right_label) = figure.x[0], figure.x[-1]
+    halves = [text_width(label, 10.5) / 2 for label in (left_label, right_label)]
+    ends = max(12.0, halves[0] + 1), max(22.0, halves[1] + 4)
     for at, panel in enumerate(panels):
         start = left + at * across
-        along = Scale(first, last, start + 12, start + across - 22)
+        along = Scale(first, last, start + ends[0], start + across - ends[1])
         colour = "a" if panel.lines and panel.lines[-1].kind == "chosen" else ""
         titles = wrapped(panel.title, across - 14, 2, BOLD)
         for line_at, title in enumerate(titles):
@@ -127,7 +132,8 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         for line in panel.lines:
             if line.marks and line.kind != "ghost":
                 marks += _numbers(line, along, up)
-    marks.append(text(left, figure.height - 4, figure.x_label, "m xs"))
+    if figure.x_label:
+        marks.append(text(left, figure.height - 4, figure.x_label, "m xs"))
     return Markup("").join(marks)
 
 
@@ -148,8 +154,8 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
     if line.kind == "ghost":
         return [path(points, "gh")]
     if line.kind == "strokes":
-        strokes = sorted({f"M{x:.0f} {up.start:.0f}v-6" for x, _ in points})
-        return [element("path", cls="wh a", d="".join(strokes))]
+        strokes = sorted({f"M{x:.1f} {up.start:.0f}v-8" for x, _ in points})
+        return [element("path", cls="fa", d="".join(strokes))]
     colour = " a" if line.kind == "chosen" else ""
     marks = []
     known = [(x, dot) for x, dot in line.points if isfinite(dot.low) and isfinite(dot.high)]
@@ -190,7 +196,7 @@ def _numbers(line: Line, along: Scale, up: Scale) -> list[Markup]:
         if last and at == last:
             right, base = x + 6 + (0 if last > 1 else wide / 2), y - 9
             anchor = "end" if last > 1 else "middle"
-        elif at == 0:
+        elif at == 0 and x + wide < along.end + 12:
             right, base, anchor = x + 6 + wide, y + 13, ""
         if any(
             right > left and right - wide < end and abs(base - height) < 12

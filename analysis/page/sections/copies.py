@@ -123,7 +123,7 @@ def _by_arm(view: View) -> Crossed:
 
 
 def _picture(view: View, crossed: Crossed, width: float) -> Picture | None:
-    panels = crossed.panels(f"AUC of {view.name} by number of copies", "copies")
+    panels = crossed.panels(f"AUC of {view.name} by number of copies", "copies", kind="chosen")
     caption = f"{view.name}; bands are 95 % intervals, each point against all non-members."
     if len(crossed.rows) > 1:
         caption += " Thin line: the first panel again."

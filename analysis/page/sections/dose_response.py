@@ -78,8 +78,8 @@ def _points(line: Fit) -> list[tuple[float, Dot]]:
 
 def _curve(line: Fit) -> list[tuple[float, Dot]]:
     x = np.linspace(float(line.points.x.min()), float(line.points.x.max()), _STEPS)
-    ends = (numbers.tolist() for numbers in line.band(x))
-    return [(at, Dot(*end, "")) for at, *end in zip(x.tolist(), *ends, strict=True)]
+    numbers = np.stack([x, *line.band(x)], axis=1).tolist()
+    return [(at, Dot(middle, low, high, "")) for at, middle, low, high in numbers]
 
 
 def _rows(response: Response, line: Fit) -> Iterator[dict[str, object]]:

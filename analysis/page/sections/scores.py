@@ -42,7 +42,10 @@ def scores_picture(view: View) -> Picture | None:
             )
             for name in members
         ],
-        x=[(tick, f"{tick:g}") for tick in round_ticks(low - margin, high + margin)],
+        x=[
+            (tick, f"{tick:g}".replace("-", "−"))
+            for tick in round_ticks(low - margin, high + margin)
+        ],
         y=[(0.0, ""), (1.0, "")],
         centre=0.0,
         x_label="score, in robust standard deviations from the median of the dataset's non-members",

@@ -70,7 +70,7 @@ def surp_picture(view: View) -> Picture | None:
         for percent in reversed(percents)
         for entropy in entropies
     ]
-    width = min(1180.0, 40 + 46.0 * len(entropies))
+    width = min(1180.0, max(320.0, 40 + 46.0 * len(entropies)))
     return picture("surp-grid", "SURP over its two thresholds", caption, shown, width, rows)
 
 

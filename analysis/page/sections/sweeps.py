@@ -46,6 +46,11 @@ def sweep_picture(view: View, tables: Sequence[CohortMetrics], axis: str) -> Pic
     arms = dict.fromkeys(_others(table, axis) for table in tables)
     names = view.few(view.shown)
 
+    def row(detector: str, table: CohortMetrics) -> Head:
+        arm = arm_words(_others(table, axis))
+        said = ", ".join(filter(None, (view.title(detector), arm)))
+        return view.head(detector, arm)._replace(said=said, name=f"{detector}, {arm}".rstrip(", "))
+
     def column(table: CohortMetrics) -> Head:
         value = float(dict(table.cohort.axes)[axis])
         label = tokens_label(value) if value >= _LARGE else f"{value:g}"
@@ -54,7 +59,7 @@ def sweep_picture(view: View, tables: Sequence[CohortMetrics], axis: str) -> Pic
     crossed = cross(
         ((name, table) for arm in arms for name in names for table in tables
          if _others(table, axis) == arm),
-        lambda item: view.head(item[0])._replace(group=arm_words(_others(item[1], axis))),
+        lambda item: row(*item),
         lambda item: column(item[1]),
         unit=AUC,
         cell=lambda item: reported_cell(item[1], item[0]),

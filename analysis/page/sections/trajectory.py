@@ -117,17 +117,13 @@ def _pictures(
     by_copies = _tuned_first(progress, best[:1], None)
     by_time = _tuned_first([row for row in fading if row["metric"] == AUC], faded, None)
 
-    def arm_and(row: Row, more: str = "") -> str:
-        return " · ".join(filter(None, (_arm(row, axes), more)))
-
     pictures = (
         _lines(
             "trajectory",
             "AUC during training",
             every,
-            lambda row: Head("not seen yet" if row["copies"] == "0" else row["detector"],
-                             "chosen" if row["copies"] == ALL and row["detector"] == best[0]
-                             else "", arm_and(row)),
+            lambda row: _head("not seen yet", row, axes) if row["copies"] == "0" else _head(
+                row["detector"], row, axes, "chosen" if row["detector"] == best[0] else ""),
             early,
             "Each model that was kept along the way: members of which it had seen a copy by then, "
             f"against all non-members. Members that it had not seen yet, under {best[0]}, should "
@@ -137,7 +133,7 @@ def _pictures(
             "trajectory-copies",
             f"AUC during training by copies seen so far ({best[0]})",
             by_copies,
-            lambda row: Head(_seen(row, by_copies), group=arm_and(row)),
+            lambda row: _head(_seen(row, by_copies), row, axes),
             early,
             "Members by the number of copies that the model had seen by then, against all "
             f"non-members. {shared}",
@@ -146,7 +142,7 @@ def _pictures(
             "fading",
             "AUC by time since the last copy",
             by_time,
-            lambda row: Head(_seen(row, by_time), group=arm_and(row, row["detector"])),
+            lambda row: _head(f"{row['detector']}, {_seen(row, by_time)}", row, axes),
             True,
             "Pairs of a member and a model that has seen it, by the copies seen and the time since "
             "the last, each placed among the non-members under the same model. The first point is "
@@ -155,7 +151,7 @@ def _pictures(
             f"example with itself.{warning} {shared}",
         ),
     )  # fmt: skip
-    return present(*pictures)
+    return [one for one in pictures if one is not None]
 
 
 def _tuned_first(
@@ -168,6 +164,12 @@ def _tuned_first(
         for row in sorted(_tuned(rows, name), key=lambda row: copies_order(row["copies"]))
         if (is_dose(row["copies"]) if copies is None else row["copies"] in copies)
     ]
+
+
+def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> Head:
+    arm = _arm(row, axes)
+    said = f"{label}, {arm}" if arm else label
+    return Head(label, kind, note=arm, said=said, name=said)
 
 
 def _seen(row: Row, rows: Sequence[Row]) -> str:

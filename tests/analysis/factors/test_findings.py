@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from analysis.figures.figures_step import results_figures
+from analysis.figures.render import write_figures
 
 from analysis.factors.findings import analyse_factors
 from analysis.factors.responses import COPIES
 from analysis.factors.study import quantile_cells
-from analysis.figures.figures_step import results_figures
-from analysis.figures.render import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Items

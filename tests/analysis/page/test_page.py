@@ -4,14 +4,14 @@ import shutil
 from html import unescape
 
 import pytest
-
 from analysis.figures.figures_step import results_figures
 from analysis.figures.render import write_figures
+from analysis.page.svg import inline_svg
+
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
 from analysis.page.sections.unscored import detector_notes
 from analysis.page.streams import share_sentence, stream_audits, stream_listing, stream_sentences
-from analysis.page.svg import inline_svg
 from analysis.page.table import listing
 from analysis.page.template import page_script
 from analysis.results import analyse

@@ -4,10 +4,9 @@ import dataclasses
 import re
 
 import pytest
-
 from analysis.figures.render import write_figures
 from analysis.figures.unlearning.figures import target_figure
-from analysis.unlearning.measured import measured_models
+
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables
@@ -16,6 +15,7 @@ from analysis.page.unlearning.tables import number_with_interval, steps_text
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from analysis.unlearning.headline import method_title
+from analysis.unlearning.measured import measured_models
 from scripts.pictures.page_measures import measure
 from tests.analysis.unlearned import DOSES, METHODS, audit_rows, measured_rows, verdict_rows
 from tests.pages import Page, chromium

@@ -1,6 +1,7 @@
 """The rows of what the scores gained: which arms, which cells, in which order; and their figure."""
 
 from analysis.figures.dots import accuracy_gain_figure
+
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.task_accuracy.contamination import MEAN, AccuracyCell, Quantity, accuracy_table
 

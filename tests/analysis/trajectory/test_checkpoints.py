@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-
 from analysis.figures.trajectory import best_detectors, trajectory_figures
+
 from analysis.page.sections.trajectory import trajectory_parts
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables

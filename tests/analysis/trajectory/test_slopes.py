@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from analysis.figures.trajectory import trajectory_figures
+
 from analysis.intervals.bounds import Scale, find_interval
 from analysis.intervals.clustered import Weighted, cluster
 from analysis.page.sections.trajectory import trajectory_parts

@@ -5,11 +5,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-
-from analysis.arm import axis_names
 from analysis.figures.dots import MAX_DETECTORS, strongest
 from analysis.figures.figures_step import results_figures
 from analysis.figures.render import write_figures
+
+from analysis.arm import axis_names
 from analysis.metrics_table import split_by_cohort
 from analysis.page.content import build_page
 from analysis.page.grids import MAX_ROWS, OPEN_ROWS, folded, interval

@@ -43,8 +43,9 @@ class CohortData(NamedTuple):
 
     def rows(self, detector: str, selection: str, settings: AnalysisSettings) -> CohortRows:
         """Return a detector's scores, placed and standardised within each dataset and seed."""
-        column, parts = self.column(detector, selection), []
+        parts = []
         for arm in self.loaded:
+            column = self.column(detector, selection)
             for dataset in dict.fromkeys(arm.dataset[arm.test]):
                 rows = compare_rows(
                     arm, list(self.columns), dataset, cohort=self.cohort, settings=settings

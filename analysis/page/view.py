@@ -179,8 +179,8 @@ class View:
     def data(self) -> CohortData:
         """The scores of the headline's arm, with the settings that are reported."""
         cohort = self.best.table.cohort
-        choices = self.inputs.analysis.choices_by_cohort[cohort]
-        loaded = [load_arm(arm) for arm in cohorts(self.inputs.arms)[cohort]]
+        choices = self.inputs.analysis.choices_by_cohort.get(cohort, [])
+        loaded = [load_arm(arm) for arm in cohorts(self.inputs.arms).get(cohort, [])]
         return CohortData(cohort, loaded, reported_columns(loaded, choices), choices)
 
 

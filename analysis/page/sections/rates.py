@@ -165,13 +165,12 @@ def _curves(view: View) -> dict[str, Floats]:
     names = [view.best.detector, *(name for name in view.shown if not view.kind(name))]
     shown = names[: _MAX_CURVES - 1]
     shown[1:1] = [LOSS] if LOSS in view.shown and view.best.detector != LOSS else []
-    least = 0 if view.data.loaded[0].arm.copies is None else 1
-    exceeded = {}
-    for name in shown:
-        rows = view.data.rows(name, view.best.selection, view.inputs.analysis_settings)
-        if (rows.copies >= least).any():
-            exceeded[name] = np.sort(rows.exceeded[rows.copies >= least])
-    return exceeded
+    rows = {
+        name: view.data.rows(name, view.best.selection, view.inputs.analysis_settings)
+        for name in shown
+    }
+    spiked = {name: each.exceeded[each.copies > 0] for name, each in rows.items()}
+    return {name: np.sort(exceeded) for name, exceeded in spiked.items() if len(exceeded)}
 
 
 def _points(exceeded: Floats) -> list[tuple[float, float]]:

@@ -4,8 +4,6 @@ import dataclasses
 import re
 
 import pytest
-from analysis.figures.render import write_figures
-from analysis.figures.unlearning.figures import target_figure
 
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
@@ -29,19 +27,16 @@ def render(inputs: PageInputs) -> str:
 
 
 @pytest.fixture(scope="module")
-def report(drawn, tmp_path_factory):
+def report(analysed):
     rows = measured_rows()
     warned = [row for row in rows if row["measure"] == "privleak"][:2]
     for row in warned:
         row["note"] = f"any seed; {WARNING}"
     return PageInputs(
         name="unlearning",
-        arms=drawn.arms,
-        analysis=drawn.analysis,
+        arms=analysed.arms,
+        analysis=analysed.analysis,
         experiment_yaml="name: unlearning\n",
-        figures=write_figures(
-            tmp_path_factory.mktemp("figures"), filter(None, [target_figure(measured_models(rows))])
-        ),
         unlearning=UnlearningInputs(measures=rows, verdicts=verdict_rows()),
     )
 
@@ -136,7 +131,7 @@ def test_sections_on_unlearning_lead_and_a_page_without_it_has_none(report):
     assert 'id="detector"' in pages.beside["detectors.html"]
     assert 'id="detector"' not in pages.html
     assert "brought the model near" in pages.sentences[0]
-    without = build_page(dataclasses.replace(report, unlearning=None, figures=()))
+    without = build_page(dataclasses.replace(report, unlearning=None))
     assert "unlearning" not in without.html.replace("name: unlearning", "").split("<main>")[1]
     assert "detectors.html" not in without.beside
 
@@ -150,7 +145,7 @@ def test_audits_stand_behind_with_links_to_their_pages_and_names_are_no_markup(r
         audits=audit_rows(methods=("npo", EVIL), seeds=2),
         audit_pages=["audits/npo-seed=0.html", f"audits/{EVIL}.html"],
     )
-    html = render(dataclasses.replace(report, unlearning=audited, figures=()))
+    html = render(dataclasses.replace(report, unlearning=audited))
     assert html.index('id="forgot"') < html.index('id="unlearning-audits"')
     assert '<a href="#unlearning-audits">' in html
     assert '<a href="audits/npo-seed%3D0.html">npo-seed=0</a>' in html

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from analysis.metrics_table import Cell
-from analysis.page.grids import interval, signed_interval
+from analysis.page.crossed import AUC
+from analysis.page.grids import signed_interval
 from analysis.page.table import Column, Entry, Table, numbers
 from spikein.cli.output import print_error, print_table, say, show_table, tell, warn
 
@@ -79,7 +80,7 @@ def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch
     titles = ("AUC", *(f"TPR at {rate}% FPR" for rate in (10, 5, 1)))
     ranking = Table(
         columns=(Column("Detector"), *numbers(*titles)),
-        rows=tuple((Entry(name, notes=(setting,)), *[interval(auc)] * 4) for name in names),
+        rows=tuple((Entry(name, notes=(setting,)), *[AUC.entry(auc)] * 4) for name in names),
     )
     show_table(ranking)
     out = plain(capsys.readouterr().out)

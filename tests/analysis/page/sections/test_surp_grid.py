@@ -77,7 +77,7 @@ def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(view):
     assert "3 entropy thresholds by 2 percentiles" in drawn.drawing.wide
     for classes in ("fr", "fr da"):
         assert drawn.drawing.wide.count(f'class="{classes}"') == 1
-    hovers = [f"percentile k {row['k']}, entropy threshold ε (nats) {row['entropy']:g}: "
+    hovers = [f"percentile k {row['k']:g}, entropy threshold ε (nats) {row['entropy']:g}: "
               f"AUC {row['auc']:.2f}" for row in drawn.rows]  # fmt: skip
     assert sorted(hovers) == sorted(re.findall("<title>(.*?)</title>", drawn.drawing.wide))
 

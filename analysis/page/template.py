@@ -45,15 +45,9 @@ def page_template(
 
 _CONTROLS = {
     code: ascii(chr(code))[1:-1]
-    # C0 but tab and newline, DEL and C1, what turns the direction of the text behind it, no letters.
-    for span in (
-        (0, 9),
-        (11, 32),
-        (127, 160),
-        (0x202A, 0x202F),
-        (0x2066, 0x206A),
-        (0xFFFE, 0x10000),
-    )
+    # C0 but tab and newline, DEL and C1, what turns the direction of the text behind it, and the
+    # two that no XML may hold.
+    for span in ((0, 9), (11, 32), (127, 160), (0x202A, 0x202F), (0x2066, 0x206A), (0xFFFE, 65536))
     for code in range(*span)
 }
 

@@ -116,8 +116,8 @@ def test_pictures_hold_the_points_of_the_lines_and_the_differences(study):
     points = _rows(
         study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
     )
-    drawn = [row for row in curves.rows
-             if (row["part"], row["arm"], row["detector"]) == ("point", "lr 0.004", "loss")]  # fmt: skip
+    wanted = ("point", "lr 0.004", "loss")
+    drawn = [row for row in curves.rows if (row["part"], row["arm"], row["detector"]) == wanted]
     assert [row["auc"] for row in drawn] == [row["value"] for row in points]
     for row in points:
         assert (

@@ -186,8 +186,11 @@ def test_seeds_and_arms(tmp_path):
     pictures = {one.name: one for one in view.pictures}
     assert list(pictures) == ["trajectory", "trajectory-copies", "fading"]
     assert all("2 training seeds" in one.caption for one in pictures.values())
-    measured = {(row["tokens"], row["value"], row["low"], row["high"]) for row in rows
-                if (row["dataset"], row["copies"], row["selection"]) == ("all", "all", "tuned")}  # fmt: skip
+    measured = {
+        (row["tokens"], row["value"], row["low"], row["high"])
+        for row in rows
+        if (row["dataset"], row["copies"], row["selection"]) == ("all", "all", "tuned")
+    }
     along = [row for row in pictures["trajectory"].rows if row["line"] == "min_k, lr 0.1"]
     assert len(along) > 1
     for row in along:

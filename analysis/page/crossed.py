@@ -19,7 +19,7 @@ from analysis.page.drawing.matrix import (
     difference_axis,
 )
 from analysis.page.drawing.panels import Line, LinePanel, Panels
-from analysis.page.table import NOTHING, Column, Entry, Table
+from analysis.page.table import NOTHING, Column, Entry, Table, with_noun
 from analysis.summary import DOUBTFUL
 
 ABSENT = Entry(NOTHING, kind="none absent")
@@ -115,8 +115,8 @@ class Head(NamedTuple):
     note: str = ""
     said: str = ""
     """The label in full: in a table, and where a pointer rests; empty for the label."""
-    name: str = ""
-    """What it is called in a CSV file; empty for the label."""
+    name: str | None = None
+    """What it is called in a CSV file; None for the label in full."""
     at: float = 0.0
     """Where a column stands on an axis of numbers."""
     rule: float = nan
@@ -181,7 +181,7 @@ class Crossed:
     def panels(
         self, label: str, x_label: str, *, ghost: bool = True, kind: str = "", per_row: int = 5
     ) -> Panels | None:
-        """Return a panel a row of AUCs; None unless two columns have numbers.
+        """Return a panel a row of AUCs; None without any number.
 
         Args:
             label: what it shows, for readers who do not see it; numbers are added.
@@ -195,8 +195,11 @@ class Crossed:
         lines = {row: Line(dots, kind or row.kind) for row, dots in known}
         dots = [dot for line in lines.values() for _, dot in line.points]
         ticks = {head.at: head.label for head in sorted(self.columns, key=lambda head: head.at)}
-        if len({x for line in lines.values() for x, _ in line.points}) < 2:
+        if not lines:
             return None
+        if len(ticks) == 1:
+            ticks = {at + beside: label if not beside else ""
+                     for at, label in ticks.items() for beside in (-1, 0, 1)}  # fmt: skip
         first = next(iter(lines.values()))
         before = [first._replace(kind="ghost")] if ghost else []
         low, high = round_limits(
@@ -220,18 +223,30 @@ class Crossed:
             y=[(value, f"{value:.1f}") for value in steps],
             centre=0.5,
             x_label=x_label,
-            label=f"{label} ({', '.join(dict.fromkeys(ticks.values()))}): {said}",
+            label=f"{label} ({', '.join(filter(None, ticks.values()))}): {said}",
             height=330.0 if len(lines) <= per_row else 250.0,
             per_row=per_row,
         )
+
+    def behind(self) -> str:
+        """Return what is behind a number: `17 to 45 members, 60 non-members, 2 training seeds`."""
+        cells = [cell for cell in self.cells.values() if isinstance(cell, Cell)]
+        members, others = (
+            " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers))))
+            for numbers in zip(
+                *((cell.n_members, cell.n_nonmembers) for cell in cells), strict=True
+            )
+        )
+        seeds = with_noun(max(cell.n_seeds for cell in cells), "training seed")
+        return f"{members} members, {others} non-members, {seeds}"
 
     def records(self, row: str, column: str) -> list[dict[str, object]]:
         """Return a row a number, of what no picture has room for, too."""
         ends = ("value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
         return [
             {
-                row: line.name or line.words,
-                column: head.name or head.words,
+                row: line.words if line.name is None else line.name,
+                column: head.words if head.name is None else head.name,
                 "setting": cell.setting,
                 **{name: getattr(cell, name) for name in ends},
             }

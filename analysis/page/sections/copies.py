@@ -36,7 +36,7 @@ def copies_picture(view: View) -> Picture | None:
     """Return small panels of AUC by copies: the chosen detector, the next ones, and loss."""
     table = view.best.table
     names = [name for name in view.shown if _dose_cells(table, name)]
-    if view.best.detector not in names:
+    if view.best.detector not in names or len(dose_labels(table)) < 2:
         return None
     words = {"chosen": "chosen", "baseline": "baseline"}
     crossed = cross(

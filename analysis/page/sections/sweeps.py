@@ -70,7 +70,7 @@ def sweep_picture(view: View, tables: Sequence[CohortMetrics], axis: str) -> Pic
     if panels is None:
         return None
     caption = "All members with a copy, tuned settings, all datasets pooled. Bands: 95 %. "
-    caption += "Thin orange: the first panel again."
+    caption += f"A point: {crossed.behind()}. Thin orange: the first panel again."
     name, records = f"sweep-{axis.replace('.', '-')}", crossed.records("line", axis)
     return picture(name, title, caption, panels, 1180, records)
 

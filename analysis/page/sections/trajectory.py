@@ -10,7 +10,7 @@ from analysis.page.crossed import AUC as AUCS
 from analysis.page.crossed import Head, cross, doublings
 from analysis.page.grids import split_table, tables_by_detector
 from analysis.page.parts import Part, Picture, fold, picture, present
-from analysis.page.table import Column, Entry, Table, numbers, tokens_label, with_noun
+from analysis.page.table import Column, Entry, Table, numbers, tokens_label
 from analysis.page.view import LOSS
 from analysis.selection.ranking import highest_first
 from analysis.tables import AUC, POOLED
@@ -110,8 +110,6 @@ def _pictures(
     faded = fading_detectors(best, len(arms))
     steps = [row["step"] for row in progress if row["step"] > 0]
     early = bool(steps) and max(steps) > 16 * min(steps)
-    seeds = with_noun(max(row["n_seeds"] for row in progress), "training seed")
-    shared = f"Bands: 95 %; datasets pooled, tuned settings, {seeds}."
     warning = f" {RATE_WARNING}" if not_constant(fading) else ""
     every = _tuned_first(progress, best, [ALL]) + _tuned_first(progress, best[:1], ["0"])
     by_copies = _tuned_first(progress, best[:1], None)
@@ -127,7 +125,7 @@ def _pictures(
             early,
             "Each model that was kept along the way: members of which it had seen a copy by then, "
             f"against all non-members. Members that it had not seen yet, under {best[0]}, should "
-            f"stay at chance. Thin: the first panel again. {shared}",
+            "stay at chance. Thin: the first panel again.",
         ),
         _lines(
             "trajectory-copies",
@@ -136,7 +134,7 @@ def _pictures(
             lambda row: _head(_seen(row, by_copies), row, axes),
             early,
             "Members by the number of copies that the model had seen by then, against all "
-            f"non-members. {shared}",
+            "non-members.",
         ),
         _lines(
             "fading",
@@ -148,7 +146,7 @@ def _pictures(
             "the last, each placed among the non-members under the same model. The first point is "
             "the very step that held the copy. Long times there are only late in training, when "
             "the model has moved far from where it began; fading_slope in the table compares each "
-            f"example with itself.{warning} {shared}",
+            f"example with itself.{warning}",
         ),
     )  # fmt: skip
     return [one for one in pictures if one is not None]
@@ -195,7 +193,7 @@ def _lines(
         head,
         lambda row: Head(
             tokens_label(row[x]),
-            name=f"{row[x]:g}",
+            name=f"{row[x]}",
             at=doublings(row[x] / least) if logarithmic else float(row[x]),
         ),
         unit=AUCS,
@@ -205,6 +203,7 @@ def _lines(
     panels = crossed.panels(title, f"tokens trained on{since}", ghost=name == "trajectory")
     if panels is None:
         return None
+    caption += f" Bands: 95 %; datasets pooled, tuned settings. A point: {crossed.behind()}."
     return picture(name, title, caption, panels, 1180, crossed.records("line", x))
 
 

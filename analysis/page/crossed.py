@@ -39,6 +39,8 @@ class Unit(NamedTuple):
 
     def number(self, value: float) -> str:
         """Return `0.79`, or `+2.4`."""
+        if not isfinite(value):
+            return NOTHING
         sign = "+" if self.signed else ""
         return f"{self.times * value:{sign}.{self.digits}f}".replace("-", "−")
 
@@ -67,13 +69,19 @@ class Unit(NamedTuple):
         if not cell.available:
             equal = not isfinite(cell.value) and cell.n_members >= 2 and not self.signed
             return Entry(lacking or ("no value" if equal else NOTHING), kind="none")
+        entry = self.place(cell.value, cell.low, cell.high, *filter(None, [n]))
         doubtful = "†" if DOUBTFUL in cell.interval else ""
+        return entry._replace(ends=f"{entry.ends}{doubtful}", strong=best or entry.strong)
+
+    def place(self, value: float, low: float, high: float, *notes: str) -> Entry:
+        """Return a number as a place of a table; NaN ends: it has no interval."""
+        known = isfinite(low) and isfinite(high)
         return Entry(
-            self.number(cell.value),
-            ends=f"{self.ends(cell.low, cell.high)}{doubtful}",
-            notes=(n,) if n else (),
+            self.number(value),
+            ends=self.ends(low, high) if known else "",
+            notes=notes,
             kind="difference" if self.signed else "interval",
-            strong=best or (self.signed and not cell.contains(0)),
+            strong=self.signed and known and not low <= 0 <= high,
         )
 
     def dot(self, head: str, cell: Cell | None, *, bold: bool = False) -> Dot | None:
@@ -96,6 +104,8 @@ class Unit(NamedTuple):
 AUC = Unit("AUC", 2)
 POINTS = Unit("points", 1, 100.0, signed=True)
 """Differences in hundredths."""
+NATS = Unit("nats", 3)
+DIFFERENCE = Unit("", 3, signed=True)
 
 
 def counts(cell: Cell) -> str:

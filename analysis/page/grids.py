@@ -8,7 +8,6 @@ with the n of another.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import isfinite
 
 from analysis.adjusted import ADJUSTED_AUC
 from analysis.arm import MODEL_FREE, Cohort
@@ -18,7 +17,6 @@ from analysis.metrics_table import Cell, CohortMetrics
 from analysis.page.crossed import ABSENT, AUC
 from analysis.page.parts import Fold, Part
 from analysis.page.table import Column, Entry, Row, Table, with_noun
-from analysis.page.template import signed_text
 from analysis.selection.ranking import common_rows, rank_detectors, reported_cell
 from analysis.summary import NO_NAMES, Names
 
@@ -34,15 +32,6 @@ _COUNTS_NOTE = (
 
 Line = tuple[Column, Sequence[Entry]]
 """What becomes a column: its head, and one place a detector."""
-
-
-def signed_interval(value: float, low: float, high: float, *notes: str) -> Entry:
-    """Return a difference, strong where its interval leaves out 0; NaN ends: it has none."""
-    if not isfinite(low):
-        return Entry(signed_text(value), notes=notes, kind="difference")
-    ends = f"[{signed_text(low)}, {signed_text(high)}]"
-    strong = not low <= 0 <= high
-    return Entry(signed_text(value), ends=ends, notes=notes, kind="difference", strong=strong)
 
 
 def table_line(

@@ -18,7 +18,7 @@ from analysis.page.cohort import CohortData
 from analysis.page.crossed import Head
 from analysis.page.inputs import PageInputs
 from analysis.selection.ranking import rank_detectors, reported_cell
-from analysis.selection.tuning import reported_columns
+from analysis.selection.tuning import Choice, reported_columns
 from analysis.summary import Headline
 from analysis.tables import POOLED
 
@@ -179,7 +179,7 @@ class View:
     def data(self) -> CohortData:
         """The scores of the headline's arm, with the settings that are reported."""
         cohort = self.best.table.cohort
-        choices = self.inputs.analysis.choices_by_cohort.get(cohort, [])
+        choices: Sequence[Choice] = self.inputs.analysis.choices_by_cohort.get(cohort, ())
         loaded = [load_arm(arm) for arm in cohorts(self.inputs.arms).get(cohort, [])]
         return CohortData(cohort, loaded, reported_columns(loaded, choices), choices)
 

@@ -19,7 +19,7 @@ ORIGINAL, RETRAINED, UNLEARNED, BASE = "original", "retrained", "unlearned", "ba
 NO_METHOD = NO_DETECTOR = "-"
 CONDITION = "condition="
 """What the setting of a row begins with that was measured under a condition (`condition=4bit`)."""
-VERSUS_ORIGINAL, VERSUS_RETRAINED = "versus=original", "versus=retrained"
+VERSUS_RETRAINED = "versus=retrained"
 """The settings of a difference to another model."""
 RETAINED_TEXTS = "texts=retain"
 """The setting of an accuracy on questions that are retained."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.metrics_table import Cell
-from analysis.page.crossed import AUC
+from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import (
     Matrix,
@@ -20,7 +20,7 @@ from analysis.page.drawing.matrix import (
     MatrixRow,
     auc_axis,
 )
-from analysis.page.grids import copies_tables, dataset_tables, signed_interval
+from analysis.page.grids import copies_tables, dataset_tables
 from analysis.page.parts import (
     Card,
     Cards,
@@ -175,7 +175,7 @@ def differences_table(found: Validation, name: str) -> Table:
         rows=tuple(
             (
                 Entry(one.versus, notes=() if one.versus_setting == "-" else (one.versus_setting,)),
-                signed_interval(one.estimate.value, one.estimate.low, one.estimate.high),
+                DIFFERENCE.place(one.estimate.value, one.estimate.low, one.estimate.high),
                 _rows_of(one, "(those both can score)" if one.own_rows else ""),
             )
             for one in measured

@@ -2,13 +2,13 @@
 
 from analysis.arm_words import arm_words
 from analysis.metrics_table import contaminated_cohorts
+from analysis.page.crossed import AUC
 from analysis.page.grids import adjusted_tables, folded
 from analysis.page.parts import Section, present
 from analysis.page.sections.factor_tables import factor_tables
 from analysis.page.sections.surp_grid import surp_picture
 from analysis.page.sections.sweeps import sweep_pictures
 from analysis.page.table import Table, listing
-from analysis.page.template import number_text
 from analysis.page.view import View
 from analysis.results import Analysis
 from analysis.summary import Names
@@ -39,7 +39,7 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
                 " · ".join(x for x in (made.cohort.model, arm_words(made.cohort.axes)) if x),
                 choice.default,
                 "no tune rows" if choice.tuned is None else choice.tuned,
-                number_text(choice.tune_auc),
+                AUC.number(choice.tune_auc),
             )
             for made in analysis.choices
             for choice in made.choices

@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from analysis.metrics_table import Cell
-from analysis.page.crossed import AUC
-from analysis.page.grids import signed_interval
+from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.table import Column, Entry, Table, numbers
 from spikein.cli.output import print_error, print_table, say, show_table, tell, warn
 
@@ -95,6 +94,6 @@ def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch
 
 
 def test_intervals_have_one_pair_of_brackets(capsys):
-    difference = signed_interval(0.1, 0.05, 0.15)
+    difference = DIFFERENCE.place(0.1, 0.05, 0.15)
     show_table(Table(columns=(Column("Detector"), *numbers("AUC")), rows=(("loss", difference),)))
     assert "+0.100 [+0.050, +0.150]" in capsys.readouterr().out

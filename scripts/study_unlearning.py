@@ -23,7 +23,7 @@ from analysis.unlearning.measured import MeasuredModels, measured_models
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import markdown
 
-FIGURES = ("unlearning",)
+FIGURES = ("positions", "cost")
 
 
 def written(run: Path, *, images: Path) -> str:

@@ -62,9 +62,8 @@ def arms_picture(view: View) -> Picture | None:
     """Return every detector in the arms that are shown: number, dot and interval; None without."""
     arms = view.arms[:MAX_ARMS]
     names = view.shown
-    heads = [*view.heads(arms), *(("", view.words(one.cohort)) for one in view.arms[MAX_ARMS:])]
     columns = {}
-    for table, (group, head) in zip(view.arms, heads, strict=True):
+    for table, (group, head) in zip(view.arms, view.heads(view.arms), strict=True):
         loss = reported_cell(table, LOSS)
         columns[table.cohort] = Head(
             head, group=group, said=view.words(table.cohort), name=table.cohort.label(),

@@ -56,7 +56,8 @@ class View:
         return arm_words(cohort.axes)
 
     def heads(self, arms: Sequence[CohortMetrics]) -> list[tuple[str, str]]:
-        """Return for each of some arms the head of its group, if any, and its own."""
+        """Return for each arm the head of its group, if any, and its own; first those shown."""
+        arms, rest = arms[:MAX_ARMS], arms[MAX_ARMS:]
         varied = [
             at
             for at, _ in enumerate(self.best.table.cohort.axes)
@@ -74,7 +75,7 @@ class View:
             )
             for one in arms
             for axes in [one.cohort.axes]
-        ]
+        ] + [("", self.words(one.cohort)) for one in rest]
 
     @property
     def arm(self) -> str:

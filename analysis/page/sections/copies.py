@@ -28,7 +28,7 @@ def copies_parts(view: View) -> list[Part]:
         return [sentence, *folded(copies_tables(arms[0], view.models_only, view.names))]
     crossed = _by_arm(view)
     wide = len(crossed.columns) >= _MAX_COLUMNS
-    parts = present(_picture(view, crossed, 1180 if wide else 560), _table(view, crossed))
+    parts = present(_picture(view, crossed, 1180 if wide else 560), _table(view, arms[0], crossed))
     return present(sentence, *(parts if wide else [Columns(parts, "answer")]))
 
 
@@ -38,10 +38,9 @@ def copies_picture(view: View) -> Picture | None:
     names = [name for name in view.shown if _dose_cells(table, name)]
     if view.best.detector not in names or len(dose_labels(table)) < 2:
         return None
-    words = {"chosen": "chosen", "baseline": "baseline"}
     crossed = cross(
         ((name, label) for name in view.few(names) for label in dose_labels(table)),
-        lambda item: view.head(item[0], words.get(view.kind(item[0]), "")),
+        lambda item: view.head(item[0], view.kind(item[0])),
         lambda item: _dose_head(item[1]),
         unit=AUC,
         cell=lambda item: reported_cell(table, item[0], copies=item[1]),
@@ -119,7 +118,9 @@ def _by_arm(view: View) -> Crossed:
         unit=AUC,
         cell=lambda item: reported_cell(item[0], name, copies=item[1]),
     )
-    return replace(crossed, rows=crossed.rows[:MAX_ARMS])
+    rows = crossed.rows[:MAX_ARMS]
+    known = {head for row, head in crossed.cells if row in rows}
+    return replace(crossed, rows=rows, columns=[one for one in crossed.columns if one in known])
 
 
 def _picture(view: View, crossed: Crossed, width: float) -> Picture | None:
@@ -132,8 +133,8 @@ def _picture(view: View, crossed: Crossed, width: float) -> Picture | None:
     return picture("copies-by-arm", title, caption, panels, width, records) if panels else None
 
 
-def _table(view: View, crossed: Crossed) -> Table:
-    first = next((cell for cell in crossed.cells.values() if isinstance(cell, Cell)), None)
+def _table(view: View, arm: CohortMetrics, crossed: Crossed) -> Table:
+    first = reported_cell(arm, view.best.detector)
     others = f"; {first.n_nonmembers:,} non-members" if first else ""
     return crossed.table(
         f"{view.name} by number of copies",

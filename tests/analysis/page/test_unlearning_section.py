@@ -114,13 +114,13 @@ def test_pictures_hold_the_numbers_of_the_table(report):
         title = method_title(method)
         for detector in rows.detectors:
             row = rows.get("unlearned", method, "auc", detector=detector)
-            assert f"{detector}, {title}: AUC {number_with_interval(row)}" in told
+            assert f"{title}, {detector}: AUC {number_with_interval(row)}" in told
     for method in METHODS[:10]:
         for dose in DOSES:
             copies = "1 copy" if dose == "1" else f"{dose} copies"
             row = rows.get("unlearned", method, "auc_difference", detector="min_k", copies=dose)
-            number = number_with_interval(row, signed=True)
-            assert f"{method_title(method)}, {copies}: min_k {number}" in left
+            number = number_with_interval(row, signed=True).replace(" ", " AUC of min_k ", 1)
+            assert f"{method_title(method)}, {copies}: {number}" in left
 
 
 def test_sections_on_unlearning_lead_and_a_page_without_it_has_none(report):

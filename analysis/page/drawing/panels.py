@@ -133,7 +133,9 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
             if line.marks and line.kind != "ghost":
                 marks += _numbers(line, along, up)
     if figure.x_label:
-        marks.append(text(left, figure.height - 4, figure.x_label, "m xs"))
+        marks.append(
+            text(left, figure.height - 4, clipped(figure.x_label, width - left, 10.5), "m xs")
+        )
     return Markup("").join(marks)
 
 

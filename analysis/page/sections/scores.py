@@ -38,7 +38,7 @@ def scores_picture(view: View) -> Picture | None:
             LinePanel(
                 name,
                 [faint, Line(lines[name], "chosen", marks=False)],
-                f"n {len(groups[name]):,}, median {medians[name]}",
+                f"median {medians[name]}",
             )
             for name in members
         ],
@@ -48,15 +48,17 @@ def scores_picture(view: View) -> Picture | None:
         ],
         y=[(0.0, ""), (1.0, "")],
         centre=0.0,
-        x_label="score, in robust standard deviations from the median of the dataset's non-members",
+        x_label="robust deviations from the median non-member",
         label="Distributions of scores, their medians in robust standard deviations: "
         + ", ".join(f"{name} {median}" for name, median in medians.items()),
         height=230.0,
     )
     setting = setting_words(view.data.column(best.detector, best.selection).setting)
     title = f"Scores of {', '.join(filter(None, (view.name, setting, view.arm)))}"
+    sizes = ", ".join(f"{len(groups[name]):,}" for name in members)
     caption = (
-        "Kernel densities of equal height. Orange: members by their copies; grey: non-members, "
+        "Kernel densities of equal height, in robust standard deviations from the median of each "
+        f"dataset's non-members. Orange: members by their copies (n {sizes}); grey: non-members, "
         f"median {medians['non-members']}. {len(rows.members):,} members and "
         f"{len(rows.nonmembers):,} non-members of the test split, "
         f"{with_noun(len(view.data.loaded), 'training seed')}."

@@ -16,6 +16,7 @@ from analysis.checks.check import Check
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import CohortMetrics, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
+from analysis.page.drawing.picture import Picture
 from analysis.page.first_screen import CHECKS, arms_picture, badges, first_parts, gains
 from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_parts
@@ -27,12 +28,13 @@ from analysis.page.parts import (
     Keyed,
     Note,
     Part,
-    Picture,
     Section,
     pictures_in,
     present,
     render_page,
 )
+from analysis.page.pictures.scores import scores_picture
+from analysis.page.pictures.training import training_picture
 from analysis.page.sections.accuracy import accuracy_parts
 from analysis.page.sections.all_results import all_results
 from analysis.page.sections.checks import audits_parts as stream_audits
@@ -44,8 +46,6 @@ from analysis.page.sections.experiment import experiment_parts
 from analysis.page.sections.factors import factors_parts
 from analysis.page.sections.rates import rates_parts
 from analysis.page.sections.results import results_sections
-from analysis.page.sections.scores import scores_picture
-from analysis.page.sections.training import training_picture
 from analysis.page.sections.trajectory import along_training, trajectory_parts
 from analysis.page.sections.unscored import detector_notes
 from analysis.page.setup import background_parts

@@ -18,18 +18,9 @@ from analysis.page.contrasts import (
     level_cell,
 )
 from analysis.page.crossed import AUC, POINTS, Head, cross
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_text
-from analysis.page.parts import (
-    Badge,
-    Badges,
-    Columns,
-    Gain,
-    Gains,
-    Part,
-    Picture,
-    picture,
-    present,
-)
+from analysis.page.parts import Badge, Badges, Columns, Gain, Gains, Part, present
 from analysis.page.sections.copies import copies_picture
 from analysis.page.view import LOSS, MAX_ARMS, View, short_counts
 from analysis.selection.ranking import reported_cell

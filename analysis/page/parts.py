@@ -5,14 +5,11 @@ part; a text by itself is a paragraph.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
-from analysis.page.drawing.elements import Drawing
-from analysis.page.drawing.grid import Grid
-from analysis.page.drawing.matrix import Matrix
-from analysis.page.drawing.panels import Panels
+from analysis.page.drawing.picture import Picture
 from analysis.page.table import Entry, Row, Table, with_noun
 from analysis.page.template import page_script, page_template
 
@@ -44,31 +41,6 @@ class Fold(NamedTuple):
 
     title: str
     parts: Sequence["Part"]
-
-
-class Picture(NamedTuple):
-    """A figure, drawn here and nowhere else."""
-
-    name: str
-    """Anchor in the page, and stem of its files."""
-    title: str
-    caption: str
-    drawing: Drawing
-    rows: Sequence[Mapping[str, object]]
-    """The numbers behind it, never rounded, a row a point: what NAME.csv holds."""
-
-
-def picture(
-    name: str,
-    title: str,
-    caption: str,
-    figure: Matrix | Panels | Grid,
-    width: float,
-    rows: Sequence[Mapping[str, object]] | None = None,
-) -> Picture:
-    """Return a picture; its numbers are those that are drawn unless there are more."""
-    numbers = figure.numbers() if rows is None else rows
-    return Picture(name, title, caption, figure.draw(width), numbers)
 
 
 class Badge(NamedTuple):

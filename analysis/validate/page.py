@@ -20,6 +20,7 @@ from analysis.page.drawing.matrix import (
     MatrixRow,
     auc_axis,
 )
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_tables, dataset_tables
 from analysis.page.parts import (
     Card,
@@ -28,9 +29,7 @@ from analysis.page.parts import (
     Items,
     Note,
     Part,
-    Picture,
     Section,
-    picture,
     present,
     render_page,
 )

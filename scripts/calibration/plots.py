@@ -11,7 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from analysis.page.drawing.elements import Scale, both_sizes, box, element, path, text
-from analysis.page.drawing.files import svg_file
+from analysis.page.drawing.picture import svg_file
 from scripts.calibration.cells.__main__ import FILE
 from scripts.calibration.coverage import HIGH, LOW
 

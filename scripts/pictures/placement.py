@@ -12,7 +12,7 @@ import numpy.typing as npt
 from markupsafe import Markup
 
 from analysis.page.drawing.elements import both_sizes, element, path, text
-from analysis.page.drawing.files import png_bytes, svg_file
+from analysis.page.drawing.picture import png_bytes, svg_file
 from inject.corpus.separators import end_separators, separators_for
 from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan

@@ -15,7 +15,7 @@ from analysis.checks.check import QUESTION as CHECKS
 from analysis.checks.check import checks_table
 from analysis.findings import as_findings, as_table, join_findings, read_findings, read_table
 from analysis.page.content import build_page
-from analysis.page.drawing.files import write_pictures
+from analysis.page.drawing.picture import write_pictures
 from analysis.page.methods import write_methods
 from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import UnlearningMethod

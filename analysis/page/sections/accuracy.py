@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.page.crossed import AUC, POINTS, Head, cross
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, picture, present
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Columns, Fold, Note, Part, present
 from analysis.page.table import Column, Entry, Table, numbers
 from analysis.page.view import View, capital
 from analysis.task_accuracy.accuracy_gain import AccuracyGainRow, AccuracyGainTable

@@ -5,8 +5,9 @@ from dataclasses import replace
 from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.page.crossed import AUC, Crossed, Head, cross, doublings
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_tables, copies_text, folded
-from analysis.page.parts import Columns, Note, Part, Picture, picture, present
+from analysis.page.parts import Columns, Note, Part, present
 from analysis.page.table import Table
 from analysis.page.view import MAX_ARMS, View, capital
 from analysis.selection.ranking import reported_cell

@@ -13,17 +13,8 @@ from analysis.compared_rows import UnscoredRows
 from analysis.metrics_table import Cell, CohortMetrics
 from analysis.page.contrasts import BEST, differences_of
 from analysis.page.crossed import AUC, POINTS, Head, counts, cross
-from analysis.page.parts import (
-    Columns,
-    Fold,
-    Note,
-    Part,
-    Picture,
-    fold_items,
-    fold_rest,
-    picture,
-    present,
-)
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Columns, Fold, Note, Part, fold_items, fold_rest, present
 from analysis.page.sections.unscored import unscored_parts
 from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
 from analysis.page.view import (

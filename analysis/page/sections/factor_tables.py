@@ -10,7 +10,7 @@ from analysis.factors.comparisons import BEST, GAP
 from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
 from analysis.page.parts import Part, fold, present
-from analysis.page.sections.dose_response import dose_response_picture
+from analysis.page.pictures.dose_response import dose_response_picture
 from analysis.page.table import Table, listing, p_text
 from analysis.page.view import View
 from analysis.summary import Names

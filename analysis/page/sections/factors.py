@@ -13,7 +13,8 @@ from analysis.page.contrasts import (
     level_cell,
 )
 from analysis.page.crossed import POINTS, Head, cross
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, picture, present
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Columns, Fold, Note, Part, present
 from analysis.page.sections.factor_tables import arm_of, noun_of, regression_table
 from analysis.page.table import NOTHING, Column, Entry, Table, numbers
 from analysis.page.view import View, capital

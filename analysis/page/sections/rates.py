@@ -10,7 +10,8 @@ from analysis.metrics_table import Cell
 from analysis.page.crossed import AUC
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, fold_rest, picture, present
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Columns, Fold, Note, Part, fold_rest, present
 from analysis.page.sections.decisions import dataset_findings, flagged_parts
 from analysis.page.table import Column, Entry, Table
 from analysis.page.view import LOSS, View, capital, short_counts

@@ -5,9 +5,9 @@ from analysis.metrics_table import contaminated_cohorts
 from analysis.page.crossed import AUC
 from analysis.page.grids import adjusted_tables, folded
 from analysis.page.parts import Section, present
+from analysis.page.pictures.surp_grid import surp_picture
+from analysis.page.pictures.sweeps import sweep_pictures
 from analysis.page.sections.factor_tables import factor_tables
-from analysis.page.sections.surp_grid import surp_picture
-from analysis.page.sections.sweeps import sweep_pictures
 from analysis.page.table import Table, listing
 from analysis.page.view import View
 from analysis.results import Analysis

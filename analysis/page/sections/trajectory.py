@@ -8,8 +8,9 @@ from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
 from analysis.metrics_table import Cell, plain_cell
 from analysis.page.crossed import AUC as AUCS
 from analysis.page.crossed import Head, cross, doublings
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import split_table, tables_by_detector
-from analysis.page.parts import Part, Picture, fold, picture, present
+from analysis.page.parts import Part, fold, present
 from analysis.page.table import Column, Entry, Table, numbers, tokens_label
 from analysis.page.view import LOSS
 from analysis.selection.ranking import highest_first

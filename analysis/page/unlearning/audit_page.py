@@ -14,17 +14,16 @@ from typing import Any
 from analysis.findings import read_table
 from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import (
     Badge,
     Badges,
     Columns,
     Note,
     Part,
-    Picture,
     Section,
     Stacked,
     fold,
-    picture,
     present,
     render_page,
 )

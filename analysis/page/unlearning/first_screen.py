@@ -18,7 +18,8 @@ from analysis.page.drawing.matrix import (
     MatrixRow,
     dot_ends,
 )
-from analysis.page.parts import Badge, Badges, Picture, picture
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Badge, Badges
 from analysis.page.unlearning.tables import counts_text, number_with_interval, row_dot
 from analysis.unlearning.headline import (
     DISAGREE,

@@ -7,8 +7,8 @@ from analysis.copy_bins import copies_middle
 from analysis.page.crossed import AUC, Head, Unit, cross, doublings
 from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.panels import Line, LinePanel, Panels
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_text
-from analysis.page.parts import Picture, picture
 from analysis.page.unlearning.tables import model_text
 from analysis.unlearning.headline import Names, method_title
 from analysis.unlearning.measured import (

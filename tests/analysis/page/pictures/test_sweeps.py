@@ -9,9 +9,9 @@ from analysis.arm import Cohort
 from analysis.metrics_table import Cell, CohortMetrics, Key, contaminated_cohorts
 from analysis.page.crossed import doublings
 from analysis.page.parts import pictures_in
+from analysis.page.pictures.sweeps import axis_values, sweep_pictures
 from analysis.page.sections.copies import copies_picture
 from analysis.page.sections.rates import rates_parts
-from analysis.page.sections.sweeps import axis_values, sweep_pictures
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm

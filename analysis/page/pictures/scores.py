@@ -7,8 +7,8 @@ from analysis.metrics import Floats
 from analysis.page.cohort import CohortRows
 from analysis.page.drawing.elements import Dot, round_ticks
 from analysis.page.drawing.panels import Line, LinePanel, Panels
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_text
-from analysis.page.parts import Picture, picture
 from analysis.page.table import with_noun
 from analysis.page.view import View, setting_words
 from analysis.settings import AnalysisSettings

@@ -11,7 +11,7 @@ from analysis.arm_words import arm_words
 from analysis.metrics import Floats
 from analysis.page.drawing.elements import Dot, round_ticks
 from analysis.page.drawing.panels import Line, LinePanel, Panels
-from analysis.page.parts import Picture, picture
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.table import tokens_label, with_noun
 from inject.stream.exposures import read_exposures
 from train.loop.log import read_log

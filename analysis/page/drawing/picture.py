@@ -1,4 +1,4 @@
-"""Pictures as files: the very drawing of a page as SVG and PNG, and the numbers behind it as CSV.
+"""Pictures and their files: a drawing of the page as SVG and PNG, its numbers as CSV.
 
 Colours are those of the light scheme. PNG is drawn in two fonts that lie in this folder, and in no
 other: without a font resvg draws no text and says nothing. The same picture gives the same bytes.
@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from analysis.page.drawing.elements import Drawing
+from analysis.page.drawing.grid import Grid
+from analysis.page.drawing.matrix import Matrix
+from analysis.page.drawing.panels import Panels
 from inject.files import write_text
 from inject.tables import csv_text
-
-if TYPE_CHECKING:
-    from analysis.page.parts import Picture
 
 _FOLDER = Path(__file__).parent
 _FONTS = [str(_FOLDER / f"DejaVuSans{weight}.ttf") for weight in ("", "-Bold")]
@@ -26,7 +26,32 @@ _MARGIN = 8.0
 _ZOOM = 2.0
 
 
-def write_pictures(folder: Path, pictures: Iterable["Picture"]) -> None:
+class Picture(NamedTuple):
+    """A figure, drawn here and nowhere else."""
+
+    name: str
+    """Anchor in the page, and stem of its files."""
+    title: str
+    caption: str
+    drawing: Drawing
+    rows: Sequence[Mapping[str, object]]
+    """The numbers behind it, never rounded, a row a point: what NAME.csv holds."""
+
+
+def picture(
+    name: str,
+    title: str,
+    caption: str,
+    figure: Matrix | Panels | Grid,
+    width: float,
+    rows: Sequence[Mapping[str, object]] | None = None,
+) -> Picture:
+    """Return a picture; its numbers are those that are drawn unless there are more."""
+    numbers = figure.numbers() if rows is None else rows
+    return Picture(name, title, caption, figure.draw(width), numbers)
+
+
+def write_pictures(folder: Path, pictures: Iterable[Picture]) -> None:
     """Write NAME.svg, NAME.png and NAME.csv of each picture."""
     folder.mkdir(parents=True, exist_ok=True)
     for picture in pictures:

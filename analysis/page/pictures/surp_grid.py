@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.arm import Column
 from analysis.page.drawing.grid import Grid
-from analysis.page.parts import Picture, picture
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.table import with_noun
 from analysis.page.view import View
 from analysis.selection.tuning import Choice, setting_aucs

@@ -11,7 +11,7 @@ from analysis.factors.study import collect_study
 from analysis.page.crossed import AUC, MAX_PANELS
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels
-from analysis.page.parts import Picture, picture
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.view import View
 from analysis.tables import POOLED
 

@@ -7,7 +7,8 @@ from analysis.arm import short_axis
 from analysis.arm_words import arm_words
 from analysis.metrics_table import CohortMetrics, contaminated_cohorts
 from analysis.page.crossed import AUC, Head, cross
-from analysis.page.parts import Part, Picture, picture, present
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Part, present
 from analysis.page.table import tokens_label
 from analysis.page.view import View
 from analysis.selection.ranking import reported_cell

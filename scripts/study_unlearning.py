@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.figures.unlearning.measured import MeasuredModels, measured_models
 from analysis.findings import as_table, read_findings
 from analysis.page.table import Table
 from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.view import verdict_table
 from analysis.unlearning.headline import judged_models, unlearning_headline
+from analysis.unlearning.measured import MeasuredModels, measured_models
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import markdown
 
-FIGURES = ("unlearning",)
+FIGURES = ("positions", "cost")
 
 
 def written(run: Path, *, images: Path) -> str:

@@ -24,7 +24,7 @@ _KINDS: Final = {
     "evidence": "frequency statistics gradients shots neighbours neighbour_means continuations "
     "forgotten_continuations audit_continuations choices words guesses entities",
     "scores": "scores orders paraphrase_scores accuracy",
-    "results": "results accuracy_gain figures trajectory unlearning forgetting utility "
+    "results": "results accuracy_gain trajectory unlearning forgetting utility "
     "compared_weights unlearning_audit unlearning_audits",
 }
 """Kinds of steps by the stage of a run that they belong to; any other kind is its own stage."""

@@ -32,7 +32,7 @@ ROOMS = {
     ],
     "train": ["settings", "models", "loop", "job", "worker"],
     "detect": ["engine", "evidence", "user_rows", "task_accuracy"],
-    "analysis": ["metrics", "intervals", "trajectory", "figures", "page"],
+    "analysis": ["metrics", "intervals", "trajectory", "page"],
     "spikein": ["store", "config", "pipeline", "executors", "scoring", "runs", "cli"],
 }
 """The order in `docs/architecture.md`: what stands later may import what stands before."""

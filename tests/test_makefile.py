@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-IMPORTED_AS = {"scikit-learn": "sklearn"}
+IMPORTED_AS = {"scikit-learn": "sklearn", "resvg-py": "resvg_py"}
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 
 

@@ -16,7 +16,7 @@ from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict
 def run(tmp_path):
     folder = tmp_path / "run"
     (folder / "figures").mkdir(parents=True)
-    (folder / "figures" / "unlearning.png").write_bytes(b"picture")
+    (folder / "figures" / "positions.png").write_bytes(b"picture")
     made = {"unlearning": measured_rows, "verdict": verdict_rows, "unlearning_audits": audit_rows}
     write_findings(folder, {name: pa.Table.from_pylist(rows()) for name, rows in made.items()})
     record = {"id": "unlearning-1", "finished": "2026-11-22T10:00:00", "version": "0.1.0"}
@@ -56,5 +56,5 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
 
 def test_pictures_of_the_run_are_copied_and_only_those_are_linked(run, tmp_path):
     page = written(run, images=tmp_path / "images")
-    assert "![unlearning](images/unlearning.png)" in page
-    assert (tmp_path / "images" / "unlearning.png").read_bytes() == b"picture"
+    assert "![positions](images/positions.png)" in page
+    assert (tmp_path / "images" / "positions.png").read_bytes() == b"picture"

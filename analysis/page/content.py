@@ -16,6 +16,7 @@ from analysis.checks.check import Check
 from analysis.checks.validity import check_validity
 from analysis.metrics_table import CohortMetrics, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
+from analysis.page.drawing.picture import Picture
 from analysis.page.first_screen import CHECKS, arms_picture, badges, first_parts, gains
 from analysis.page.inputs import PageInputs
 from analysis.page.methods import Methods, describe_methods, methods_parts
@@ -27,11 +28,13 @@ from analysis.page.parts import (
     Keyed,
     Note,
     Part,
-    Picture,
     Section,
+    pictures_in,
     present,
     render_page,
 )
+from analysis.page.pictures.scores import scores_picture
+from analysis.page.pictures.training import training_picture
 from analysis.page.sections.accuracy import accuracy_parts
 from analysis.page.sections.all_results import all_results
 from analysis.page.sections.checks import audits_parts as stream_audits
@@ -46,7 +49,6 @@ from analysis.page.sections.results import results_sections
 from analysis.page.sections.trajectory import along_training, trajectory_parts
 from analysis.page.sections.unscored import detector_notes
 from analysis.page.setup import background_parts
-from analysis.page.svg import inline_svg
 from analysis.page.unlearning.first_screen import leading_sentences
 from analysis.page.unlearning.view import lead_parts, unlearning_sections
 from analysis.page.view import View
@@ -80,6 +82,8 @@ class RunPage(NamedTuple):
     sentences: Sequence[str]
     """Detectors that failed, the headline, what stands behind it, detection along training."""
     methods: Methods | None
+    pictures: Sequence[Picture]
+    """All that stand in them."""
 
     @property
     def summary(self) -> list[str]:
@@ -96,8 +100,6 @@ class _Content(NamedTuple):
     view: View | None
     notes: Sequence[str]
     """What detectors note on their scores."""
-    pictures: Mapping[str, Picture]
-    """The figures of the run by name."""
 
 
 def build_page(inputs: PageInputs) -> RunPage:
@@ -112,10 +114,10 @@ def build_page(inputs: PageInputs) -> RunPage:
     # The section on detectors lists what was left out.
     listed = {one.note for one in inputs.left_out}
     notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
-    content = _Content(inputs, tables, checks, view, notes, _pictures(inputs))
+    content = _Content(inputs, tables, checks, view, notes)
     methods = describe_methods(inputs) if inputs.settings else None
     along = inputs.trajectory and trajectory_parts(inputs.trajectory, inputs.swept)
-    training = along_training(along, content.pictures) if along else []
+    training = along_training(along) if along else []
     led = _unlearning_led(content, training)
     shown = led or _detection_led(content, training)
     beside = [*shown.beside, *_pages_beside(content, methods)]
@@ -126,9 +128,17 @@ def build_page(inputs: PageInputs) -> RunPage:
     if inputs.show_protected and not inputs.figure_links:
         # A page by itself has no page of examples beside it that could show what was asked for.
         sections += [one for _, held in beside for one in held if one.anchor == _EXAMPLES]
+    parts = [*shown.first, *(part for one in sections for part in one.parts)]
+    parts += [part for _, held in beside for one in held for part in one.parts]
     return RunPage(
         html=render_page(
-            _KIND, inputs.name, shown.sentences, sections, first=shown.first, foot=foot
+            _KIND,
+            inputs.name,
+            shown.sentences,
+            sections,
+            first=shown.first,
+            foot=foot,
+            linked=inputs.figure_links,
         ),
         beside={
             page.file: render_page(
@@ -138,6 +148,7 @@ def build_page(inputs: PageInputs) -> RunPage:
                 sections,
                 first=[Note(page.about, "how", (("Back to the report", REPORT),))],
                 script=True,
+                linked=inputs.figure_links,
             )
             for page, sections in beside
         },
@@ -149,6 +160,7 @@ def build_page(inputs: PageInputs) -> RunPage:
             *(along.sentences if along else ()),
         ),
         methods=methods,
+        pictures=[*{one.name: one for one in pictures_in(parts)}.values()],
     )
 
 
@@ -199,7 +211,7 @@ def _unlearning_led(content: _Content, along: Sequence[Part]) -> _Report | None:
         [*lead_parts(inputs.unlearning, models, names), badges(content.checks)],
         _around(
             content,
-            [*unlearning_sections(inputs.unlearning, models, content.pictures, names), *before],
+            [*unlearning_sections(inputs.unlearning, models, names), *before],
         ),
         [(page, [*(one for one in more if one.parts), *_detection(content, along)])],
     )
@@ -249,7 +261,7 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
             "rates",
             "False alarms",
             "At low false-positive rates",
-            rates_parts(view, content.pictures.get("roc")) if view else [],
+            rates_parts(view) if view else [],
         ),
         Section(
             "during-training",
@@ -269,7 +281,7 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
 
 def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Beside, list[Section]]]:
     """Return the further pages, with their sections."""
-    inputs, view, pictures = content.inputs, content.view, content.pictures
+    inputs, view = content.inputs, content.view
     names = {one.name: one.title for one in inputs.detectors}
     pages = (
         (
@@ -282,7 +294,7 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
             [
                 Section("all-results", "All results", "All results",
                         present(all_results(content.tables, names))),
-                *(results_sections(view, pictures) if view else []),
+                *(results_sections(view) if view else []),
             ],
         ),
         (
@@ -301,8 +313,9 @@ def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Besi
                     if view
                     else [],
                 ),
-                Section("scores", "Scores", "Scores", present(pictures.get("scores"))),
-                Section("training", "Training", "Training", present(pictures.get("training"))),
+                Section("scores", "Scores", "Scores",
+                        present(scores_picture(view) if view else None)),
+                Section("training", "Training", "Training", present(training_picture(inputs.arms))),
             ],
         ),
         (
@@ -346,13 +359,3 @@ def _foot_lines(inputs: PageInputs, beside: Sequence[Beside]) -> list[str]:
         f"{made} This page can be sent by itself. Its links lead to {files} and figures/ beside "
         "it: send those along where they are wanted. All numbers are in findings.parquet."
     ]
-
-
-def _pictures(inputs: PageInputs) -> dict[str, Picture]:
-    """Return the figures by name, ready to stand in a page."""
-    return {
-        one.name: Picture(
-            one, inline_svg(one.svg, f"fig-{one.name}", one.alternative), inputs.figure_links
-        )
-        for one in inputs.figures
-    }

@@ -1,6 +1,6 @@
 """Paired differences, as the page reads and words them: between detectors, copies and arms."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -9,9 +9,7 @@ from analysis.arm import Cohort, axis_column
 from analysis.arm_words import axis_words
 from analysis.factors.findings import CONTRAST
 from analysis.metrics_table import Cell, plain_cell
-from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, dot_ends
-from analysis.page.view import View, capital, points, points_interval
+from analysis.page.view import View, capital
 from analysis.selection.ranking import reported_cell
 from analysis.tables import AUC, COPIES_CONTRAST
 
@@ -89,6 +87,11 @@ def differences_of(view: View) -> dict[str, dict[str, Cell]]:
     return found
 
 
+def contrast_cell(row: Mapping[str, Any]) -> Cell:
+    """Return a difference of two arms as a number with its interval."""
+    return plain_cell({**row, "n_nonmembers": 0})
+
+
 def columns_of(cohort: Cohort) -> dict[str, str]:
     """Return the columns that name a cohort, with its values."""
     return {axis_column(key): value for key, value in cohort.axes} | {"model": cohort.model}
@@ -99,29 +102,3 @@ def matching_rows(table: pa.Table, wanted: Mapping[str, str]) -> list[dict[str, 
     return [
         row for row in table.to_pylist() if all(row[key] == value for key, value in wanted.items())
     ]
-
-
-def difference_dot(head: str, value: float, low: float, high: float, behind: str) -> Dot:
-    """Return a difference as a mark, in points."""
-    hover = f"{head}: {points(value)} points {points_interval(low, high)} · {behind}"
-    return Dot(100 * value, 100 * low, 100 * high, hover, points(value))
-
-
-def difference_matrix(
-    rows: Sequence[MatrixRow], columns: Sequence[MatrixColumn], row_height: float = 20.0
-) -> Matrix | None:
-    """Return differences in points on a scale that holds them all; None where there are none."""
-    dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
-    if not dots:
-        return None
-    low, high = round_limits(dot_ends(columns), 10, 0)
-    step = 10 if high - low <= 50 else 20
-    places = [at for at in range(round(low), round(high) + 1) if at % step == 0]
-    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0") for at in places]
-    return Matrix(
-        rows=rows,
-        columns=columns,
-        axis=MatrixAxis(low, high, 0.0, ticks),
-        label="; ".join(dot.hover for dot in dots[: len(rows)]),
-        row_height=row_height,
-    )

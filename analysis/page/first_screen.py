@@ -5,7 +5,8 @@ headline, a factor's change is the one that ends or begins in the headline's arm
 """
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from dataclasses import replace
+from math import isfinite, nan
 from typing import Any
 
 from analysis.checks.check import NEEDED, Check
@@ -16,20 +17,12 @@ from analysis.page.contrasts import (
     headline_contrasts,
     level_cell,
 )
-from analysis.page.drawing.matrix import Matrix, MatrixColumn, auc_axis, draw_matrix
+from analysis.page.crossed import AUC, POINTS, Head, cross
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_text
-from analysis.page.parts import (
-    Badge,
-    Badges,
-    Columns,
-    Gain,
-    Gains,
-    Part,
-    Picture,
-    present,
-)
+from analysis.page.parts import Badge, Badges, Columns, Gain, Gains, Part, present
 from analysis.page.sections.copies import copies_picture
-from analysis.page.view import LOSS, MAX_ARMS, View, points, points_interval, short_counts
+from analysis.page.view import LOSS, MAX_ARMS, View, short_counts
 from analysis.selection.ranking import reported_cell
 from analysis.summary import find_doses
 
@@ -56,35 +49,36 @@ def first_parts(view: View, checks: Sequence[Check]) -> list[Part]:
     )
 
 
-def arms_picture(view: View) -> Picture:
-    """Return every detector in the arms that are shown: number, dot and interval."""
+def arms_picture(view: View) -> Picture | None:
+    """Return every detector in the arms that are shown: number, dot and interval; None without."""
     arms = view.arms[:MAX_ARMS]
     names = view.shown
-    columns = []
-    for table, (group, head) in zip(arms, view.heads(arms), strict=True):
-        words = view.words(table.cohort)
-        cells = {name: reported_cell(table, name) for name in names}
-        loss = cells.get(LOSS)
-        columns.append(
-            MatrixColumn(
-                head,
-                [
-                    view.dot(name, cell, words, bold=view.bold.get(table.cohort) == name)
-                    for name, cell in cells.items()
-                ],
-                note=short_counts(cells.get(view.best.detector)),
-                group=group,
-                rule=loss.value if loss is not None else float("nan"),
-            )
-        )
-    matrix = Matrix(
-        rows=view.rows(names),
-        columns=columns,
-        axis=auc_axis(columns),
-        label=f"AUC of {len(names)} detectors in {len(arms)} arms with intervals; "
+    columns = {}
+    for table, (group, head) in zip(view.arms, view.heads(view.arms), strict=True):
+        loss = reported_cell(table, LOSS)
+        columns[table.cohort] = Head(
+            head, group=group, said=view.words(table.cohort), name=table.cohort.label(),
+            note=short_counts(reported_cell(table, view.best.detector)),
+            rule=loss.value if loss is not None else nan,
+        )  # fmt: skip
+    every = cross(
+        ((name, table) for name in view.order for table in view.arms),
+        lambda item: view.head(item[0]),
+        lambda item: columns[item[1].cohort],
+        unit=AUC,
+        cell=lambda item: reported_cell(item[1], item[0]),
+        bold=lambda item: view.bold.get(item[1].cohort) == item[0],
+    )
+    shown = replace(
+        every, rows=[view.head(name) for name in names], columns=every.columns[: len(arms)]
+    )
+    matrix = shown.matrix(
+        f"AUC of {len(names)} detectors in {len(arms)} arms with intervals; "
         f"{view.name} has {view.best.cell.value:.2f} in the arm of the headline",
         row_height=min(26.0, max(16.0, 290 / len(names))),
     )
+    if matrix is None:
+        return None
     caption = "Dot and line: AUC with its 95 % interval; dashed: Loss. Bold: best on the tune split"
     caption += " of its arm. n: members + non-members. Rows by the first column."
     more = [
@@ -94,7 +88,8 @@ def arms_picture(view: View) -> Picture:
     if any(more):
         caption += f" {' and '.join(filter(None, more))}: all results, below."
     title = "AUC by detector and arm" if len(arms) > 1 else "AUC by detector"
-    return view.picture("detectors", title, caption, draw_matrix(matrix, _WIDTH))
+    records = every.records("detector", "arm")
+    return picture("detectors", title, caption, matrix, _WIDTH, records)
 
 
 def badges(checks: Sequence[Check]) -> Badges:
@@ -144,7 +139,7 @@ def copies_gain(view: View) -> Gain | None:
         ends += f"[{many.cell.low:.2f}, {many.cell.high:.2f}]: "
         sure = few.cell.high < many.cell.low or many.cell.high < few.cell.low
     else:
-        ends = f"{points_interval(row['low'], row['high'])}: "
+        ends = f"{POINTS.ends(row['low'], row['high'])}: "
         sure = not row["low"] <= 0 <= row["high"]
     return Gain(
         _whole(many.cell.value - few.cell.value),
@@ -167,7 +162,7 @@ def axis_gain(view: View, row: Mapping[str, Any]) -> Gain:
     return Gain(
         _whole(row["value"]),
         f"{change_words(row)}.",
-        f"{points_interval(row['low'], row['high'])}{may}{becomes}{_at(where)}.",
+        f"{POINTS.ends(row['low'], row['high'])}{may}{becomes}{_at(where)}.",
         sure=not row["low"] <= 0 <= row["high"],
     )
 
@@ -180,7 +175,7 @@ def _loss_gain(view: View) -> Gain | None:
     return Gain(
         _whole(cell.value),
         f"{view.name} instead of Loss.",
-        f"{points_interval(cell.low, cell.high)}{may}; paired on the same texts{_at(view.arm)}.",
+        f"{POINTS.ends(cell.low, cell.high)}{may}; paired on the same texts{_at(view.arm)}.",
         sure=not cell.contains(0),
     )
 
@@ -192,4 +187,4 @@ def _at(words: str) -> str:
 def _whole(value: float) -> str:
     """Return a difference in whole points; with a decimal where it rounds to none."""
     rounded = f"{100 * value:+.0f}".replace("-", "−")
-    return points(value) if rounded in ("+0", "−0") else rounded
+    return POINTS.number(value) if rounded in ("+0", "−0") else rounded

@@ -8,18 +8,17 @@ with the n of another.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import isfinite
 
 from analysis.adjusted import ADJUSTED_AUC
 from analysis.arm import MODEL_FREE, Cohort
 from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_order, copies_start
 from analysis.metrics_table import Cell, CohortMetrics
+from analysis.page.crossed import ABSENT, AUC
 from analysis.page.parts import Fold, Part
 from analysis.page.table import Column, Entry, Row, Table, with_noun
-from analysis.page.template import number_text, signed_text
 from analysis.selection.ranking import common_rows, rank_detectors, reported_cell
-from analysis.summary import DOUBTFUL, NO_NAMES, Names
+from analysis.summary import NO_NAMES, Names
 
 MAX_COLUMNS = 5
 """Columns beside the row heads that fit on 17 cm of paper."""
@@ -27,47 +26,12 @@ MAX_ROWS = 16
 """Rows that are shown without a fold."""
 OPEN_ROWS = 12
 """Rows before the fold of a longer table."""
-ABSENT = Entry("–", kind="none absent")
-"""A place without any measurement."""
 _COUNTS_NOTE = (
     "Under each head: members + non-members, seeds; a value of other rows shows its own counts."
 )
 
 Line = tuple[Column, Sequence[Entry]]
 """What becomes a column: its head, and one place a detector."""
-
-
-def interval(cell: Cell | None, *, best: bool = False, n: str = "", lacking: str = "") -> Entry:
-    """Return a number with its interval.
-
-    Args:
-        cell: what was measured, if anything was.
-        best: whether it is the best of its line.
-        n: the examples behind it, where the head does not say so.
-        lacking: what to show in place of a number without an interval.
-    """
-    if cell is None:
-        return ABSENT
-    if not cell.available:
-        equal = not isfinite(cell.value) and cell.n_members >= 2
-        return Entry(lacking or ("no value" if equal else "–"), kind="none")
-    doubtful = "†" if DOUBTFUL in cell.interval else ""
-    return Entry(
-        number_text(cell.value),
-        ends=f"[{number_text(cell.low)}, {number_text(cell.high)}]{doubtful}",
-        notes=(n,) if n else (),
-        kind="interval",
-        strong=best,
-    )
-
-
-def signed_interval(value: float, low: float, high: float, *notes: str) -> Entry:
-    """Return a difference, strong where its interval leaves out 0; NaN ends: it has none."""
-    if not isfinite(low):
-        return Entry(signed_text(value), notes=notes, kind="difference")
-    ends = f"[{signed_text(low)}, {signed_text(high)}]"
-    strong = not low <= 0 <= high
-    return Entry(signed_text(value), ends=ends, notes=notes, kind="difference", strong=strong)
 
 
 def table_line(
@@ -88,7 +52,7 @@ def table_line(
     first = next(iter(rank_detectors(named)), None) if best else None
     subtitle = " · ".join(part for part in (note, _row_counts(cells, rows)) if part)
     return Column(head, right=True, note=subtitle), [
-        interval(
+        AUC.entry(
             cell,
             best=name == first and cell is not None and cell.low > 0.5,
             n=_own_counts(cell, rows),

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from analysis.arm import Arm
-from analysis.figures.render import ReportFigure
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings
@@ -145,7 +144,6 @@ class PageInputs:
     settings: Sequence[ArmSettings] = ()
     """Of every arm."""
     analysis_settings: AnalysisSettings = field(default_factory=AnalysisSettings)
-    figures: Sequence[ReportFigure] = ()
     audits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What the audit of each stream found, by its label; those of shadow models included."""
     copies: Mapping[str, CopyOutcomes] = field(default_factory=dict)

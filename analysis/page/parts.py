@@ -5,15 +5,11 @@ part; a text by itself is a paragraph.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from markupsafe import Markup
-
-from analysis.figures.panel import Figure
-from analysis.figures.render import ReportFigure
+from analysis.page.drawing.picture import Picture
 from analysis.page.table import Entry, Row, Table, with_noun
 from analysis.page.template import page_script, page_template
 
@@ -45,31 +41,6 @@ class Fold(NamedTuple):
 
     title: str
     parts: Sequence["Part"]
-
-
-class Drawn(NamedTuple):
-    """What stands beside a picture that the page draws itself."""
-
-    name: str
-    """Anchor in the page."""
-    title: str
-    caption: str
-    files: Sequence[Path] = ()
-    """The same as files, if any: drawing and numbers."""
-
-
-class Picture(NamedTuple):
-    """A figure."""
-
-    figure: ReportFigure | Figure | Drawn
-    drawing: Markup
-    linked: bool
-    """Whether its files lie in `figures/` beside the page."""
-
-    @property
-    def two_sizes(self) -> bool:
-        """Whether it is drawn for a phone, too; else a narrow screen scrolls it."""
-        return isinstance(self.figure, Drawn)
 
 
 class Badge(NamedTuple):
@@ -214,6 +185,15 @@ def present(*parts: Part | list[Part] | None) -> list[Part]:
     return kept
 
 
+def pictures_in(parts: Sequence[Part]) -> Iterator[Picture]:
+    """Yield all pictures, folded ones included."""
+    for part in parts:
+        if isinstance(part, Picture):
+            yield part
+        elif isinstance(part, Fold | Columns | Stacked):
+            yield from pictures_in(part.parts)
+
+
 _NUMBERS = re.compile(r"(?:[+−]?\d[\d.]*(?: points| %)? )?\[[^\]]*\]")
 """An interval and the number before it, which no line breaks."""
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -255,6 +235,7 @@ def render_page(
     first: Sequence[Part] = (),
     foot: Foot | None = None,
     script: bool = False,
+    linked: bool = False,
 ) -> str:
     """Return a page as text: the answer, pictures and checks on the first screen, then sections.
 
@@ -266,6 +247,7 @@ def render_page(
         first: what the first screen shows below the answer.
         foot: the end of the page.
         script: whether tables are to be sorted and texts copied.
+        linked: whether the files of its pictures lie in `figures/` beside it.
     """
     return page_template("analysis.page", "page.html.j2", filters=FILTERS).render(
         kind_of_page=kind,
@@ -275,4 +257,5 @@ def render_page(
         sections=sections,
         foot=foot,
         script=page_script() if script else None,
+        linked=linked,
     )

@@ -116,6 +116,14 @@ def with_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def tokens_label(value: float) -> str:
+    """Return a number of tokens as an axis shows it: `300k`."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
 def p_text(value: float) -> str:
     """Return a p-value in words; empty for NaN."""
     if isnan(value):

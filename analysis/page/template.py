@@ -1,9 +1,8 @@
-"""The templates of our pages: one look, numbers written alike, and every text escaped."""
+"""The templates of our pages: one look, and every text escaped."""
 
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 def page_template(
     package: str, name: str, *, filters: Mapping[str, Callable[..., Any]] | None = None
 ) -> "Template":
-    """Return a template that knows our stylesheet as `style`, and how numbers are written.
+    """Return a template that knows our stylesheet as `style`.
 
     What it is given is escaped, control characters visibly so (`\\x1b`, `\\u202e`), and a name that
     it is not given is an error.
@@ -36,16 +35,18 @@ def page_template(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number_text, "signed": signed_text, **(filters or {})}
+    environment.filters |= filters or {}
     # Our own stylesheet, not data: what enters unescaped besides figures.
-    environment.globals["style"] = Markup(_own_file("style.css"))
+    style = _own_file("style.css") + _own_file("drawing/drawing.css")
+    environment.globals["style"] = Markup(style)
     return environment.get_template(name)
 
 
 _CONTROLS = {
     code: ascii(chr(code))[1:-1]
-    # C0 but tab and newline, DEL and C1, and what turns the direction of the text behind it.
-    for span in ((0, 9), (11, 32), (127, 160), (0x202A, 0x202F), (0x2066, 0x206A))
+    # C0 but tab and newline, DEL and C1, what turns the direction of the text behind it, and the
+    # two that no XML may hold.
+    for span in ((0, 9), (11, 32), (127, 160), (0x202A, 0x202F), (0x2066, 0x206A), (0xFFFE, 65536))
     for code in range(*span)
 }
 
@@ -71,16 +72,6 @@ def page_script() -> PageScript:
     text = _own_file("report.js")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return PageScript(Markup(text), f"sha256-{digest}")
-
-
-def number_text(value: float) -> str:
-    """Return a number as our pages write it."""
-    return f"{value:.2f}" if isfinite(value) else "–"
-
-
-def signed_text(value: float) -> str:
-    """Return a difference as our pages write it."""
-    return f"{value:+.3f}".replace("-", "−") if isfinite(value) else "–"
 
 
 def _own_file(name: str) -> str:

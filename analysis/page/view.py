@@ -11,22 +11,21 @@ from functools import cached_property
 from math import isfinite
 from typing import Any
 
-from markupsafe import Markup
-
-from analysis.arm import MODEL_FREE, Cohort
+from analysis.arm import MODEL_FREE, Cohort, cohorts, load_arm
 from analysis.arm_words import arm_words
 from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
-from analysis.page.drawing.elements import Dot
-from analysis.page.drawing.matrix import MatrixRow
+from analysis.page.cohort import CohortData
+from analysis.page.crossed import Head
 from analysis.page.inputs import PageInputs
-from analysis.page.parts import Drawn, Picture
 from analysis.selection.ranking import rank_detectors, reported_cell
-from analysis.summary import DOUBTFUL, Headline
+from analysis.selection.tuning import Choice, reported_columns
+from analysis.summary import Headline
 from analysis.tables import POOLED
 
 LOSS = "loss"
 MAX_ARMS = 4
 MAX_DETECTORS = 20
+_FEW = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,8 @@ class View:
         return arm_words(cohort.axes)
 
     def heads(self, arms: Sequence[CohortMetrics]) -> list[tuple[str, str]]:
-        """Return for each of some arms the head of its group, if any, and its own."""
+        """Return for each arm the head of its group, if any, and its own; first those shown."""
+        arms, rest = arms[:MAX_ARMS], arms[MAX_ARMS:]
         varied = [
             at
             for at, _ in enumerate(self.best.table.cohort.axes)
@@ -75,7 +75,7 @@ class View:
             )
             for one in arms
             for axes in [one.cohort.axes]
-        ]
+        ] + [("", self.words(one.cohort)) for one in rest]
 
     @property
     def arm(self) -> str:
@@ -165,50 +165,29 @@ class View:
             return "chosen"
         return "baseline" if detector == LOSS else ""
 
-    def rows(self, detectors: Sequence[str]) -> list[MatrixRow]:
-        """Return the heads of a matrix of detectors."""
-        return [MatrixRow(self.title(name), self.kind(name)) for name in detectors]
+    def few(self, names: Sequence[str]) -> list[str]:
+        """Return at most five of the detectors: the chosen one, the next ones, and loss."""
+        chosen = [name for name in names if name == self.best.detector]
+        order = [*chosen, *(name for name in names if name not in chosen)]
+        shown = order[:_FEW]
+        return [*shown[:-1], LOSS] if LOSS in order and LOSS not in shown else shown
 
-    def picture(self, name: str, title: str, caption: str, drawing: Markup) -> Picture:
-        """Return a picture that the page draws, with the files of that name that the run has."""
-        files = next((one.files for one in self.inputs.figures if one.name == name), ())
-        linked = self.inputs.figure_links and bool(files)
-        return Picture(Drawn(name, title, caption, files), drawing, linked)
+    def head(self, detector: str, note: str = "") -> Head:
+        """Return what names a detector's row."""
+        return Head(self.title(detector), self.kind(detector), note=note, name=detector)
 
-    def dot(self, detector: str, cell: Cell | None, what: str, *, bold: bool = False) -> Dot | None:
-        """Return an AUC as a mark.
-
-        Args:
-            detector: whose.
-            cell: its AUC.
-            what: of which rows, in words.
-            bold: whether it is best on the tune split.
-        """
-        if cell is None or not cell.available:
-            return None
-        ends = f"[{cell.low:.2f}, {cell.high:.2f}]"
-        head = ", ".join(part for part in (self.title(detector), what) if part)
-        hover = f"{head}: AUC {cell.value:.2f} {ends} · {counts(cell)}"
-        doubtful = DOUBTFUL in cell.interval
-        return Dot(
-            cell.value,
-            cell.low,
-            cell.high,
-            hover,
-            text=f"{cell.value:.2f}",
-            bold=bold,
-            doubtful=doubtful,
-        )
+    @cached_property
+    def data(self) -> CohortData:
+        """The scores of the headline's arm, with the settings that are reported."""
+        cohort = self.best.table.cohort
+        choices: Sequence[Choice] = self.inputs.analysis.choices_by_cohort.get(cohort, ())
+        loaded = [load_arm(arm) for arm in cohorts(self.inputs.arms).get(cohort, [])]
+        return CohortData(cohort, loaded, reported_columns(loaded, choices), choices)
 
 
 def capital(words: str) -> str:
     """Return words with a capital at their start."""
     return f"{words[:1].upper()}{words[1:]}"
-
-
-def counts(cell: Cell) -> str:
-    """Return the examples behind a number."""
-    return f"{cell.n_members:,} members, {cell.n_nonmembers:,} non-members"
 
 
 def short_counts(cell: Cell | None) -> str:
@@ -221,13 +200,3 @@ def setting_words(setting: str) -> str:
     if setting in ("default", "-"):
         return ""
     return setting.replace("=", " ").replace(":", ", ")
-
-
-def points(value: float) -> str:
-    """Return a difference of AUCs in points (hundredths): `+2.4`."""
-    return f"{100 * value:+.1f}".replace("-", "−")
-
-
-def points_interval(low: float, high: float) -> str:
-    """Return the ends of a difference in points: `[−0.2, +5.1]`."""
-    return f"[{points(low)}, {points(high)}]"

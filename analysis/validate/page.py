@@ -11,31 +11,29 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from analysis.figures.captions import seeds_text
 from analysis.metrics_table import Cell
+from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import (
     Matrix,
     MatrixColumn,
     MatrixRow,
     auc_axis,
-    draw_matrix,
 )
-from analysis.page.grids import copies_tables, dataset_tables, interval, signed_interval
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.grids import copies_tables, dataset_tables
 from analysis.page.parts import (
     Card,
     Cards,
-    Drawn,
     Heading,
     Items,
     Note,
     Part,
-    Picture,
     Section,
     present,
     render_page,
 )
-from analysis.page.table import NOTHING, Column, Entry, Table, facts, numbers
+from analysis.page.table import NOTHING, Column, Entry, Table, facts, numbers, with_noun
 from analysis.validate.ranking import Difference, Ranked
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
@@ -110,9 +108,9 @@ def ranking_table(found: Validation) -> Table:
             (
                 Entry(line.detector, notes=_about(line)),
                 NOTHING if line.rank is None else str(line.rank),
-                interval(line.auc, best=line.judged),
+                AUC.entry(line.auc, best=line.judged),
                 _rows_of(line.auc, "(own)" if line.own_rows else ""),
-                *(interval(line.tpr[rate], best=line.judged) for rate in rates),
+                *(AUC.entry(line.tpr[rate], best=line.judged) for rate in rates),
             )
             for line in lines
         ),
@@ -153,7 +151,7 @@ def _checks(one: Judged) -> list[Part]:
     arms = Table(
         title="In every arm",
         columns=(Column("Arm"), *numbers("AUC")),
-        rows=tuple((arm, interval(cell)) for arm, cell in one.arms),
+        rows=tuple((arm, AUC.entry(cell)) for arm, cell in one.arms),
         caption=f"The same setting, on the rows that {one.name} can score.",
     )
     return present(
@@ -176,7 +174,7 @@ def differences_table(found: Validation, name: str) -> Table:
         rows=tuple(
             (
                 Entry(one.versus, notes=() if one.versus_setting == "-" else (one.versus_setting,)),
-                signed_interval(one.estimate.value, one.estimate.low, one.estimate.high),
+                DIFFERENCE.place(one.estimate.value, one.estimate.low, one.estimate.high),
                 _rows_of(one, "(those both can score)" if one.own_rows else ""),
             )
             for one in measured
@@ -228,11 +226,11 @@ def ranking_picture(found: Validation) -> Picture | None:
         f"All members with a copy in the arm {found.arm}; settings chosen on the tune split. "
         f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
         f"summed by group. {shared.n_members:,} members and {shared.n_nonmembers:,} non-members of "
-        f"the test split, {seeds_text([shared.n_seeds])}"
+        f"the test split, {with_noun(shared.n_seeds, 'training seed')}."
     )
     if apart:
         caption += f" On rows of their own: {', '.join(apart)}."
-    return Picture(Drawn("ranked", "AUC by detector", caption), draw_matrix(matrix, 900.0), False)
+    return picture("ranked", "AUC by detector", caption, matrix, 900.0)
 
 
 def _auc_text(cell: Cell) -> str:

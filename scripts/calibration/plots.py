@@ -5,51 +5,57 @@ python -m scripts.calibration.plots
 
 import csv
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from markupsafe import Markup
+
+from analysis.page.drawing.elements import Scale, both_sizes, box, element, path, text
+from analysis.page.drawing.picture import svg_file
 from scripts.calibration.cells.__main__ import FILE
 from scripts.calibration.coverage import HIGH, LOW
 
 PICTURE = FILE.parents[1] / "images" / "coverage.svg"
 FLOOR = 0.9
-"""Lower cells stand at the left edge."""
+"""Lower cells are at the left edge."""
+LEFT, DOT = 130.0, 4.4
 
 
 def draw(file: Path = FILE, picture: Path = PICTURE) -> None:
     """Draw every table of a file."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "coverage", "font.size": 9})
-    import matplotlib.pyplot as plt
-
     with file.open(encoding="utf-8", newline="") as lines:
         cells = list(csv.DictReader(lines))
-    tables = list(dict.fromkeys(cell["table"] for cell in cells))
-    figure, axes = plt.subplots(
-        len(tables), 1, figsize=(7, 0.7 * len(tables) + 0.8), sharex=True, squeeze=False
-    )
-    for axis, table in zip(axes[:, 0], tables, strict=True):
-        held = [float(cell["coverage"]) for cell in cells if cell["table"] == table]
-        places = [max(round(200 * share) / 200, FLOOR) for share in held]
-        height: Counter[float] = Counter()
-        points = []
-        for place in sorted(places):
-            points.append((100 * place, height[place]))
-            height[place] += 1
-        axis.axvspan(100 * LOW, 100 * HIGH, color="#dfeadf", zorder=0)
-        axis.axvline(95, color="#6b8f71", linewidth=0.8)
-        axis.scatter(*zip(*points, strict=True), s=10, color="#1f4e79", zorder=2)
-        axis.set_ylim(-1, max(max(height.values()), 4))
-        axis.set_yticks([])
-        axis.set_ylabel(f"{table} ({len(held)})", rotation=0, ha="right", va="center")
-        for side in ("top", "right", "left"):
-            axis.spines[side].set_visible(False)
-    axes[-1, 0].set_xlim(100 * FLOOR - 0.5, 100.5)
-    axes[-1, 0].set_xlabel("studies whose interval holds the truth, % (95 asked for)")
-    figure.tight_layout()
-    figure.savefig(picture, metadata={"Date": None})
-    plt.close(figure)
+    tables: dict[str, list[float]] = {}
+    for cell in cells:
+        tables.setdefault(cell["table"], []).append(float(cell["coverage"]))
+    label = f"How often 95 % intervals hold the truth: {len(cells)} cells of {len(tables)} tables"
+    drawing = both_sizes(lambda width, _: _strips(tables, width), 640.0, label)
+    picture.write_text(svg_file(drawing), encoding="utf-8")
+
+
+def _strips(tables: Mapping[str, Sequence[float]], width: float) -> tuple[Markup, float]:
+    """Return a strip a table, in which equal cells are above each other."""
+    along = Scale(FLOOR - 0.003, 1.003, LEFT, width)
+    marks, top = [], 0.0
+    for table, shares in tables.items():
+        heights = Counter(max(round(200 * share) / 200, FLOOR) for share in shares)
+        bottom = top + DOT * max(4, *heights.values()) + 8
+        marks.append(box(along(LOW), top, along(HIGH) - along(LOW), bottom - top, "zone"))
+        marks.append(path([(along(0.95), top), (along(0.95), bottom)], "ch"))
+        marks.append(path([(LEFT, bottom), (width, bottom)], "gr"))
+        name = f"{table} ({len(shares)})"
+        marks.append(text(LEFT - 8, (top + bottom) / 2 + 4, name, "sm", "end"))
+        marks += [
+            element("circle", cx=along(place), cy=bottom - DOT * (at + 0.7), r=1.9, cls="do")
+            for place, count in heights.items()
+            for at in range(count)
+        ]
+        top = bottom + 4
+    for tick in range(90, 101, 2):
+        marks.append(text(along(tick / 100), top + 12, f"{tick}", "m xs", "middle"))
+    said = "studies whose interval holds the truth, % (95 expected)"
+    marks.append(text((LEFT + width) / 2, top + 28, said, "m sm", "middle"))
+    return Markup("").join(marks), top + 34
 
 
 if __name__ == "__main__":

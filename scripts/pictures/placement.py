@@ -4,11 +4,15 @@ Run as `python -m scripts.pictures.placement`. The tokens are those that the vie
 drawn by hand.
 """
 
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
+from analysis.page.drawing.elements import both_sizes, element, path, text
+from analysis.page.drawing.picture import png_bytes, svg_file
 from inject.corpus.separators import end_separators, separators_for
 from inject.examples.example import Example
 from inject.plan.make_plan import PlanSettings, make_plan
@@ -26,6 +30,8 @@ ROWS = (
     ("window, between: [0, 0.5]", Placement(policy="window", between=(0, 0.5))),
     ("document", Placement(policy="document")),
 )
+WIDTH, LEFT, ROW = 720.0, 176.0, 46.0
+SHADES = ("#cccccc", "#ededed")
 COLOURS = ("#d1495b", "#edae49", "#66a182")
 
 
@@ -42,35 +48,39 @@ class Toy:
 
 def main() -> None:
     """Draw the picture."""
-    import matplotlib
+    label = "One small corpus under each placement policy"
+    OUT.write_bytes(png_bytes(svg_file(both_sizes(_draw, WIDTH, label))))
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.patches import Rectangle
 
-    figure, axes = plt.subplots(figsize=(11, 4.4), layout="constrained")
-    for row, (label, placement) in enumerate(ROWS):
+def _draw(width: float, _: bool) -> tuple[Markup, float]:
+    across = (width - LEFT) / (CONTEXT * WINDOWS + 1)
+    title = "Three examples, two copies each (coloured), in six windows (lines); shades are "
+    marks = [text(width / 2, 12, f"{title}background documents", anchor="middle")]
+    for row, (name, placement) in enumerate(ROWS):
+        top = 34.0 + ROW * row
+        marks.append(text(LEFT - 10, top + 18, name, anchor="end"))
         view, copies = _view(placement)
-        tokens = view.read(0, view.n_tokens)
         owner = np.full(view.n_tokens, -1)
         for copy, start in enumerate(view.payload_starts().tolist()):
             owner[start : start + int(view.insertions.length[copy])] = copies[copy]
-        for position, token in enumerate(tokens.tolist()):
-            shade = 0.93 if token % 2 else 0.8
-            colour = COLOURS[owner[position]] if owner[position] >= 0 else str(shade)
-            axes.add_patch(Rectangle((position, -row), 1, 0.62, facecolor=colour, linewidth=0))
+        shades = [
+            COLOURS[owned] if owned >= 0 else SHADES[token % 2]
+            for owned, token in zip(
+                owner.tolist(), view.read(0, view.n_tokens).tolist(), strict=True
+            )
+        ]
+        position = 0
+        for shade, same in groupby(shades):
+            length = len(list(same))
+            marks.append(
+                element("rect", x=LEFT + position * across, y=top, width=length * across,
+                        height=0.62 * ROW, fill=shade)
+            )  # fmt: skip
+            position += length
         for window in range(WINDOWS + 1):
-            axes.plot([window * CONTEXT] * 2, [-row - 0.08, -row + 0.7], color="black", lw=0.8)
-        axes.text(-1.5, -row + 0.3, label, ha="right", va="center")
-    axes.set_xlim(-1, CONTEXT * WINDOWS + 1)
-    axes.set_ylim(-len(ROWS) + 0.7, 1)
-    axes.set_axis_off()
-    axes.set_title(
-        "Three examples, two copies each (coloured), in six windows (lines); "
-        "shades are background documents",
-        fontsize=10,
-    )
-    figure.savefig(OUT, dpi=130)
+            x = LEFT + window * CONTEXT * across
+            marks.append(path([(x, top - 5), (x, top + 0.62 * ROW + 5)], "ch"))
+    return Markup("").join(marks), 34.0 + ROW * len(ROWS)
 
 
 def _view(placement: Placement | None) -> tuple[View, list[int]]:

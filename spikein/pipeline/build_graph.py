@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from analysis.figures.figures_step import figures_step
 from analysis.results import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
 from analysis.trajectory.checkpoints import trajectory_step
@@ -64,7 +63,6 @@ class ExperimentGraph:
     experiment: Experiment
     nodes: tuple[ArmNodes, ...]
     results: Step
-    figures: Step
     accuracy_gain: Step | None
     """What training did to task accuracy and to the loss on held-out background; None if neither
     is measured."""
@@ -144,11 +142,7 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     )
     unlearned = [node.unlearning for node in nodes if node.unlearning is not None]
     unlearning, audits = _unlearning_results(unlearned, experiment)
-    figures = figures_step(
-        results, trajectory=trajectory, unlearning=unlearning, accuracy_gain=accuracy_gain
-    )
     goals = [results, *(step for step in (accuracy_gain, trajectory, unlearning, audits) if step)]
-    goals.append(figures)
     # What the page and the run's folder are filled from must be there, too.
     goals += [results.inputs[name] for name in sorted(results.inputs)]
     for node in nodes:
@@ -166,7 +160,6 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
         experiment=experiment,
         nodes=nodes,
         results=results,
-        figures=figures,
         accuracy_gain=accuracy_gain,
         trajectory=trajectory,
         unlearning=unlearning,

@@ -4,12 +4,11 @@ What the page says is decided in `analysis.page`, which knows no experiment and 
 module hands over folders, tables and settings, and words nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 
-from analysis.figures.render import ReportFigure
 from analysis.findings import read_table
 from analysis.page.inputs import (
     ArmSettings,
@@ -54,7 +53,6 @@ def page_inputs(
     analysis: Analysis,
     trajectory: TrajectoryTables | None,
     unlearning: UnlearningInputs | None,
-    figures: Sequence[ReportFigure],
     figure_links: bool,
     show_protected: bool,
 ) -> PageInputs:
@@ -66,8 +64,7 @@ def page_inputs(
         analysis: the results.
         trajectory: detection along training; None where no checkpoint was kept.
         unlearning: measures of unlearned models; None where there are none.
-        figures: all figures.
-        figure_links: let the page link to their files, in `figures/` beside it.
+        figure_links: let the page link to the files of its pictures, in `figures/` beside it.
         show_protected: let the page show the texts of protected datasets.
     """
     experiment = experiment_graph.experiment
@@ -87,7 +84,6 @@ def page_inputs(
         arms=open_arms(experiment_graph.results.settings["arms"], results),
         analysis=analysis,
         analysis_settings=experiment.analysis,
-        figures=figures,
         audits=audit_facts(audited_models(experiment_graph, report), several_seeds=several_seeds),
         copies=copies_by_model(_trained_models(experiment_graph, report)),
         streams=_streams(experiment_graph, report),

@@ -13,16 +13,16 @@ import pyarrow.parquet as pq
 
 from analysis.checks.check import QUESTION as CHECKS
 from analysis.checks.check import checks_table
-from analysis.figures.render import read_figures
-from analysis.figures.unlearning.measured import Row
 from analysis.findings import as_findings, as_table, join_findings, read_findings, read_table
 from analysis.page.content import build_page
+from analysis.page.drawing.picture import write_pictures
 from analysis.page.methods import write_methods
 from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import read_analysis
 from analysis.trajectory.checkpoints import read_trajectory
+from analysis.unlearning.measured import Row
 from analysis.unlearning_audit.audit import QUESTION
 from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
@@ -65,11 +65,6 @@ def fill_run(
     write_text(folder / EXPERIMENT, resolved_yaml(experiment_graph.experiment))
     shutil.copyfile(results_folder / SCORES_FILE, folder / SCORES_FILE)
     unlearned = _copy_unlearning(folder, experiment_graph, report, page_alone=page_alone)
-    (folder / "figures").mkdir()
-    figures = read_figures(report.artifact(experiment_graph.figures).path)
-    for figure in figures:
-        for path in figure.files:
-            shutil.copyfile(path, folder / "figures" / path.name)
     _write_models(folder, experiment_graph, report)
     _write_examples(folder, experiment_graph, report)
     _write_exposures(folder, experiment_graph, report)
@@ -84,7 +79,6 @@ def fill_run(
             if experiment_graph.trajectory is None
             else read_trajectory(report.artifact(experiment_graph.trajectory).path),
             unlearning=unlearned,
-            figures=figures,
             figure_links=not page_alone,
             show_protected=show_protected,
         )
@@ -95,6 +89,7 @@ def fill_run(
     checks = checks_table(page.checks, list(experiment_graph.nodes[0].arm.labels))
     join_findings(folder, [*parts, as_findings(CHECKS, checks)])
     write_text(folder / PAGE, page.html)
+    write_pictures(folder / "figures", page.pictures)
     for name, html in page.beside.items():
         write_text(folder / name, html)
     if page.methods is not None:

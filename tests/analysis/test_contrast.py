@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis import page
-from analysis.figures.panel import FAINT, INK, MUTED, PALETTE, PAPER, dose_colours
+from analysis.page.drawing.grid import _STRONGEST
 
 STYLE = (Path(page.__file__).parent / "style.css").read_text(encoding="utf-8")
 TEXT, GRAPHIC = 4.5, 3.0
@@ -51,20 +51,16 @@ def test_texts_of_the_page_stand_out(dark):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_letters_and_lines_of_the_figures_stand_out(dark):
+def test_marks_and_letters_of_pictures_stand_out(dark):
     colours = schemes()[dark]
-    ground = colours["fig-paper"]
-    for name in ("fig-ink", "fig-muted", "fig-c0", "fig-c1", "fig-c2", "fig-c3"):
-        assert contrast(colours[name], ground) >= TEXT, name
-    assert contrast(colours["fig-faint"], ground) >= GRAPHIC
-    # Between two colours of the palette there are lines alone, no letters, and no second scheme.
-    for shade in dose_colours(7)[1:-1]:
-        assert contrast(shade, ground) >= GRAPHIC - 0.5 * dark
+    for name in ("dot", "acc", "low"):
+        assert contrast(colours[name], colours["bg"]) >= GRAPHIC, name
+    for name in ("dot", "low"):
+        assert contrast(colours["ink"], blended(colours[name], colours["bg"])) >= TEXT, name
 
 
-def test_the_files_themselves_have_the_colours_of_the_light_scheme():
-    light = schemes()[0]
-    assert [light[f"fig-c{at}"] for at in range(4)] == list(PALETTE)
-    assert (light["fig-ink"], light["fig-muted"], light["fig-faint"], light["fig-paper"]) == (
-        INK, MUTED, FAINT, PAPER,
-    )  # fmt: skip
+def blended(colour: str, ground: str) -> str:
+    """Return the strongest cell of a grid."""
+    channels = ((int(one[at : at + 2], 16) for at in (1, 3, 5)) for one in (colour, ground))
+    mixed = (_STRONGEST * a + (1 - _STRONGEST) * b for a, b in zip(*channels, strict=True))
+    return "#" + "".join(f"{round(channel):02x}" for channel in mixed)

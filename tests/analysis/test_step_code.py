@@ -5,7 +5,7 @@ import pytest
 from inject.source_digest import Sources, read_source
 
 SOURCES = Sources(read=read_source)
-SHOWN = ("analysis.page", "analysis.figures", "analysis.validate", "analysis.comparison")
+SHOWN = ("analysis.page", "analysis.validate", "analysis.comparison")
 RUN = ("detect.engine", "detect.registry", "detect.detectors", "train.models", "spikein")
 
 
@@ -27,12 +27,8 @@ def reached(function: str, *below: str) -> set[str]:
         "analysis.unlearning.unlearning_step:build",
     ],
 )
-def test_an_edit_of_the_page_or_of_a_figure_or_of_the_engine_makes_no_number_anew(function):
+def test_an_edit_of_the_page_or_of_the_engine_makes_no_number_anew(function):
     assert reached(function, *SHOWN, *RUN) == set()
-
-
-def test_an_edit_of_the_page_draws_no_figure_anew():
-    assert reached("analysis.figures.figures_step:build", "analysis.page", *RUN) == set()
 
 
 def test_an_edit_of_its_page_makes_no_audit_anew():

@@ -5,7 +5,8 @@ once for a phone, and the stylesheet shows one of the two. Colours are classes o
 """
 
 from collections.abc import Callable, Sequence
-from math import ceil, floor, isfinite
+from itertools import groupby
+from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
@@ -31,6 +32,10 @@ class Dot(NamedTuple):
     bold: bool = False
     doubtful: bool = False
     """Whether its interval is not to be trusted: dotted."""
+
+    def numbers(self) -> dict[str, object]:
+        """Return the number and its interval by name."""
+        return {"value": self.value, "low": self.low, "high": self.high}
 
 
 def dot_class(kind: str) -> str:
@@ -59,9 +64,23 @@ def text(x: float, y: float, content: str, cls: str = "", anchor: str = "") -> M
 
 
 def path(points: Sequence[tuple[float, float]], cls: str, *, closed: bool = False) -> Markup:
-    """Return straight lines through points."""
-    drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    """Return straight lines through points; of those in one pixel's column the ends are drawn."""
+    columns = [list(same) for _, same in groupby(points, key=lambda point: round(point[0]))]
+    kept = [
+        point
+        for same in columns
+        for point in (
+            same
+            if len(same) < 5
+            else (same[0], *sorted((min(same, key=_height), max(same, key=_height))), same[-1])
+        )
+    ]
+    drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in kept)
     return element("path", cls=cls, d=f"M{drawn}{'Z' if closed else ''}")
+
+
+def _height(point: tuple[float, float]) -> float:
+    return point[1]
 
 
 def box(x: float, y: float, width: float, height: float, cls: str) -> Markup:
@@ -77,9 +96,16 @@ def hovered(hover: str, *drawn: Markup, cls: str = "") -> Markup:
     return element("g", title + Markup("").join(drawn), cls=f"c {cls}".strip())
 
 
+class Drawing(NamedTuple):
+    """A picture as SVG: for a column, which is also its file, and for a phone."""
+
+    wide: Markup
+    phone: Markup
+
+
 def both_sizes(
     draw: Callable[[float, bool], tuple[Markup, float]], width: float, label: str
-) -> Markup:
+) -> Drawing:
     """Return a picture for a column and for a phone.
 
     Args:
@@ -102,7 +128,7 @@ def both_sizes(
                 aria_label=visible(label),
             )
         )
-    return Markup("").join(drawings)
+    return Drawing(*drawings)
 
 
 def text_width(content: str, size: float = 12) -> float:
@@ -158,3 +184,11 @@ def round_limits(values: Sequence[float], step: float, *within: float) -> tuple[
     known = [value for value in values if isfinite(value)] + list(within)
     low, high = floor(min(known) / step + 1e-9) * step, ceil(max(known) / step - 1e-9) * step
     return (low, high) if low < high else (low - step, high + step)
+
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """Return four to eight round numbers that span two others."""
+    size = 10.0 ** floor(log10((high - low) / 4))
+    step = next(step for step in (size, 2 * size, 5 * size, 10 * size) if (high - low) / step <= 6)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    return [round(at * step, 12) for at in range(first, last + 1)]

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from analysis.page.drawing.elements import (
     BOLD,
     Dot,
+    Drawing,
     Scale,
     both_sizes,
     box,
@@ -80,6 +81,15 @@ def auc_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
     return MatrixAxis(low, 1.0, 0.5, ((0.5, ".5"), (0.75, ".75"), (1.0, "1")))
 
 
+def difference_axis(columns: Sequence[MatrixColumn]) -> MatrixAxis:
+    """Return the scale of differences in points, which holds them all and 0."""
+    low, high = round_limits(dot_ends(columns), 10, 0)
+    step = 10 if high - low <= 50 else 20
+    places = [at for at in range(round(low), round(high) + 1) if at % step == 0]
+    ticks = [(float(at), f"{at:+d}".replace("-", "−") if at else "0") for at in places]
+    return MatrixAxis(low, high, 0.0, ticks)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
     """A picture of rows and columns."""
@@ -93,24 +103,33 @@ class Matrix:
     phone_columns: int = 4
     """So many stand beside each other on a phone; the rest goes below."""
 
+    def draw(self, width: float) -> Drawing:
+        """Return the picture for a column of a width, and for a phone."""
 
-def draw_matrix(matrix: Matrix, width: float) -> Markup:
-    """Return the picture for a column of a width, and for a phone."""
+        def draw(across: float, phone: bool) -> tuple[Markup, float]:
+            if not phone:
+                return _draw(self, across, phone)
+            step, marks, below = self.phone_columns, Markup(""), 0.0
+            while step > 1 and _too_narrow(replace(self, columns=self.columns[:step]), across):
+                step -= 1
+            for at in range(0, len(self.columns), step):
+                columns = self.columns[at : at + step]
+                drawn, height = _draw(replace(self, columns=columns), across, phone)
+                marks += element("g", drawn, transform=f"translate(0 {below:g})")
+                below += height + (_GAP if at + step < len(self.columns) else 0)
+            return marks, below
 
-    def draw(across: float, phone: bool) -> tuple[Markup, float]:
-        if not phone:
-            return _draw(matrix, across, phone)
-        step, marks, below = matrix.phone_columns, Markup(""), 0.0
-        while step > 1 and _too_narrow(replace(matrix, columns=matrix.columns[:step]), across):
-            step -= 1
-        for at in range(0, len(matrix.columns), step):
-            columns = matrix.columns[at : at + step]
-            drawn, height = _draw(replace(matrix, columns=columns), across, phone)
-            marks += element("g", drawn, transform=f"translate(0 {below:g})")
-            below += height + (_GAP if at + step < len(matrix.columns) else 0)
-        return marks, below
+        return both_sizes(draw, width, self.label)
 
-    return both_sizes(draw, width, matrix.label)
+    def numbers(self) -> list[dict[str, object]]:
+        """Return what is drawn, a row a number."""
+        return [
+            {"row": row.label, "column": " ".join(filter(None, (column.group, column.head))),
+             **dot.numbers()}
+            for column in self.columns
+            for row, dot in zip(self.rows, column.dots, strict=True)
+            if isinstance(dot, Dot)
+        ]  # fmt: skip
 
 
 def _size(row: MatrixRow) -> float:

@@ -1,4 +1,4 @@
-"""Small panels of lines beside each other on one scale: AUC by copies, ROC curves.
+"""Small panels of lines beside each other on one scale: AUC by copies, ROC curves, the loss.
 
 One panel shows one detector or arm, so no band hides another. A thin line may repeat the chosen
 one in each.
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from analysis.page.drawing.elements import (
     BOLD,
     Dot,
+    Drawing,
     Scale,
     both_sizes,
     clipped,
@@ -33,7 +34,8 @@ class Line(NamedTuple):
     points: Sequence[tuple[float, Dot]]
     """Where each stands, and its number."""
     kind: str = ""
-    """`chosen`, `baseline`, `ghost` (a thin repetition of the chosen one), `faint`, or nothing."""
+    """`chosen`, `baseline`, `ghost` (a thin repetition of the chosen one), `faint`, `points` (that
+    no line joins), `strokes` (of which only the places count), or nothing."""
     marks: bool = True
     """Whether points have marks, whiskers, a band and their numbers."""
 
@@ -61,22 +63,35 @@ class Panels:
     label: str
     """What it shows, for readers who do not see it."""
     height: float = 264.0
+    per_row: int = 5
 
+    def draw(self, width: float) -> Drawing:
+        """Return the picture for a column of a width, and for a phone."""
+        return both_sizes(lambda across, phone: _draw(self, across, phone), width, self.label)
 
-def draw_panels(figure: Panels, width: float) -> Markup:
-    """Return the picture for a column of a width, and for a phone."""
-    return both_sizes(lambda across, phone: _draw(figure, across, phone), width, figure.label)
+    def numbers(self) -> list[dict[str, object]]:
+        """Return what is drawn, a row a point."""
+        return [
+            {"panel": panel.title, "x": x, **dot.numbers()}
+            for panel in self.panels
+            for line in panel.lines
+            if line.marks
+            for x, dot in line.points
+        ]
 
 
 def _draw(figure: Panels, width: float, phone: bool) -> tuple[Markup, float]:
-    per_row = min(len(figure.panels), 5)
+    per_row = min(len(figure.panels), figure.per_row)
     height = figure.height
     if phone and len(figure.panels) > 3:
         per_row, height = 3, 0.75 * height
     rows = [figure.panels[at : at + per_row] for at in range(0, len(figure.panels), per_row)]
     marks = []
     for at, panels in enumerate(rows):
-        drawn = _row(replace(figure, height=height), panels, width, per_row)
+        # What the numbers below the panels are is said below the last row.
+        label = figure.x_label if at == len(rows) - 1 else ""
+        row = replace(figure, height=height, x_label=label)
+        drawn = _row(row, panels, width, per_row)
         marks.append(element("g", drawn, transform=f"translate(0 {at * height:g})"))
     return Markup("").join(marks), height * len(rows)
 
@@ -98,10 +113,12 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         cls = "ch" if value == figure.centre else "gr"
         marks.append(path([(left, up(value)), (left + across * len(panels), up(value))], cls))
         marks.append(text(left - 6, up(value) + 4, label, "m xs", "end"))
-    first, last = figure.x[0][0], figure.x[-1][0]
+    (first, left_label), (last, right_label) = figure.x[0], figure.x[-1]
+    halves = [text_width(label, 10.5) / 2 for label in (left_label, right_label)]
+    ends = max(12.0, halves[0] + 1), max(22.0, halves[1] + 4)
     for at, panel in enumerate(panels):
         start = left + at * across
-        along = Scale(first, last, start + 12, start + across - 22)
+        along = Scale(first, last, start + ends[0], start + across - ends[1])
         colour = "a" if panel.lines and panel.lines[-1].kind == "chosen" else ""
         titles = wrapped(panel.title, across - 14, 2, BOLD)
         for line_at, title in enumerate(titles):
@@ -115,7 +132,10 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         for line in panel.lines:
             if line.marks and line.kind != "ghost":
                 marks += _numbers(line, along, up)
-    marks.append(text(left, figure.height - 4, figure.x_label, "m xs"))
+    if figure.x_label:
+        marks.append(
+            text(left, figure.height - 4, clipped(figure.x_label, width - left, 10.5), "m xs")
+        )
     return Markup("").join(marks)
 
 
@@ -135,15 +155,19 @@ def _line(line: Line, along: Scale, up: Scale) -> list[Markup]:
     points = [(along(x), up(dot.value)) for x, dot in line.points]
     if line.kind == "ghost":
         return [path(points, "gh")]
+    if line.kind == "strokes":
+        strokes = sorted({f"M{x:.1f} {up.start:.0f}v-8" for x, _ in points})
+        return [element("path", cls="fa", d="".join(strokes))]
     colour = " a" if line.kind == "chosen" else ""
     marks = []
     known = [(x, dot) for x, dot in line.points if isfinite(dot.low) and isfinite(dot.high)]
-    if len(known) > 1 and line.kind != "faint":
+    if len(known) > 1 and line.kind not in ("faint", "points"):
         upper = [(along(x), up(dot.high)) for x, dot in known]
         lower = [(along(x), up(dot.low)) for x, dot in known]
         marks.append(path([*upper, *reversed(lower)], f"bd{colour}", closed=True))
     look = {"baseline": "ln da", "faint": "fa"}.get(line.kind, f"ln{colour}")
-    marks.append(path(points, look))
+    if line.kind != "points":
+        marks.append(path(points, look))
     if not line.marks:
         return marks
     for (x, y), (_, dot) in zip(points, line.points, strict=True):
@@ -174,7 +198,7 @@ def _numbers(line: Line, along: Scale, up: Scale) -> list[Markup]:
         if last and at == last:
             right, base = x + 6 + (0 if last > 1 else wide / 2), y - 9
             anchor = "end" if last > 1 else "middle"
-        elif at == 0:
+        elif at == 0 and x + wide < along.end + 12:
             right, base, anchor = x + 6 + wide, y + 13, ""
         if any(
             right > left and right - wide < end and abs(base - height) < 12

@@ -1,16 +1,13 @@
 """Whether the model got better at the task: what right answers gained, by arm and by dataset."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from analysis.metrics_table import Cell
-from analysis.page.contrasts import difference_dot, difference_matrix
-from analysis.page.drawing.elements import Dot
-from analysis.page.drawing.matrix import MatrixColumn, MatrixRow, draw_matrix
-from analysis.page.grids import interval
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
-from analysis.page.sections.detector import points_entry
+from analysis.page.crossed import AUC, POINTS, Head, cross
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Columns, Fold, Note, Part, present
 from analysis.page.table import Column, Entry, Table, numbers
-from analysis.page.view import View, capital, counts, points, points_interval
+from analysis.page.view import View, capital
 from analysis.task_accuracy.accuracy_gain import AccuracyGainRow, AccuracyGainTable
 
 _MAX_ROWS = 12
@@ -59,7 +56,7 @@ def _sentence(gains: Sequence[AccuracyGainTable], view: View | None) -> str:
         cell = _row_of(gain, view).changes[0]
         if cell is None or not cell.available:
             continue
-        numbers_ = f"{points(cell.value)} points {points_interval(cell.low, cell.high)}"
+        numbers_ = POINTS.text(cell.value, cell.low, cell.high)
         if cell.contains(0):
             verdict = "which cannot be told from none"
         else:
@@ -72,28 +69,23 @@ def _sentence(gains: Sequence[AccuracyGainTable], view: View | None) -> str:
 
 
 def _picture(gains: Sequence[AccuracyGainTable], view: View | None) -> Picture | None:
-    rows = gains[0].rows[:_MAX_ROWS]
-    columns = []
-    for gain in gains:
-        cells = {row.arm: row.changes[0] for row in gain.rows}
-        dots = [_dot(row, cells.get(row.arm), gain.scoring) for row in rows]
-        columns.append(MatrixColumn(f"{capital(gain.scoring)} scores", dots))
-    chosen = None if view is None else view.best.table.cohort.label()
-    heads = [MatrixRow(row.words or "all arms", "chosen" if row.arm == chosen else "")
-             for row in rows]  # fmt: skip
-    matrix = difference_matrix(heads, columns, row_height=26.0)
-    if view is None or matrix is None:
+    if view is None:
+        return None
+    chosen = view.best.table.cohort.label()
+    crossed = cross(
+        ((row, gain.scoring) for gain in gains for row in gain.rows),
+        lambda item: Head(item[0].words or "all arms", "chosen" if item[0].arm == chosen else "",
+                          name=item[0].arm),
+        lambda item: Head(f"{capital(item[1])} scores", name=item[1]),
+        unit=POINTS,
+        cell=lambda item: item[0].changes[0],
+    )  # fmt: skip
+    shown = replace(crossed, rows=crossed.rows[:_MAX_ROWS])
+    if (matrix := shown.matrix(row_height=26.0)) is None:
         return None
     caption = "In points of right answers, 95 % intervals; above 0: having seen the questions paid."
-    drawn = draw_matrix(matrix, 560)
-    return view.picture("accuracy-gain", "What members gained more", caption, drawn)
-
-
-def _dot(row: AccuracyGainRow, cell: Cell | None, scoring: str) -> Dot | None:
-    if cell is None or not cell.available:
-        return None
-    head = f"{row.words}, {scoring} scores"
-    return difference_dot(head, cell.value, cell.low, cell.high, counts(cell))
+    records = crossed.records("arm", "scoring")
+    return picture("accuracy-gain", "What members gained more", caption, matrix, 560, records)
 
 
 def _heads(rows: Sequence[AccuracyGainRow]) -> list[Entry]:
@@ -113,7 +105,7 @@ def _changes(rows: Sequence[AccuracyGainRow], title: str) -> Table:
         title=title,
         columns=(Column("Arm"), *numbers("Excess", "Members", "Non-members")),
         rows=tuple(
-            (head, *map(points_entry, row.changes))
+            (head, *map(POINTS.entry, row.changes))
             for head, row in zip(_heads(rows), rows, strict=True)
         ),
         caption="Points of right answers, after training less before, on the same examples. "
@@ -127,7 +119,7 @@ def _shares(rows: Sequence[AccuracyGainRow]) -> Table:
         title="Share of right answers, plain scores",
         columns=(Column("Arm"), *numbers(*sides)),
         rows=tuple(
-            (head, *(interval(cell) for cell in row.accuracies))
+            (head, *(AUC.entry(cell) for cell in row.accuracies))
             for head, row in zip(_heads(rows), rows, strict=True)
         ),
     )

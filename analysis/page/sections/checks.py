@@ -5,21 +5,16 @@ from math import nan
 
 from analysis.checks.chance import CHANCE
 from analysis.checks.check import NEEDED, Check, CheckRow
+from analysis.page.crossed import AUC
 from analysis.page.drawing.elements import Dot
-from analysis.page.drawing.matrix import (
-    Matrix,
-    MatrixAxis,
-    MatrixColumn,
-    MatrixRow,
-    draw_matrix,
-)
-from analysis.page.grids import interval
+from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.inputs import PageInputs
-from analysis.page.parts import Columns, Drawn, Fold, Note, Part, Picture, present
+from analysis.page.parts import Columns, Fold, Note, Part, present
 from analysis.page.streams import share_sentence
 from analysis.page.table import Column, Entry, Table, facts, numbers, texts
-from analysis.page.view import capital, counts, setting_words
-from analysis.summary import Names, auc_text
+from analysis.page.view import capital, setting_words
+from analysis.summary import Names
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 _AXIS = MatrixAxis(
@@ -77,7 +72,8 @@ def _count(number: int) -> str:
 
 def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
     """Return the AUCs that ought to be 0.5, and what each check leaves room for."""
-    rows, dots = [], []
+    rows: list[MatrixRow] = []
+    dots: list[Dot | None] = []
     for check in checks:
         pooled = [row for row in check.rows if row.pooled and row.cell.available]
         ends = check.room
@@ -97,17 +93,15 @@ def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
         )
         far = sorted(pooled, key=lambda row: -abs(row.cell.value - CHANCE))[:_MAX_ROWS]
         for row in far:
-            cell = row.cell
-            hover = f"{check.name}, {row.label}: {auc_text(cell)} · {counts(cell)}"
             rows.append(MatrixRow(_label(row, names)))
-            dots.append(Dot(cell.value, cell.low, cell.high, hover, f"{cell.value:.2f}"))
+            dots.append(AUC.dot(f"{check.name}, {row.label}", row.cell))
     if not rows:
         return None
     matrix = Matrix(
         rows=rows,
         columns=[MatrixColumn("", dots)],
         axis=_AXIS,
-        label="; ".join(dot.hover for dot in dots if dot.bold),
+        label="; ".join(dot.hover for dot in dots if dot and dot.bold),
     )
     caption = (
         "Dots: AUCs with 95 % intervals, each for itself, those farthest from 0.5 first. Thick: "
@@ -115,8 +109,7 @@ def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
         f"0.5 unless it failed; the zone, {NEEDED.low:.1f} to {NEEDED.high:.1f}, is what a pass "
         "needs."
     )
-    drawn = Drawn("chance", "AUCs that ought to be 0.5", caption)
-    return Picture(drawn, draw_matrix(matrix, 560), linked=False)
+    return picture("chance", "AUCs that ought to be 0.5", caption, matrix, 560)
 
 
 def _label(row: CheckRow, names: Names) -> str:
@@ -134,7 +127,7 @@ def checks_tables(checks: Sequence[Check]) -> list[Table]:
             rows=tuple(
                 (
                     Entry(row.label, strong=row.pooled),
-                    interval(row.cell),
+                    AUC.entry(row.cell),
                     f"{row.cell.n_members:,} + {row.cell.n_nonmembers:,}",
                 )
                 for row in check.rows

@@ -11,20 +11,16 @@ from math import isfinite, nan
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.compared_rows import UnscoredRows
 from analysis.metrics_table import Cell, CohortMetrics
-from analysis.page.contrasts import BEST, difference_dot, difference_matrix, differences_of
-from analysis.page.drawing.elements import Dot
-from analysis.page.drawing.matrix import MatrixColumn, draw_matrix
-from analysis.page.grids import interval
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, fold_items, fold_rest, present
+from analysis.page.contrasts import BEST, differences_of
+from analysis.page.crossed import AUC, POINTS, Head, counts, cross
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Columns, Fold, Note, Part, fold_items, fold_rest, present
 from analysis.page.sections.unscored import unscored_parts
 from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
 from analysis.page.view import (
     LOSS,
     View,
     capital,
-    counts,
-    points,
-    points_interval,
     setting_words,
     short_counts,
 )
@@ -77,7 +73,7 @@ def _sentence(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> str:
     over = gaps.get(best.detector, {}).get(LOSS)
     if over is None or not over.available:
         return f"{start}; {others}."
-    lead = f"{points(over.value)} points {points_interval(over.low, over.high)}"
+    lead = POINTS.text(over.value, over.low, over.high)
     verdict = "may be none" if over.contains(0) else "is real" if over.low > 0 else "is a loss"
     return f"{start}; {others}, and its lead over plain Loss, {lead}, {verdict}."
 
@@ -85,12 +81,8 @@ def _sentence(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> str:
 def _picture(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> Picture | None:
     """Return the paired differences to the chosen detector and to loss."""
     names = [name for name in view.shown if name in gaps or name == view.best.detector]
-    columns = [
-        MatrixColumn(
-            f"less {view.title(reference)}",
-            [_gap_dot(view, name, gaps.get(name, {}).get(key), reference) for name in names],
-            note=note,
-        )
+    references = [
+        (key, reference, Head(f"less {view.title(reference)}", note=note, name=reference))
         for key, reference, note in (
             (BEST, view.best.detector, "all at once"),
             (LOSS, LOSS, "each for itself"),
@@ -98,22 +90,21 @@ def _picture(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> Picture | No
         if any(key in cells for cells in gaps.values())
         and (key == BEST or view.best.detector != LOSS)
     ]
-    matrix = difference_matrix(view.rows(names), columns)
+    crossed = cross(
+        ((name, *reference) for reference in references for name in names),
+        lambda item: view.head(item[0]),
+        lambda item: item[3],
+        unit=POINTS,
+        cell=lambda item: "itself" if item[0] == item[2] else gaps.get(item[0], {}).get(item[1]),
+    )
+    matrix = crossed.matrix()
     if matrix is None or len(names) < 2:
         return None
     where = f", {view.arm}" if view.arm else ""
     caption = f"In points (hundredths of AUC), on the same texts, 95 % intervals{where}; "
     caption += f"{short_counts(view.best.cell)}. Those to {view.name} hold for all at once."
-    return view.picture("differences", "Paired differences", caption, draw_matrix(matrix, 560))
-
-
-def _gap_dot(view: View, name: str, cell: Cell | None, reference: str) -> Dot | str | None:
-    if name == reference:
-        return "itself"
-    if cell is None or not cell.available:
-        return None
-    head = f"{view.title(name)} less {view.title(reference)}"
-    return difference_dot(head, cell.value, cell.low, cell.high, counts(cell))
+    records = crossed.records("detector", "reference")
+    return picture("differences", "Paired differences", caption, matrix, 560, records)
 
 
 def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Fold | None]:
@@ -157,21 +148,9 @@ def _row(
     return (
         Entry(view.title(name), notes=(*setting, *remarks), kind=view.kind(name)),
         Entry(f"{tune:.2f}" if isfinite(tune) else NOTHING, kind="interval", strong=first),
-        interval(cell, best=first),
-        points_entry(over),
+        AUC.entry(cell, best=first),
+        POINTS.entry(over),
         (facts.access if facts else _UNDECLARED),
-    )
-
-
-def points_entry(cell: Cell | None) -> Entry:
-    """Return a difference in points with its interval, strong where that leaves out 0."""
-    if cell is None or not cell.available:
-        return Entry(NOTHING, kind="none")
-    return Entry(
-        points(cell.value),
-        ends=points_interval(cell.low, cell.high),
-        kind="difference",
-        strong=not cell.contains(0),
     )
 
 

@@ -1,11 +1,9 @@
 """What was run: texts, streams, models and settings."""
 
-from math import isfinite
-
 from analysis.arm import axis_column
 from analysis.arm_words import arm_words
 from analysis.copy_bins import passage_sentences
-from analysis.page.grids import signed_interval
+from analysis.page.crossed import DIFFERENCE, NATS
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Columns, Note, Part, Stacked, fold_items, present
 from analysis.page.setup import datasets_table, description, pool_notes, setup
@@ -23,13 +21,8 @@ def background_losses(inputs: PageInputs) -> Table | None:
     documents = 0
     for row in inputs.background_loss.to_pylist():
         axes = [(axis, row[axis_column(axis)]) for axis in inputs.swept]
-        numbers_ = row["value"], row["low"], row["high"]
-        if row["metric"] == "change":
-            entry = signed_interval(*numbers_)
-        else:
-            value, low, high = (f"{number:.3f}" for number in numbers_)
-            ends = f"[{low}, {high}]" if isfinite(row["low"]) else ""
-            entry = Entry(value, ends=ends, kind="interval")
+        unit = DIFFERENCE if row["metric"] == "change" else NATS
+        entry = unit.place(row["value"], row["low"], row["high"])
         by_arm.setdefault(capital(arm_words(axes)) or "All arms", {})[row["metric"]] = entry
         documents = row["documents"]
     return Table(

@@ -9,7 +9,8 @@ from analysis.arm_words import arm_words
 from analysis.factors.comparisons import BEST, GAP
 from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
-from analysis.page.parts import Part, Picture, fold, present
+from analysis.page.parts import Part, fold, present
+from analysis.page.pictures.dose_response import dose_response_picture
 from analysis.page.table import Table, listing, p_text
 from analysis.page.view import View
 from analysis.summary import Names
@@ -21,7 +22,7 @@ _OPEN_ROWS = 12
 """A longer table of one factor is folded."""
 
 
-def factor_tables(view: View, pictures: Mapping[str, Picture]) -> list[Part]:
+def factor_tables(view: View) -> list[Part]:
     """Return what is found about the factors in full; nothing where the study varies nothing."""
     table = view.inputs.analysis.factors
     every = [] if table is None else table.to_pylist()
@@ -40,7 +41,7 @@ def factor_tables(view: View, pictures: Mapping[str, Picture]) -> list[Part]:
         _contrasts(rows, axes, names),
     )
     return present(
-        pictures.get("dose-response"),
+        dose_response_picture(view),
         [fold(shown) if len(shown.rows) > _OPEN_ROWS else shown for shown in responses],
         [fold(shown) for shown in tables if shown is not None],
     )

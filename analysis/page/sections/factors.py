@@ -1,24 +1,23 @@
 """What each factor does: paired changes in points of AUC, and the lines and tests behind them."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from dataclasses import replace
 from typing import Any
 
 from analysis.arm import axis_column, axis_names
 from analysis.factors.findings import CONTRAST, REGRESSION
 from analysis.page.contrasts import (
     change_words,
-    difference_dot,
-    difference_matrix,
+    contrast_cell,
     headline_contrasts,
     level_cell,
 )
-from analysis.page.drawing.elements import Dot
-from analysis.page.drawing.matrix import MatrixColumn, draw_matrix
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, present
+from analysis.page.crossed import POINTS, Head, cross
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Columns, Fold, Note, Part, present
 from analysis.page.sections.factor_tables import arm_of, noun_of, regression_table
 from analysis.page.table import NOTHING, Column, Entry, Table, numbers
-from analysis.page.view import View, capital, points, points_interval
+from analysis.page.view import View, capital
 
 _MAX_CONTRASTS = 4
 Row = Mapping[str, Any]
@@ -74,11 +73,11 @@ def _sentence(view: View, contrasts: Sequence[Row]) -> str:
 
 
 def _does(row: Row) -> str:
-    ends = points_interval(row["low"], row["high"])
+    ends = POINTS.ends(row["low"], row["high"])
     if row["low"] <= 0 <= row["high"]:
-        return f"changes the AUC by {points(row['value'])} points {ends}, which may be none"
+        return f"changes the AUC by {POINTS.number(row['value'])} points {ends}, which may be none"
     verb = "adds" if row["value"] > 0 else "takes"
-    size = points(abs(row["value"])).removeprefix("+")
+    size = POINTS.number(abs(row["value"])).removeprefix("+")
     return f"{verb} {size} points {ends}"
 
 
@@ -88,37 +87,33 @@ def _beside(view: View, row: Row) -> str:
 
 
 def _picture(view: View, contrasts: Sequence[Row], width: float) -> Picture | None:
-    names = view.shown
-    found = {
-        (row["detector"], *_place(row, view)): row
-        for row in view.factor_rows
-        if row["kind"] == CONTRAST and isfinite(row["low"])
+    axes = axis_names(view.inputs.arms)
+    columns = {
+        _place(row, view): Head(change_words(row), note=arm_of(row, axes)) for row in contrasts
     }
-    columns = []
-    for contrast in contrasts:
-        rows = [found.get((name, *_place(contrast, view))) for name in names]
-        dots = [None if row is None else _dot(view, row) for row in rows]
-        head = change_words(contrast)
-        columns.append(
-            MatrixColumn(head, dots, note=arm_of(contrast, axis_names(view.inputs.arms)))
-        )
-    matrix = difference_matrix(view.rows(names), columns)
-    if matrix is None:
+    every = cross(
+        (row for row in view.factor_rows if row["kind"] == CONTRAST),
+        lambda row: view.head(row["detector"]),
+        lambda row: (
+            columns.get(_place(row, view)) or Head(change_words(row), group=arm_of(row, axes))
+        ),
+        unit=POINTS,
+        cell=contrast_cell,
+    )
+    shown = replace(
+        every, rows=[view.head(name) for name in view.shown], columns=[*columns.values()]
+    )
+    if (matrix := shown.matrix()) is None:
         return None
     caption = "Change of AUC in points (hundredths), paired on the same texts, with bands that "
     caption += "hold for all changes of a detector at once."
-    return view.picture("contrasts", "What each change does", caption, draw_matrix(matrix, width))
+    records = every.records("detector", "contrast")
+    return picture("contrasts", "What each change does", caption, matrix, width, records)
 
 
 def _place(row: Row, view: View) -> tuple[str, ...]:
     axes = axis_names(view.inputs.arms)
     return (row["factor"], row["level"], row["versus"], *(row[axis_column(a)] for a in axes))
-
-
-def _dot(view: View, row: Row) -> Dot:
-    head = f"{view.title(row['detector'])}, {change_words(row)}"
-    behind = f"{row['n_members']:,} members"
-    return difference_dot(head, row["value"], row["low"], row["high"], behind)
 
 
 def _table(view: View, contrasts: Sequence[Row]) -> Table:
@@ -127,13 +122,11 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
     for row in contrasts:
         before, after = (level_cell(view, row, row[key]) for key in ("versus", "level"))
         moved = f"{before.value:.2f} → {after.value:.2f}" if before and after else NOTHING
-        ends = points_interval(row["low"], row["high"])
-        sure = not row["low"] <= 0 <= row["high"]
         rows.append(
             (
                 Entry(change_words(row), notes=(where,) if (where := arm_of(row, axes)) else ()),
                 moved,
-                Entry(points(row["value"]), ends=ends, kind="difference", strong=sure),
+                POINTS.entry(contrast_cell(row)),
                 f"{row['n_members']:,}",
                 f"{row['n_seeds']}",
             )

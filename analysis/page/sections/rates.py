@@ -1,14 +1,17 @@
 """At low false-positive rates: who is found, what can be flagged, and data sets as wholes."""
 
-import csv
 from collections.abc import Mapping, Sequence
-from math import log10
+from math import log10, nan
 
+import numpy as np
+
+from analysis.metrics import Floats
 from analysis.metrics_table import Cell
+from analysis.page.crossed import AUC
 from analysis.page.drawing.elements import Dot
-from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
-from analysis.page.grids import interval
-from analysis.page.parts import Columns, Fold, Note, Part, Picture, fold_rest, present
+from analysis.page.drawing.panels import Line, LinePanel, Panels
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Columns, Fold, Note, Part, fold_rest, present
 from analysis.page.sections.decisions import dataset_findings, flagged_parts
 from analysis.page.table import Column, Entry, Table
 from analysis.page.view import LOSS, View, capital, short_counts
@@ -16,16 +19,12 @@ from analysis.selection.ranking import reported_cell
 from analysis.summary import auc_text
 
 _OPEN_ROWS = 8
+_MAX_CURVES = 9
 _TICKS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
-def rates_parts(view: View, figure: Picture | None = None) -> list[Part]:
-    """Return the section: the sentence, ROC curves and the table; what is decided is folded.
-
-    Args:
-        view: of the run.
-        figure: the run's own drawing of the curves.
-    """
+def rates_parts(view: View) -> list[Part]:
+    """Return the section: the sentence, ROC curves and the table; what is decided is folded."""
     metrics = {
         float(name.removeprefix("tpr@")): name
         for name in sorted(view.best.table.values("metric"))
@@ -48,10 +47,11 @@ def rates_parts(view: View, figure: Picture | None = None) -> list[Part]:
     decided = flagged_parts(analysis.flagged, cohort, view.models_only, view.names)
     whole = dataset_findings(analysis.datasets, cohort)
     # Too few non-members for a table leave curves that nobody should read a rate from.
-    curves = Fold("ROC curves", [figure]) if figure and not measured else None
+    curves = _picture(view, min(measured, default=0.0))
+    folded = Fold("ROC curves", [curves]) if curves else None
     return present(
         Note(_sentence(view, measured, lacking), "say") if cells else None,
-        Columns(present(_picture(view, min(measured)), table), "answer") if measured else curves,
+        Columns(present(curves, table), "answer") if measured else folded,
         rest,
         Fold("Decisions with a bound on their errors", decided) if decided else None,
         Fold("The data set as a whole", whole) if whole else None,
@@ -96,7 +96,7 @@ def _tables(
     rows = {
         name: (
             Entry(view.title(name), kind=view.kind(name)),
-            *(interval(cells[name], lacking="n too small")
+            *(AUC.entry(cells[name], lacking="n too small")
               for cells in measured.values()),
         )
         for name in names
@@ -123,28 +123,25 @@ def _tables(
 
 
 def _picture(view: View, floor: float) -> Picture | None:
-    """Return the ROC curves of the run's figure: the chosen detector, loss, the others faint."""
-    files = [path for one in view.inputs.figures if one.name == "roc" for path in one.files]
-    path = next((path for path in files if path.suffix == ".csv"), None)
-    if path is None:
+    """Return the ROC curves: the chosen detector, loss, the others faint.
+
+    Each point is a threshold within each dataset; members have at least one copy.
+
+    Args:
+        view: of the run.
+        floor: the lowest rate, from which on the axis goes by logarithms; 0 for linear axes.
+    """
+    curves = _curves(view)
+    if not curves:
         return None
-    curves: dict[str, list[tuple[float, float]]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            point = float(row["false_positive_rate"]), float(row["true_positive_rate"])
-            curves.setdefault(row["detector"], []).append(point)
-    order = [name for name in view.shown if name in curves and not view.kind(name)]
-    order += [name for name in (LOSS, view.best.detector) if name in curves]
     lines = [
-        Line(_steps(curves[name], floor), view.kind(name) or "faint", marks=False)
-        for name in dict.fromkeys(order)
+        Line(_steps(exceeded, floor), view.kind(name) or "faint", marks=False)
+        for name, exceeded in reversed(curves.items())
     ]
-    if not lines:
-        return None
-    ticks = [rate for rate in _TICKS if rate >= floor]
+    ticks = [rate for rate in _TICKS if rate >= floor] if floor else [at / 4 for at in range(5)]
     panels = Panels(
         panels=[LinePanel("", lines)],
-        x=[(log10(rate), _percent(rate)) for rate in ticks],
+        x=[(log10(rate) if floor else rate, _percent(rate)) for rate in ticks],
         y=[(at / 4, f"{25 * at} %") for at in range(5)],
         centre=0.0,
         x_label="non-members flagged (false alarms)",
@@ -153,18 +150,42 @@ def _picture(view: View, floor: float) -> Picture | None:
         height=300.0,
     )
     caption = f"Members found. Orange: {view.name}; dashed: Loss; grey: the others. "
-    caption += f"{short_counts(view.best.cell)}; from {_percent(floor)} on, the lowest rate that "
-    caption += "so many non-members support."
-    return view.picture("roc", "ROC curves", caption, draw_panels(panels, 560))
+    caption += short_counts(view.best.cell)
+    if floor:
+        caption += f"; from {_percent(floor)} on, the lowest rate that so many non-members support."
+    rows = [
+        {"detector": name, "false_positive_rate": x, "true_positive_rate": y}
+        for name, exceeded in curves.items()
+        for x, y in _points(exceeded)
+    ]
+    return picture("roc", "ROC curves", caption, panels, 560, rows)
 
 
-def _steps(points: Sequence[tuple[float, float]], floor: float) -> list[tuple[float, Dot]]:
-    """Return a curve of steps from the lowest rate on, on a logarithmic scale."""
-    start = max((y for x, y in points if x <= floor), default=0.0)
-    kept = [(floor, start)]
-    for x, y in sorted(points):
+def _curves(view: View) -> dict[str, Floats]:
+    """Return of each detector, per member, the share of its dataset's non-members above it."""
+    names = [view.best.detector, *(name for name in view.shown if not view.kind(name))]
+    shown = names[: _MAX_CURVES - 1]
+    shown[1:1] = [LOSS] if LOSS in view.shown and view.best.detector != LOSS else []
+    rows = {
+        name: view.data.rows(name, view.best.selection, view.inputs.analysis_settings)
+        for name in shown
+    }
+    spiked = {name: each.exceeded[each.copies > 0] for name, each in rows.items()}
+    return {name: np.sort(exceeded) for name, exceeded in spiked.items() if len(exceeded)}
+
+
+def _points(exceeded: Floats) -> list[tuple[float, float]]:
+    """Return false-positive rates from 0 to 1, with the true-positive rate at each."""
+    grid = np.unique(np.concatenate([[0.0, 1.0], exceeded]))
+    shares = np.searchsorted(exceeded, grid, side="right") / len(exceeded)
+    return [(0.0, 0.0), *zip(grid.tolist(), shares.tolist(), strict=True)]
+
+
+def _steps(exceeded: Floats, floor: float) -> list[tuple[float, Dot]]:
+    """Return a curve of steps from the lowest rate on."""
+    points = _points(exceeded)
+    kept = [(floor, max(y for x, y in points if x <= floor))]
+    for x, y in points:
         if x > floor:
-            kept += [(x, kept[-1][1])] if x > kept[-1][0] else []
-            kept.append((x, max(y, kept[-1][1])))
-    nothing = float("nan")
-    return [(log10(x), Dot(y, nothing, nothing, "")) for x, y in kept]
+            kept += [(x, kept[-1][1]), (x, y)]
+    return [(log10(x) if floor else x, Dot(y, nan, nan, "")) for x, y in kept]

@@ -1,30 +1,28 @@
 """The results in full, on a page of their own, besides the table of every AUC."""
 
-from collections.abc import Mapping
-
 from analysis.arm_words import arm_words
 from analysis.metrics_table import contaminated_cohorts
+from analysis.page.crossed import AUC
 from analysis.page.grids import adjusted_tables, folded
-from analysis.page.parts import Part, Picture, Section, present
+from analysis.page.parts import Section, present
+from analysis.page.pictures.surp_grid import surp_picture
+from analysis.page.pictures.sweeps import sweep_pictures
 from analysis.page.sections.factor_tables import factor_tables
 from analysis.page.table import Table, listing
-from analysis.page.template import number_text
 from analysis.page.view import View
 from analysis.results import Analysis
 from analysis.summary import Names
 
 
-def results_sections(view: View, pictures: Mapping[str, Picture]) -> list[Section]:
+def results_sections(view: View) -> list[Section]:
     """Return what else is known of the results; sections without parts have nothing to show."""
     seen = contaminated_cohorts(view.tables)
     adjusted = folded(adjusted_tables(seen, view.order, view.names))
     choices = _choices(view.inputs.analysis, view.names)
-    swept = [name for name in pictures if name.startswith("sweep-")]
-    sweeps: list[Part] = [pictures[name] for name in swept]
-    factors = [*sweeps, *factor_tables(view, pictures)]
+    factors = [*sweep_pictures(view), *factor_tables(view)]
     titled = (
         ("adjusted", "Adjusted by the base model", adjusted),
-        ("settings", "Chosen settings", present(choices, pictures.get("surp-grid"))),
+        ("settings", "Chosen settings", present(choices, surp_picture(view))),
         ("factors-in-full", "Factors in full", factors),
     )
     return [Section(anchor, title, title, parts) for anchor, title, parts in titled]
@@ -41,7 +39,7 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
                 " · ".join(x for x in (made.cohort.model, arm_words(made.cohort.axes)) if x),
                 choice.default,
                 "no tune rows" if choice.tuned is None else choice.tuned,
-                number_text(choice.tune_auc),
+                AUC.number(choice.tune_auc),
             )
             for made in analysis.choices
             for choice in made.choices

@@ -1,21 +1,26 @@
-"""What the page shows of detection along training: sentences, and tables behind the figures."""
+"""What the page shows of detection along training: sentences, pictures and the tables behind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from analysis.arm import Cohort, axis_column
-from analysis.copy_bins import ALL, copies_order, is_dose
-from analysis.figures.trajectory import best_detectors, fading_detectors
+from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
 from analysis.metrics_table import Cell, plain_cell
-from analysis.page.grids import interval, split_table, tables_by_detector
-from analysis.page.parts import Part, Picture, fold, present
-from analysis.page.table import Column, Entry, Table, numbers
+from analysis.page.crossed import AUC as AUCS
+from analysis.page.crossed import Head, cross, doublings
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.grids import split_table, tables_by_detector
+from analysis.page.parts import Part, fold, present
+from analysis.page.table import Column, Entry, Table, numbers, tokens_label
+from analysis.page.view import LOSS
+from analysis.selection.ranking import highest_first
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import FADING_SLOPE, RATE_WARNING, not_constant
 
 Row = Mapping[str, Any]
 
+_MAX_DETECTORS = 4
 _MIN_MEMBERS = 30
 """Fewer members than this make no end point of a sentence."""
 
@@ -28,6 +33,7 @@ class TrajectoryParts(NamedTuple):
     """A column a checkpoint, a row a detector; several tables an arm where one is too wide."""
     fading: tuple[Table, ...]
     """A row a number of copies, a column a bin of steps since the last, for arms and detectors."""
+    pictures: tuple[Picture, ...]
 
 
 def trajectory_parts(tables: TrajectoryTables, axes: Sequence[str]) -> TrajectoryParts:
@@ -50,17 +56,156 @@ def trajectory_parts(tables: TrajectoryTables, axes: Sequence[str]) -> Trajector
         for name in fading_detectors(best, len(arms)):
             sentences += _sentences(arm, rows, name)
             fading += _fading(arm, rows, name)
-    return TrajectoryParts(tuple(sentences), tuple(progress), tuple(fading))
+    pictures = _pictures(pooled, every, best, axes) if best else []
+    return TrajectoryParts(tuple(sentences), tuple(progress), tuple(fading), tuple(pictures))
 
 
-def along_training(shown: TrajectoryParts, pictures: Mapping[str, Picture]) -> list[Part]:
+def along_training(shown: TrajectoryParts) -> list[Part]:
     """Return the parts of the section, in their order."""
     return present(
         list(shown.sentences),
-        *(pictures.get(name) for name in ("trajectory", "trajectory-copies", "fading")),
+        list(shown.pictures),
         list(shown.fading),
         [fold(table) for table in shown.progress],
     )
+
+
+def best_detectors(progress: Sequence[Row]) -> list[str]:
+    """Return the detectors worth a line: those with the best mean AUC along training, and `loss`.
+
+    Args:
+        progress: rows of trajectory.parquet, datasets pooled.
+    """
+    quality: dict[str, list[float]] = {}
+    for row in progress:
+        if row["copies"] == ALL and row["selection"] == "tuned" and row["value"] == row["value"]:
+            quality.setdefault(row["detector"], []).append(row["value"])
+    names = list(quality)
+    means = [sum(values) / len(values) for values in quality.values()]
+    ranked = [names[at] for at in highest_first(means)]
+    if LOSS in ranked[_MAX_DETECTORS:]:
+        return [*ranked[: _MAX_DETECTORS - 1], LOSS]
+    return ranked[:_MAX_DETECTORS]
+
+
+def fading_detectors(best: Sequence[str], arms: int) -> list[str]:
+    """Return whose fading is shown: the best one's, and with a single arm that of a few more."""
+    if arms > 1:
+        return list(best[:1])
+    few = best[:3]
+    return [*few[:2], LOSS] if LOSS in best and LOSS not in few else list(few)
+
+
+def _pictures(
+    progress: Sequence[Row], fading: Sequence[Row], best: Sequence[str], axes: Sequence[str]
+) -> list[Picture]:
+    """Return AUC along training, by copies seen by then, and by the time since the last copy.
+
+    Args:
+        progress: rows of the trajectory, datasets pooled.
+        fading: rows of the fading.
+        best: the detectors worth a line.
+        axes: the swept axes.
+    """
+    arms = list(dict.fromkeys(_arm(row, axes) for row in progress))
+    faded = fading_detectors(best, len(arms))
+    steps = [row["step"] for row in progress if row["step"] > 0]
+    early = bool(steps) and max(steps) > 16 * min(steps)
+    warning = f" {RATE_WARNING}" if not_constant(fading) else ""
+    every = _tuned_first(progress, best, [ALL]) + _tuned_first(progress, best[:1], ["0"])
+    by_copies = _tuned_first(progress, best[:1], None)
+    by_time = _tuned_first([row for row in fading if row["metric"] == AUC], faded, None)
+
+    pictures = (
+        _lines(
+            "trajectory",
+            "AUC during training",
+            every,
+            lambda row: _head("not seen yet", row, axes) if row["copies"] == "0" else _head(
+                row["detector"], row, axes, "chosen" if row["detector"] == best[0] else ""),
+            early,
+            "Each model that was kept along the way: members of which it had seen a copy by then, "
+            f"against all non-members. Members that it had not seen yet, under {best[0]}, should "
+            "stay at chance. Thin: the first panel again.",
+        ),
+        _lines(
+            "trajectory-copies",
+            f"AUC during training by copies seen so far ({best[0]})",
+            by_copies,
+            lambda row: _head(_seen(row, by_copies), row, axes),
+            early,
+            "Members by the number of copies that the model had seen by then, against all "
+            "non-members.",
+        ),
+        _lines(
+            "fading",
+            "AUC by time since the last copy",
+            by_time,
+            lambda row: _head(f"{row['detector']}, {_seen(row, by_time)}", row, axes),
+            True,
+            "Pairs of a member and a model that has seen it, by the copies seen and the time since "
+            "the last, each placed among the non-members under the same model. The first point is "
+            "the very step that held the copy. Long times there are only late in training, when "
+            "the model has moved far from where it began; fading_slope in the table compares each "
+            f"example with itself.{warning}",
+        ),
+    )  # fmt: skip
+    return [one for one in pictures if one is not None]
+
+
+def _tuned_first(
+    rows: Sequence[Row], detectors: Sequence[str], copies: Sequence[str] | None
+) -> list[Row]:
+    """Return the rows of some detectors, in their order; without `copies` those of every dose."""
+    return [
+        row
+        for name in detectors
+        for row in sorted(_tuned(rows, name), key=lambda row: copies_order(row["copies"]))
+        if (is_dose(row["copies"]) if copies is None else row["copies"] in copies)
+    ]
+
+
+def _head(label: str, row: Row, axes: Sequence[str], kind: str = "") -> Head:
+    arm = _arm(row, axes)
+    said = f"{label}, {arm}" if arm else label
+    return Head(label, kind, note=arm, said=said, name=said)
+
+
+def _seen(row: Row, rows: Sequence[Row]) -> str:
+    # At one checkpoint members of a bin may have had 5 copies, at the next 5 to 8.
+    bins = merge_bins({one["copies"] for one in rows} - {"0"})
+    label = next((label for label, same in bins.items() if row["copies"] in same), "0")
+    return {"0": "none yet", "1": "1 copy"}.get(label, f"{label} copies")
+
+
+def _lines(
+    name: str,
+    title: str,
+    rows: Sequence[Row],
+    head: Callable[[Row], Head],
+    logarithmic: bool,
+    caption: str,
+) -> Picture | None:
+    """Return a panel a head, a point a model or a time; None without two points."""
+    x = "tokens_since" if name == "fading" else "tokens"
+    least = min((row[x] for row in rows if row[x] > 0), default=1)
+    crossed = cross(
+        rows,
+        head,
+        lambda row: Head(
+            tokens_label(row[x]),
+            name=f"{row[x]}",
+            at=doublings(row[x] / least) if logarithmic else float(row[x]),
+        ),
+        unit=AUCS,
+        cell=plain_cell,
+    )
+    since = " since the last copy was seen" if name == "fading" else ""
+    panels = crossed.panels(title, f"tokens trained on{since}", ghost=name == "trajectory")
+    if panels is None:
+        return None
+    caption += f" Bands: 95 %; datasets pooled, tuned settings. A point: {crossed.behind()}."
+    return picture(name, title, caption, panels, 1180, crossed.records("line", x))
 
 
 def _arm(row: Row, axes: Sequence[str]) -> str:
@@ -145,8 +290,8 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
 def _of_members(cell: Cell | None, usual: int) -> Entry:
     """Return a number with the members behind it, where they are not the usual ones."""
     if cell is None or cell.n_members == usual:
-        return interval(cell)
-    return interval(cell, n=f"{cell.n_members:,} members")
+        return AUCS.entry(cell)
+    return AUCS.entry(cell, n=f"{cell.n_members:,} members")
 
 
 def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:

@@ -5,7 +5,9 @@ A method is named where its whole interval supports the claim; the others are co
 
 from collections.abc import Callable, Sequence
 
-from analysis.figures.unlearning.measured import (
+from analysis.page.unlearning.tables import number_with_interval
+from analysis.unlearning.headline import MEASURES, Judged, Names, listed, method_title
+from analysis.unlearning.measured import (
     NO_METHOD,
     ORIGINAL,
     RETRAINED,
@@ -17,8 +19,6 @@ from analysis.figures.unlearning.measured import (
     has_interval,
     has_value,
 )
-from analysis.page.unlearning.tables import number_with_interval
-from analysis.unlearning.headline import MEASURES, Judged, Names, listed, method_title
 
 
 def forgot_sentence(arm: MeasuredModels, names: Names) -> str | None:

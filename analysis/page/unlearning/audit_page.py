@@ -13,15 +13,14 @@ from typing import Any
 
 from analysis.findings import read_table
 from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow, draw_matrix
+from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
+from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import (
     Badge,
     Badges,
     Columns,
-    Drawn,
     Note,
     Part,
-    Picture,
     Section,
     Stacked,
     fold,
@@ -172,8 +171,8 @@ def _texts_picture(
         caption += " Dashed: the most that a model's control writes of any text."
     if len(chunks) > len(shown):
         caption += f" The first {len(shown)} of {with_noun(len(chunks), 'text')}, most written."
-    drawn = Drawn("still-written", "True words in a row that each model writes", caption)
-    return Picture(drawn, draw_matrix(matrix, _LEFT), linked=False)
+    title = "True words in a row that each model writes"
+    return picture("still-written", title, caption, matrix, _LEFT)
 
 
 def _side_pictures(findings: Mapping[str, Row], record: Row) -> list[Part]:
@@ -220,7 +219,7 @@ def _rows_picture(
         label=f"{title}: " + "; ".join(dot.hover for dot in dots),
         row_height=24.0,
     )
-    return Picture(Drawn(name, title, caption), draw_matrix(matrix, _RIGHT), linked=False)
+    return picture(name, title, caption, matrix, _RIGHT)
 
 
 def _badges(record: Row) -> Badges:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from analysis.copy_bins import ALL, copies_order
-from analysis.figures.unlearning.measured import Row, arm_text
 from analysis.page.grids import copies_text
 from analysis.page.parts import Note, Part, fold, fold_items, present
 from analysis.page.table import Table, listing
 from analysis.page.unlearning.tables import number_with_interval
 from analysis.unlearning.headline import method_title
+from analysis.unlearning.measured import Row, arm_text
 
 _SHARES = {
     "remembered_original": "Written by the original",

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from math import isfinite, nan
 
 from analysis.copy_bins import ALL
-from analysis.figures.unlearning.measured import UNLEARNED, Row, has_interval
 from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import (
     Matrix,
@@ -18,9 +17,9 @@ from analysis.page.drawing.matrix import (
     MatrixColumn,
     MatrixRow,
     dot_ends,
-    draw_matrix,
 )
-from analysis.page.parts import Badge, Badges, Drawn, Picture
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.parts import Badge, Badges
 from analysis.page.unlearning.tables import counts_text, number_with_interval, row_dot
 from analysis.unlearning.headline import (
     DISAGREE,
@@ -34,6 +33,7 @@ from analysis.unlearning.headline import (
     measure_name,
     unlearning_headline,
 )
+from analysis.unlearning.measured import UNLEARNED, Row, has_interval
 
 MAX_MODELS = 12
 """In the pictures: the first that were asked for, whatever their verdicts."""
@@ -108,8 +108,7 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     )
     if len(models) > len(shown):
         caption += f" {len(models) - len(shown)} more models are in the tables."
-    drawn = Drawn("positions", "Where each method stands", caption)
-    return Picture(drawn, draw_matrix(matrix, _LEFT), linked=False)
+    return picture("positions", "Where each method stands", caption, matrix, _LEFT)
 
 
 def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
@@ -146,7 +145,7 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
         "Log-probability of texts that should be kept, nats a token. Shaded: no more lost than "
         f"{margin:g}. Ruined: for one kind of text both intervals lie left of it."
     )
-    return Picture(Drawn("cost", "What it cost", caption), draw_matrix(matrix, _RIGHT), False)
+    return picture("cost", "What it cost", caption, matrix, _RIGHT)
 
 
 def verdict_badges(models: Sequence[Judged], anchor: str, names: Names = NO_NAMES) -> Badges:

@@ -1,32 +1,26 @@
 """The pictures of the sections on unlearning: what detectors tell, and what is left by copies."""
 
-from math import log2
+from dataclasses import replace
+from math import nan
 
 from analysis.copy_bins import copies_middle
-from analysis.figures.unlearning.measured import (
+from analysis.page.crossed import AUC, Head, Unit, cross, doublings
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.panels import Line, LinePanel, Panels
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.grids import copies_text
+from analysis.page.unlearning.tables import model_text
+from analysis.unlearning.headline import Names, method_title
+from analysis.unlearning.measured import (
     BASE,
     NO_METHOD,
     ORIGINAL,
     RETRAINED,
     UNLEARNED,
     MeasuredModels,
-    Row,
     has_interval,
+    measured_cell,
 )
-from analysis.page.drawing.elements import Dot, round_limits
-from analysis.page.drawing.matrix import (
-    Matrix,
-    MatrixColumn,
-    MatrixRow,
-    auc_axis,
-    dot_ends,
-    draw_matrix,
-)
-from analysis.page.drawing.panels import Line, LinePanel, Panels, draw_panels
-from analysis.page.grids import copies_text
-from analysis.page.parts import Drawn, Picture
-from analysis.page.unlearning.tables import model_text, number_with_interval, row_dot
-from analysis.unlearning.headline import Names, method_title
 
 _WIDTH, _PANEL = 1180.0, 236.0
 _MAX_DETECTORS, _MAX_PANELS = 5, 10
@@ -38,34 +32,38 @@ def detectors_picture(arm: MeasuredModels, names: Names) -> Picture | None:
     headline = arm.headline_detector
     detectors = sorted(arm.detectors, key=lambda name: name != headline)[:_MAX_DETECTORS]
     models = [model for model in arm.models if model[0] != BASE]
-    columns = []
+    columns = {}
     for detector in detectors:
-        title = names.get(detector, detector)
-        rows = [arm.get(model, method, "auc", detector=detector) for model, method in models]
         framing = arm.get(RETRAINED, NO_METHOD, "auc", detector=detector)
-        dots = [
-            _dot(row, f"{title}, {model_text(*model)}: AUC", signed=False)
-            for model, row in zip(models, rows, strict=True)
-        ]
-        rule = framing["value"] if framing and has_interval(framing) else float("nan")
-        columns.append(MatrixColumn(title, dots, rule=rule))
-    if not dot_ends(columns):
+        rule = framing["value"] if framing and has_interval(framing) else nan
+        columns[detector] = Head(names.get(detector, detector), rule=rule, name=detector)
+    crossed = cross(
+        ((*model, detector) for detector in detectors for model in models),
+        lambda item: Head(_title(*item[:2])),
+        lambda item: columns[item[2]],
+        unit=AUC,
+        cell=lambda item: measured_cell(arm.get(*item[:2], "auc", detector=item[2])),
+    )
+    matrix = crossed.matrix(
+        f"AUC of {len(columns)} detectors on the forgotten texts under {len(models)} models, with "
+        "95 % intervals",
+        row_height=18.0,
+    )
+    if matrix is None:
         return None
-    matrix = Matrix(
-        rows=[MatrixRow(model_text(*model).capitalize() if model[1] == NO_METHOD
-                        else model_text(*model)) for model in models],
-        columns=columns,
-        axis=auc_axis(columns),
-        label=f"AUC of {len(columns)} detectors on the forgotten texts under {len(models)} models, "
-        "with 95 % intervals",
-        phone_columns=2,
-    )  # fmt: skip
     caption = (
         "Forgotten texts against texts that no model saw; 0.5: they cannot be told. Lines: 95 % "
         "intervals; dashed: the retrained model."
     )
-    drawn = Drawn("forgotten-auc", "What detectors still tell", caption)
-    return Picture(drawn, draw_matrix(matrix, min(_WIDTH, 180 + 250 * len(columns))), linked=False)
+    matrix = replace(matrix, phone_columns=2)
+    width = min(_WIDTH, 180 + 250 * len(columns))
+    records = crossed.records("model", "detector")
+    return picture("forgotten-auc", "What detectors still tell", caption, matrix, width, records)
+
+
+def _title(model: str, method: str) -> str:
+    words = model_text(model, method)
+    return words.capitalize() if method == NO_METHOD else words
 
 
 def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
@@ -81,14 +79,15 @@ def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
         return None
     title = names.get(detector, detector)
 
+    unit = Unit(f"AUC of {title}", 2, signed=True)
+
     def points(model: str, method: str) -> list[tuple[float, Dot]]:
         found = []
         for dose in doses:
             row = arm.get(model, method, _LEFT_BEHIND, detector=detector, copies=dose)
-            what = f"{model_text(model, method)}, {copies_text(dose)}: {title}"
-            dot = _dot(row, what, signed=True)
-            if dot is not None:
-                found.append((log2(1 + copies_middle(dose)), dot))
+            what = f"{model_text(model, method)}, {copies_text(dose)}"
+            if dot := unit.dot(what, measured_cell(row)):
+                found.append((doublings(copies_middle(dose)), dot))
         return found
 
     before = Line(points(ORIGINAL, NO_METHOD), "faint", marks=False)
@@ -101,7 +100,7 @@ def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
     low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
     figure = Panels(
         panels=[LinePanel(method_title(method), [before, line]) for method, line in shown],
-        x=[(log2(1 + copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
+        x=[(doublings(copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
         y=[(value, f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") if value else "0")
            for at in range(round((high - low) / 0.2) + 1)
            for value in [round(low + 0.2 * at, 1) + 0.0]],
@@ -117,14 +116,5 @@ def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
     )
     if len(arm.methods) > len(shown):
         caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
-    drawn = Drawn("unlearning-copies", "What each method leaves behind", caption)
     width = min(_WIDTH, 40 + _PANEL * len(shown))
-    return Picture(drawn, draw_panels(figure, width), linked=False)
-
-
-def _dot(row: Row | None, what: str, *, signed: bool) -> Dot | None:
-    if row is None or not has_interval(row):
-        return None
-    number = number_with_interval(row, signed=signed)
-    behind = f"{row['forget']:,} texts, {row['holdout']:,} unseen"
-    return row_dot(row, number, f"{what} {number} \N{MIDDLE DOT} {behind}")
+    return picture("unlearning-copies", "What each method leaves behind", caption, figure, width)

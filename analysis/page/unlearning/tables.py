@@ -3,7 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from analysis.figures.unlearning.measured import (
+from analysis.page.drawing.elements import Dot
+from analysis.page.grids import copies_text
+from analysis.page.table import Table, listing, p_text
+from analysis.unlearning.headline import NO_NAMES, Names, method_title
+from analysis.unlearning.measured import (
     BASE,
     CONDITION,
     NO_METHOD,
@@ -15,10 +19,6 @@ from analysis.figures.unlearning.measured import (
     has_interval,
     has_value,
 )
-from analysis.page.drawing.elements import Dot
-from analysis.page.grids import copies_text
-from analysis.page.table import Table, listing, p_text
-from analysis.unlearning.headline import NO_NAMES, Names, method_title
 
 MINUS = "\N{MINUS SIGN}"
 

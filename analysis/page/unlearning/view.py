@@ -1,21 +1,14 @@
 """What the page shows of unlearned models: verdicts first, then a section a question."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.copy_bins import ALL
-from analysis.figures.unlearning.measured import (
-    MeasuredModels,
-    Row,
-    measured_models,
-)
 from analysis.page.parts import (
     Columns,
-    Fold,
     Note,
     Part,
-    Picture,
     Section,
     fold,
     fold_items,
@@ -40,6 +33,11 @@ from analysis.page.unlearning.tables import (
     number_with_interval,
 )
 from analysis.unlearning.headline import NO_NAMES, Judged, Names, measure_name, method_title
+from analysis.unlearning.measured import (
+    MeasuredModels,
+    Row,
+    measured_models,
+)
 
 FORGOT = "forgot"
 """Anchor of the section on the verdicts."""
@@ -72,7 +70,6 @@ def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names)
 def unlearning_sections(
     inputs: UnlearningInputs,
     models: Sequence[Judged],
-    pictures: Mapping[str, Picture],
     names: Names,
 ) -> list[Section]:
     """Return a section a question: a sentence, a picture, a table, the rest folded.
@@ -80,7 +77,6 @@ def unlearning_sections(
     Args:
         inputs: the tables of the study.
         models: with their verdicts.
-        pictures: the figures of the run by name.
         names: published names of detectors, by their own.
     """
     found = measured_models(inputs.measures)
@@ -128,7 +124,6 @@ def unlearning_sections(
             present(
                 _say(cost_sentence(models, inputs.margin)),
                 tables.get("utility"),
-                _trade_off(pictures.get("unlearning")),
                 folded(besides=["utility"]),
             ),
         ),
@@ -157,10 +152,6 @@ def unlearning_sections(
 
 def _say(sentence: str | None) -> Note | None:
     return Note(sentence, "say") if sentence else None
-
-
-def _trade_off(picture: Picture | None) -> Fold | None:
-    return Fold("Forgetting against utility, a point a model", [picture]) if picture else None
 
 
 def _verdicts(inputs: UnlearningInputs, found: MeasuredModels, names: Names) -> list[Part]:

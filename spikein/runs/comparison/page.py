@@ -8,10 +8,9 @@ from math import isfinite
 
 from analysis.comparison.metrics import ComparedMetric, ComparedMetrics, pooled_aucs
 from analysis.metrics_table import Cell
-from analysis.page.grids import signed_interval
+from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.parts import Fold, Note, Part, Section, fold_items, present, render_page
 from analysis.page.table import NOTHING, Entry, Table, numbers, texts, with_noun
-from analysis.page.template import number_text
 from detect.registry import detector_title
 from spikein.runs.comparison.origins import Origins
 
@@ -139,9 +138,8 @@ def _beside(row: ComparedMetric) -> tuple[Entry, Entry, Entry]:
 def _of_one(cell: Cell | None) -> Entry:
     if cell is None or not isfinite(cell.value):
         return Entry(NOTHING, kind="none")
-    ends = f"[{number_text(cell.low)}, {number_text(cell.high)}]" if cell.available else ""
     setting = () if cell.setting in ("-", "default") else (cell.setting,)
-    return Entry(number_text(cell.value), ends=ends, notes=setting, kind="interval")
+    return AUC.place(cell.value, cell.low, cell.high, *setting)
 
 
 def _paired(row: ComparedMetric) -> Entry:
@@ -150,7 +148,7 @@ def _paired(row: ComparedMetric) -> Entry:
         return Entry(why if row.metric == "auc" else NOTHING, kind="none")
     gap = row.paired.difference
     counts = f"{gap.members:,} + {gap.nonmembers:,}, " if gap.available else ""
-    return signed_interval(gap.value, gap.low, gap.high, counts + gap.about)
+    return DIFFERENCE.place(gap.value, gap.low, gap.high, counts + gap.about)
 
 
 def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> list[str]:

@@ -8,14 +8,15 @@ import pytest
 from analysis.factors.findings import analyse_factors
 from analysis.factors.responses import COPIES
 from analysis.factors.study import quantile_cells
-from analysis.figures.figures_step import results_figures
-from analysis.figures.render import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
-from analysis.page.parts import Items
+from analysis.page.parts import Items, pictures_in
+from analysis.page.pictures.dose_response import dose_response_picture
+from analysis.page.sections.factors import factors_parts
 from analysis.results import analyse, read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
+from tests.analysis.viewing import view_of
 
 
 @pytest.fixture(scope="module")
@@ -107,20 +108,26 @@ def sentences(section) -> tuple[str, ...]:
     return tuple(first.sentences)
 
 
-def test_figures_draw_the_points_of_the_lines_and_the_differences(study):
+def test_pictures_hold_the_points_of_the_lines_and_the_differences(study):
     arms, settings, analysis, found = study
     whole = replace(analysis, tables={**analysis.tables, "factors": found})
-    figures = results_figures(arms, whole, settings)
-    curves, forest = (one for one in figures if one.name in ("dose-response", "contrasts"))
-    panel = next(one for one in curves.panels if one.title == "lr 0.004")
-    curve = next(at for at, one in enumerate(panel.series) if one.label == "loss")
+    view = view_of(arms, whole, analysis_settings=settings)
+    curves = dose_response_picture(view)
     points = _rows(
         study, factor=COPIES, dataset="all", detector="loss", term="point", **{"train.lr": "0.004"}
     )
-    assert list(panel.series[curve - 1].y) == [row["value"] for row in points]
-    (drawn,) = forest.rows
-    (row,) = _rows(study, kind="contrast", dataset="all", detector=forest.title.split("(")[1][:-1])
-    assert (drawn["difference"], drawn["low"]) == (row["value"], row["low"])
+    wanted = ("point", "lr 0.004", "loss")
+    drawn = [row for row in curves.rows if (row["part"], row["arm"], row["detector"]) == wanted]
+    assert [row["auc"] for row in drawn] == [row["value"] for row in points]
+    for row in points:
+        assert (
+            f"AUC {row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]" in curves.drawing.wide
+        )
+    forest = next(pictures_in(factors_parts(view)))
+    assert forest.name == "contrasts"
+    for drawn in forest.rows:
+        (row,) = _rows(study, kind="contrast", dataset="all", detector=drawn["detector"])
+        assert (drawn["value"], drawn["low"]) == (row["value"], row["low"])
 
 
 def test_parts_have_equally_many_of_every_stratum():
@@ -140,8 +147,7 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     assert read.factors is not None
     # As text, since NaN is not equal to itself.
     assert str(read.factors.to_pylist()) == str(found.to_pylist())
-    figures = write_figures(tmp_path, results_figures(arms, whole, settings))
-    inputs = {"name": "study", "arms": arms, "experiment_yaml": "", "figures": figures}
+    inputs = {"name": "study", "arms": arms, "experiment_yaml": ""}
     report = build_page(PageInputs(analysis=read, **inputs))
     assert 'id="factors"' in report.html
     assert 'href="#factors"' in report.html

@@ -5,19 +5,15 @@ from html import unescape
 
 import pytest
 
-from analysis.figures.figures_step import results_figures
-from analysis.figures.render import write_figures
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
 from analysis.page.sections.unscored import detector_notes
 from analysis.page.streams import share_sentence, stream_audits, stream_listing, stream_sentences
-from analysis.page.svg import inline_svg
 from analysis.page.table import listing
 from analysis.page.template import page_script
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from detect.scores.table import read_scores, write_scores
-from inject.errors import SpikeinError
 from inject.examples.example import example_id, write_examples
 from inject.stream.audit_report import AuditReport, write_audit
 from inject.stream.exposures import CopyOutcomes
@@ -49,14 +45,13 @@ def visible(html: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def inputs(drawn) -> PageInputs:
+def inputs(analysed) -> PageInputs:
     return PageInputs(
         name="copies-small",
         experiment_yaml="name: copies-small\n",
-        arms=drawn.arms,
-        analysis=drawn.analysis,
+        arms=analysed.arms,
+        analysis=analysed.analysis,
         audits={"": {"passed": True, "members": 120}},
-        figures=drawn.figures,
         steps=[step("corpus", None, 3.0), step("model", 500_000, 75.0)],
         figure_links=True,
     )
@@ -94,9 +89,8 @@ def test_the_answer_stands_first_and_what_few_need_beside_it(inputs, pages):
     places = [pages["report.html"].index(f'<section id="{name}">') for name in order]
     assert places == sorted(places)
     every = "".join(pages.values())
-    for figure in inputs.figures:
-        if figure.name in ("copies", "detectors", "scores", "training", "dose-response"):
-            assert every.count(f'<figure id="figure-{figure.name}">') == 1, figure.name
+    for name in ("copies", "detectors", "scores", "training"):
+        assert every.count(f'<figure id="figure-{name}">') == 1, name
     assert "Its steps took 1 min 18 s of computing" in visible(pages["methods.html"])
     text = visible(pages["report.html"])
     assert "too few to say anything about 0.1 %, 1 %, 5 % or 10 %" in text
@@ -129,7 +123,6 @@ def test_every_text_is_escaped(tmp_path):
         name=EVIL,
         experiment_yaml=f"name: {EVIL}",
         audits={EVIL: {"passed": False, EVIL: EVIL}},
-        figures=write_figures(tmp_path, results_figures([arm], analysis, FAST)),
         steps=[step(EVIL, 1, code=EVIL, machine=EVIL)],
         libraries={EVIL: EVIL},
         notes=[EVIL],
@@ -166,28 +159,11 @@ def test_a_page_without_results_is_still_made():
     assert "not measured" in text
 
 
-def test_a_control_character_in_a_swept_text_costs_no_page_and_a_foreign_svg_is_refused(tmp_path):
-    # Matplotlib writes what it draws into comments as it stands.
-    path = tmp_path / "x.svg"
-    path.write_bytes(b'<svg xmlns="http://www.w3.org/2000/svg"><!-- a\x07b\x00 --><g/></svg>')
-    assert "<g" in inline_svg(path, "f", "a \x07 b")
-    for body in (
-        "<script>1</script>",
-        '<path onclick="1"/>',
-        '<image xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="http://x/y.png"/>',
-        "<foreignObject/>",
-    ):
-        path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{body}</svg>')
-        with pytest.raises(SpikeinError, match="refused"):
-            inline_svg(path, "f", "a figure")
-
-
 def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
     """surp scores a third of the members: its numbers stand beside those of the others."""
     unscored = {"surp": 60}
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), unscored=unscored)
     analysis = analyse([arm], FAST)
-    figures = write_figures(tmp_path, results_figures([arm], analysis, FAST))
     page = Page(page_of([arm], analysis))
     wanted = {
         row["detector"]: f"{row['n_members']:,} + {row['n_nonmembers']:,}"
@@ -205,12 +181,6 @@ def test_a_value_on_rows_of_its_own_says_so_and_is_no_best(tmp_path):
         (surp,) = [row for row in one.rows if row[0].text == "surp"]
         assert not any("strong" in place.classes for place in surp)
     assert "on rows of its own" in surp[0].note
-    members, nonmembers = wanted["surp"].split(" + ")
-    captions = {figure.name: figure.caption for figure in figures}
-    for name in ("detectors", "roc"):
-        assert f"On rows of their own: surp {members} and {nonmembers}" in captions[name]
-    hollow = f"surp (default) {members} and {nonmembers}"
-    assert hollow in captions["detectors"], "hollow marks count, too"
 
 
 def test_rates_that_no_detector_supports_have_no_column(tmp_path):

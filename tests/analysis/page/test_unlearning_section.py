@@ -5,9 +5,6 @@ import re
 
 import pytest
 
-from analysis.figures.render import write_figures
-from analysis.figures.unlearning.figures import target_figure
-from analysis.figures.unlearning.measured import measured_models
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables
@@ -16,6 +13,7 @@ from analysis.page.unlearning.tables import number_with_interval, steps_text
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from analysis.unlearning.headline import method_title
+from analysis.unlearning.measured import measured_models
 from scripts.pictures.page_measures import measure
 from tests.analysis.unlearned import DOSES, METHODS, audit_rows, measured_rows, verdict_rows
 from tests.pages import Page, chromium
@@ -29,19 +27,16 @@ def render(inputs: PageInputs) -> str:
 
 
 @pytest.fixture(scope="module")
-def report(drawn, tmp_path_factory):
+def report(analysed):
     rows = measured_rows()
     warned = [row for row in rows if row["measure"] == "privleak"][:2]
     for row in warned:
         row["note"] = f"any seed; {WARNING}"
     return PageInputs(
         name="unlearning",
-        arms=drawn.arms,
-        analysis=drawn.analysis,
+        arms=analysed.arms,
+        analysis=analysed.analysis,
         experiment_yaml="name: unlearning\n",
-        figures=write_figures(
-            tmp_path_factory.mktemp("figures"), filter(None, [target_figure(measured_models(rows))])
-        ),
         unlearning=UnlearningInputs(measures=rows, verdicts=verdict_rows()),
     )
 
@@ -119,13 +114,13 @@ def test_pictures_hold_the_numbers_of_the_table(report):
         title = method_title(method)
         for detector in rows.detectors:
             row = rows.get("unlearned", method, "auc", detector=detector)
-            assert f"{detector}, {title}: AUC {number_with_interval(row)}" in told
+            assert f"{title}, {detector}: AUC {number_with_interval(row)}" in told
     for method in METHODS[:10]:
         for dose in DOSES:
             copies = "1 copy" if dose == "1" else f"{dose} copies"
             row = rows.get("unlearned", method, "auc_difference", detector="min_k", copies=dose)
-            number = number_with_interval(row, signed=True)
-            assert f"{method_title(method)}, {copies}: min_k {number}" in left
+            number = number_with_interval(row, signed=True).replace(" ", " AUC of min_k ", 1)
+            assert f"{method_title(method)}, {copies}: {number}" in left
 
 
 def test_sections_on_unlearning_lead_and_a_page_without_it_has_none(report):
@@ -136,7 +131,7 @@ def test_sections_on_unlearning_lead_and_a_page_without_it_has_none(report):
     assert 'id="detector"' in pages.beside["detectors.html"]
     assert 'id="detector"' not in pages.html
     assert "brought the model near" in pages.sentences[0]
-    without = build_page(dataclasses.replace(report, unlearning=None, figures=()))
+    without = build_page(dataclasses.replace(report, unlearning=None))
     assert "unlearning" not in without.html.replace("name: unlearning", "").split("<main>")[1]
     assert "detectors.html" not in without.beside
 
@@ -150,7 +145,7 @@ def test_audits_stand_behind_with_links_to_their_pages_and_names_are_no_markup(r
         audits=audit_rows(methods=("npo", EVIL), seeds=2),
         audit_pages=["audits/npo-seed=0.html", f"audits/{EVIL}.html"],
     )
-    html = render(dataclasses.replace(report, unlearning=audited, figures=()))
+    html = render(dataclasses.replace(report, unlearning=audited))
     assert html.index('id="forgot"') < html.index('id="unlearning-audits"')
     assert '<a href="#unlearning-audits">' in html
     assert '<a href="audits/npo-seed%3D0.html">npo-seed=0</a>' in html

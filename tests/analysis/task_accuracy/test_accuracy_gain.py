@@ -1,8 +1,10 @@
-"""The rows of what the scores gained: which arms, which cells, in which order; and their figure."""
+"""The rows of what the scores gained: which arms, which cells, in which order; their picture."""
 
-from analysis.figures.dots import accuracy_gain_figure
+from analysis.page.parts import pictures_in
+from analysis.page.sections.accuracy import accuracy_parts
 from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.task_accuracy.contamination import MEAN, AccuracyCell, Quantity, accuracy_table
+from tests.analysis.viewing import view_of
 
 ALL = [
     *(Quantity("accuracy", side, when) for side in ("member", "nonmember")
@@ -59,14 +61,19 @@ def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
     assert [cell is None for cell in row.accuracies] == [True, False, True, False]
 
 
-def test_the_figure_shows_every_arm_that_has_a_before_and_says_of_how_many_rows() -> None:
-    many = cells(["a", "b", MEAN], {"train.lr": "1e-4"})
-    few = [one._replace(n_members=17) for one in cells(["a", "b", MEAN], {"train.lr": "1e-3"})]
-    tables = accuracy_gain_tables(accuracy_table([*many, *few]), ["train.lr"])
-    figure = accuracy_gain_figure(tables)
-    assert figure is not None
-    assert figure.panels[0].y.names == [row.arm for row in tables[0].rows]
-    assert "17 to 20 members, 30 non-members, 2 training seeds" in figure.caption
+def test_the_picture_shows_every_arm_that_has_a_before(analysed) -> None:
+    view = view_of(*analysed)
+    found = cells(["a", "b", MEAN], {"train.lr": "1e-4"}) + cells(
+        ["a", "b", MEAN], {"train.lr": "2"}
+    )
+    (drawn,) = pictures_in(
+        accuracy_parts(accuracy_gain_tables(accuracy_table(found), ["train.lr"]), view)
+    )
+    assert [(row["arm"], row["scoring"], round(row["value"], 1)) for row in drawn.rows] == [
+        (arm, scoring, 0.6) for scoring in ("plain", "calibrated") for arm in ("lr 1e-4", "lr 2")
+    ]
+    hover = ": +60.0 points [+0.0, +100.0] · 20 members, 30 non-members</title>"
+    assert drawn.drawing.wide.count(hover) == 4
     after = [quantity for quantity in ALL if quantity.moment == "after"]
     nothing = accuracy_gain_tables(accuracy_table(cells(["a"], {}, after)), [])
-    assert accuracy_gain_figure(nothing) is None
+    assert list(pictures_in(accuracy_parts(nothing, view))) == []

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.figures.trajectory import best_detectors, trajectory_figures
-from analysis.page.sections.trajectory import trajectory_parts
+from analysis.page.sections.trajectory import best_detectors, trajectory_parts
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
 from detect.scores.table import SCHEMA, read_scores, write_scores
@@ -183,10 +182,19 @@ def test_seeds_and_arms(tmp_path):
     rows = found.progress.to_pylist()
     assert {row["train.lr"] for row in rows} == {"0.1", "0.2"}
     assert max(row["n_seeds"] for row in rows) == 2
-    figures = [one for one in trajectory_figures(found, ["train.lr"]) if one]
-    assert [figure.name for figure in figures] == ["trajectory", "trajectory-copies", "fading"]
-    assert all("2 training seeds" in figure.caption for figure in figures)
     view = trajectory_parts(found, ["train.lr"])
+    pictures = {one.name: one for one in view.pictures}
+    assert list(pictures) == ["trajectory", "trajectory-copies", "fading"]
+    assert all("2 training seeds" in one.caption for one in pictures.values())
+    measured = {
+        (row["tokens"], row["value"], row["low"], row["high"])
+        for row in rows
+        if (row["dataset"], row["copies"], row["selection"]) == ("all", "all", "tuned")
+    }
+    along = [row for row in pictures["trajectory"].rows if row["line"] == "min_k, lr 0.1"]
+    assert len(along) > 1
+    for row in along:
+        assert (float(row["tokens"]), row["value"], row["low"], row["high"]) in measured
     # An arm's tables are cut into blocks that fit a page; both arms are there.
     for grids in (view.progress, view.fading):
         for lr in ("0.1", "0.2"):
@@ -206,5 +214,4 @@ def test_nothing_seen_is_nothing_drawn(checkpoints):
     assert found.fading.num_rows == 0
     assert {row["copies"] for row in found.progress.to_pylist()} == {"0"}
     assert best_detectors(found.progress.to_pylist()) == []
-    assert trajectory_figures(found, []) == []
-    assert trajectory_parts(found, []).progress == ()
+    assert trajectory_parts(found, []) == ((), (), (), ())

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from analysis.figures.trajectory import trajectory_figures
 from analysis.intervals.ends import Scale
 from analysis.intervals.numbers import Numbers
 from analysis.page.sections.trajectory import trajectory_parts
@@ -122,7 +121,7 @@ def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
         view = trajectory_parts(found, [])
         assert RATE_WARNING in view.sentences
         assert any(RATE_WARNING in grid.caption for grid in view.fading)
-        assert RATE_WARNING in trajectory_figures(found, [])[-1].caption
+        assert RATE_WARNING in view.pictures[-1].caption
         assert RATE_WARNING not in trajectory_parts(careless, []).sentences
 
 

@@ -36,7 +36,7 @@ def test_the_list_of_commands_imports_none_of_them_and_nothing_heavy():
     code = (
         "import sys\nsys.argv = ['spikein', '--help']\nfrom spikein.cli.main import main\n"
         "heavy = ['torch', 'transformers', 'numpy', 'pyarrow', 'pydantic', 'yaml', 'ruamel',"
-        " 'datasets', 'matplotlib', 'sklearn', 'scipy', 'filelock']\n"
+        " 'datasets', 'resvg_py', 'sklearn', 'scipy', 'filelock']\n"
         "try:\n    main()\nexcept SystemExit:\n"
         "    print([name for name in sys.modules if name in heavy"
         " or name.startswith('spikein.cli.commands.')])"

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.intervals.estimate import Estimate
 from analysis.metrics_table import Cell
-from analysis.page.grids import interval, signed_interval
+from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.table import Column, Entry, Table, numbers
 from spikein.cli.output import print_error, print_json, print_table, say, show_table, tell, warn
 
@@ -82,7 +82,7 @@ def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch
     titles = ("AUC", *(f"TPR at {rate}% FPR" for rate in (10, 5, 1)))
     ranking = Table(
         columns=(Column("Detector"), *numbers(*titles)),
-        rows=tuple((Entry(name, notes=(setting,)), *[interval(auc)] * 4) for name in names),
+        rows=tuple((Entry(name, notes=(setting,)), *[AUC.entry(auc)] * 4) for name in names),
     )
     show_table(ranking)
     out = plain(capsys.readouterr().out)
@@ -97,7 +97,7 @@ def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch
 
 
 def test_intervals_have_one_pair_of_brackets(capsys):
-    difference = signed_interval(0.1, 0.05, 0.15)
+    difference = DIFFERENCE.place(0.1, 0.05, 0.15)
     show_table(Table(columns=(Column("Detector"), *numbers("AUC")), rows=(("loss", difference),)))
     assert "+0.100 [+0.050, +0.150]" in capsys.readouterr().out
 

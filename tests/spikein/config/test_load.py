@@ -138,7 +138,7 @@ def test_settings_modules_do_not_import_torch():
 
     code = (
         "import sys, spikein.config.load; print([m for m in ('torch', 'transformers', 'datasets', \
-        'sklearn', 'matplotlib') if m in sys.modules])"
+        'sklearn', 'resvg_py') if m in sys.modules])"
     )
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

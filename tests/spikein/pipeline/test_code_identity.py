@@ -47,9 +47,9 @@ def changed(found: list[Step], after: Sources) -> set[str]:
 
 ALL = (
     "tokenizer corpus examples plan audit base model membership statistics frequency gradients "
-    "scores results accuracy accuracy_gain trajectory figures"
+    "scores results accuracy accuracy_gain trajectory"
 )
-ANALYSES = "results trajectory accuracy_gain figures"
+ANALYSES = "results trajectory accuracy_gain"
 
 
 DECIDES = {
@@ -74,8 +74,8 @@ DECIDES = {
     "detect.evidence.token_counts": "frequency",
     "detect.task_accuracy.scoring": "accuracy",
     "analysis.intervals.clustered": ANALYSES,
-    "analysis.factors.joint": "results accuracy_gain figures",
-    "analysis.trajectory.fading": "trajectory figures",
+    "analysis.factors.joint": "results accuracy_gain",
+    "analysis.trajectory.fading": "trajectory",
     # Reading a dataset that nobody asked for decides nothing.
     "inject.examples.datasets.imdb": "",
     "inject.formats.importing": "",
@@ -162,7 +162,7 @@ def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):
     )
     after = dict(line.split() for line in done.stdout.splitlines())
     new = {kind for digest, kind in after.items() if digest not in before}
-    assert new == {"scores", "results", "figures"}
+    assert new == {"scores", "results"}
 
 
 def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):

@@ -64,9 +64,9 @@ def test_a_plugins_source_is_part_of_the_scores_and_of_nothing_before_them(outsi
     assert changed(first, steps(outside / "tiny.yaml")) == set()
     (outside / "helper.py").write_text("SCALE = 2.0\n")
     second = steps(outside / "tiny.yaml")
-    assert changed(first, second) == {"scores", "results", "figures"}
+    assert changed(first, second) == {"scores", "results"}
     (outside / "my_detector.py").write_text(DETECTOR.replace("min", "max"))
-    assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results", "figures"}
+    assert changed(second, steps(outside / "tiny.yaml")) == {"scores", "results"}
 
 
 def scored(folder: Path) -> dict[str, float]:
@@ -94,7 +94,7 @@ def test_a_whole_experiment_with_a_detector_of_the_users(outside):
     spikein_run()
     assert scored(outside) == {name: 2 * score for name, score in first.items()}
     new = {kind for kind, _ in artifacts(outside) - stored}
-    assert new == {"scores", "results", "figures", "trajectory"}
+    assert new == {"scores", "results", "trajectory"}
 
 
 @pytest.mark.slow

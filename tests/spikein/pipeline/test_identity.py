@@ -245,6 +245,6 @@ def test_every_step_names_its_code(folder):
     assert {role(step) for step in found} == {
         *("tokenizer", "corpus", "examples", "membership", "variants", "plan", "audit", "base"),
         *("model", "frequency", "statistics", "scores", "accuracy", "results", "accuracy_gain"),
-        *("trajectory", "gradients", "figures"),
+        *("trajectory", "gradients"),
     }  # fmt: skip
     assert not [step.name for step in found if not step.recipe.code]

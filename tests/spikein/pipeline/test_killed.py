@@ -15,12 +15,12 @@ from tests.spikein.tiny import write_tiny
 
 KINDS = (
     "tokenizer", "examples", "corpus", "plan", "model", "statistics", "scores", "results",
-    "trajectory", "figures",
+    "trajectory",
 )  # fmt: skip
 RUNNER = multiprocessing.get_context("forkserver")
 """Each run is a process of its own, forked from one that has imported what a run imports."""
 RUNNER.set_forkserver_preload(
-    ["transformers", "sklearn.linear_model", "scipy.stats", "matplotlib.pyplot", "spikein.api.run"]
+    ["transformers", "sklearn.linear_model", "scipy.stats", "spikein.api.run"]
 )
 
 

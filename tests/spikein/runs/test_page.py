@@ -206,19 +206,18 @@ def test_the_share_of_the_stream_that_is_copies_is_told_and_right(swept, page):
     assert "not say how detectable a text is in a large corpus" in page.text("checks")
 
 
-def test_auc_against_the_size_of_the_corpus_is_drawn(swept, metrics):
+def test_auc_against_the_size_of_the_corpus_is_drawn(swept, metrics, titles):
     page = read(swept, "results.html")
     assert ("figure", {"id": "figure-sweep-corpus-tokens"}) in page.tags
-    words = [
-        attributes["aria-label"]
-        for tag, attributes in page.tags
-        if tag.endswith("svg") and "corpus.tokens" in (attributes.get("aria-label") or "")
-    ]
-    told = words[0]
-    detector = re.search(r"copies \S+: (\w+) ", told)[1]
-    for row in pooled_aucs(metrics, detector=detector, selection="tuned", model="contaminated"):
+    wanted = set()
+    for row in pooled_aucs(metrics, detector="loss", selection="tuned", model="contaminated"):
         value, low, high = rounded(row)
-        assert f"{value:.2f} ({low:.2f} to {high:.2f}) at" in told
+        size = f"{int(row['corpus.tokens']) / 1000:g}k"
+        arm = arm_words(axes_of(row)[1:])
+        number = f"AUC {value:.2f} [{low:.2f}, {high:.2f}]"
+        wanted.add(f"{titles['loss']}, {arm}, {size}: {number}")
+    assert len(wanted) == 4
+    assert wanted <= {hover.partition(" ·")[0] for hover in page.hovers}
 
 
 def test_every_figure_has_words_with_numbers_in_its_place(page):

@@ -154,7 +154,7 @@ def test_tune_share_trains_no_model_and_scores_nothing_again(lab):
     assert by_kind["model"] == "to do, unless its inputs stay equal"
     log = experiment(lab, "detect.tune_share=0.5", "name=tuned")
     kinds = {name.split()[0] for name in log.steps}
-    assert kinds == {"examples", "results", "figures", "accuracy_gain"}
+    assert kinds == {"examples", "results", "accuracy_gain"}
 
 
 @pytest.mark.slow

@@ -39,9 +39,8 @@ EXPORT = ExportSettings(format="jsonl")
 KINDS = {
     "tokenizer", "corpus", "examples", "variants", "plan", "audit", "model", "statistics",
     "frequency", "scores", "accuracy", "accuracy_gain", "trajectory", "results",
-    "figures",
 }  # fmt: skip
-READ_BY_NOBODY = {"figures"}
+READ_BY_NOBODY = {"results", "trajectory", "accuracy_gain"}
 """Kinds of which no other artifact is made."""
 LEAST_CASES = 144
 """Of files and damages, in the test of all of them."""

@@ -31,13 +31,13 @@ def named(found, row: int) -> dict[str, str]:
     return dict(zip(found.table.heads, texts, strict=True))
 
 
-def test_every_auc_of_the_metrics_is_a_row_and_nothing_else(drawn):
-    tables = split_by_cohort(drawn.analysis.metrics, ["train.lr", "copies"])
+def test_every_auc_of_the_metrics_is_a_row_and_nothing_else(analysed):
+    tables = split_by_cohort(analysed.analysis.metrics, ["train.lr", "copies"])
     found = all_results(tables)
     wanted = {
         (row["train.lr"], row["sweep.copies"], row["model"], row["dataset"], row["detector"],
          row["setting"], row["copies"], f"{row['value']:.3f}")
-        for row in drawn.analysis.metrics.to_pylist()
+        for row in analysed.analysis.metrics.to_pylist()
         if row["metric"] == "auc" and row["value"] == row["value"]
     }  # fmt: skip
     assert len(found.table.rows) == len(wanted) > 100

@@ -7,12 +7,10 @@ from itertools import pairwise
 import pytest
 
 from analysis.arm import axis_names
-from analysis.figures.dots import MAX_DETECTORS, strongest
-from analysis.figures.figures_step import results_figures
-from analysis.figures.render import write_figures
 from analysis.metrics_table import split_by_cohort
 from analysis.page.content import build_page
-from analysis.page.grids import MAX_ROWS, OPEN_ROWS, folded, interval
+from analysis.page.crossed import AUC
+from analysis.page.grids import MAX_ROWS, OPEN_ROWS, folded
 from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs
 from analysis.page.parts import Columns, Fold
 from analysis.page.sections.detector import detector_parts, left_out_listing
@@ -72,7 +70,6 @@ def report(tmp_path_factory) -> PageInputs:
         arms=[arm, base],
         analysis=analysis,
         experiment_yaml="name: board\n",
-        figures=write_figures(folder, results_figures([arm, base], analysis, FAST)),
         detectors=[*facts, *other],
         left_out=LEFT_OUT,
         detector_work=WORK,
@@ -134,7 +131,7 @@ def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(
     bare = replace(report, detectors=[], left_out=[])
     found = View(inputs=bare, tables=[without, base], best=find_headline([without]))
     rows = rows_of(found)
-    assert rows["blind"]["AUC, test split"] == interval(base.get("blind", selection="tuned"))
+    assert rows["blind"]["AUC, test split"] == AUC.entry(base.get("blind", selection="tuned"))
     assert {row["What it needs"] for row in rows.values()} == {"not declared"}
     setting, *remarks = rows["surp"]["Detector"].notes
     assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
@@ -181,16 +178,16 @@ def test_long_tables_fold_what_is_lower_and_lose_nothing(view):
     assert folded([shown]) == [shown]
 
 
-def test_figures_of_many_detectors_show_the_strongest_and_loss_wherever_it_stands(report):
-    figures = {figure.name: figure for figure in report.figures}
-    total = len(DEFAULTS) + FURTHER
-    assert f"The strongest of {total} detectors, and loss" in figures["detectors"].caption
-    assert f"9 curves of the strongest of {total} detectors" in figures["roc"].caption
-    names = ["blind", "loss", *(f"d{number}" for number in range(40))]
-    drawn = strongest(names)
-    assert len(drawn) == MAX_DETECTORS
-    assert drawn == ["loss", *(f"d{number}" for number in range(41 - MAX_DETECTORS, 40))]
-    assert strongest(names[:5]) == names[:5]
+def test_pictures_of_many_detectors_show_the_strongest_and_loss_and_files_have_all(report, view):
+    pictures = {one.name: one for one in build_page(report).pictures}
+    curves = {row["detector"] for row in pictures["roc"].rows}
+    assert len(curves) == 9
+    assert {"loss", view.best.detector} <= curves
+    every = {row["detector"] for row in pictures["detectors"].rows}
+    assert every == set(view.order)
+    drawn = pictures["detectors"].drawing.wide
+    assert {name for name in view.order if f">{view.title(name)}, " in drawn} == set(view.shown)
+    assert len(view.shown) == MAX_SHOWN < len(every)
 
 
 @pytest.mark.slow

@@ -6,15 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.arm import Cohort, load_arm
-from analysis.figures.cohort import CohortData
-from analysis.figures.figures_step import results_figures
-from analysis.figures.surp_grid import surp_grid_figure
+from analysis.arm import load_arm
+from analysis.page.pictures.surp_grid import surp_picture
 from analysis.results import analyse
 from analysis.selection.tuning import setting_aucs
 from analysis.settings import AnalysisSettings
 from tests.analysis import synthetic
 from tests.analysis.synthetic import make_arm
+from tests.analysis.viewing import view_of
 
 FAST = AnalysisSettings(replicates=100)
 ENTROPIES, PERCENTS = (1.0, 2.0, 4.0), (20, 40)
@@ -40,11 +39,6 @@ def analysis(arm):
     return analyse([arm], FAST)
 
 
-def grid_of(loaded, analysis):
-    data = CohortData(Cohort((), "contaminated"), [loaded], {})
-    return surp_grid_figure(data, analysis.choices[0].choices, FAST)
-
-
 def naive_auc(members, others):
     wins = [(a > b) + 0.5 * (a == b) for a in members for b in others]
     return sum(wins) / len(wins)
@@ -66,27 +60,37 @@ def test_every_auc_is_of_the_rows_of_its_split(arm, split):
         assert value == pytest.approx(total / weight)
 
 
-def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(arm, analysis):
-    figures = {figure.name: figure for figure in results_figures([arm], analysis, FAST)}
-    figure = figures["surp-grid"]
-    (choice,) = (one for one in analysis.choices[0].choices if one.detector == "surp")
+@pytest.fixture
+def view(arm, analysis):
+    return view_of([arm], analysis, analysis_settings=FAST)
+
+
+def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(view):
+    drawn = surp_picture(view)
+    (choice,) = (one for one in view.data.choices if one.detector == "surp")
     entropy, percent = re.match(r"entropy=([\d.]+):k=(\d+)", choice.tuned).groups()
     framed = f"Framed: chosen on the tune split, ε = {float(entropy):g}, k = {percent} (AUC 0."
-    assert framed in figure.caption
-    assert "Dashed: the paper's default, ε = 2, k = 40 (AUC 0." in figure.caption
-    assert "on the test split" in figure.caption
-    assert "not chosen by anything and is optimistic" in figure.caption
-    assert "3 entropy thresholds by 2 percentiles" in figure.alternative
+    assert framed in drawn.caption
+    assert "Dashed: the paper's default, ε = 2, k = 40 (AUC 0." in drawn.caption
+    assert "on the test split" in drawn.caption
+    assert "not chosen by anything and is optimistic" in drawn.caption
+    assert "3 entropy thresholds by 2 percentiles" in drawn.drawing.wide
+    for classes in ("fr", "fr da"):
+        assert drawn.drawing.wide.count(f'class="{classes}"') == 1
+    hovers = [f"percentile k {row['k']:g}, entropy threshold ε (nats) {row['entropy']:g}: "
+              f"AUC {row['auc']:.2f}" for row in drawn.rows]  # fmt: skip
+    assert sorted(hovers) == sorted(re.findall("<title>(.*?)</title>", drawn.drawing.wide))
 
 
-def test_a_setting_without_scores_is_blank_and_one_setting_is_no_grid(arm, analysis):
-    loaded = load_arm(arm)
+def test_a_setting_without_scores_is_blank_and_one_setting_is_no_grid(view):
+    (loaded,) = view.data.loaded
     column = next(one for one in loaded.columns if one.setting == "entropy=4.0:k=20")
     loaded.scores[:, loaded.index[column]] = np.nan
-    figure = grid_of(loaded, analysis)
-    assert f"Blank: no score for more than {FAST.max_unscored:.0%}" in figure.caption
-    (panel,) = figure.panels
-    assert (panel.y.names, panel.x.names) == (["40", "20"], ["1", "2", "4"])
-    assert np.isnan(panel.cells.values).tolist() == [[False] * 3, [False, False, True]]
+    drawn = surp_picture(view)
+    assert f"Blank: no score for more than {FAST.max_unscored:.0%}" in drawn.caption
+    blank = [(row["entropy"], row["k"]) for row in drawn.rows if np.isnan(row["auc"])]
+    assert blank == [(4.0, 20.0)]
+    assert drawn.drawing.wide.count("<title>") == 5
     default = [one for one in loaded.columns if one == loaded.default(one.detector)]
-    assert grid_of(replace(loaded, columns=default), analysis) is None
+    view.data.loaded[:] = [replace(loaded, columns=default)]
+    assert surp_picture(view) is None

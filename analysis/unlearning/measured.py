@@ -12,6 +12,7 @@ from typing import Any
 
 from analysis.arm import arm_label
 from analysis.copy_bins import ALL, copies_order, is_dose
+from analysis.metrics_table import Cell, plain_cell
 
 Row = Mapping[str, Any]
 
@@ -19,7 +20,7 @@ ORIGINAL, RETRAINED, UNLEARNED, BASE = "original", "retrained", "unlearned", "ba
 NO_METHOD = NO_DETECTOR = "-"
 CONDITION = "condition="
 """What the setting of a row begins with that was measured under a condition (`condition=4bit`)."""
-VERSUS_ORIGINAL, VERSUS_RETRAINED = "versus=original", "versus=retrained"
+VERSUS_RETRAINED = "versus=retrained"
 """The settings of a difference to another model."""
 RETAINED_TEXTS = "texts=retain"
 """The setting of an accuracy on questions that are retained."""
@@ -159,6 +160,14 @@ def has_interval(row: Row | None) -> bool:
     """Say whether a row holds a number with both its ends."""
     ends = () if row is None else (row["value"], row["low"], row["high"])
     return bool(ends) and all(one is not None and isfinite(one) for one in ends)
+
+
+def measured_cell(row: Row | None) -> Cell | None:
+    """Return a row as a number with its interval and what is behind it; None without."""
+    if row is None or not has_interval(row):
+        return None
+    counts = {"n_members": row["forget"], "n_nonmembers": row["holdout"], "n_seeds": row["seeds"]}
+    return plain_cell({**row, **counts})
 
 
 def _qualifier(row: Row) -> str:

@@ -5,32 +5,27 @@ tables: there all detectors share their rows. A setting that could not score mor
 share of the rows stays blank.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from analysis.arm import Column
-from analysis.figures.captions import (
-    seeds_text,
-)
-from analysis.figures.cohort import CohortData
-from analysis.figures.panel import Axis, Cells, Figure, Panel
+from analysis.page.drawing.grid import Grid
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.table import with_noun
+from analysis.page.view import View
 from analysis.selection.tuning import Choice, setting_aucs
-from analysis.settings import AnalysisSettings
 
-MAX_COLUMNS = 12
-"""Numbers in more columns are too small to be read."""
 _SURP = "surp"
 _Place = tuple[float, float]
 """Entropy threshold and percentile."""
 
 
-def surp_grid_figure(
-    data: CohortData, choices: Sequence[Choice], settings: AnalysisSettings
-) -> Figure | None:
-    """Return SURP's grid of one cohort; None where SURP did not run with one."""
+def surp_picture(view: View) -> Picture | None:
+    """Return SURP's grid in the headline's arm; None where SURP did not run with one."""
+    data, settings = view.data, view.inputs.analysis_settings
     holding = [arm for arm in data.loaded if _SURP in arm.detectors]
-    choice = next((one for one in choices if one.detector == _SURP), None)
+    choice = next((one for one in data.choices if one.detector == _SURP), None)
     if not holding or choice is None:
         return None
     places = {
@@ -42,48 +37,41 @@ def surp_grid_figure(
     percents = sorted({percent for _, percent in places.values()}, reverse=True)
     aucs = setting_aucs(holding, list(places), split="test", max_unscored=settings.max_unscored)
     grid = dict(zip(places.values(), aucs.tolist(), strict=True))
-    values = np.array([[grid.get((e, k), np.nan) for e in entropies] for k in percents])
-    if min(len(entropies), len(percents)) < 2 or np.isnan(values).all():
+    if min(len(entropies), len(percents)) < 2 or not np.isfinite(aucs).any():
         return None
     marked = _marked(choice, places)
     members = sum(int((arm.test & arm.member & (arm.copies > 0)).sum()) for arm in holding)
     others = sum(int((arm.test & ~arm.member).sum()) for arm in holding)
-    where = f" ({data.cohort.label()})" if data.cohort.label() else ""
-    return Figure(
-        name="surp-grid",
-        title="SURP over its two thresholds",
-        caption=f"AUC of surp on the test split for every entropy threshold ε and percentile k"
-        f"{where}, over the rows that each setting could score: of {members:,} members with at "
-        f"least one copy and {others:,} non-members, {seeds_text([len(holding)])} "
-        f"{_marks_text(grid, marked, choice)} Blank: no score for more than "
-        f"{settings.max_unscored:.0%} of the rows. The highest cell of this figure was not chosen "
-        "by anything and is optimistic.",
-        alternative=f"Heat map of the AUC of surp, {len(entropies)} entropy thresholds by "
+    shown = Grid(
+        rows=[f"{percent:g}" for percent in percents],
+        columns=[f"{entropy:g}" for entropy in entropies],
+        cells={(f"{k:g}", f"{e:g}"): auc for (e, k), auc in grid.items()},
+        frames={
+            (f"{k:g}", f"{e:g}"): "fr da" if word == "default" else "fr"
+            for word, (e, k) in reversed(marked.items())
+        },
+        row_label="percentile k",
+        column_label="entropy threshold ε (nats)",
+        label=f"Heat map of the AUC of surp, {len(entropies)} entropy thresholds by "
         f"{len(percents)} percentiles: {_extremes(grid)}"
-        + "".join(f"; {word} {_place_text(grid, place)}" for word, place in marked.items())
-        + ".",
-        panels=[
-            Panel(
-                cells=Cells(
-                    values=values,
-                    meaning="AUC on the test split",
-                    frames={
-                        (percents.index(place[1]), entropies.index(place[0])):
-                            "dotted" if word == "default" else "solid"
-                        for word, place in reversed(marked.items())
-                    },
-                ),
-                x=Axis(label="entropy threshold ε (nats)", names=[f"{e:g}" for e in entropies]),
-                y=Axis(label="percentile k", names=[f"{k:g}" for k in percents]),
-            )
-        ],
-        rows=[
-            {"entropy": entropy, "k": percent, "auc": grid.get((entropy, percent), np.nan)}
-            for percent in reversed(percents)
-            for entropy in entropies
-        ],
-        height=1.3 + 0.32 * len(percents),
-    )  # fmt: skip
+        + "".join(f"; {word} {_place_text(grid, place)}" for word, place in marked.items()),
+    )
+    caption = (
+        "AUC on the test split for every entropy threshold ε and percentile k"
+        f"{f', {view.arm}' if view.arm else ''}, over the rows that each setting could score: of "
+        f"{members:,} members with at least one copy and {others:,} non-members, "
+        f"{with_noun(len(holding), 'training seed')}. {_marks_text(grid, marked, choice)} Grey: "
+        "above 0.5, blue: below. Blank: no score for more than "
+        f"{settings.max_unscored:.0%} of the rows. The highest cell was not chosen by anything and "
+        "is optimistic."
+    )
+    rows = [
+        {"entropy": entropy, "k": percent, "auc": grid.get((entropy, percent), np.nan)}
+        for percent in reversed(percents)
+        for entropy in entropies
+    ]
+    width = min(1180.0, max(320.0, 40 + 46.0 * len(entropies)))
+    return picture("surp-grid", "SURP over its two thresholds", caption, shown, width, rows)
 
 
 def _thresholds(setting: str) -> _Place | None:

@@ -1,1 +1,0 @@
-"""Figures of an unlearning study: forgetting against utility, by copies, relearning, measures."""

@@ -1,0 +1,310 @@
+"""Numbers by row and column, and how a kind of number is written: what most sections show.
+
+One crossing is a table, a matrix, panels of lines and the CSV file beside a picture, so that all
+four hold the same numbers.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite, log2, nan
+from typing import NamedTuple, TypeVar
+
+from analysis.metrics_table import Cell
+from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.matrix import (
+    Matrix,
+    MatrixColumn,
+    MatrixRow,
+    auc_axis,
+    difference_axis,
+)
+from analysis.page.drawing.panels import Line, LinePanel, Panels
+from analysis.page.table import NOTHING, Column, Entry, Table, with_noun
+from analysis.summary import DOUBTFUL
+
+ABSENT = Entry(NOTHING, kind="none absent")
+"""A place without any measurement."""
+MAX_PANELS = 20
+Item = TypeVar("Item")
+
+
+class Unit(NamedTuple):
+    """A kind of number, and the one way in which it is written."""
+
+    name: str
+    digits: int
+    times: float = 1.0
+    signed: bool = False
+    """Whether it is a difference: it has a sign, and is strong where its interval leaves out 0."""
+
+    def number(self, value: float) -> str:
+        """Return `0.79`, or `+2.4`."""
+        if not isfinite(value):
+            return NOTHING
+        sign = "+" if self.signed else ""
+        return f"{self.times * value:{sign}.{self.digits}f}".replace("-", "−")
+
+    def ends(self, low: float, high: float) -> str:
+        """Return `[0.75, 0.82]`."""
+        return f"[{self.number(low)}, {self.number(high)}]"
+
+    def text(self, value: float, low: float, high: float) -> str:
+        """Return `AUC 0.79 [0.75, 0.82]`, or `+2.4 points [−0.2, +5.1]`."""
+        said = (self.number(value), self.name) if self.signed else (self.name, self.number(value))
+        return f"{' '.join(said)} {self.ends(low, high)}"
+
+    def entry(
+        self, cell: Cell | None, *, best: bool = False, n: str = "", lacking: str = ""
+    ) -> Entry:
+        """Return a number with its interval as a place of a table.
+
+        Args:
+            cell: what was measured, if anything was.
+            best: whether it is the best of its line.
+            n: the examples behind it, where the head does not say so.
+            lacking: what to show in place of a number without an interval.
+        """
+        if cell is None:
+            return ABSENT
+        if not cell.available:
+            equal = not isfinite(cell.value) and cell.n_members >= 2 and not self.signed
+            return Entry(lacking or ("no value" if equal else NOTHING), kind="none")
+        entry = self.place(cell.value, cell.low, cell.high, *filter(None, [n]))
+        doubtful = "†" if DOUBTFUL in cell.interval else ""
+        return entry._replace(ends=f"{entry.ends}{doubtful}", strong=best or entry.strong)
+
+    def place(self, value: float, low: float, high: float, *notes: str) -> Entry:
+        """Return a number as a place of a table; NaN ends: it has no interval."""
+        known = isfinite(low) and isfinite(high)
+        return Entry(
+            self.number(value),
+            ends=self.ends(low, high) if known else "",
+            notes=notes,
+            kind="difference" if self.signed else "interval",
+            strong=self.signed and known and not low <= 0 <= high,
+        )
+
+    def dot(self, head: str, cell: Cell | None, *, bold: bool = False) -> Dot | None:
+        """Return a number as a mark that says whose it is and what stands behind it."""
+        if cell is None or not cell.available:
+            return None
+        said = self.text(cell.value, cell.low, cell.high)
+        value, low, high = (self.times * end for end in (cell.value, cell.low, cell.high))
+        return Dot(
+            value,
+            low,
+            high,
+            f"{head}: {said} · {counts(cell)}",
+            text=self.number(cell.value),
+            bold=bold,
+            doubtful=DOUBTFUL in cell.interval,
+        )
+
+
+AUC = Unit("AUC", 2)
+POINTS = Unit("points", 1, 100.0, signed=True)
+"""Differences in hundredths."""
+NATS = Unit("nats", 3)
+DIFFERENCE = Unit("", 3, signed=True)
+
+
+def counts(cell: Cell) -> str:
+    """Return the examples behind a number."""
+    others = f", {cell.n_nonmembers:,} non-members" if cell.n_nonmembers else ""
+    return f"{cell.n_members:,} members{others}"
+
+
+class Head(NamedTuple):
+    """What names a row or a column."""
+
+    label: str
+    kind: str = ""
+    """`chosen`, `baseline`, or nothing."""
+    group: str = ""
+    """What it shares with its neighbours."""
+    note: str = ""
+    said: str = ""
+    """The label in full: in a table, and where a pointer rests; empty for the label."""
+    name: str | None = None
+    """What it is called in a CSV file; None for the label in full."""
+    at: float = 0.0
+    """Where a column stands on an axis of numbers."""
+    rule: float = nan
+    """Where a dashed line goes down a column."""
+
+    @property
+    def words(self) -> str:
+        """The label in full, with what it shares."""
+        return self.said or " ".join(filter(None, (self.group, self.label)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossed:
+    """Numbers by row and column."""
+
+    rows: Sequence[Head]
+    columns: Sequence[Head]
+    cells: Mapping[tuple[Head, Head], Cell | str]
+    """A text stands for what has no number. Places that are in no shown row or column count, too:
+    the CSV file has them."""
+    unit: Unit
+    bold: Collection[tuple[Head, Head]] = field(default=())
+
+    def table(self, title: str, head: str, caption: str) -> Table:
+        """Return a line a row."""
+        return Table(
+            title=title,
+            columns=(Column(head), *(Column(one.words, right=True) for one in self.columns)),
+            rows=tuple(
+                (
+                    Entry(row.words, notes=(row.note,) if row.note else (), kind=row.kind),
+                    *(self.unit.entry(self._cell(row, column)) for column in self.columns),
+                )
+                for row in self.rows
+            ),
+            caption=caption,
+        )
+
+    def matrix(self, label: str = "", *, row_height: float = 20.0) -> Matrix | None:
+        """Return a row a head, with a number, a dot and a line; None without any number."""
+        columns = [
+            MatrixColumn(
+                head.label,
+                [self._dot(row, head) for row in self.rows],
+                note=head.note,
+                group=head.group,
+                rule=head.rule,
+            )
+            for head in self.columns
+        ]
+        dots = [dot for column in columns for dot in column.dots if isinstance(dot, Dot)]
+        if not dots:
+            return None
+        return Matrix(
+            rows=[MatrixRow(row.label, row.kind) for row in self.rows],
+            columns=columns,
+            axis=difference_axis(columns) if self.unit.signed else auc_axis(columns),
+            label=label or "; ".join(dot.hover for dot in dots[: len(self.rows)]),
+            row_height=row_height,
+        )
+
+    def panels(
+        self, label: str, x_label: str, *, ghost: bool = True, kind: str = "", per_row: int = 5
+    ) -> Panels | None:
+        """Return a panel a row of AUCs; None without any number.
+
+        Args:
+            label: what it shows, for readers who do not see it; numbers are added.
+            x_label: what columns are.
+            ghost: repeat the line of the first panel in the others.
+            kind: of all lines; empty for that of their rows.
+            per_row: panels beside each other.
+        """
+        points = {row: self._points(row) for row in self.rows}
+        known = [(row, dots) for row, dots in points.items() if dots][:MAX_PANELS]
+        lines = {row: Line(dots, kind or row.kind) for row, dots in known}
+        dots = [dot for line in lines.values() for _, dot in line.points]
+        ticks = {head.at: head.label for head in sorted(self.columns, key=lambda head: head.at)}
+        if not lines:
+            return None
+        if len(ticks) == 1:
+            ticks = {at + beside: label if not beside else ""
+                     for at, label in ticks.items() for beside in (-1, 0, 1)}  # fmt: skip
+        first = next(iter(lines.values()))
+        before = [first._replace(kind="ghost")] if ghost else []
+        low, high = round_limits(
+            [end for dot in dots for end in (dot.low, dot.high)], 0.1, 0.5, 1.0
+        )
+        steps = [round(low + at / 10, 1) for at in range(round((high - low) * 10) + 1)]
+        said = "; ".join(
+            f"{row.words} {', '.join(dot.text for _, dot in line.points)}"
+            for row, line in lines.items()
+        )
+        return Panels(
+            panels=[
+                LinePanel(
+                    row.group or row.label,
+                    [line] if line is first else [*before, line],
+                    row.label if row.group else row.note,
+                )
+                for row, line in lines.items()
+            ],
+            x=[*ticks.items()],
+            y=[(value, f"{value:.1f}") for value in steps],
+            centre=0.5,
+            x_label=x_label,
+            label=f"{label} ({', '.join(filter(None, ticks.values()))}): {said}",
+            height=330.0 if len(lines) <= per_row else 250.0,
+            per_row=per_row,
+        )
+
+    def behind(self) -> str:
+        """Return what is behind a number: `17 to 45 members, 60 non-members, 2 training seeds`."""
+        cells = [cell for cell in self.cells.values() if isinstance(cell, Cell)]
+        members, others = (
+            " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers))))
+            for numbers in zip(
+                *((cell.n_members, cell.n_nonmembers) for cell in cells), strict=True
+            )
+        )
+        seeds = with_noun(max(cell.n_seeds for cell in cells), "training seed")
+        return f"{members} members, {others} non-members, {seeds}"
+
+    def records(self, row: str, column: str) -> list[dict[str, object]]:
+        """Return a row a number, of what no picture has room for, too."""
+        ends = ("value", "low", "high", "n_members", "n_nonmembers", "n_seeds")
+        return [
+            {
+                row: line.words if line.name is None else line.name,
+                column: head.words if head.name is None else head.name,
+                "setting": cell.setting,
+                **{name: getattr(cell, name) for name in ends},
+            }
+            for (line, head), cell in self.cells.items()
+            if isinstance(cell, Cell)
+        ]
+
+    def _cell(self, row: Head, column: Head) -> Cell | None:
+        cell = self.cells.get((row, column))
+        return cell if isinstance(cell, Cell) else None
+
+    def _dot(self, row: Head, column: Head) -> Dot | str | None:
+        place = row, column
+        cell = self.cells.get(place)
+        if isinstance(cell, str):
+            return cell
+        head = ", ".join(filter(None, (row.words, column.words)))
+        return self.unit.dot(head, cell, bold=place in self.bold)
+
+    def _points(self, row: Head) -> list[tuple[float, Dot]]:
+        dots = ((column.at, self._dot(row, column)) for column in self.columns)
+        return sorted((x, dot) for x, dot in dots if isinstance(dot, Dot))
+
+
+def cross(
+    items: Iterable[Item],
+    row: Callable[[Item], Head],
+    column: Callable[[Item], Head],
+    *,
+    unit: Unit,
+    cell: Callable[[Item], Cell | str | None],
+    bold: Callable[[Item], bool] = lambda _: False,
+) -> Crossed:
+    """Return numbers by row and column, both in order of appearance."""
+    rows: dict[Head, None] = {}
+    columns: dict[Head, None] = {}
+    cells: dict[tuple[Head, Head], Cell | str] = {}
+    strong = set()
+    for item in items:
+        place = row(item), column(item)
+        rows[place[0]] = columns[place[1]] = None
+        if (value := cell(item)) is not None:
+            cells[place] = value
+        if bold(item):
+            strong.add(place)
+    return Crossed(rows=[*rows], columns=[*columns], cells=cells, unit=unit, bold=strong)
+
+
+def doublings(value: float) -> float:
+    """Return where a number stands on an axis of doublings that has a 0."""
+    return log2(1 + value)

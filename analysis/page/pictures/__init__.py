@@ -1,0 +1,1 @@
+"""Pictures that are no section of their own: scores, training, sweeps, SURP, dose-response."""

@@ -1,0 +1,119 @@
+"""Every picture of a run's pages as files: whole, with text, with its numbers, and alike twice."""
+
+import csv
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from analysis.page.content import build_page
+from analysis.page.drawing.elements import Dot
+from analysis.page.drawing.panels import Line, LinePanel, Panels
+from analysis.page.drawing.picture import picture, png_bytes, svg_file, write_pictures
+from analysis.page.inputs import PageInputs
+
+DETECTORS_DIFFER = {"detectors", "differences", "copies", "copies-by-arm", "chance"}
+
+
+@pytest.fixture(scope="module")
+def page(analysed):
+    return build_page(
+        PageInputs(name="x", experiment_yaml="", figure_links=True, **analysed._asdict())
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(page, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures")
+    write_pictures(folder, page.pictures)
+    return folder
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_picture_is_a_file_of_each_kind_that_the_page_links_to(page, folder):
+    names = [one.name for one in page.pictures]
+    assert sorted(names) == sorted(
+        [*DETECTORS_DIFFER, "sweep-train-lr", "roc", "scores", "training"]
+    )
+    written = {f"{name}.{kind}" for name in names for kind in ("svg", "png", "csv")}
+    assert {path.name for path in folder.iterdir()} == written
+    every = "".join([page.html, *page.beside.values()])
+    assert set(re.findall(r'href="figures/([^"]*)"', every)) == written
+    for one in page.pictures:
+        assert ET.parse(folder / f"{one.name}.svg").getroot().tag.endswith("svg")
+        label = re.search(r'aria-label="([^"]*)"', one.drawing.wide)[1]
+        assert re.search(r"\d", label), "words for those who do not see the numbers"
+        assert one.drawing.phone.count("<title>") >= one.drawing.wide.count("<title>")
+
+
+def test_a_png_has_letters(page, folder):
+    """Without a font resvg draws no text and says nothing."""
+    (one,) = (one for one in page.pictures if one.name == "detectors")
+    drawn = svg_file(one.drawing)
+    assert "var(--" not in drawn
+    assert (folder / "detectors.png").read_bytes() == png_bytes(drawn)
+    for cls in ("sm", "h a", "n"):  # Regular and bold letters.
+        words = re.search(rf'<text [^>]*class="{cls}"[^>]*>[^<]+</text>', drawn)
+        if words:
+            assert png_bytes(drawn.replace(words[0], "")) != png_bytes(drawn), words[0]
+
+
+def test_numbers_that_a_pointer_finds_are_in_the_csv_unrounded(page, folder):
+    for one in page.pictures:
+        rows = rows_of(folder / f"{one.name}.csv")
+        assert len(rows) == len(one.rows) > 1
+        for key, value in one.rows[-1].items():
+            assert rows[-1][key] == ("" if value != value else str(value))
+        if one.name not in DETECTORS_DIFFER - {"chance"}:
+            continue
+        times, digits = (100, 1) if one.name == "differences" else (1, 2)
+        held = {
+            tuple(round(times * float(row[end]), digits) for end in ("value", "low", "high"))
+            for row in rows
+        }
+        number = r"([+−]?[\d.]+)"
+        hovers = re.findall(rf"{number} ?(?:points )?\[{number}, {number}\]", one.drawing.wide)
+        assert hovers
+        shown = {tuple(float(end.replace("−", "-")) for end in hover) for hover in hovers}
+        for numbers in shown:
+            near = 10.0**-digits
+            assert any(
+                all(abs(a - b) <= near for a, b in zip(numbers, row, strict=True)) for row in held
+            ), (one.name, numbers)
+
+
+def test_the_same_data_give_the_same_bytes_and_names_are_no_markup(page, folder, tmp_path):
+    (scores,) = (one for one in page.pictures if one.name == "scores")
+    write_pictures(tmp_path, [scores])
+    for path in tmp_path.iterdir():
+        assert path.read_bytes() == (folder / path.name).read_bytes()
+    evil = "$\\frac{1}{$ --><script>\x07\ufffe"
+    line = Line([(0.0, Dot(0.5, 0.4, 0.6, evil)), (1.0, Dot(0.6, 0.5, 0.7, evil))])
+    panels = Panels(
+        panels=[LinePanel(evil, [line], evil)],
+        x=[(0.0, evil), (1.0, "1")], y=[(0.0, "0"), (1.0, "1")], centre=0.5, x_label=evil,
+        label=evil,
+    )  # fmt: skip
+    write_pictures(tmp_path, [picture("evil", evil, evil, panels, 600)])
+    drawn = (tmp_path / "evil.svg").read_text()
+    assert "<script" not in drawn
+    ET.fromstring(drawn)
+    assert (tmp_path / "evil.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_line_of_many_points_keeps_the_ends_of_each_column_of_pixels():
+    heights = {at: at % 2 / 10 for at in range(20_000)} | {10_100: 1.0}
+    points = [(at / 200, Dot(height, 0, 0, "")) for at, height in heights.items()]
+    panels = Panels(
+        panels=[LinePanel("", [Line(points, "faint", marks=False)])],
+        x=[(0.0, "0"), (100.0, "1")], y=[(0.0, "0"), (1.0, "1")], centre=0.0, x_label="x",
+        label="1",
+    )  # fmt: skip
+    (line,) = re.findall(r'class="fa" d="([^"]*)"', panels.draw(600.0).wide)
+    assert len(line) < 40_000
+    drawn = [float(point.split()[1]) for point in re.split("[ML]", line)[1:]]
+    assert drawn.count(min(drawn)) == 1, "the one high point"

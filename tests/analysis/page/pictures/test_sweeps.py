@@ -1,0 +1,109 @@
+"""AUC against an axis of numbers, by copies, and by false alarms: its places and numbers."""
+
+import re
+
+import numpy as np
+import pytest
+
+from analysis.arm import Cohort
+from analysis.metrics_table import Cell, CohortMetrics, Key, contaminated_cohorts
+from analysis.page.crossed import doublings
+from analysis.page.parts import pictures_in
+from analysis.page.pictures.sweeps import axis_values, sweep_pictures
+from analysis.page.sections.copies import copies_picture
+from analysis.page.sections.rates import rates_parts
+from analysis.results import analyse
+from analysis.settings import AnalysisSettings
+from tests.analysis.synthetic import make_arm
+from tests.analysis.viewing import view_of
+
+SETTINGS = AnalysisSettings(replicates=100, min_members=5)
+SIZES = {20_000: 0.0, 40_000: 0.5, 640_000: 1.2}
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    axes = ["corpus.tokens", "train.mode"]
+    arms = [
+        make_arm(folder / f"{size}-{mode}", axes=dict(zip(axes, (str(size), mode), strict=True)),
+                 seed=0, effect=effect, n=40)
+        for size, effect in SIZES.items()
+        for mode in ("continue", "lora")
+    ]  # fmt: skip
+    return view_of(arms, analyse(arms, SETTINGS), analysis_settings=SETTINGS)
+
+
+def places(drawing) -> list[float]:
+    """Return where the marks of the first panel are, from left to right."""
+    return sorted({float(x) for x in re.findall(r'<circle cx="([\d.]+)"', drawing)})[:3]
+
+
+def test_a_swept_number_has_an_axis_of_numbers(view):
+    """By logarithms, as 20,000 to 640,000 tokens span a decade."""
+    (drawn,) = sweep_pictures(view)
+    assert drawn.name == "sweep-corpus-tokens"
+    tables = contaminated_cohorts(view.tables)
+    assert axis_values(tables, "train.mode") == []
+    cells = {
+        (dict(table.cohort.axes)["train.mode"], dict(table.cohort.axes)["corpus.tokens"]): cell
+        for table in tables
+        if (cell := table.get("min_k", selection="tuned"))
+    }
+    rows = [row for row in drawn.rows if row["line"].startswith("min_k, ")]
+    assert len(rows) == len(cells) == 6
+    for row in rows:
+        mode = "lora" if "LoRA" in row["line"] or "lora" in row["line"] else "continue"
+        cell = cells[mode, f"{float(row['corpus.tokens']):.0f}"]
+        assert (row["value"], row["low"], row["high"]) == (cell.value, cell.low, cell.high)
+        said = f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+        assert said in drawn.drawing.wide
+    first, second, third = places(drawn.drawing.wide)
+    assert (third - second) / (second - first) == pytest.approx(4, rel=0.02)
+    assert all(f">{label}<" in drawn.drawing.wide for label in ("20k", "40k", "640k"))
+
+
+def test_a_decade_is_drawn_by_logarithms_and_words_make_no_axis():
+    """3e-4 / 3e-5 is a bit less than ten in floats; Python takes `nan` and `inf` for numbers."""
+    wanted = {"3e-05 0.0003": 2, "0 0.0003": 2, "0.1 nan": 0, "0.1 inf": 0, "0.1 x": 0}
+    for values, count in wanted.items():
+        cells = {Key("all", "loss", "tuned", "all", "all", "auc"): CELL}
+        arms = [
+            CohortMetrics(cohort=Cohort((("train.lr", value),), "contaminated"), cells=cells)
+            for value in values.split()
+        ]
+        assert len(axis_values(arms, "train.lr")) == count
+
+
+CELL = Cell(setting="-", value=0.6, low=0.5, high=0.7, n_members=40, n_nonmembers=50, n_seeds=1)
+
+
+def test_numbers_of_copies_are_as_far_apart_as_they_are(view):
+    drawn = copies_picture(view)
+    labels = [row["copies"] for row in drawn.rows if row["detector"] == view.best.detector]
+    assert labels[:3] == ["1", "2", "3"]
+    first, second, third = places(drawn.drawing.wide)
+    wanted = [doublings(at) for at in (1, 2, 3)]
+    assert (third - second) / (second - first) == pytest.approx(
+        (wanted[2] - wanted[1]) / (wanted[1] - wanted[0]), rel=0.05
+    )
+
+
+@pytest.mark.parametrize(("n", "floor"), [(40, 0.0), (160, 0.1)])
+def test_a_roc_curve_goes_no_lower_than_its_nonmembers_support(tmp_path, n, floor):
+    arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=n)
+    view = view_of([arm], analyse([arm], SETTINGS), analysis_settings=SETTINGS)
+    (roc,) = pictures_in(rates_parts(view))
+    assert f"from {100 * floor:g} % false alarms on" in roc.drawing.wide
+    assert ("the lowest rate that so many non-members support" in roc.caption) == bool(floor)
+    loaded = view.data.loaded[0]
+    for name in {row["detector"] for row in roc.rows}:
+        curve = [(row["false_positive_rate"], row["true_positive_rate"])
+                 for row in roc.rows if row["detector"] == name]  # fmt: skip
+        scores = loaded.scores[:, loaded.index[view.data.column(name, view.best.selection)]]
+        others = scores[loaded.test & ~loaded.member]
+        members = scores[loaded.test & loaded.member & (loaded.copies > 0)]
+        for rate, share in curve[1:]:
+            # A member is found at a rate if no larger share of non-members scores as high.
+            found = [np.mean(others >= score) <= rate + 1e-12 for score in members]
+            assert share == pytest.approx(np.mean(found))

@@ -1,0 +1,13 @@
+"""A run as the sections of its page see it."""
+
+from analysis.arm import axis_names
+from analysis.metrics_table import split_by_cohort
+from analysis.page.inputs import PageInputs
+from analysis.page.view import View
+from analysis.summary import find_headline
+
+
+def view_of(arms, analysis, **more) -> View:
+    inputs = PageInputs(name="x", experiment_yaml="", arms=arms, analysis=analysis, **more)
+    tables = split_by_cohort(analysis.metrics, axis_names(arms))
+    return View(inputs=inputs, tables=tables, best=find_headline(tables))

@@ -71,8 +71,9 @@ class Panels:
 
     def numbers(self) -> list[dict[str, object]]:
         """Return what is drawn, a row a point."""
+        names = dict(self.x)
         return [
-            {"panel": panel.title, "x": x, **dot.numbers()}
+            {"panel": panel.title, "x": names.get(x, x), **dot.numbers()}
             for panel in self.panels
             for line in panel.lines
             if line.marks

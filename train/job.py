@@ -38,7 +38,8 @@ from train.settings import TrainSettings
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from train.loop.record import Progress, TrainingProgress
+    from train.loop.log import TrainingProgress
+    from train.loop.record import Progress
     from train.window_inputs import WindowInputs
 
 I64 = npt.NDArray[np.int64]
@@ -299,7 +300,8 @@ def progress_line(progress: "TrainingProgress") -> str:
 
 def read_progress_line(line: str) -> "TrainingProgress":
     """Return what `progress_line` was made of."""
-    from train.loop.record import TrainingProgress
+    # Without torch, whose import takes seconds in which nobody would watch the processes.
+    from train.loop.log import TrainingProgress
 
     tokens, total, *rest = line.removeprefix(PROGRESS).split()
     return TrainingProgress(int(tokens), int(total), *(float(value) for value in rest))

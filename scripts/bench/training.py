@@ -45,7 +45,7 @@ from scripts.bench.random_tokens import RandomTokens
 from scripts.bench.scoring import MIB, resident
 from train.device import default_device
 from train.loop.dataset import WindowSequence, collate
-from train.loop.record import TrainingProgress
+from train.loop.log import TrainingProgress
 from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.pretrained import load_causal_model
 from train.models.shapes import build_model, load_shape

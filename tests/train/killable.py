@@ -19,8 +19,7 @@ from inject.stream.exposures import CopyName, ExposureRecorder, read_exposures
 from inject.stream.view import Insertions, View
 from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
-from train.loop.log import read_log
-from train.loop.record import TrainingProgress
+from train.loop.log import TrainingProgress, read_log
 from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.shapes import build_model
 from train.settings import CheckpointSettings, TrainSettings

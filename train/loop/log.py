@@ -16,6 +16,20 @@ from inject.model_folder import LOG_FILE
 from inject.tables import read_parquet
 
 
+class TrainingProgress(NamedTuple):
+    """How far a run is."""
+
+    tokens: int
+    """Fed so far."""
+    total: int
+    """To be fed in all."""
+    loss: float
+    """Of the last step, in nats a token."""
+    tokens_per_second: float
+    mfu: float
+    """Model FLOPs utilisation; NaN where the device's peak is not known."""
+
+
 class LogRow(NamedTuple):
     """What one optimiser step did."""
 

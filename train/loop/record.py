@@ -17,25 +17,11 @@ import torch
 
 from inject.errors import SpikeinError
 from train.loop.dataset import FedWindow
-from train.loop.log import LogRow
+from train.loop.log import LogRow, TrainingProgress
 from train.processes.environment import rank, sum_over_processes, world_size
 
 READ_EVERY = 20
 """Steps between two readings of the device, where there is one beside the CPU."""
-
-
-class TrainingProgress(NamedTuple):
-    """How far a run is."""
-
-    tokens: int
-    """Fed so far."""
-    total: int
-    """To be fed in all."""
-    loss: float
-    """Of the last step, in nats a token."""
-    tokens_per_second: float
-    mfu: float
-    """Model FLOPs utilisation; NaN where the device's peak is not known."""
 
 
 Progress = Callable[[TrainingProgress], None]

@@ -16,8 +16,7 @@ from inject.stream.order import window_order
 from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
 from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
-from train.loop.log import LogRow, read_log
-from train.loop.record import TrainingProgress
+from train.loop.log import LogRow, TrainingProgress, read_log
 from train.loop.training_loop import TrainingData, TrainingRun, train
 from train.models.lora import AdapterUntrained
 from train.models.pretrained import load_causal_model

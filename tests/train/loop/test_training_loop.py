@@ -23,8 +23,7 @@ from inject.stream.exposures import ExposureRecorder, read_exposures
 from inject.stream.order import window_order
 from inject.stream.view import View
 from tests.train.killable import SHAPE, WINDOWS, spiked_view
-from train.loop.log import read_log
-from train.loop.record import TrainingProgress
+from train.loop.log import TrainingProgress, read_log
 from train.loop.training_loop import (
     TrainingData,
     TrainingRun,

@@ -12,7 +12,7 @@ import pytest
 from tests.train.killable import Stopped, check_same_run
 from tests.train.unlearn.made import SHARED, job, unlearn
 from train.execution import ExecutionSettings
-from train.loop.record import TrainingProgress
+from train.loop.log import TrainingProgress
 from train.unlearn.job import unlearn_job
 
 pytestmark = pytest.mark.slow

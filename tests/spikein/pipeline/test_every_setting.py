@@ -67,6 +67,11 @@ OTHERS = {
     "Revisions": "its models' versions",
     "Judge": "whom it asks",
     "SearchedRows": "contaminants, seeds and rules, which are looked at",
+    "DataSet": "the catalogue of public data; what is fetched enters by its content",
+    "DataFile": "a file of that catalogue",
+    "Grammar": "the grammar of invented facts, whose file enters by its digest",
+    "Subject": "a part of that grammar",
+    "Fact": "a part of that grammar",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
 TOLD_BY_STEPS = {Shape, TwinMembership, Job, TrainingJob, StartModel, UnlearningJob}

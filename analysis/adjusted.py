@@ -68,7 +68,7 @@ def base_scores(
 ) -> Floats | None:
     """Return the base models' scores of all rows of a column, NaN where there is none.
 
-    None where a seed has no base model that scored by this column.
+    None if a seed has no base model that was scored in this column.
 
     Args:
         column: detector and setting.

@@ -167,7 +167,7 @@ def _rows(member: Mask, groups: Sequence[str], seeds: Sequence[str] | None) -> R
 
 
 def _reason(rows: Rows, scores: Floats, at: Counts) -> str | None:
-    """Say why some rows support no statement, or return None where they do."""
+    """Return why some rows support no statement; None if they support one."""
     sides = {"members": at[rows.member[at]], "non-members": at[rows.nonmember[at]]}
     if reason := degenerate_reason(*(scores[side] for side in sides.values())):
         return reason

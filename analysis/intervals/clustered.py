@@ -32,7 +32,7 @@ class Part(NamedTuple):
     weight: Floats
     """[K]: its share of the number; shares of one seed need not sum to one."""
     members: Counts | None = None
-    """Rows that a number is of, [K]; None if nobody counts them."""
+    """Rows behind each number, [K]; None if they are not counted."""
     nonmembers: int = 0
     """Rows that they are held against; 0 for a mean."""
     left_out: int = 0

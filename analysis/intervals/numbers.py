@@ -332,7 +332,7 @@ EQUAL = "all scores are equal"
 
 
 def degenerate_reason(members: Floats, nonmembers: Floats) -> str | None:
-    """Say why scores support no AUC at all, or None where they do."""
+    """Return why scores support no AUC; None if they support one."""
     for side, scores in (("members", members), ("non-members", nonmembers)):
         if len(scores) == 0:
             return f"no {side}"

@@ -162,7 +162,7 @@ class LoadedModel:
 
 
 Values = Sequence[Floats | None]
-"""Of all rows, for each seed; None where a seed has no such model or detector."""
+"""Of all rows, for each seed; None if a seed lacks the model or detector."""
 
 
 @dataclass(frozen=True, kw_only=True)

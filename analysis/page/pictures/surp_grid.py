@@ -22,7 +22,7 @@ _Place = tuple[float, float]
 
 
 def surp_picture(view: View) -> Picture | None:
-    """Return SURP's grid in the headline's arm; None where SURP did not run with one."""
+    """Return SURP's grid in the headline's arm; None if SURP ran without one."""
     data, settings = view.data, view.inputs.analysis_settings
     holding = [arm for arm in data.loaded if _SURP in arm.detectors]
     choice = next((one for one in data.choices if one.detector == _SURP), None)

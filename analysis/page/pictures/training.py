@@ -20,7 +20,7 @@ _MAX_PANELS = 6
 
 
 def training_picture(arms: Sequence[Arm]) -> Picture | None:
-    """Return one panel an arm (its first seed); None where no arm has a log."""
+    """Return one panel an arm (its first seed); None if no arm has a log."""
     logged = {
         cohort: same[0].training
         for cohort, same in cohorts(arms).items()

@@ -176,7 +176,7 @@ DETECTOR = Detector(
     title="CAMIA",
     summary="many signals of the token log-probabilities, placed among unseen texts",
     source="Chang et al. 2025 (CAMIA), base signals, Edgington's combination",
-    needs=(View(TEXT), HeldOut()),
+    needs=(View(TEXT), HeldOut(fewest=FEWEST_HELD_OUT)),
     assumption=(
         "the held-out rows are like the scored non-members, and members differ from both in the "
         "direction that each signal is read in"

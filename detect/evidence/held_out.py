@@ -31,6 +31,8 @@ class HeldOut(Need):
     """Under the reference model, too."""
     shadows: bool = False
     """Under every shadow model, too."""
+    fewest: int = 1
+    """Rows of a dataset below which the detector says nothing about it."""
     asks_model: ClassVar[bool] = True
     access: ClassVar[Access] = Access.TOKENS
     parts: ClassVar[Mapping[str, str]] = {"held_out": r"(.*-)?held_out(-.*)?"}
@@ -38,7 +40,7 @@ class HeldOut(Need):
     file_hint: ClassVar[str] = FILE_HINT
 
     def __str__(self) -> str:
-        return "held-out rows"
+        return "held-out rows" if self.fewest == 1 else f"{self.fewest} held-out rows of a dataset"
 
     @property
     def cost(self) -> NeedCost:
@@ -56,10 +58,11 @@ class HeldOut(Need):
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether rows are held out; of a file, with the models that are asked for."""
+        enough = sources.held_out >= self.fewest
         if not sources.of_file:
-            return sources.held_out
+            return enough
         lacking = self.shadows or (self.reference and not has_reference(sources))
-        return sources.held_out and not lacking
+        return enough and not lacking
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return the rows, and a pass of each model over them."""

@@ -67,8 +67,8 @@ class EvidenceSources:
     """The clean twin of the arm."""
     shadows: tuple[Shadow, ...] = ()
     """The shadow models of the arm."""
-    held_out: bool = False
-    """Whether there are held-out rows."""
+    held_out: int = 0
+    """Held-out rows of the dataset that has most of them."""
     known_members: bool = False
     """Whether there are rows of which it is known that the model saw them, to serve as shots."""
     labelled: bool = True

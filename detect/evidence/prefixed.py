@@ -107,7 +107,7 @@ class Prefixed(Need):
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether there are rows to take the shots from."""
-        return sources.known_members if self.known == "members" else sources.held_out
+        return sources.known_members if self.known == "members" else sources.held_out > 0
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return the shots, and a pass of the model that is scored behind them."""

@@ -222,7 +222,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Background
         frequency=frequency_step(corpus, experiment.detect),
         twin=None if twins.clean is None else twins.clean.node,
         shadows=tuple(Shadow(shadow.node, shadow.membership) for shadow in twins.shadows),
-        held_out=any(one.held_out for one in experiment.contaminants),
+        held_out=max(one.held_out for one in experiment.contaminants),
         known_members=experiment.detect.tune_share > 0,
         paraphrased=any(get_dataset(one.dataset).paraphrases for one in experiment.contaminants),
     )

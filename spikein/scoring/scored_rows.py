@@ -271,7 +271,7 @@ def _sources(
     return EvidenceSources(
         detect=DetectSettings(**detect),
         examples=rows_step(rows, held_out),
-        held_out=bool(held_out and held_out.nonmembers),
+        held_out=len(held_out.nonmembers) if held_out else 0,
         known_members=bool(held_out and held_out.members),
         labelled=rows.labels is not None,
         paraphrased=any(rows.paraphrases or ()),

@@ -84,3 +84,11 @@ def test_without_held_out_rows_they_are_left_out_of_all_and_said_so(tmp_path):
     notes = graph_of(tmp_path, "detect.detectors=all").notes
     for name in ASKED - {"rmia"}:
         assert any(note.startswith(f"{name} needs") for note in notes), name
+
+
+def test_too_few_held_out_rows_for_a_detector_are_refused_before_a_run(tmp_path):
+    write_tiny(tmp_path)
+    few = "contaminants.0.held_out=8"
+    with pytest.raises(InputError, match="camia needs 10 held-out rows of a dataset"):
+        graph_of(tmp_path, few, "detect.detectors=[camia]")
+    assert graph_of(tmp_path, few, "detect.detectors=[recall]").nodes

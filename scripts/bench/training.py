@@ -18,7 +18,7 @@ same arithmetic, `fast_over_float32` with ours in float32. If `fastest` is float
 both are the figures of float32, and `fast_precision` reports it.
 
 With --model, `deepspeed_tokens_per_second` is that of two processes with one thread each (ZeRO
-stage 1), and the peak memory of each way is measured in processes of its own.
+stage 0, as in the presets), and the peak memory of each way is measured in processes of its own.
 """
 
 import argparse
@@ -211,7 +211,7 @@ def in_processes(model: str, precision: str, processes: int) -> dict[str, Any]:
             "windows": 4,
             "steps": 8,
             "precision": precision,
-            "execution": {"processes": processes, "zero": 1},
+            "execution": {"processes": processes, "zero": 0},
             "threads": max(1, (os.cpu_count() or 1) // processes),
         }
     )

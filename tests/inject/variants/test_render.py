@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.variants.paraphrase import TRIES, Question, ServerTextGenerator
-from inject.variants.render import render_variants, replaced
 from inject.variants.settings import Variants
+from inject.variants.variants_step import render_variants, replaced
 from tests.stub_server import stub_server
 
 PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"

@@ -30,8 +30,7 @@ from inject.hub.address import HubAddress, fetch_address, require_listed
 from inject.hub.dataset_rows import hub_errors
 from inject.hub.resolver import describe_repository
 from inject.public_data.catalogue import DataFile, DataSet
-from inject.public_data.conversions import CONVERSIONS, encoded
-from inject.public_data.encrypted_zip import encrypted_zip
+from inject.public_data.conversions import CONVERSIONS, encoded, encrypted_zip
 from inject.reading.row_parsers import PARSERS, format_of
 
 MANIFEST = "spikein-data.json"

@@ -63,17 +63,6 @@ class _Batching(NamedTuple):
     progress: Callable[[int, int], None]
 
 
-class _Predicted(NamedTuple):
-    """What one pass gives at the valid positions of a batch."""
-
-    rows: torch.Tensor
-    """Hidden states, or logits, shape [positions, …]."""
-    targets: torch.Tensor
-    """The ids that they predict."""
-    slots: npt.NDArray[np.int64]
-    """Where their statistics go."""
-
-
 @torch.inference_mode()
 def token_statistics(
     target: Target,
@@ -332,8 +321,11 @@ def _forward(
     pieces: Sequence[_Piece],
     padding_side: PaddingSide,
     prefix: SharedPrefix | None,
-) -> _Predicted:
-    """Return hidden states, or logits, of the valid positions only."""
+) -> tuple[torch.Tensor, torch.Tensor, npt.NDArray[np.int64]]:
+    """Return hidden states, or logits, of the valid positions only.
+
+    With the ids that they predict, and where the statistics of these go.
+    """
     padded = pad_sequences(
         target,
         [piece.ids for piece in pieces],
@@ -357,6 +349,5 @@ def _forward(
         first, last = int(positions[0]), int(positions[-1])
         logits: torch.Tensor = target.model(**inputs, use_cache=False).logits
         rows = logits[0, first : last + 1]
-    return _Predicted(
-        rows, torch.from_numpy(np.concatenate(targets)).to(target.device), np.concatenate(slots)
-    )
+    predicted = torch.from_numpy(np.concatenate(targets)).to(target.device)
+    return rows, predicted, np.concatenate(slots)

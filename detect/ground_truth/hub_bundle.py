@@ -42,14 +42,6 @@ _TAGS = ("spikein", "membership-inference", "pretraining-data-detection", "data-
 _INVENTED = "none: spikein made them up"
 
 
-class FetchedBundle(NamedTuple):
-    """A bundle that was fetched."""
-
-    path: Path
-    source: str
-    """Its address with the commit."""
-
-
 class Push(NamedTuple):
     """A bundle that was checked, and the place on the hub where it is to be."""
 
@@ -76,8 +68,10 @@ def is_address(text: str) -> bool:
     return text.lower().startswith(("hf:/", *_PAGES))
 
 
-def fetch_bundle(address: str) -> FetchedBundle:
-    """Fetch a bundle, or find it in the cache; its files are not checked yet.
+def fetch_bundle(address: str) -> tuple[Path, str]:
+    """Fetch a bundle, or find it in the cache; return its folder and its address with the commit.
+
+    Its files are not checked yet.
 
     Raises:
         Unreachable: the hub gives no answer, and the cache lacks it.
@@ -93,10 +87,10 @@ def fetch_bundle(address: str) -> FetchedBundle:
             hint=f"Did you mean {SCHEME}datasets/{page[1]}?" if page else None,
         )
     try:
-        header = fetch_address(named._replace(path=HEADER))
+        header, commit = fetch_address(named._replace(path=HEADER))
         # The commit is fixed from here on, whatever the branch does.
-        names = [glob.escape(name) for name in read_header(header.path.parent)["files"]]
-        fetched = fetch_snapshot(named.id, header.commit, [HEADER, *names], kind="dataset")
+        names = [glob.escape(name) for name in read_header(header.parent)["files"]]
+        folder, _ = fetch_snapshot(named.id, commit, [HEADER, *names], kind="dataset")
     except Unreachable as error:
         hint = "Try again with a connection, or give the folder of a bundle."
         if here := _commits_here(named.id):
@@ -109,7 +103,7 @@ def fetch_bundle(address: str) -> FetchedBundle:
         hint = "Look at its page on the hub, and accept its terms if it has any; for a private "
         hint += "one set HF_TOKEN."
         raise InputError(error.problem, where=address, hint=hint) from None
-    return FetchedBundle(fetched.path, f"{SCHEME}datasets/{named.id}@{header.commit}")
+    return folder, f"{SCHEME}datasets/{named.id}@{commit}"
 
 
 def prepare_push(

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from inject.errors import InputError, did_you_mean, first_names
 from inject.hub.resolver import resolve_commit
-from inject.hub.snapshot import Snapshot, fetch_snapshot
+from inject.hub.snapshot import fetch_snapshot
 from inject.reading.row_parsers import PARSERS
 
 SCHEME = "hf://"
@@ -53,11 +53,12 @@ def parse_address(text: str) -> HubAddress | None:
     return HubAddress(f"{owner}/{name}", unquote(revision) or None, path.strip("/"))
 
 
-def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot:
-    """Fetch what an address names, or find it in the cache; its path is a file, folder or glob.
+def fetch_address(address: HubAddress, *, cache: Path | None = None) -> tuple[Path, str]:
+    """Fetch what an address names, or find it in the cache; return its path and its commit.
 
     Args:
-        address: what is fetched; a file of a commit that is in the cache asks nobody.
+        address: what is fetched; a file of a commit that is in the cache asks nobody. The path is that
+            of a file, a folder or a glob, as the address has it.
         cache: the folder that keeps the files; None for the hub library's.
 
     Raises:
@@ -72,8 +73,8 @@ def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot
             address.id, path, cache_dir=cache, revision=commit, repo_type="dataset"
         )
         if isinstance(cached, str):
-            return Snapshot(Path(cached), commit)
-    fetched = fetch_snapshot(
+            return Path(cached), commit
+    folder, commit = fetch_snapshot(
         address.id,
         commit,
         _patterns(path),
@@ -81,7 +82,7 @@ def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot
         check=partial(require_listed, address),
         cache=cache,
     )
-    return fetched._replace(path=fetched.path / path)
+    return folder / path, commit
 
 
 def require_listed(address: HubAddress, files: Sequence[str]) -> None:

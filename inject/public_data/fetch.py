@@ -186,7 +186,7 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
 
 def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
     """Return where a file of the hub is on this machine, fetched and checked."""
-    path = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache).path
+    path, _ = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache)
     content, blob = path.read_bytes(), path.resolve()
     digest = hashlib.sha256(content).hexdigest()
     git_digest = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

@@ -64,13 +64,13 @@ def test_aliases():
 
 
 def test_a_detector_has_a_title_that_finds_it_and_a_plug_in_its_name(tmp_path):
-    titles = {row.name: row.title for row in detector_table().rows if row.origin == BUILT_IN}
+    titles = {row.name: row.title for row in detector_table()[0] if row.origin == BUILT_IN}
     assert titles["gap_k"] == "Gap-K%"
     assert titles["dc_pdd"] == "DC-PDD"
     assert {get_detector(title).detector.name: title for title in titles.values()} == titles
     assert [detector_title(name) for name in ("gap_k", "of.mine")] == ["Gap-K%", "of.mine"]
     write(tmp_path, "my.py", FUNCTION)
-    assert detector_table(["my.py:lowest"]).rows[-1].title == "my.lowest"
+    assert detector_table(["my.py:lowest"])[0][-1].title == "my.lowest"
 
 
 @pytest.mark.parametrize("title", ["two\nlines", "x" * 41, 3])

@@ -21,7 +21,6 @@ from transformers import PreTrainedModel
 from inject.errors import InputError
 from train.execution import ExecutionSettings, Kernel
 from train.models.lora import (
-    AdapterNorms,
     adapter_norms,
     add_adapters,
     require_trained,
@@ -120,7 +119,7 @@ class Prepared:
     model: Union[PreTrainedModel, "PeftModel"]
     """What the loop trains: the model itself, or the model with adapters on it."""
     settings: TrainSettings
-    new: Mapping[str, AdapterNorms] | None
+    new: Mapping[str, tuple[float, float]] | None
     """Norms of the new adapters; None where there are none."""
 
     def save(

@@ -61,7 +61,7 @@ def test_a_full_commit_needs_no_answer(hub):
 
 
 def test_without_the_hub_the_cache_on_this_machine_is_used_and_said(boolq, caplog):
-    folder = fetch_snapshot("google/boolq", None, MODEL_FILES).path
+    folder, _ = fetch_snapshot("google/boolq", None, MODEL_FILES)
     forget_commits()
     boolq.reachable = False
     with caplog.at_level(logging.WARNING):

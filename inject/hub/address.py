@@ -56,9 +56,10 @@ def parse_address(text: str) -> HubAddress | None:
 def fetch_address(address: HubAddress, *, cache: Path | None = None) -> tuple[Path, str]:
     """Fetch what an address names, or find it in the cache; return its path and its commit.
 
+    The path is that of a file, a folder or a glob, as the address has it.
+
     Args:
-        address: what is fetched; a file of a commit that is in the cache asks nobody. The path is that
-            of a file, a folder or a glob, as the address has it.
+        address: what is fetched; a file of a commit that is in the cache asks nobody.
         cache: the folder that keeps the files; None for the hub library's.
 
     Raises:

@@ -204,12 +204,12 @@ def test_a_detector_of_a_package_goes_by_its_entry_points_name(package, tmp_path
 
 def test_the_table_says_where_detectors_come_from_and_what_is_left_out(package, tmp_path):
     write(tmp_path, "my.py", FUNCTION)
-    table = detector_table(["my.py:lowest"])
-    origins = {row.name: row.origin for row in table.rows}
+    rows, warnings = detector_table(["my.py:lowest"])
+    origins = {row.name: row.origin for row in rows}
     assert origins["loss"] == BUILT_IN
     assert origins["probe"] == origins["lowest"] == "probe-kit 2.0"
     assert origins["my.lowest"] == "my.py:lowest"
-    assert len(table.warnings) == 2
-    said = " ".join(table.warnings)
+    assert len(warnings) == 2
+    said = " ".join(warnings)
     assert "detector broken (probe-kit 2.0)" in said
     assert "detector loss (probe-kit 2.0): the name is taken, by a built-in detector" in said

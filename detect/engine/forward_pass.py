@@ -326,20 +326,20 @@ def _forward(
 
     With the ids that they predict, and where the statistics of these go.
     """
-    padded = pad_sequences(
+    padded, starts, length = pad_sequences(
         target,
         [piece.ids for piece in pieces],
         side=padding_side,
         always_mask=prefix is not None,
     )
-    inputs: dict[str, Any] = dict(padded.inputs)
+    inputs: dict[str, Any] = dict(padded)
     if prefix is not None:
         inputs = batch_inputs(prefix, inputs, target.takes("position_ids"))
     flat, targets, slots = [], [], []
     for row, piece in enumerate(pieces):
         # The state at i − 1 predicts token i.
         predicting = np.arange(piece.first, len(piece.ids)) - 1
-        flat.append(row * padded.length + padded.starts[row] + predicting)
+        flat.append(row * length + starts[row] + predicting)
         targets.append(piece.ids[piece.first :])
         slots.append(piece.slot + np.arange(piece.scored))
     positions = torch.from_numpy(np.concatenate(flat)).to(target.device)

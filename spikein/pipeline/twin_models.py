@@ -26,7 +26,7 @@ from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.models import RETRAINED, SHADOW, Model
 from train.models.model_node import ModelNode
-from train.training_step import SpikedStream, Training, arm_step
+from train.training_step import Training, arm_step
 
 _ROLE_OF = {"clean": TWIN, "retrained": RETRAINED, "shadow": SHADOW}
 
@@ -127,8 +127,7 @@ def spiked_model(
         execution=experiment.execution,
         seed=arm.seed,
     )
-    stream = SpikedStream(corpus, examples, plan, audit, experiment.variants)
-    trained = arm_step(training, stream, start=base, label=label)
+    trained = arm_step(training, plan, audit, experiment.variants, start=base, label=label)
     steps = {"plan": plan, "audit": audit}
     return Model(arm=arm, role=role, node=ModelNode(step=trained), steps=steps)
 

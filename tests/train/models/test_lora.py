@@ -127,7 +127,7 @@ def test_adapters_that_did_not_move_are_an_error() -> None:
     adapted = add_adapters(built(), SETTINGS, seed=0)
     new = adapter_norms(adapted.state_dict())
     assert len(new) == 8
-    assert all(norms.up == 0 < norms.down for norms in new.values())
+    assert all(up == 0 < down for down, up in new.values())
     with pytest.raises(AdapterUntrained, match="all 8 adapted layers"):
         require_trained(new, adapter_norms(adapted.state_dict()), lr=1e-4)
     # Weight decay shrinks the one matrix and leaves the update at zero: nothing was learnt.

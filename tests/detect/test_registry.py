@@ -128,15 +128,6 @@ def test_a_detector_of_a_file_takes_parameters(tmp_path):
         scores("mine.py:MINE:kk=7")
 
 
-def test_a_changed_file_is_another_detector(tmp_path):
-    write(tmp_path, "my.py", FUNCTION)
-    first = get_detector("my.py:lowest")
-    assert get_detector("my.py:lowest").digest == first.digest
-    write(tmp_path, "my.py", FUNCTION.replace("min()", "max()"))
-    assert get_detector("my.py:lowest").digest != first.digest
-    assert scores("my.py:lowest")["my.lowest", "-", "a"] == -3.0
-
-
 def test_what_cannot_be_a_detector_says_why(tmp_path):
     for source, message in (
         ("MINE = 3", "not a detector. Allowed: a Detector, or a function from"),

@@ -76,7 +76,8 @@ def test_a_tokenizer_in_the_cache_is_no_model(boolq):
     forget_commits()
     boolq.reachable = False
     with pytest.raises(
-        Unreachable, match="google/boolq: not in the cache, and the hub cannot be reached"
+        Unreachable,
+        match="google/boolq: not in the cache, and the hub cannot be reached.*Give a local folder",
     ):
         model_identity("google/boolq")
 

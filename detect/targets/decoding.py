@@ -142,12 +142,12 @@ class _Decoder:
         reads = dict(sorted({row.prompt: row.read for row in rows}.items()))
         place = {prompt: index for index, prompt in enumerate(reads)}
         asked = [self._prompts[prompt].ids[-read:] for prompt, read in reads.items()]
-        inputs, *_ = pad_sequences(self._target, asked, side="left", always_mask=True)
-        out = self._target.model(**inputs, **self._few, use_cache=True)
+        padded, *_ = pad_sequences(self._target, asked, side="left", always_mask=True)
+        out = self._target.model(**padded, **self._few, use_cache=True)
         cache = out.past_key_values
         every = torch.tensor([place[row.prompt] for row in rows], device=self._target.device)
         logits = out.logits[every, -1].float()
-        mask = inputs["attention_mask"][every]
+        mask = padded["attention_mask"][every]
         take_rows(cache, every, max(row.limit for row in rows))
         written: list[list[int]] = [[] for _ in rows]
         going = list(range(len(rows)))

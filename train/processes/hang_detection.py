@@ -322,7 +322,7 @@ def start_hang_detection(folder: Path, processes: int, silent_after: float | Non
     def look() -> None:
         while (found := watch.check()) is None:
             time.sleep(POLL_SECONDS)
-        print(f"{found.text}. {ADVICE}", file=sys.stderr, flush=True)
+        print(f"{found[1]}. {ADVICE}", file=sys.stderr, flush=True)
         os._exit(1)
 
     threading.Thread(target=look, name="silence watch", daemon=True).start()

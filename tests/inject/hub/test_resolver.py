@@ -77,7 +77,7 @@ def test_a_tokenizer_in_the_cache_is_no_model(boolq):
     boolq.reachable = False
     with pytest.raises(
         Unreachable,
-        match="google/boolq: not in the cache, and the hub cannot be reached.*Give a local folder",
+        match=r"not in the cache, and the hub cannot be reached.*Give a local folder",
     ):
         model_identity("google/boolq")
 

@@ -67,10 +67,16 @@ class Run:
         return None
 
 
-def test_who_came_least_far_is_named_and_not_who_waits(tmp_path):
-    run = Run(tmp_path / "beats", processes=3)
+def under_way(folder: Path, processes: int = 2) -> Run:
+    """Processes that have made 29 steps of two seconds."""
+    run = Run(folder / "beats", processes)
     for number in range(1, 30):
         run.step(number, seconds=2)
+    return run
+
+
+def test_who_came_least_far_is_named_and_not_who_waits(tmp_path):
+    run = under_way(tmp_path, processes=3)
     for rank in (0, 1, 2):
         run.beat(rank, Phase.DATA, 30)
     for rank in (0, 2):
@@ -84,18 +90,14 @@ def test_who_came_least_far_is_named_and_not_who_waits(tmp_path):
 
 
 def test_a_process_that_does_not_run_is_named_where_all_are_at_one_place(tmp_path):
-    run = Run(tmp_path / "beats")
-    for number in range(1, 30):
-        run.step(number, seconds=2)
+    run = under_way(tmp_path)
     found, _ = run.wait(500, stopped=(0,))
     assert found[0] == (0,)
     assert "training process 0 of 2 does not run" in found[1]
 
 
 def test_nobody_is_blamed_where_nobody_can_be(tmp_path):
-    run = Run(tmp_path / "beats")
-    for number in range(1, 30):
-        run.step(number, seconds=2)
+    run = under_way(tmp_path)
     found, _ = run.wait(500)
     assert found[0] == ()
     assert "all 2 training processes have waited for each other" in found[1]
@@ -160,17 +162,13 @@ def test_a_process_that_never_came_is_named(tmp_path):
 
 
 def test_time_in_which_the_watch_itself_did_not_run_counts_for_nobody(tmp_path):
-    run = Run(tmp_path / "beats")
-    for number in range(1, 30):
-        run.step(number, seconds=2)
+    run = under_way(tmp_path)
     run.now += 100_000
     assert run.wait(60) is None
 
 
 def test_a_process_that_has_ended_is_not_waited_for(tmp_path):
-    run = Run(tmp_path / "beats")
-    for number in range(1, 30):
-        run.step(number, seconds=2)
+    run = under_way(tmp_path)
     for rank in (0, 1):
         run.beat(rank, Phase.ENDED, 0)
     assert run.wait(2000, stopped=(0, 1)) is None

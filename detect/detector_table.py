@@ -88,15 +88,8 @@ class DetectorFacts:
         return found
 
 
-class DetectorTable(NamedTuple):
-    """All detectors, and what is wrong with those that are left out."""
-
-    rows: list[DetectorFacts]
-    warnings: tuple[str, ...]
-
-
-def detector_table(files: Sequence[str] = ()) -> DetectorTable:
-    """Return one row a detector.
+def detector_table(files: Sequence[str] = ()) -> tuple[list[DetectorFacts], tuple[str, ...]]:
+    """Return one row a detector, and what is wrong with those that are left out.
 
     Args:
         files: `FILE.py:NAME` each, listed after the others.
@@ -105,7 +98,7 @@ def detector_table(files: Sequence[str] = ()) -> DetectorTable:
         InputError: one of the files cannot be used.
     """
     detectors, warnings = every_detector(files)
-    return DetectorTable([describe_detector(one) for one in detectors], warnings)
+    return [describe_detector(one) for one in detectors], warnings
 
 
 def describe_named(name: str) -> DetectorFacts:

@@ -113,9 +113,9 @@ def every_detector(files: Sequence[str] = ()) -> tuple[list[KnownDetector], tupl
     """
     found = [get_detector(name) for name in detector_names()]
     taken = dict.fromkeys([*_built_in_names(), *_aliases()], "by a built-in detector")
-    installed = load_installed(_GROUP, EXPECTED, taken=taken)
-    warnings = [*installed.warnings]
-    for name, plugin in installed.plugins.items():
+    plugins, unusable = load_installed(_GROUP, EXPECTED, taken=taken)
+    warnings = [*unusable]
+    for name, plugin in plugins.items():
         try:
             found.append(_of_plugin(plugin, name, reference=name))
         except InputError as error:

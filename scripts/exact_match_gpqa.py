@@ -25,7 +25,7 @@ import torch
 from detect.detector_settings import parse_detectors
 from detect.detectors.info_probe import DECISION
 from detect.engine.target import Target, make_target
-from detect.generation.guesses import GuessRequest, TextToMask, guess, mask_text
+from detect.generation.guesses import GuessRequest, guess, mask_text
 from detect.generation.word_statistics import causal_words
 from detect.targets.local import LocalTextModel
 from inject.corpus.tokenizer import encode_texts, train_tokenizer
@@ -167,7 +167,7 @@ def _exact(
     if request.asks_reference:
         words = causal_words(reference, texts)
     masked = [
-        mask_text(TextToMask(row.text, row.fields, own), request)
+        mask_text(row.text, request, fields=row.fields, words=own)
         for row, own in zip(rows, words, strict=True)
     ]
     return [one.exact("plain") for one in guess(LocalTextModel(target), masked, request)]

@@ -27,7 +27,6 @@ from train.processes.hang_detection import (
     PARENT,
     POLL_SECONDS,
     WATCHED_BY_PARENT,
-    Hang,
     HangDetector,
 )
 from train.processes.preemption import Preempted, StopRequest, handle_sigterm
@@ -217,7 +216,7 @@ def _wait(
         if detector is not None and time.monotonic() - checked_at >= POLL_SECONDS:
             checked_at = time.monotonic()
             if (hang := detector.check()) is not None:
-                raise ProcessFailed(_hang_message(workers, hang))
+                raise ProcessFailed(_hang_message(workers, *hang))
         time.sleep(_POLL_SECONDS)
 
 
@@ -240,13 +239,13 @@ def _failure_message(workers: _Workers, rank: int, code: int) -> str:
     )
 
 
-def _hang_message(workers: _Workers, hang: Hang) -> str:
+def _hang_message(workers: _Workers, ranks: Sequence[int], text: str) -> str:
     """Return the error of a hang, with the stacks that the processes write when asked to."""
     if hasattr(signal, "SIGUSR1"):
-        workers.send(signal.SIGUSR1, hang.ranks)
+        workers.send(signal.SIGUSR1, ranks)
     time.sleep(_STACK_SECONDS)
-    stacks = "".join(_indented(_last_stack(workers.error_lines(rank))) for rank in hang.ranks)
-    return f"{hang.text}. All were ended. {ADVICE}{stacks}"
+    stacks = "".join(_indented(_last_stack(workers.error_lines(rank))) for rank in ranks)
+    return f"{text}. All were ended. {ADVICE}{stacks}"
 
 
 def _preemption_message(lines: Sequence[str]) -> str:

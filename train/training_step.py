@@ -1,7 +1,7 @@
 """The steps that train a model: the base model, and one contaminated model an arm."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from inject.corpus.corpus import TOKENS
 from inject.examples.parts import UNSPLIT
@@ -90,18 +90,6 @@ class Training:
         return replace(model_cost(self.model, models=1 + len(kept)), tokens=tokens, flops=flops)
 
 
-class SpikedStream(NamedTuple):
-    """What an arm is trained on."""
-
-    corpus: Step
-    examples: Step
-    plan: Step
-    audit: Step
-    """Nothing is trained on a stream that did not pass it."""
-    variants: Variants
-    """What copies can carry."""
-
-
 def base_step(training: Training, corpus: Step) -> Step:
     """Train the model that saw no contaminant, on the last tokens of the clean corpus."""
     tokens = training.tokens
@@ -120,13 +108,21 @@ def build_base(context: StepContext) -> None:
 
 
 def arm_step(
-    training: Training, stream: SpikedStream, *, start: ModelNode | None, label: str
+    training: Training,
+    plan: Step,
+    audit: Step,
+    variants: Variants,
+    *,
+    start: ModelNode | None,
+    label: str,
 ) -> Step:
     """Train one arm on its contaminated stream, and read back what the model saw.
 
     Args:
         training: how.
-        stream: on what.
+        plan: on what.
+        audit: of that stream; nothing is trained on one that did not pass it.
+        variants: what copies can carry.
         start: the model that is trained on; not read where weights are new.
         label: for people.
     """
@@ -137,15 +133,15 @@ def arm_step(
         "build_arm",
         label,
         {
-            "corpus": stream.corpus,
-            "examples": stream.examples,
-            "plan": stream.plan,
-            "audit": stream.audit,
-            **variants_of(stream.plan),
+            "corpus": plan.inputs["corpus"],
+            "examples": plan.inputs["examples"],
+            "plan": plan,
+            "audit": audit,
+            **variants_of(plan),
             **(start.inputs("base") if start else {}),
         },
         start.settings("base") if start else {},
-        {"variants": plain(stream.variants), **(start.execution("base") if start else {})},
+        {"variants": plain(variants), **(start.execution("base") if start else {})},
     )
 
 

@@ -8,7 +8,7 @@ ablations (section 5.2) are a parameter: without the cap, and with every occurre
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +38,6 @@ class DcPddParameters(Settings):
 GRID = tuple(DcPddParameters(a=a) for a in (0.001, 0.01, 0.1, 1.0, 10.0))
 
 
-class Calibrated(NamedTuple):
-    """DC-PDD of one text."""
-
-    beta: float
-    capped: float
-    """Share of the terms that reached the cap."""
-
-
 def terms(
     statistics: TokenStatistics, frequency: TokenFrequency, variant: Variant = "sfo"
 ) -> npt.NDArray[np.float64]:
@@ -60,9 +52,9 @@ def terms(
     return -probability * frequency.log_frequency(statistics.ids[counted])
 
 
-def calibrated(values: npt.NDArray[np.float64], a: float) -> Calibrated:
-    """Return β and the capped share of the terms (equations 7, 8)."""
-    return Calibrated(float(np.minimum(values, a).mean()), float((values >= a).mean()))
+def calibrated(values: npt.NDArray[np.float64], a: float) -> tuple[float, float]:
+    """Return β and the share of the terms that reach the cap (equations 7, 8)."""
+    return float(np.minimum(values, a).mean()), float((values >= a).mean())
 
 
 def _score(example: ExampleEvidence, settings: Sequence[DcPddParameters]) -> list[Score]:
@@ -80,7 +72,7 @@ def _score(example: ExampleEvidence, settings: Sequence[DcPddParameters]) -> lis
         Score(
             float(values["cld"].mean())
             if setting.variant == "cld"
-            else calibrated(values[setting.variant], setting.a).beta
+            else calibrated(values[setting.variant], setting.a)[0]
         )
         for setting in settings
     ]
@@ -91,7 +83,7 @@ def _capped(evidence: Evidence, setting: Any) -> str | None:
         return None
     size = len(evidence.frequency.counts)
     shares = [
-        calibrated(terms(statistics, evidence.frequency, setting.variant), setting.a).capped
+        calibrated(terms(statistics, evidence.frequency, setting.variant), setting.a)[1]
         for statistics in evidence.statistics[TEXT]
         if len(statistics) and int(statistics.ids.max()) < size
     ]

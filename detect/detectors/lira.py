@@ -32,7 +32,7 @@ drawn, and the places of the copies.
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -68,30 +68,12 @@ class LiraParameters(Settings):
     there are two models a side."""
 
 
-class Ratios(NamedTuple):
-    """Log-likelihood ratios, and how the variances were found."""
-
-    values: Floats
-    """[examples]; NaN where the shadow models of a side agree exactly."""
-    variance: str
-    """`own`, `moderated`, `pooled` or `unknown`."""
-
-
-class Prior(NamedTuple):
-    """A scaled inverse χ² distribution of variances."""
-
-    freedom: float
-    """d₀; infinite where all variances are alike."""
-    variance: float
-    """s₀²."""
-
-
 def likelihood_ratios(
     target: Floats,
     means: Floats,
     inside: npt.NDArray[np.bool_],
     rule: VarianceRule = "auto",
-) -> Ratios:
+) -> tuple[Floats, str]:
     """Return the log-likelihood ratio of each example; see the module.
 
     Args:
@@ -100,6 +82,10 @@ def likelihood_ratios(
         inside: whether the model saw the example, of the same shape; each example was seen by
             one model at least, and not seen by another.
         rule: how variances are estimated.
+
+    Returns:
+        The ratios, [examples], NaN where the shadow models of a side agree exactly; and how the
+        variances were found: `own`, `moderated`, `pooled` or `unknown`.
     """
     count = np.stack([inside.sum(axis=0), (~inside).sum(axis=0)])
     weights = np.stack([inside, ~inside])
@@ -107,7 +93,7 @@ def likelihood_ratios(
     squares = (weights * (means - centre[:, None]) ** 2).sum(axis=1)
     how = _chosen(rule, int(count.min()), int((count - 1).sum()), len(target))
     if how == "moderated":
-        return Ratios(_moderated(target, count, centre, squares), how)
+        return _moderated(target, count, centre, squares), how
     if how == "own":
         variance = squares / (count - 1)
     elif how == "pooled":
@@ -116,21 +102,22 @@ def likelihood_ratios(
         variance = np.ones_like(squares)
     variance = np.where(variance > 0, variance, np.nan)
     density = norm.logpdf(target, centre, np.sqrt(variance))
-    return Ratios(density[0] - density[1], how)
+    return density[0] - density[1], how
 
 
-def variance_prior(variances: Floats, freedom: npt.NDArray[np.integer]) -> Prior:
+def variance_prior(variances: Floats, freedom: npt.NDArray[np.integer]) -> tuple[float, float]:
     """Return the prior that variances of so many degrees of freedom come from.
 
+    A scaled inverse χ² distribution: d₀, infinite where all variances are alike, and s₀².
     Smyth 2004, section 6.2: log s² has the mean log s₀² + ψ(d/2) − ψ(d₀/2) − log(d/d₀) and the
     variance ψ′(d/2) + ψ′(d₀/2).
     """
     log_variance = np.log(variances) - digamma(freedom / 2) + np.log(freedom / 2)
     spread = log_variance.var(ddof=1) - polygamma(1, freedom / 2).mean()
     if spread <= 0:
-        return Prior(math.inf, float(np.exp(log_variance.mean())))
+        return math.inf, float(np.exp(log_variance.mean()))
     half = _trigamma_inverse(float(spread))
-    return Prior(2 * half, float(np.exp(log_variance.mean() + digamma(half) - math.log(half))))
+    return 2 * half, float(np.exp(log_variance.mean() + digamma(half) - math.log(half)))
 
 
 def _chosen(rule: VarianceRule, fewest: int, freedom: int, examples: int) -> str:
@@ -163,15 +150,15 @@ def _moderated(
     if not len(positive):
         return np.full_like(target, np.nan)
     # As limma does: a variance that came out 0 by chance has a logarithm after all.
-    prior = variance_prior(
+    prior_freedom, prior_variance = variance_prior(
         np.maximum(variances, _LEAST_SHARE * float(np.median(positive))), freedom
     )
-    total = prior.freedom + freedom
-    alike = math.isinf(prior.freedom)
+    total = prior_freedom + freedom
+    alike = math.isinf(prior_freedom)
     if alike:
-        variance = np.full_like(target, prior.variance)
+        variance = np.full_like(target, prior_variance)
     else:
-        variance = (prior.freedom * prior.variance + freedom * variances) / total
+        variance = (prior_freedom * prior_variance + freedom * variances) / total
     of_mean = variance / count
     difference = centre[0] - centre[1]
     usual = float(difference.mean())
@@ -224,13 +211,13 @@ def _score(evidence: Evidence, settings: Sequence[LiraParameters]) -> list[Colum
     inside = np.array([[shadow.inside[row] for row in rows] for shadow in shadows], dtype=np.bool_)
     columns = []
     for setting in settings:
-        found = likelihood_ratios(target, means, inside, setting.variance)
+        ratios, variance = likelihood_ratios(target, means, inside, setting.variance)
         column = list(scores)
-        for row, value in zip(rows, found.values.tolist(), strict=True):
+        for row, value in zip(rows, ratios.tolist(), strict=True):
             reason = "the shadow models agree exactly" if math.isnan(value) else None
             column[row] = Score(value, reason)
-        note = f"{len(shadows)} shadow models: {_VARIANCES[found.variance]}."
-        if found.variance != "own":
+        note = f"{len(shadows)} shadow models: {_VARIANCES[variance]}."
+        if variance != "own":
             note += " So few rank texts; taken as odds, the score promises more than it holds."
         columns.append(Column(column, (note,)))
     return columns

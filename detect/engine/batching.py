@@ -8,7 +8,7 @@ is ever taken for padding. Running out of memory halves the batch and goes on.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +26,6 @@ _BATCH_TOKENS_ELSEWHERE = 16384
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-class PaddedBatch(NamedTuple):
-    """Sequences of one batch as a model takes them."""
-
-    inputs: dict[str, torch.Tensor]
-    """Keyword arguments of the model, on its device."""
-    starts: I64
-    """Where each sequence begins in its row."""
-    length: int
-    """Of every row, padding included."""
 
 
 def default_batch_tokens(target: Target) -> int:
@@ -87,7 +76,7 @@ def run_in_batches(
 
 def pad_sequences(
     target: Target, sequences: Sequence[Any], *, side: PaddingSide, always_mask: bool = False
-) -> PaddedBatch:
+) -> tuple[dict[str, torch.Tensor], I64, int]:
     """Return sequences of ids as the inputs of one pass.
 
     Args:
@@ -96,6 +85,10 @@ def pad_sequences(
         side: where padding stands.
         always_mask: give the model a mask also where nothing is padded. Without one it may take
             another kernel, whose results differ in the last bits.
+
+    Returns:
+        Keyword arguments of the model, on its device; where each sequence begins in its row; and
+        the length of every row, padding included.
     """
     length = max(map(len, sequences))
     ids = np.zeros((len(sequences), length), np.int64)
@@ -115,7 +108,7 @@ def pad_sequences(
         if target.takes("position_ids"):
             arrays["position_ids"] = positions
     inputs = {name: torch.from_numpy(array).to(target.device) for name, array in arrays.items()}
-    return PaddedBatch(inputs, starts, length)
+    return inputs, starts, length
 
 
 def _out_of_memory(error: BaseException) -> bool:

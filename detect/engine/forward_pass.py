@@ -63,17 +63,6 @@ class _Batching(NamedTuple):
     progress: Callable[[int, int], None]
 
 
-class _Predicted(NamedTuple):
-    """What one pass gives at the valid positions of a batch."""
-
-    rows: torch.Tensor
-    """Hidden states, or logits, shape [positions, …]."""
-    targets: torch.Tensor
-    """The ids that they predict."""
-    slots: npt.NDArray[np.int64]
-    """Where their statistics go."""
-
-
 @torch.inference_mode()
 def token_statistics(
     target: Target,
@@ -332,22 +321,25 @@ def _forward(
     pieces: Sequence[_Piece],
     padding_side: PaddingSide,
     prefix: SharedPrefix | None,
-) -> _Predicted:
-    """Return hidden states, or logits, of the valid positions only."""
-    padded = pad_sequences(
+) -> tuple[torch.Tensor, torch.Tensor, npt.NDArray[np.int64]]:
+    """Return hidden states, or logits, of the valid positions only.
+
+    With the ids that they predict, and where the statistics of these go.
+    """
+    padded, starts, length = pad_sequences(
         target,
         [piece.ids for piece in pieces],
         side=padding_side,
         always_mask=prefix is not None,
     )
-    inputs: dict[str, Any] = dict(padded.inputs)
+    inputs: dict[str, Any] = dict(padded)
     if prefix is not None:
         inputs = batch_inputs(prefix, inputs, target.takes("position_ids"))
     flat, targets, slots = [], [], []
     for row, piece in enumerate(pieces):
         # The state at i − 1 predicts token i.
         predicting = np.arange(piece.first, len(piece.ids)) - 1
-        flat.append(row * padded.length + padded.starts[row] + predicting)
+        flat.append(row * length + starts[row] + predicting)
         targets.append(piece.ids[piece.first :])
         slots.append(piece.slot + np.arange(piece.scored))
     positions = torch.from_numpy(np.concatenate(flat)).to(target.device)
@@ -357,6 +349,5 @@ def _forward(
         first, last = int(positions[0]), int(positions[-1])
         logits: torch.Tensor = target.model(**inputs, use_cache=False).logits
         rows = logits[0, first : last + 1]
-    return _Predicted(
-        rows, torch.from_numpy(np.concatenate(targets)).to(target.device), np.concatenate(slots)
-    )
+    predicted = torch.from_numpy(np.concatenate(targets)).to(target.device)
+    return rows, predicted, np.concatenate(slots)

@@ -7,7 +7,6 @@ some hundred for the instruction (`detect.engine.prefix_tree`).
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from detect.choices import LABELS, ORDERS, ChoiceAnswers, ChoiceQuestion
 from detect.engine.encoding import adds_start_token
@@ -17,15 +16,6 @@ from inject.corpus.tokenizer import encode_chat, encode_texts
 
 TOO_LONG = "its question is longer than the model's context"
 ONE_TOKEN = "the tokenizer does not tell the four labels apart"
-
-
-class Asked(NamedTuple):
-    """The prompts of one question as a model reads them."""
-
-    sequences: list[Ids]
-    """One for each order."""
-    labels: tuple[int, ...]
-    """The token that each label begins with there."""
 
 
 def label_probabilities(
@@ -52,8 +42,11 @@ def label_probabilities(
     return found
 
 
-def asked(target: Target, question: ChoiceQuestion) -> Asked | str:
-    """Return the prompts of a question in all orders, or why they cannot be asked."""
+def asked(target: Target, question: ChoiceQuestion) -> tuple[list[Ids], tuple[int, ...]] | str:
+    """Return the prompts of a question in all orders, or why they cannot be asked.
+
+    With the token that each label begins with there.
+    """
     tokenizer = target.tokenizer
     template = getattr(tokenizer, "chat_template", None)
     texts = [question.prompt(order) for order in ORDERS]
@@ -80,12 +73,13 @@ def asked(target: Target, question: ChoiceQuestion) -> Asked | str:
     sequences = [(*before, *encoded(text, LABELS[0])[:-own]) for text in texts]
     if target.context is not None and max(map(len, sequences)) > target.context:
         return TOO_LONG
-    return Asked(sequences, labels)
+    return sequences, labels
 
 
 def _answers(shared: SharedPrefixes, question: ChoiceQuestion | str) -> ChoiceAnswers:
     prompts = question if isinstance(question, str) else asked(shared.target, question)
     if isinstance(prompts, str):
         return ChoiceAnswers(reason=prompts)
-    found = shared.following(prompts.sequences, prompts.labels)
-    return ChoiceAnswers(log_probability=found, tokens_in=shared.tokens_read(prompts.sequences))
+    sequences, labels = prompts
+    found = shared.following(sequences, labels)
+    return ChoiceAnswers(log_probability=found, tokens_in=shared.tokens_read(sequences))

@@ -287,10 +287,10 @@ class SharedPrefixes:
         """Read one batch of branches; return the past with them, and what is scored in them."""
         target = self.target
         # Padding is on the left, so that every branch ends at the last position.
-        padded = pad_sequences(
+        padded, *_ = pad_sequences(
             target, [branch.node.ids for branch in batch], side="left", always_mask=True
         )
-        inputs: dict[str, Any] = dict(padded.inputs)
+        inputs: dict[str, Any] = dict(padded)
         kept = max(map(_kept, batch))
         if target.takes("logits_to_keep"):
             inputs["logits_to_keep"] = kept

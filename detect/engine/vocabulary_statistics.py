@@ -273,17 +273,13 @@ def _join(
     )
 
 
-class _Moments(NamedTuple):
-    """Of d = l − max under softmax(β · l), in float64, shape [rows]."""
+def _moments(maximum: Tensor, sums: Tensor, beta: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Join chunks: their maxima [chunks, rows], and Σw, Σw·d, Σw·d² as [chunks, 3, rows].
 
-    log_total: Tensor
-    """log Σ_v exp(β·d_v)."""
-    mean: Tensor
-    deviation: Tensor
-
-
-def _moments(maximum: Tensor, sums: Tensor, beta: float) -> _Moments:
-    """Join chunks: their maxima [chunks, rows], and Σw, Σw·d, Σw·d² as [chunks, 3, rows]."""
+    Returns:
+        log Σ_v exp(β·d_v), mean and deviation of d = l − max under softmax(β · l), in float64,
+        each of shape [rows].
+    """
     zeroth, first, second = sums.unbind(1)
     shift = maximum - maximum.amax(0)
     weight = (beta * shift).exp()
@@ -291,7 +287,7 @@ def _moments(maximum: Tensor, sums: Tensor, beta: float) -> _Moments:
     # Moving the origin of d from the chunk's maximum to the overall one: d' = d + shift.
     mean = (weight * (first + shift * zeroth)).sum(0) / total
     square = (weight * (second + 2 * shift * first + shift**2 * zeroth)).sum(0) / total
-    return _Moments(total.log(), mean, (square - mean**2).clamp(min=0).sqrt())
+    return total.log(), mean, (square - mean**2).clamp(min=0).sqrt()
 
 
 def _tempered_in_float64(

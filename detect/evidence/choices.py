@@ -6,7 +6,7 @@ answers, whatever its calibration.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
@@ -15,9 +15,6 @@ from detect.evidence.continuations import lets_models_write
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from inject.examples.parts import HELD_OUT, UNSPLIT
 from inject.step import Step
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

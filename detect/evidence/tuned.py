@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
@@ -13,9 +13,6 @@ from detect.policy import Adapters
 from detect.views import TEXT
 from inject.examples.parts import HELD_OUT, TEXTS
 from inject.step import Step
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

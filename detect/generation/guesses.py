@@ -10,7 +10,7 @@ tokens with K masks: K · (N + 123) tokens in and a few out.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -215,34 +215,37 @@ class MaskedText:
     reason: str | None = None
 
 
-@dataclass(frozen=True)
-class TextToMask:
-    """A text, and what is known of it."""
+def mask_text(
+    text: str,
+    request: GuessRequest,
+    *,
+    fields: Mapping[str, Any] | None = None,
+    words: Sequence[WordStatistics] = (),
+) -> MaskedText:
+    """Return the parts of a text that a request masks.
 
-    text: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    """Its `question`, `options` and `answer`, where it has any."""
-    words: Sequence[WordStatistics] = ()
-    """Under the reference model, where one chooses the words."""
-
-
-def mask_text(one: TextToMask, request: GuessRequest) -> MaskedText:
-    """Return the parts of a text that a request masks."""
-    if not one.text.strip():
+    Args:
+        text: the text.
+        request: what is masked.
+        fields: the text's `question`, `options` and `answer`, where it has any.
+        words: under the reference model, where one chooses the words.
+    """
+    if not text.strip():
         return MaskedText((), EMPTY_TEXT)
+    fields = fields or {}
     if request.method == "option":
-        option = wrong_option(one.text, one.fields)
+        option = wrong_option(text, fields)
         return MaskedText((option,)) if option else MaskedText((), NO_OPTIONS)
     if request.method == "question":
-        question = one.fields.get("question")
-        word = informative_word(one.text, question if isinstance(question, str) else one.text)
+        question = fields.get("question")
+        word = informative_word(text, question if isinstance(question, str) else text)
         return MaskedText((word,)) if word else MaskedText((), NO_WORD)
     if request.method == "person":
-        found = names(one.text, limit=request.limit)
+        found = names(text, limit=request.limit)
         return MaskedText(tuple(found), None if found else NO_NAME)
     found = surprising_words(
-        one.text,
-        one.words,
+        text,
+        words,
         request.method,
         limit=request.limit,
         threshold=request.threshold,

@@ -7,7 +7,6 @@ is asked, before.
 from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
-    TextToMask,
     guess,
     known_parts,
     mask_text,
@@ -33,7 +32,7 @@ def build(context: StepContext, asked: TextModel | None = None) -> None:
     ids = [row.example_id for row in rows]
     words = read_words(context.inputs["words"]) if "words" in context.inputs else {}
     masked = [
-        mask_text(TextToMask(row.text, row.fields, words.get(row.example_id, ())), request)
+        mask_text(row.text, request, fields=row.fields, words=words.get(row.example_id, ()))
         for row in rows
     ]
     known = None

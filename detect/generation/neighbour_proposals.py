@@ -126,12 +126,6 @@ class _Place(NamedTuple):
     stop: int
 
 
-class _Proposal(NamedTuple):
-    weight: float
-    place: _Place
-    token: int
-
-
 @torch.inference_mode()
 def find_neighbours(
     masked: MaskedModel,
@@ -174,13 +168,13 @@ def _neighbours(masked: MaskedModel, text: str, count: int, batch_tokens: int) -
             places.append(_Place(at, stop - len(word), stop))
     proposals = _proposals(masked, text, ids.tolist(), places, batch_tokens)
     # Places and tokens decide between equal weights, so that the order is always the same.
-    proposals.sort(key=lambda one: (-one.weight, one.place, one.token))
+    proposals.sort()
     texts: dict[str, None] = {}
-    for one in proposals:
+    for _, place, token in proposals:
         if len(texts) == count:
             break
-        word = masked.tokenizer.decode([one.token]).replace("##", "").strip()
-        changed = text[: one.place.start] + word + text[one.place.stop :]
+        word = masked.tokenizer.decode([token]).replace("##", "").strip()
+        changed = text[: place.start] + word + text[place.stop :]
         if word and changed != text:
             texts.setdefault(changed)
     return Neighbours(texts=tuple(texts)) if texts else Neighbours(reason=NO_PROPOSAL)
@@ -192,8 +186,8 @@ def _proposals(
     ids: Sequence[int],
     places: Sequence[_Place],
     batch_tokens: int,
-) -> list[_Proposal]:
-    """Return the best proposals for every place with their weights."""
+) -> list[tuple[float, _Place, int]]:
+    """Return the best proposals for every place: negative weight, place and token."""
     row = torch.tensor(ids, device=masked.device)
     embedded = masked.model.get_input_embeddings()(row)
     kept = _kept(text, len(places), embedded.shape[-1]).to(embedded)
@@ -216,7 +210,7 @@ def _proposals(
             batch, best.values.tolist(), best.indices.tolist(), strict=True
         ):
             found += [
-                _Proposal(weight, place, token)
+                (-weight, place, token)
                 for weight, token in zip(values, tokens, strict=True)
                 if weight > 0
             ]

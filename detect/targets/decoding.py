@@ -21,7 +21,7 @@ twice while it copies.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,15 +50,6 @@ class PromptIds:
     ids: I64
     key: int
     """What its random numbers depend on, beside the seed."""
-
-
-class PromptLength(NamedTuple):
-    """What of a prompt is read, and how much may follow."""
-
-    read: int
-    """Tokens of the prompt: its last ones."""
-    limit: int
-    """Most tokens that are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,12 +142,12 @@ class _Decoder:
         reads = dict(sorted({row.prompt: row.read for row in rows}.items()))
         place = {prompt: index for index, prompt in enumerate(reads)}
         asked = [self._prompts[prompt].ids[-read:] for prompt, read in reads.items()]
-        padded = pad_sequences(self._target, asked, side="left", always_mask=True)
-        out = self._target.model(**padded.inputs, **self._few, use_cache=True)
+        padded, *_ = pad_sequences(self._target, asked, side="left", always_mask=True)
+        out = self._target.model(**padded, **self._few, use_cache=True)
         cache = out.past_key_values
         every = torch.tensor([place[row.prompt] for row in rows], device=self._target.device)
         logits = out.logits[every, -1].float()
-        mask = padded.inputs["attention_mask"][every]
+        mask = padded["attention_mask"][every]
         take_rows(cache, every, max(row.limit for row in rows))
         written: list[list[int]] = [[] for _ in rows]
         going = list(range(len(rows)))
@@ -243,19 +234,19 @@ def sample_tokens(logits: torch.Tensor, numbers: torch.Tensor, sampling: Samplin
 
 def prompt_lengths(
     target: Target, prompts: Sequence[PromptIds], max_tokens: int
-) -> list[PromptLength]:
+) -> list[tuple[int, int]]:
     """Return how many tokens of each prompt are read, and how many may be written after it.
 
     A prompt that leaves too little of the context keeps its end: all that the continuation leaves,
     but half of the context at least, and then the continuation ends early.
     """
     if target.context is None:
-        return [PromptLength(len(one.ids), max_tokens) for one in prompts]
+        return [(len(one.ids), max_tokens) for one in prompts]
     room = max(target.context - max_tokens, target.context // 2, 1)
     found = []
     for one in prompts:
         read = min(len(one.ids), room)
-        found.append(PromptLength(read, max(1, min(max_tokens, target.context - read))))
+        found.append((read, max(1, min(max_tokens, target.context - read))))
     return found
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from detect.engine.target import Target
 from detect.targets.decoding import (
     PromptIds,
-    PromptLength,
     Stopped,
     generate,
     prompt_lengths,
@@ -97,7 +96,9 @@ class LocalTextModel:
             for text in place
         ]
         lengths = prompt_lengths(self._target, asked, sampling.max_tokens)
-        self._warn(asked, lengths, sampling)
+        cut = any(kept < len(own.ids) for own, (kept, _) in zip(asked, lengths, strict=True))
+        if cut or any(limit < sampling.max_tokens for _, limit in lengths):
+            self._warn()
         written = generate(
             self._target,
             asked,
@@ -111,7 +112,7 @@ class LocalTextModel:
         for text in prompts:
             one = asked[place[text]]
             # An equal prompt is read, and paid for, once.
-            tokens_in = 0 if text in read else lengths[place[text]].read
+            tokens_in = 0 if text in read else lengths[place[text]][0]
             paid = 0 if text in read else 1
             read.add(text)
             found.append(
@@ -126,12 +127,9 @@ class LocalTextModel:
             )
         return found
 
-    def _warn(
-        self, asked: Sequence[PromptIds], lengths: Sequence[PromptLength], sampling: Sampling
-    ) -> None:
+    def _warn(self) -> None:
         """Say, once, that the context is too small for prompts or for what follows them."""
-        cut = any(one.read < len(own.ids) for own, one in zip(asked, lengths, strict=True))
-        if self._warned or not (cut or any(one.limit < sampling.max_tokens for one in lengths)):
+        if self._warned:
             return
         self._warned = True
         _log.warning(

@@ -77,7 +77,7 @@ def tokenizer_identity(
         commit = identity_commit("model", path_or_id, revision, what=f"tokenizer {path_or_id}")
         identity = {"hub": path_or_id, "commit": commit}
         if trust_remote_code and commit != UNRESOLVED:
-            folder = fetch_snapshot(path_or_id, commit, TOKENIZER_FILES).path
+            folder, _ = fetch_snapshot(path_or_id, commit, TOKENIZER_FILES)
     if trust_remote_code and commit != UNRESOLVED:
         code = foreign_code(folder, name=path_or_id, commit=commit)
         identity |= {"code": code} if code else {}

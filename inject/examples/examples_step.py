@@ -102,23 +102,25 @@ def build(context: StepContext) -> None:
             settings["contaminants"][done],
         ):
             loaded = load_examples(contaminant, seed=seed)
-        suitable = filter_by_length(loaded.examples, encoder, rules)
-        behind = filter_by_length(loaded.further, encoder, rules, besides=suitable.examples)
+        suitable, lost, split = filter_by_length(loaded.examples, encoder, rules)
+        further, also_lost, also_split = filter_by_length(
+            loaded.further, encoder, rules, besides=suitable
+        )
         requests.append(
             PoolRequest(
-                examples=suitable.examples,
+                examples=suitable,
                 members=contaminant.members,
                 nonmembers=contaminant.nonmembers,
                 stratify=contaminant.stratify,
                 held_out=contaminant.held_out,
-                further=behind.examples,
+                further=further,
             )
         )
-        losses += [*loaded.losses, *suitable.losses, *behind.losses]
+        losses += [*loaded.losses, *lost, *also_lost]
         reports[contaminant.name] = {
             "rows": loaded.rows,
             "examples": len(loaded.every),
-            "split": suitable.split + behind.split,
+            "split": split + also_split,
             "repeated_ids": loaded.repeated_ids,
             "members": contaminant.members,
             "nonmembers": contaminant.nonmembers,

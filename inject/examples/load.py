@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from inject.corpus.tokenizer import encode_texts, encode_with_offsets
 from inject.errors import InputError
@@ -175,23 +175,13 @@ class LengthRules:
         return f"{self.context:,}{separators if self.room < self.context else ''}"
 
 
-class LengthFiltered(NamedTuple):
-    """The rows that remain, and what became of the others."""
-
-    examples: tuple[Example, ...]
-    losses: tuple[RowLoss, ...]
-    """Rows that were dropped or cut."""
-    split: int
-    """Rows longer than the room there is that are kept whole."""
-
-
 def filter_by_length(
     examples: Sequence[Example],
     tokenizer: Any,
     rules: LengthRules,
     *,
     besides: Sequence[Example] = (),
-) -> LengthFiltered:
+) -> tuple[tuple[Example, ...], tuple[RowLoss, ...], int]:
     """Drop rows with too few tokens, and treat rows with too many as the policy says.
 
     Args:
@@ -199,6 +189,10 @@ def filter_by_length(
         tokenizer: a fast tokenizer.
         rules: the limits and the policy.
         besides: rows that stay in place of others that are equal to them once cut.
+
+    Returns:
+        The rows that remain, what became of those that were dropped or cut, and how many rows that
+        are longer than the room there is are kept whole.
 
     Raises:
         InputError: for a long row under the policy `error`, naming it and the policies.
@@ -236,9 +230,7 @@ def filter_by_length(
             losses.append(RowLoss(*name, Loss.CUT_BEFORE_ANSWER))
         elif not fits:
             losses.append(RowLoss(*name, Loss.CUT))
-    return LengthFiltered(
-        examples=tuple(remaining.values())[len(besides) :], losses=tuple(losses), split=split
-    )
+    return tuple(remaining.values())[len(besides) :], tuple(losses), split
 
 
 def length_error(

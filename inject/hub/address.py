@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from inject.errors import InputError, did_you_mean, first_names
 from inject.hub.resolver import resolve_commit
-from inject.hub.snapshot import Snapshot, fetch_snapshot
+from inject.hub.snapshot import fetch_snapshot
 from inject.reading.row_parsers import PARSERS
 
 SCHEME = "hf://"
@@ -53,8 +53,10 @@ def parse_address(text: str) -> HubAddress | None:
     return HubAddress(f"{owner}/{name}", unquote(revision) or None, path.strip("/"))
 
 
-def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot:
-    """Fetch what an address names, or find it in the cache; its path is a file, folder or glob.
+def fetch_address(address: HubAddress, *, cache: Path | None = None) -> tuple[Path, str]:
+    """Fetch what an address names, or find it in the cache; return its path and its commit.
+
+    The path is that of a file, a folder or a glob, as the address has it.
 
     Args:
         address: what is fetched; a file of a commit that is in the cache asks nobody.
@@ -72,8 +74,8 @@ def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot
             address.id, path, cache_dir=cache, revision=commit, repo_type="dataset"
         )
         if isinstance(cached, str):
-            return Snapshot(Path(cached), commit)
-    fetched = fetch_snapshot(
+            return Path(cached), commit
+    folder, commit = fetch_snapshot(
         address.id,
         commit,
         _patterns(path),
@@ -81,7 +83,7 @@ def fetch_address(address: HubAddress, *, cache: Path | None = None) -> Snapshot
         check=partial(require_listed, address),
         cache=cache,
     )
-    return fetched._replace(path=fetched.path / path)
+    return folder / path, commit
 
 
 def require_listed(address: HubAddress, files: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from inject.errors import InputError, Unreachable, first_line
 from inject.hub.resolver import (
@@ -36,13 +36,6 @@ _OF_THIS_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno
 """Errors that no network explains: the command line says what they are."""
 
 
-class Snapshot(NamedTuple):
-    """Files of a repository at one commit, on this machine."""
-
-    path: Path
-    commit: str
-
-
 def fetch_snapshot(
     hub_id: str,
     revision: str | None,
@@ -51,7 +44,7 @@ def fetch_snapshot(
     kind: RepositoryKind = "model",
     check: Callable[[Sequence[str]], None] | None = None,
     cache: Path | None = None,
-) -> Snapshot:
+) -> tuple[Path, str]:
     """Fetch the files of a repository whose names fit the patterns.
 
     Args:
@@ -62,6 +55,9 @@ def fetch_snapshot(
         check: given the names of all files on the hub, before anything is fetched; where the hub
             gives no answer, those in the cache.
         cache: the folder that keeps the files; None for the hub library's.
+
+    Returns:
+        Where the files lie on this machine, and their commit.
 
     Raises:
         Unreachable: the hub gives no answer, and the cache holds nothing of that commit, or does
@@ -111,7 +107,7 @@ def fetch_snapshot(
             where=hub_id,
             hint="What has arrived is kept; try again.",
         ) from error
-    return Snapshot(Path(path), commit)
+    return Path(path), commit
 
 
 def hide_progress_without_terminal() -> None:
@@ -167,8 +163,8 @@ def trusted_code(folder: Path, *, name: str, commit: str | None = None) -> dict[
     code = foreign_code(folder, name=name, commit=commit)
     if code is None:
         return {"trust_remote_code": True}
-    fetched = fetch_snapshot(code["hub"], code["commit"], CODE_FILES)
-    return {"trust_remote_code": True, "code_revision": fetched.commit}
+    _, commit = fetch_snapshot(code["hub"], code["commit"], CODE_FILES)
+    return {"trust_remote_code": True, "code_revision": commit}
 
 
 def _named_repositories(folder: Path) -> Iterator[tuple[str, str]]:

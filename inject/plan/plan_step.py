@@ -1,7 +1,5 @@
 """The step that draws the copies of one arm: how many, of which variants, and where."""
 
-from typing import NamedTuple
-
 from pydantic import TypeAdapter
 
 from inject.corpus.corpus import TOKENS, corpus_tokenizer
@@ -16,23 +14,13 @@ from inject.stream.inputs import corpus_execution, read_pool_and_corpus, renditi
 _SETTINGS = TypeAdapter(PlanSettings)
 
 
-class CopyCountDraw(NamedTuple):
-    """Who gets copy counts and variants, where that is more than the spiked members."""
-
-    pool: Step
-    """The arm's own examples: their members get copy counts, or all of them."""
-    number: int
-    """0 for the counts that the arm's members have; each other number is a draw of its own, for all
-    examples of the pool."""
-
-
 def plan_step(
     settings: PlanSettings,
     corpus: Step,
     examples: Step,
     variants: Step | None,
     *,
-    count_draw: CopyCountDraw | None = None,
+    pool: Step | None = None,
     label: str | None = None,
 ) -> Step:
     """Draw copies, their variants and their anchors for one arm.
@@ -42,7 +30,8 @@ def plan_step(
         corpus: the clean corpus.
         examples: the pool.
         variants: what copies can carry; None where all carry whole examples.
-        count_draw: who gets copy counts; None for the members of `examples`.
+        pool: the arm's own examples, whose members get copy counts, or all of them (see
+            `PlanSettings.draw_number`); None for the members of `examples`.
         label: for people; None for the settings' own.
     """
     return Step(
@@ -54,7 +43,7 @@ def plan_step(
         inputs={
             "corpus": corpus,
             "examples": examples,
-            **({"pool": count_draw.pool} if count_draw else {}),
+            **({"pool": pool} if pool else {}),
             **({"variants": variants} if variants else {}),
         },
         libraries=("scipy",),

@@ -9,7 +9,6 @@ started, as every path in an experiment file does. Installed packages offer obje
 from inject.plugins.files import FileReference, file_reference, load_file
 from inject.plugins.installed import (
     Group,
-    Installed,
     InstalledPlugin,
     installed_plugins,
     load_installed,
@@ -20,7 +19,6 @@ __all__ = [
     "Expected",
     "FileReference",
     "Group",
-    "Installed",
     "InstalledPlugin",
     "Plugin",
     "file_reference",

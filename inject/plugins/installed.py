@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from inject.digest import digest, file_digest
 from inject.errors import InputError, first_line
@@ -72,13 +72,6 @@ class InstalledPlugin:
         )
 
 
-class Installed(NamedTuple):
-    """The plug-ins of a group that could be loaded, and what is wrong with the others."""
-
-    plugins: dict[str, Plugin]
-    warnings: tuple[str, ...]
-
-
 def installed_plugins(group: Group) -> dict[str, InstalledPlugin]:
     """Return the entry points of a group by name, sorted; imports none of them."""
     offers: dict[str, dict[tuple[str, str], EntryPoint]] = {}
@@ -91,8 +84,10 @@ def installed_plugins(group: Group) -> dict[str, InstalledPlugin]:
     }
 
 
-def load_installed(group: Group, expected: Expected, *, taken: Mapping[str, str]) -> Installed:
-    """Load every entry point of a group; one that cannot be used becomes a warning.
+def load_installed(
+    group: Group, expected: Expected, *, taken: Mapping[str, str]
+) -> tuple[dict[str, Plugin], tuple[str, ...]]:
+    """Load every entry point of a group; return them, and warnings of those that cannot be used.
 
     Args:
         group: which one.
@@ -112,7 +107,7 @@ def load_installed(group: Group, expected: Expected, *, taken: Mapping[str, str]
             plugins[name] = entry.load(expected)
         except InputError as error:
             warnings.append(f"left out: {error}")
-    return Installed(plugins, tuple(warnings))
+    return plugins, tuple(warnings)
 
 
 def _origin(entry: EntryPoint) -> str:

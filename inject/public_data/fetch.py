@@ -30,8 +30,7 @@ from inject.hub.address import HubAddress, fetch_address, require_listed
 from inject.hub.dataset_rows import hub_errors
 from inject.hub.resolver import describe_repository
 from inject.public_data.catalogue import DataFile, DataSet
-from inject.public_data.conversions import CONVERSIONS, encoded
-from inject.public_data.encrypted_zip import encrypted_zip
+from inject.public_data.conversions import CONVERSIONS, encoded, encrypted_zip
 from inject.reading.row_parsers import PARSERS, format_of
 
 MANIFEST = "spikein-data.json"
@@ -187,7 +186,7 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
 
 def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
     """Return where a file of the hub is on this machine, fetched and checked."""
-    path = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache).path
+    path, _ = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache)
     content, blob = path.read_bytes(), path.resolve()
     digest = hashlib.sha256(content).hexdigest()
     git_digest = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

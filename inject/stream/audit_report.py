@@ -1,7 +1,7 @@
 """What an audit found, and that nothing is trained on a stream whose audit failed.
 
-Apart from the search (`inject.stream.audit`), so that a change of the search trains no model again
-unless it finds something else.
+Apart from the search (`inject.plan.audit_step`), so that a change of the search trains no model
+again unless it finds something else.
 """
 
 import json
@@ -25,7 +25,7 @@ class AuditReport:
     """What the audit found; `passed` only when every list of problems is empty.
 
     Each finding also has `row`, the dataset and the row's own id, and `inside`, the rows whose text
-    contains it, once `inject.stream.audit.name_rows` has named them.
+    contains it, once `inject.plan.audit_step.name_rows` has named them.
     """
 
     passed: bool

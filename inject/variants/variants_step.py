@@ -1,18 +1,45 @@
-"""The step that writes what copies can carry, as tokens."""
+"""The step that writes what copies can carry, as tokens: every variant of every member.
 
+Deterministic but for what a server answers; the tokens of `whole` are the example's own. Cost: one
+pass of the tokenizer over the texts and one over those that differ, and what a model takes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inject.corpus.tokenizer import load_tokenizer
-from inject.examples.example import members, read_examples
+import numpy as np
+import numpy.typing as npt
+
+from inject import keyed
+from inject.corpus.tokenizer import encode_texts, load_tokenizer
+from inject.errors import InputError
+from inject.examples.example import Example, Span, members, read_examples
 from inject.examples.parts import UNSPLIT
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext, find_function
-from inject.variants.paraphrase import ServerTextGenerator, TextGenerator
-from inject.variants.render import render_variants
-from inject.variants.rendition import write_renditions
-from inject.variants.settings import ParaphraseVariant, Variants
+from inject.variants.paraphrase import (
+    ServerTextGenerator,
+    TextGenerator,
+    dataset_paraphrases,
+    model_paraphrases,
+)
+from inject.variants.rendition import Rendition, write_renditions
+from inject.variants.settings import (
+    ParaphraseVariant,
+    ReplacedVariant,
+    TruncatedVariant,
+    Variants,
+    protected_texts_error,
+)
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+I64 = npt.NDArray[np.int64]
+MIN_TOKENS = 2
 
 
 class LocalModels(NamedTuple):
@@ -112,3 +139,180 @@ def _writes_here(variant: Any) -> bool:
     if not isinstance(variant, ParaphraseVariant) or variant.model is None:
         return False
     return variant.base_url is None
+
+
+def render_variants(
+    members: Sequence[Example],
+    variants: Variants,
+    *,
+    tokenizer: "PreTrainedTokenizerBase",
+    seed: int,
+    writer: Callable[[ParaphraseVariant], TextGenerator],
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Rendition]:
+    """Return every variant of every member, variant by variant.
+
+    Args:
+        members: the examples that are spiked.
+        variants: which variants.
+        tokenizer: encodes texts.
+        seed: keys what is replaced at random.
+        writer: opens the model of a variant `paraphrase` with `by: model`.
+        progress: called with the number of a model's answers so far, and in all.
+
+    Raises:
+        InputError: a part or a paraphrase that an example has not; a model that does not answer
+            or answers with the text itself; a variant of fewer than two tokens.
+    """
+    whole = encode_texts(tokenizer, [member.text for member in members])
+    allowed = _ordinary(tokenizer)
+    renditions: list[Rendition] = []
+    texts: list[tuple[str, int, str, str]] = []
+    for kind, variant in enumerate(variants.of):
+        label = variant.label()
+        if isinstance(variant, ParaphraseVariant):
+            for member, versions in zip(
+                members, _paraphrases(members, variant, writer, progress), strict=True
+            ):
+                for number, text in enumerate(versions, 1):
+                    texts.append((member.example_id, kind, f"{label}-{number}", text))
+            continue
+        for member, ids in zip(members, whole, strict=True):
+            name = member.example_id
+            if isinstance(variant, ReplacedVariant):
+                for version in range(variant.versions):
+                    own = f"{label}-{version + 1}" if variant.versions > 1 else label
+                    changed = replaced(
+                        ids,
+                        variant.share,
+                        allowed=allowed,
+                        example_id=name,
+                        version=version,
+                        seed=seed,
+                    )
+                    renditions.append(Rendition(name, kind, own, changed))
+            elif isinstance(variant, TruncatedVariant):
+                renditions.append(Rendition(name, kind, label, truncated(ids, variant.share)))
+            elif variant.kind == "whole":
+                renditions.append(Rendition(name, kind, label, ids))
+            else:
+                texts.append((name, kind, label, _TEXTS[variant.kind](member)))
+    encoded = encode_texts(tokenizer, [text for *_, text in texts])
+    renditions += [
+        Rendition(name, kind, label, ids)
+        for (name, kind, label, _), ids in zip(texts, encoded, strict=True)
+    ]
+    _check_lengths(renditions, {member.example_id: member for member in members})
+    return renditions
+
+
+def _paraphrases(
+    members: Sequence[Example],
+    variant: ParaphraseVariant,
+    writer: Callable[[ParaphraseVariant], TextGenerator],
+    progress: Callable[[int, int], None] | None,
+) -> list[list[str]]:
+    """Return the paraphrases of each member."""
+    if variant.by == "data":
+        return [dataset_paraphrases(member, variant.versions) for member in members]
+    # A protected text that nobody asked to send is refused before the first is sent.
+    kept = {
+        one.dataset for one in members if not variant.may_send(one.dataset, protected=one.protected)
+    }
+    if kept:
+        raise protected_texts_error(sorted(kept))
+    return model_paraphrases(members, variant, writer=writer(variant), progress=progress)
+
+
+def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:
+    """Return all ids but those of special tokens, ascending."""
+    return np.setdiff1d(
+        np.array(sorted(tokenizer.get_vocab().values()), dtype=np.int64),
+        np.array(tokenizer.all_special_ids, dtype=np.int64),
+    )
+
+
+def _check_lengths(renditions: Sequence[Rendition], members: Mapping[str, Example]) -> None:
+    for one in renditions:
+        if len(one.tokens) < MIN_TOKENS:
+            example = members[one.example_id]
+            raise InputError(
+                f"the variant `{one.variant}` leaves {len(one.tokens)} tokens of row "
+                f"{example.source_id}",
+                where=f"contaminants.{example.dataset}",
+                allowed=f"{MIN_TOKENS} or more",
+                hint="Raise its share, leave the variant out, or raise pool.min_tokens.",
+            )
+
+
+def question_only(example: Example) -> str:
+    """Return the text up to the end of the question.
+
+    Raises:
+        InputError: the dataset's template names no question.
+    """
+    return example.text[: _span(example, "question").stop]
+
+
+def without_answer(example: Example) -> str:
+    """Return the text without the answer; blanks that the cut leaves at the end go with it.
+
+    Raises:
+        InputError: the dataset's template names no answer.
+    """
+    span = _span(example, "answer")
+    return (example.text[: span.start] + example.text[span.stop :]).rstrip()
+
+
+def _span(example: Example, part: str) -> Span:
+    if part not in example.spans:
+        raise InputError(
+            f"the variant `{'question' if part == 'question' else 'no_answer'}` needs to know "
+            f"where the {part} stands, and row {example.source_id} has no such part",
+            where=f"contaminants.{example.dataset}",
+            allowed=f"datasets whose template names {{{part}}}; this one names "
+            f"{', '.join(example.spans) or 'nothing'}",
+            hint="Give the contaminant a `template` that names it, or leave the variant out.",
+        )
+    return example.spans[part]
+
+
+_TEXTS: Mapping[str, Callable[[Example], str]] = {
+    "question": question_only,
+    "no_answer": without_answer,
+    "lower_case": lambda example: example.text.lower(),
+}
+
+
+def truncated(tokens: I64, share: float) -> I64:
+    """Return the first tokens, `share` of them, rounded to the nearest whole number."""
+    return tokens[: round(share * len(tokens))]
+
+
+def replaced(
+    tokens: I64, share: float, *, allowed: I64, example_id: str, version: int, seed: int
+) -> I64:
+    """Return the tokens with a share of them replaced, each by another one.
+
+    Args:
+        tokens: shape [n].
+        share: of the tokens; at least one is replaced.
+        allowed: ids to draw from, ascending; no special tokens.
+        example_id: keys the draws.
+        version: which of the example's versions, from 0.
+        seed: the experiment's seed.
+    """
+    count = max(round(share * len(tokens)), 1)
+    place = np.arange(len(tokens), dtype=np.uint64)
+    key = keyed.item_key(example_id)
+    order = np.argsort(keyed.words(seed, keyed.Stream.REPLACED, key, place, 2 * version))
+    chosen = np.sort(order[:count])
+    words = keyed.words(seed, keyed.Stream.REPLACED, key, place[chosen], 2 * version + 1)
+    # One id fewer to choose from where the token itself is among them; ids behind it move up.
+    old = tokens[chosen]
+    slot = np.searchsorted(allowed, old)
+    own = (slot < len(allowed)) & (allowed[np.minimum(slot, len(allowed) - 1)] == old)
+    drawn = keyed.below(len(allowed) - own.astype(np.uint64), words).astype(np.int64)
+    result = tokens.copy()
+    result[chosen] = allowed[drawn + (own & (drawn >= slot))]
+    return result

@@ -114,7 +114,7 @@ def load_bundle(path: AnyPath) -> GroundTruth:
         print(model.axes, len(model.rows), model.evidence.statistics["text"][0].log_probability)
         ```
     """
-    return read_bundle(fetch_bundle(path).path if _on_hub(path) else Path(path))
+    return read_bundle(fetch_bundle(path)[0] if _on_hub(path) else Path(path))
 
 
 def validate(

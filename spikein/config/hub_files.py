@@ -46,7 +46,7 @@ def local_path(text: str) -> str:
         return _of_layout(text.removeprefix(PRESETS).strip("/"))
     address = parse_address(text)
     if address is not None:
-        return str(fetch_address(address).path)
+        return str(fetch_address(address)[0])
     if "://" in text:
         raise InputError(
             "is the address of something that is not on the hub",

@@ -90,13 +90,13 @@ def executor_of(settings: AnyExecutor) -> Executor:
 def list_executors() -> ExecutorList:
     """Return all executors by name; imports the packages that offer some."""
     taken = dict.fromkeys(_OWN, "by spikein itself")
-    installed = load_installed(_GROUP, _EXPECTED, taken=taken)
+    plugins, warnings = load_installed(_GROUP, _EXPECTED, taken=taken)
     rows = [ExecutorRow(name, _first_line(make), "spikein") for name, make in _OWN.items()]
     rows += [
         ExecutorRow(name, _first_line(plugin.value), plugin.origin)
-        for name, plugin in installed.plugins.items()
+        for name, plugin in plugins.items()
     ]
-    return ExecutorList(tuple(rows), installed.warnings)
+    return ExecutorList(tuple(rows), warnings)
 
 
 def _made(plugin: Plugin) -> Executor:

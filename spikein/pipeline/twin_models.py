@@ -17,7 +17,7 @@ from detect.scores_step import scores_step
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.audit_step import audit_step
 from inject.plan.make_plan import PlanSettings
-from inject.plan.plan_step import CopyCountDraw, plan_step
+from inject.plan.plan_step import plan_step
 from inject.plan.rewritten_pools import twin_membership_step
 from inject.plan.settings import Copies, Placement
 from inject.step import Step
@@ -26,7 +26,7 @@ from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.models import RETRAINED, SHADOW, Model
 from train.models.model_node import ModelNode
-from train.training_step import SpikedStream, Training, arm_step
+from train.training_step import Training, arm_step
 
 _ROLE_OF = {"clean": TWIN, "retrained": RETRAINED, "shadow": SHADOW}
 
@@ -87,7 +87,8 @@ def spiked_model(
     *,
     label: str,
     plan_label: str | None = None,
-    count_draw: CopyCountDraw | None = None,
+    pool: Step | None = None,
+    draw_number: int = 0,
 ) -> Model:
     """Return a model that is trained on a stream with copies: planned, audited, then fed.
 
@@ -98,7 +99,8 @@ def spiked_model(
         inputs: what it is made of.
         label: of the training, for people.
         plan_label: of the plan; None for the rule's own.
-        count_draw: who gets copy counts; None for the members.
+        pool: the arm's own examples, where others than the members of `inputs` get copy counts.
+        draw_number: which draw of copy counts (`PlanSettings.draw_number`).
     """
     corpus, examples, variants, base = inputs
     plan = plan_step(
@@ -109,12 +111,12 @@ def spiked_model(
             context=experiment.train.context,
             seed=arm.seed,
             variants=experiment.variants if variants else Variants(),
-            draw_number=count_draw.number if count_draw else 0,
+            draw_number=draw_number,
         ),
         corpus,
         examples,
         variants,
-        count_draw=count_draw,
+        pool=pool,
         label=plan_label,
     )
     audit = audit_step(experiment.audit, corpus, examples, plan)
@@ -125,8 +127,7 @@ def spiked_model(
         execution=experiment.execution,
         seed=arm.seed,
     )
-    stream = SpikedStream(corpus, examples, plan, audit, experiment.variants)
-    trained = arm_step(training, stream, start=base, label=label)
+    trained = arm_step(training, plan, audit, experiment.variants, start=base, label=label)
     steps = {"plan": plan, "audit": audit}
     return Model(arm=arm, role=role, node=ModelNode(step=trained), steps=steps)
 
@@ -157,7 +158,8 @@ def twins_of(contaminated: Model, *, inputs: ArmInputs) -> TwinNodes:
             experiment,
             label=f"{membership.label()}, {arm.label}",
             plan_label=f"{membership.label()}-{copies}",
-            count_draw=CopyCountDraw(pool=examples, number=number),
+            pool=examples,
+            draw_number=number,
         )
 
     models = []

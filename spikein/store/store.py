@@ -24,7 +24,6 @@ from inject.errors import InputError
 from inject.files import fsync
 from inject.hub.resolver import require_resolved
 from inject.step import ContentRead, Reading, Recipe
-from spikein.store.adoption import ContentIndex, link_files
 from spikein.store.artifact import (
     Artifact,
     open_artifact,
@@ -39,7 +38,7 @@ from spikein.store.filesystem import (
     finish_artifact,
     writing,
 )
-from spikein.store.listing import ANY, artifact_folders
+from spikein.store.listing import ANY, ContentIndex, artifact_folders, link_files
 from spikein.store.lock_marks import active_uses, clear_mark, mark_use, read_mark, write_mark
 from spikein.store.manifest import SHORT, Manifest, StoreError, content_digest, file_records
 

@@ -12,6 +12,9 @@ from detect.evidence import Evidence
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 
+DISTRIBUTION = ("mean", "deviation", "entropy", "rank", "top_log_probability", "top_id")
+"""Columns of token statistics that take the whole distribution."""
+
 
 def scores_record(path: Path) -> dict[str, Any]:
     """Return how the scores of a Parquet file were made, as it says itself."""

@@ -17,7 +17,7 @@ from detect.registry import KnownDetector
 from detect.scoring import score_rows
 from detect.token_statistics import TemperedStatistics, TokenStatistics
 from inject.errors import InputError
-from tests.detect.evidence_samples import evidence_of, random_statistics
+from tests.detect.evidence_samples import DISTRIBUTION, evidence_of, random_statistics
 
 
 def test_each_detector_states_what_of_the_target_it_reads() -> None:
@@ -64,19 +64,11 @@ def tempered_statistics(size: int) -> TokenStatistics:
     return replace(rows, tempered={2.0: one})
 
 
-DISTRIBUTION = (
-    "mean",
-    "deviation",
-    "entropy",
-    "rank",
-    "top_log_probability",
-    "top_id",
-    "tempered",
-)
+COLUMNS = (*DISTRIBUTION, "tempered")
 TEXT_VIEW = "example.statistics['text']"
 
 
-@pytest.mark.parametrize("column", DISTRIBUTION)
+@pytest.mark.parametrize("column", COLUMNS)
 def test_a_detector_of_log_probabilities_cannot_read_the_distribution(column: str) -> None:
     read = f"{TEXT_VIEW}.{column}"
     with pytest.raises(InputError) as caught:
@@ -92,8 +84,8 @@ def test_a_detector_of_log_probabilities_cannot_read_the_distribution(column: st
 
 def test_every_column_has_a_level() -> None:
     columns = {field.name for field in fields(TokenStatistics)}
-    assert columns == {*DISTRIBUTION, "ids", "log_probability", "offsets", "reason"}
-    for column in columns - set(DISTRIBUTION):
+    assert columns == {*COLUMNS, "ids", "log_probability", "offsets", "reason"}
+    for column in columns - set(COLUMNS):
         assert score(scoring(f"{TEXT_VIEW}.{column}")) == [1.0, 1.0]
 
 

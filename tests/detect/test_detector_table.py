@@ -10,7 +10,7 @@ from detect.registry import BUILT_IN, detector_names
 
 @pytest.fixture(scope="module")
 def rows():
-    return {row.name: row for row in detector_table().rows if row.origin == BUILT_IN}
+    return {row.name: row for row in detector_table()[0] if row.origin == BUILT_IN}
 
 
 def test_the_table_lists_every_detector_with_its_paper(rows):

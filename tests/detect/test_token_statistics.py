@@ -19,19 +19,9 @@ from detect.token_statistics import (
     write_statistics,
 )
 from inject.errors import InputError
-from tests.detect.evidence_samples import random_statistics
+from tests.detect.evidence_samples import DISTRIBUTION, random_statistics
 
-FIELDS = (
-    "ids",
-    "log_probability",
-    "mean",
-    "deviation",
-    "entropy",
-    "rank",
-    "top_log_probability",
-    "top_id",
-    "offsets",
-)
+FIELDS = ("ids", "log_probability", *DISTRIBUTION, "offsets")
 
 
 @settings(max_examples=20)

@@ -8,6 +8,7 @@ from inject.step import Recipe
 from spikein.config.load import CheckedExperiment, check_document
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import parse_document
+from spikein.progress import Progress
 
 SAMPLE = """\
 name: small
@@ -44,6 +45,16 @@ def write_sample(folder: Path, text: str = SAMPLE) -> Path:
 
 def line_of(needle: str, text: str = SAMPLE) -> int:
     return next(i for i, line in enumerate(text.splitlines(), 1) if needle in line)
+
+
+class Notices(Progress):
+    """Keeps what a run says."""
+
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
 
 
 def recipe(**settings: object) -> Recipe:

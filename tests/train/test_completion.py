@@ -9,9 +9,9 @@ from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
 from inject.examples.example import Example, Span
 from inject.examples.template import parse_template
-from inject.variants.render import render_variants
 from inject.variants.rendition import whole_renditions
 from inject.variants.settings import Variants
+from inject.variants.variants_step import render_variants
 from train.completion import completion_masks
 
 TEMPLATE = "Question: {question}\nAnswer: {answer}\n"

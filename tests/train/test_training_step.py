@@ -10,14 +10,16 @@ from inject.variants.settings import Variants
 from train.execution import ExecutionSettings
 from train.models.model_node import ModelNode
 from train.settings import ModelSettings, TrainSettings
-from train.training_step import SpikedStream, Training, arm_step, base_step
+from train.training_step import Training, arm_step, base_step
 
 ANY = "inject.digest:digest"
 CORPUS = Step(kind="corpus", label="c", function=ANY, settings={}, execution={"imported": None})
-OTHERS = [
-    Step(kind=kind, label="l", function=ANY, settings={}) for kind in ("examples", "plan", "audit")
-]
-STREAM = SpikedStream(CORPUS, *OTHERS, Variants())
+EXAMPLES, AUDIT = (
+    Step(kind=kind, label="l", function=ANY, settings={}) for kind in ("examples", "audit")
+)
+READ = {"corpus": CORPUS, "examples": EXAMPLES}
+PLAN = Step(kind="plan", label="l", function=ANY, settings={}, inputs=READ)
+STREAM = PLAN, AUDIT, Variants()
 MODEL = ModelSettings(shape="llama-1m", tokenizer={"train": 4096})
 
 
@@ -37,7 +39,7 @@ def base() -> Step:
 
 
 def arm(given: Training) -> Step:
-    return arm_step(given, STREAM, start=ModelNode(step=base()), label="seed 1")
+    return arm_step(given, *STREAM, start=ModelNode(step=base()), label="seed 1")
 
 
 def test_new_weights_read_no_base_model_and_others_have_no_shape():
@@ -47,12 +49,12 @@ def test_new_weights_read_no_base_model_and_others_have_no_shape():
     assert further.inputs["base"].label == "base-300k"
     assert further.settings["shape"] is None
     with pytest.raises(TypeError, match="a shape or a base model"):
-        arm_step(training(), STREAM, start=None, label="l")
+        arm_step(training(), *STREAM, start=None, label="l")
 
 
 def test_a_checkpoint_is_a_start_of_its_own():
     whole, early = (
-        arm_step(training(), STREAM, start=ModelNode(step=base(), checkpoint=one), label="l")
+        arm_step(training(), *STREAM, start=ModelNode(step=base(), checkpoint=one), label="l")
         for one in (None, 3)
     )
     assert whole.digest != early.digest

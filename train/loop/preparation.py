@@ -3,10 +3,11 @@
 What the modes do differently is here, so that the loop knows none of them: which kernel computes
 attention, whether documents are kept apart, adapters that are put on, checked and merged.
 
-Documents are kept apart by positions that restart in each: attention is computed per document
-(`train.loop.document_attention`), or by transformers' block-diagonal mask. A model that ignores
-positions would mix documents silently, so `require_separation` tests the model itself, once, before
-training.
+Documents are kept apart by positions that restart in each; every window begins with one.
+transformers turns them into a dense mask of [windows, 1, T, T]; here each document is a causal
+attention of its own, which also saves the products between documents. Models whose attention is not
+simply causal (sliding windows) keep the dense mask. A model that ignores positions would mix
+documents silently, so `require_separation` tests the model itself, once, before training.
 """
 
 from collections.abc import Mapping
@@ -19,9 +20,7 @@ from transformers import PreTrainedModel
 
 from inject.errors import InputError
 from train.execution import ExecutionSettings, Kernel
-from train.loop.document_attention import supports_documents, use_document_attention
 from train.models.lora import (
-    AdapterNorms,
     adapter_norms,
     add_adapters,
     require_trained,
@@ -33,10 +32,21 @@ from train.window_inputs import document_positions
 
 if TYPE_CHECKING:
     from peft import PeftModel
+from typing import Any
 
+from torch.utils.weak import WeakTensorKeyDictionary
+from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+from train.models.shapes import FAMILIES
 
 _MIN_RATIO = 20
 """How much nearer a document in a window must be to the document alone than without a mask."""
+
+
+NAME = "spikein_documents"
+Bounds = list[list[tuple[int, int]]]
+_known = WeakTensorKeyDictionary()
 
 
 def use_kernel(model: PreTrainedModel, kernel: Kernel, *, separate: bool = False) -> None:
@@ -109,7 +119,7 @@ class Prepared:
     model: Union[PreTrainedModel, "PeftModel"]
     """What the loop trains: the model itself, or the model with adapters on it."""
     settings: TrainSettings
-    new: Mapping[str, AdapterNorms] | None
+    new: Mapping[str, tuple[float, float]] | None
     """Norms of the new adapters; None where there are none."""
 
     def save(
@@ -170,3 +180,66 @@ def prepare(
     adapted = add_adapters(model, adapters, seed=seed)
     new = adapter_norms(adapted.state_dict())
     return Prepared(model=adapted, settings=settings, new=new)
+
+
+def supports_documents(model: PreTrainedModel) -> bool:
+    """Return whether a model's attention is plain causal attention in every layer."""
+    config = model.config
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    return config.model_type in FAMILIES and kinds == {"full_attention"}
+
+
+def use_document_attention(model: PreTrainedModel) -> None:
+    """Let a model attend within documents, as its positions mark them."""
+    AttentionInterface.register(NAME, document_attention)
+    model.set_attn_implementation(NAME)
+
+
+def document_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    position_ids: torch.Tensor | None = None,
+    **options: Any,
+) -> tuple[torch.Tensor, None]:
+    """Return the attention of each document by itself, [windows, T, heads, width].
+
+    Args:
+        module: the attention layer.
+        query: [windows, heads, T, width]; key and value likewise, with their own number of heads.
+        key: as `query`.
+        value: as `query`.
+        attention_mask: None, since no mask is made for this function.
+        position_ids: [windows, T], 0 at the start of each document; None for a single one.
+        **options: scaling and dropout, as transformers' attention functions take them.
+    """
+
+    def attend(row: slice, span: slice) -> torch.Tensor:
+        q, k, v = (states[row, :, span] for states in (query, key, value))
+        attended: torch.Tensor = sdpa_attention_forward(module, q, k, v, None, **options)[0]
+        return attended
+
+    bounds = _bounds(position_ids, len(query))
+    if all(len(spans) == 1 for spans in bounds):
+        return attend(slice(None), slice(None)), None
+    windows = [
+        torch.cat([attend(slice(row, row + 1), slice(*span)) for span in spans], dim=1)
+        for row, spans in enumerate(bounds)
+    ]
+    return torch.cat(windows), None
+
+
+def _bounds(position_ids: torch.Tensor | None, windows: int) -> Bounds:
+    """Return start and end of each document, per window; once per pass, not per layer."""
+    if position_ids is None:
+        return [[(0, 0)]] * windows
+    if position_ids not in _known:
+        length = position_ids.shape[1]
+        starts: list[list[int]] = [[] for _ in range(len(position_ids))]
+        for row, start in (position_ids == 0).nonzero().tolist():
+            starts[row].append(start)
+        _known[position_ids] = [list(zip(row, [*row[1:], length], strict=True)) for row in starts]
+    bounds: Bounds = _known[position_ids]
+    return bounds if len(bounds) == windows else bounds * windows

@@ -13,7 +13,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,21 +37,13 @@ MAX_CHECKPOINTS = 2
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
-class ResumePoint(NamedTuple):
-    """A whole checkpoint of this run."""
-
-    folder: Path
-    step: int
-    """Optimiser steps done."""
-
-
 def find_resume_point(
     unfinished: Path | None,
     identity: str,
     execution: ExecutionSettings | None = None,
     kept: Sequence[int] = (),
     notice: Callable[[str], None] | None = None,
-) -> ResumePoint | None:
+) -> Path | None:
     """Return the newest whole checkpoint below a folder, or None; later ones are removed.
 
     Args:
@@ -80,7 +72,7 @@ def find_resume_point(
         reason = _unusable(folders[step], unfinished, [one for one in kept if one <= step])
         if reason is None:
             _notify(notice, unusable, f"Training goes on from the checkpoint of step {step}.")
-            return ResumePoint(folders[step], step)
+            return folders[step]
         unusable.append(f"The checkpoint of step {step} cannot be used: {reason}.")
         _remove(folders[step])
     _notify(notice, unusable, "No whole one is left: training begins anew.")
@@ -93,7 +85,7 @@ def shared_resume_point(
     execution: ExecutionSettings,
     kept: Sequence[int],
     notice: Callable[[str], None] | None,
-) -> ResumePoint | None:
+) -> Path | None:
     """Return what the first process finds as `find_resume_point`, in every process.
 
     Raises:
@@ -105,9 +97,9 @@ def shared_resume_point(
     if rank() == 0:
         point = find_resume_point(unfinished, identity, execution, kept, notice)
     # Steps count from 1, so 0 says that there is none.
-    mine = 0 if point is None else point.step
+    mine = 0 if point is None else int(point.name.removeprefix("checkpoint-"))
     step = round(sum_over_processes([float(mine)])[0])
-    return ResumePoint(unfinished / f"checkpoint-{step}", step) if step else None
+    return unfinished / f"checkpoint-{step}" if step else None
 
 
 def _checkpoints(unfinished: Path) -> dict[int, Path]:
@@ -226,12 +218,12 @@ def complete_checkpoint(
     wait_for_all()
 
 
-def restore_record(point: ResumePoint, record: Record) -> None:
+def restore_record(checkpoint: Path, record: Record) -> None:
     """Give a record the exposures and losses of the steps before the checkpoint."""
-    parts = [pq.read_table(path) for path in sorted(point.folder.glob(_exposures("*")))]
+    parts = [pq.read_table(path) for path in sorted(checkpoint.glob(_exposures("*")))]
     # One process goes on with the exposures of all; they are merged at the end.
     seen = pa.concat_tables(parts) if rank() == 0 else parts[0].slice(0, 0)
-    record.restore(rows=read_log(point.folder), exposures=seen)
+    record.restore(rows=read_log(checkpoint), exposures=seen)
 
 
 def merge_exposures(folder: Path, recorder: Recorder) -> None:

@@ -198,7 +198,7 @@ def train(
                     )
                 )
             with reused_memory() if model.device.type == "cpu" else nullcontext():
-                trainer.train(resume_from_checkpoint=str(point.folder) if point else None)
+                trainer.train(resume_from_checkpoint=str(point) if point else None)
                 record.read()
             if request.shared:
                 raise Preempted(

@@ -88,7 +88,8 @@ def _fetched(name: str) -> Path:
             listed = ", ".join(file for file in files if is_gguf(file)) or "none"
             raise InputError(f"the repository has no {path}", where=name, allowed=listed)
 
-    return fetch_snapshot(hub_id, revision, (path,), check=require_listed).path / path
+    folder, _ = fetch_snapshot(hub_id, revision, (path,), check=require_listed)
+    return folder / path
 
 
 @cache

@@ -10,7 +10,7 @@ import logging
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from transformers import PreTrainedModel
@@ -33,13 +33,6 @@ _log = logging.getLogger(__name__)
 
 class AdapterUntrained(SpikeinError):
     """No adapter moved while training."""
-
-
-class AdapterNorms(NamedTuple):
-    """Size of one adapted layer's two matrices (Frobenius norms); the update is up times down."""
-
-    down: float
-    up: float
 
 
 def add_adapters(model: PreTrainedModel, settings: LoraSettings, *, seed: int) -> "PeftModel":
@@ -97,8 +90,8 @@ def linear_layers(model: torch.nn.Module) -> list[str]:
     )
 
 
-def adapter_norms(weights: Mapping[str, torch.Tensor]) -> dict[str, AdapterNorms]:
-    """Return the norms of every adapted layer.
+def adapter_norms(weights: Mapping[str, torch.Tensor]) -> dict[str, tuple[float, float]]:
+    """Return the norms of both matrices of every adapted layer: A (down) and B (up).
 
     Args:
         weights: a state that holds the adapters' matrices whole (`peft.get_peft_model_state_dict`,
@@ -106,16 +99,19 @@ def adapter_norms(weights: Mapping[str, torch.Tensor]) -> dict[str, AdapterNorms
     """
     downs = {name: weight for name, weight in weights.items() if ".lora_A." in name}
     return {
-        name.split(".lora_A.")[0]: AdapterNorms(
-            down=float(down.float().norm()),
-            up=float(weights[name.replace(".lora_A.", ".lora_B.")].float().norm()),
+        name.split(".lora_A.")[0]: (
+            float(down.float().norm()),
+            float(weights[name.replace(".lora_A.", ".lora_B.")].float().norm()),
         )
         for name, down in downs.items()
     }
 
 
 def require_trained(
-    before: Mapping[str, AdapterNorms], after: Mapping[str, AdapterNorms], *, lr: float
+    before: Mapping[str, tuple[float, float]],
+    after: Mapping[str, tuple[float, float]],
+    *,
+    lr: float,
 ) -> None:
     """Check that training moved the adapters.
 
@@ -128,9 +124,7 @@ def require_trained(
         AdapterUntrained: when all updates are still zero, or no matrix changed.
     """
     still = [
-        name
-        for name, norms in after.items()
-        if norms.up == 0 or norms == before.get(name, AdapterNorms(-1, -1))
+        name for name, (down, up) in after.items() if up == 0 or (down, up) == before.get(name)
     ]
     if len(still) == len(after):
         raise AdapterUntrained(

@@ -153,16 +153,6 @@ _STOPPED_SECONDS = 10.0
 _STEPS = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hang:
-    """Processes that have been silent for too long."""
-
-    ranks: tuple[int, ...]
-    """Those that hang; empty where all came to the same place and none can be told from another."""
-    text: str
-    """What to say."""
-
-
 @dataclass(kw_only=True)
 class _ProcessState:
     """The last heartbeat of one process, and when it changed."""
@@ -210,8 +200,11 @@ class HangDetector:
         self._steps: deque[float] = deque(maxlen=_STEPS)
         self._longest_save = 0.0
 
-    def check(self) -> Hang | None:
-        """Read all heartbeats; return which processes hang, or None."""
+    def check(self) -> tuple[tuple[int, ...], str] | None:
+        """Read all heartbeats; return which processes hang and what to say, or None.
+
+        No process is named where all came to the same place and none can be told from another.
+        """
         now = self._clock()
         self._skip_suspension(now)
         for rank, state in enumerate(self._states):
@@ -276,7 +269,9 @@ class HangDetector:
             return max(FIRST_STEP_SECONDS, asked)
         return asked or allowed_silence(statistics.median(self._steps))
 
-    def _describe_hang(self, now: float, silent: float, limit: float) -> Hang:
+    def _describe_hang(
+        self, now: float, silent: float, limit: float
+    ) -> tuple[tuple[int, ...], str]:
         alive = [rank for rank, state in enumerate(self._states) if not state.ended]
         ranks = [
             rank
@@ -291,11 +286,10 @@ class HangDetector:
         allowed = f"{silent:.0f} s, and {limit:.0f} s are allowed here"
         if len(ranks) == number > 1:
             where = _place(self._states[0].heartbeat)
-            return Hang(
-                ranks=(),
-                text=f"all {number} training processes have waited for each other for {allowed}: "
+            return (), (
+                f"all {number} training processes have waited for each other for {allowed}: "
                 f"each is at {where}. None can be told from the others; look at the network "
-                "between them, and at what they last said",
+                "between them, and at what they last said"
             )
         what = "does not run (stopped, or its machine is gone)" if stopped else "hangs"
         text = (
@@ -305,7 +299,7 @@ class HangDetector:
         if waiting := [rank for rank in alive if rank not in ranks]:
             place = _place(self._states[waiting[0]].heartbeat)
             text += f"; process {', '.join(map(str, waiting))} waits for it at {place}"
-        return Hang(ranks=tuple(ranks), text=text)
+        return tuple(ranks), text
 
 
 def allowed_silence(median: float) -> float:
@@ -328,7 +322,7 @@ def start_hang_detection(folder: Path, processes: int, silent_after: float | Non
     def look() -> None:
         while (found := watch.check()) is None:
             time.sleep(POLL_SECONDS)
-        print(f"{found.text}. {ADVICE}", file=sys.stderr, flush=True)
+        print(f"{found[1]}. {ADVICE}", file=sys.stderr, flush=True)
         os._exit(1)
 
     threading.Thread(target=look, name="silence watch", daemon=True).start()

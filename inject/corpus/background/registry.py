@@ -130,12 +130,12 @@ def source_table() -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
 
     Those of installed packages are imported.
     """
-    installed = load_installed(_GROUP, _EXPECTED, taken=dict.fromkeys(BUILT_IN, "it is built in"))
+    plugins, warnings = load_installed(
+        _GROUP, _EXPECTED, taken=dict.fromkeys(BUILT_IN, "it is built in")
+    )
     lines = [(kind, _summary(source), "spikein") for kind, source in BUILT_IN.items()]
-    lines += [
-        (kind, _summary(plugin.value), plugin.origin) for kind, plugin in installed.plugins.items()
-    ]
-    return sorted(lines), installed.warnings
+    lines += [(kind, _summary(plugin.value), plugin.origin) for kind, plugin in plugins.items()]
+    return sorted(lines), warnings
 
 
 def _plugin(kind: str) -> Plugin | None:

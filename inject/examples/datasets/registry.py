@@ -107,10 +107,10 @@ def dataset_table() -> tuple[dict[str, RegisteredDataset], tuple[str, ...]]:
     Those of installed packages are imported.
     """
     origins = dict.fromkeys(built_in_names(), "it is built in")
-    installed = load_installed(_GROUP, _EXPECTED, taken=origins)
+    plugins, warnings = load_installed(_GROUP, _EXPECTED, taken=origins)
     known = {name: find_dataset(name) for name in built_in_names()}
-    known |= {name: _registered(plugin) for name, plugin in installed.plugins.items()}
-    return dict(sorted(known.items())), installed.warnings
+    known |= {name: _registered(plugin) for name, plugin in plugins.items()}
+    return dict(sorted(known.items())), warnings
 
 
 def _registered(plugin: Plugin) -> RegisteredDataset:

@@ -130,7 +130,7 @@ class _Jobs:
             folder=self._graph.folder / "slurm",
             python=shlex.quote(sys.executable),
         )
-        executor.update_parameters(**self._parameters(asked))
+        executor.update_parameters(**job_parameters(self._settings, asked))
         works = []
         for step, attempt in steps:
             self._files(step.digest).clear()
@@ -149,33 +149,6 @@ class _Jobs:
         for (step, _), job in zip(steps, jobs, strict=True):
             self._jobs[step.digest] = job.job_id
             self._status.set(step.digest, where=f"Slurm job {job.job_id}, submitted")
-
-    def _parameters(self, asked: StepRequest) -> dict[str, Any]:
-        settings, cpus = self._settings, asked.cpus or 1
-        variables = {"PYTHONPATH": shlex.quote(python_path())}
-        variables |= dict.fromkeys(THREAD_VARIABLES, str(cpus))
-        given: dict[str, Any] = {
-            "job_name": "spikein",
-            "time": job_minutes(asked.time or settings.time),
-            "nodes": 1,
-            "ntasks_per_node": 1,
-            "cpus_per_task": cpus,
-            "gpus_per_node": asked.gpus or None,
-            "mem": f"{asked.memory_gb}GB" if asked.memory_gb else None,
-            "partition": settings.partition,
-            "account": settings.account,
-            "qos": settings.qos,
-            "constraint": settings.constraint,
-            "array_parallelism": settings.parallel,
-            "signal_delay_s": settings.warning_seconds,
-            "srun_args": [f"--cpus-per-task={cpus}"],
-            "setup": [
-                *settings.setup,
-                f"export PYTHONPATH={shlex.quote(python_path())}",
-                *variables,
-            ],
-        }
-        return {name: value for name, value in given.items() if value is not None}
 
     def _ends(self) -> list[TaskEnd]:
         """Return what ended: by its own word, or by what Slurm says of its job."""
@@ -224,6 +197,33 @@ class _Jobs:
 
     def _files(self, digest: str) -> TaskFiles:
         return TaskFiles(self._graph.folder, digest)
+
+
+def job_parameters(settings: SlurmSettings, asked: StepRequest) -> dict[str, Any]:
+    """Return what submitit is told of a job, whose first lines set the environment of its step."""
+    cpus = asked.cpus or 1
+    variables = {"PYTHONPATH": shlex.quote(python_path()), **dict.fromkeys(THREAD_VARIABLES, cpus)}
+    given: dict[str, Any] = {
+        "job_name": "spikein",
+        "time": job_minutes(asked.time or settings.time),
+        "nodes": 1,
+        "ntasks_per_node": 1,
+        "cpus_per_task": cpus,
+        "gpus_per_node": asked.gpus or None,
+        "mem": f"{asked.memory_gb}GB" if asked.memory_gb else None,
+        "partition": settings.partition,
+        "account": settings.account,
+        "qos": settings.qos,
+        "constraint": settings.constraint,
+        "array_parallelism": settings.parallel,
+        "signal_delay_s": settings.warning_seconds,
+        "srun_args": [f"--cpus-per-task={cpus}"],
+        "setup": [
+            *settings.setup,
+            *(f"export {name}={value}" for name, value in variables.items()),
+        ],
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:

@@ -21,7 +21,7 @@ from detect.evidence.shots import choose_shots, statistics_behind
 from detect.evidence.token_counts import count_texts
 from detect.evidence.tuned import Tuned
 from detect.generation.continuations import continue_texts
-from detect.generation.guesses import TextToMask, guess, mask_text
+from detect.generation.guesses import guess, mask_text
 from detect.generation.neighbour_proposals import find_neighbours, neighbour_means
 from detect.generation.word_statistics import causal_words
 from detect.policy import ScoringPolicy
@@ -101,7 +101,7 @@ def evidence_of(target, memorised, folder, needs):
             need.request: guess(
                 writer,
                 [
-                    mask_text(TextToMask(text, {"question": text}, own), need.request)
+                    mask_text(text, need.request, fields={"question": text}, words=own)
                     for text, own in zip(texts, words, strict=True)
                 ],
                 need.request,

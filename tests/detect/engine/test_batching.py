@@ -49,9 +49,9 @@ def test_a_smaller_batch_stays_small(target):
 
 @pytest.mark.parametrize(("side", "starts"), [("left", [0, 2]), ("right", [0, 0])])
 def test_padding_follows_lengths_and_not_ids(target, side, starts):
-    padded = pad_sequences(target, [np.array([1, 0, 0]), (0,)], side=side)
-    assert padded.length == 3
-    assert padded.starts.tolist() == starts
+    inputs, begun, length = pad_sequences(target, [np.array([1, 0, 0]), (0,)], side=side)
+    assert length == 3
+    assert begun.tolist() == starts
     second = [0, 0, 1] if side == "left" else [1, 0, 0]
-    assert padded.inputs["attention_mask"].tolist() == [[1, 1, 1], second]
-    assert padded.inputs["position_ids"].tolist() == [[0, 1, 2], [0, 0, 0]]
+    assert inputs["attention_mask"].tolist() == [[1, 1, 1], second]
+    assert inputs["position_ids"].tolist() == [[0, 1, 2], [0, 0, 0]]

@@ -11,18 +11,11 @@ from detect.policy import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, TokenStatistics
 from inject.errors import InputError
 from tests.conftest import make_texts
+from tests.detect.evidence_samples import DISTRIBUTION
 from tests.detect.models import FAMILIES, naive, random_target
 
 POLICY = ScoringPolicy()
-FIELDS = (
-    "log_probability",
-    "mean",
-    "deviation",
-    "entropy",
-    "rank",
-    "top_log_probability",
-    "top_id",
-)
+FIELDS = ("log_probability", *DISTRIBUTION)
 BETAS = (0.25, 2.0)
 
 

@@ -54,10 +54,10 @@ def test_a_chat_template_asks_through_it(tiny_tokenizer):
         "<|endoftext|>{% for one in messages %}[{{ one.role }}]{{ one.content }}{% endfor %}"
         "{% if add_generation_prompt %}[assistant]{% endif %}"
     )
-    found = asked(random_target("llama", chatty, context=1024), QUESTIONS[0])
-    text = chatty.decode(found.sequences[3])
+    sequences, labels = asked(random_target("llama", chatty, context=1024), QUESTIONS[0])
+    text = chatty.decode(sequences[3])
     assert text == f"<|endoftext|>[user]{QUESTIONS[0].prompt(ORDERS[3])}[assistant]"
-    assert [chatty.decode([label]) for label in found.labels] == list(LABELS)
+    assert [chatty.decode([label]) for label in labels] == list(LABELS)
 
 
 def test_a_special_token_in_a_chat_question_is_letters(tiny_tokenizer):
@@ -66,8 +66,10 @@ def test_a_special_token_in_a_chat_question_is_letters(tiny_tokenizer):
     chatty = copy.deepcopy(tiny_tokenizer)
     chatty.chat_template = "<|endoftext|>{{ messages[0].content }}[assistant]"
     options = tuple(f"{text}<|endoftext|>" for text in QUESTIONS[0].options)
-    found = asked(random_target("llama", chatty, context=2048), ChoiceQuestion(options=options))
-    for order, ids in zip(ORDERS, found.sequences, strict=True):
+    sequences, _ = asked(
+        random_target("llama", chatty, context=2048), ChoiceQuestion(options=options)
+    )
+    for order, ids in zip(ORDERS, sequences, strict=True):
         assert [place for place, number in enumerate(ids) if number == 0] == [0]
         assert chatty.decode(ids).endswith("[assistant]")
         assert ChoiceQuestion(options=options).prompt(order) in chatty.decode(ids)

@@ -4,7 +4,6 @@ import pytest
 
 from detect.generation.guesses import (
     GuessRequest,
-    TextToMask,
     guess,
     known_parts,
     mask_text,
@@ -133,7 +132,7 @@ def test_a_wrong_option_is_masked_and_never_the_right_one(answer):
 def test_an_option_of_two_or_without_a_known_answer_is_not_masked(fields):
     """Deng et al. 2024: not defined for two-class data."""
     assert wrong_option(RENDERED, fields) is None
-    found = mask_text(TextToMask(RENDERED, fields), GuessRequest(method="option"))
+    found = mask_text(RENDERED, GuessRequest(method="option"), fields=fields)
     assert "three options or more" in found.reason
 
 
@@ -221,9 +220,9 @@ class Oracle:
 
 def test_one_prompt_a_mask_and_costs_are_summed():
     masked = [
-        mask_text(TextToMask(TEXT, words=WORDS), GuessRequest()),
-        mask_text(TextToMask("", words=()), GuessRequest()),
-        mask_text(TextToMask("dull", words=()), GuessRequest()),
+        mask_text(TEXT, GuessRequest(), words=WORDS),
+        mask_text("", GuessRequest()),
+        mask_text("dull", GuessRequest()),
     ]
     oracle = Oracle(**{"[MASK] four": "Output: three"})
     seen = []
@@ -241,7 +240,7 @@ def test_one_prompt_a_mask_and_costs_are_summed():
 
 def test_what_the_knowledge_filter_guesses_is_not_asked_for():
     request = GuessRequest(filtered=True)
-    masked = [mask_text(TextToMask(TEXT, words=WORDS), request)]
+    masked = [mask_text(TEXT, request, words=WORDS)]
 
     def filtered(**answers):
         low = Oracle(**answers)

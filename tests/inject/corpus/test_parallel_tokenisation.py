@@ -112,21 +112,27 @@ if __name__ == "__main__":
 """
 
 
+def begun(folder: Path, tokenizer, out: Path, left: Path, **more) -> subprocess.Popen:
+    """A process that builds a corpus, with one line of output a step."""
+    tokenizer.save_pretrained(folder / "tokenizer")
+    (folder / "code.py").write_text(CODE)
+    repository = Path(__file__).parents[3]
+    return subprocess.Popen(
+        [sys.executable, folder / "code.py", folder / "tokenizer", out, left],
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        stdout=subprocess.PIPE,
+        text=True,
+        **more,
+    )
+
+
 @pytest.mark.slow
 def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer):
     after = 4
-    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
     whole = build(tmp_path / "whole", tiny_tokenizer)
-    (tmp_path / "code.py").write_text(CODE)
     left = tmp_path / "left"
-    running = subprocess.Popen(
-        [sys.executable, tmp_path / "code.py", tmp_path / "tokenizer", tmp_path / "killed", left],
-        cwd=Path(__file__).parents[3],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    running = begun(tmp_path, tiny_tokenizer, tmp_path / "killed", left, start_new_session=True)
     assert running.stdout is not None
     for _ in range(after):
         assert running.stdout.readline().strip()
@@ -147,15 +153,7 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, tiny_tokenizer):
 @pytest.mark.slow
 def test_tokenising_processes_end_when_their_runner_is_killed(tmp_path, tiny_tokenizer):
     """The runner alone is killed, not its group; nobody is left to tell the others."""
-    tiny_tokenizer.save_pretrained(tmp_path / "tokenizer")
-    (tmp_path / "code.py").write_text(CODE)
-    running = subprocess.Popen(
-        [sys.executable, tmp_path / "code.py", tmp_path / "tokenizer", tmp_path / "x", tmp_path],
-        cwd=Path(__file__).parents[3],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    running = begun(tmp_path, tiny_tokenizer, tmp_path / "x", tmp_path)
     assert running.stdout is not None
     assert running.stdout.readline().strip()
     # Frozen, so that it can neither finish nor tidy up before it is killed.

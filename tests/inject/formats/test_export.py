@@ -48,9 +48,6 @@ def streams(draw) -> Spiked:
     return spiked(documents, copies, separator=draw(st.sampled_from(["none", "end"])))
 
 
-OLMO = ExportSettings(format="olmo")
-
-
 def exported(tmp_path_factory, one: Spiked, format: str, tokenizer, **more):
     out = tmp_path_factory.mktemp("export") / "out"
     settings = ExportSettings(format=format, **more)

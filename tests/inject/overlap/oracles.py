@@ -126,8 +126,3 @@ def best_jaccard(text: str, document: str) -> float:
             if len(wanted & held) >= 6:
                 best = max(best, len(wanted & held) / len(wanted | held))
     return best
-
-
-def jaccard(first: str, second: str) -> float:
-    one, other = runs(words_of(first), 3), runs(words_of(second), 3)
-    return len(one & other) / len(one | other)

@@ -76,10 +76,10 @@ def test_one_that_fails_is_named_and_the_rest_goes_on(site):
         modules={"broken_probe.py": "import no_such_module\n"},
         entry_points={GROUP: {"broken": "broken_probe:score", "loss": "broken_probe:loss"}},
     )
-    found = load_installed(GROUP, FUNCTION, taken={"loss": "built in"})
-    assert set(found.plugins) == {"good"}
-    said = "\n".join(found.warnings)
-    assert len(found.warnings) == 4
+    plugins, warnings = load_installed(GROUP, FUNCTION, taken={"loss": "built in"})
+    assert set(plugins) == {"good"}
+    said = "\n".join(warnings)
+    assert len(warnings) == 4
     assert "detector broken (broken-kit 1.0): its broken_probe:score cannot be imported" in said
     assert "No module named 'no_such_module'" in said
     assert "has no attribute 'nothing'" in said

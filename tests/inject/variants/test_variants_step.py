@@ -1,14 +1,188 @@
-"""The step that writes variants: what names it, and a local model that it finds by name."""
+"""The texts of the variants, the models that write paraphrases, and the step that does both."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from inject.examples.example import Example, write_examples
+from inject.errors import InputError
+from inject.examples.example import Example, Span, write_examples
 from inject.step import Step, StepContext, find_function
+from inject.variants.paraphrase import TRIES, Question, ServerTextGenerator
 from inject.variants.rendition import read_renditions
 from inject.variants.settings import Variants
-from inject.variants.variants_step import LocalModels, variants_step
+from inject.variants.variants_step import LocalModels, render_variants, replaced, variants_step
+from tests.stub_server import stub_server
+
+PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"
+TEXT = f"Passage: {PASSAGE}\nQuestion: {QUESTION}\nAnswer: {ANSWER}"
+
+
+def example(**changes) -> Example:
+    def span(part: str) -> Span:
+        start = TEXT.rindex(part)
+        return Span(start, start + len(part))
+
+    given_fields = {
+        "example_id": "e1",
+        "dataset": "toy",
+        "source_id": "row-7",
+        "group": "g",
+        "text": TEXT,
+        "spans": {"passage": span(PASSAGE), "question": span(QUESTION), "answer": span(ANSWER)},
+        "paraphrases": ("The river: is it wide? It is.", "Wide is the river, they say."),
+        "side": "member",
+    }
+    return Example(**{**given_fields, **changes})
+
+
+def rendered(tokenizer, *kinds, one=None, writer=None, **more):
+    one = one or example()
+    return render_variants(
+        [one],
+        Variants.model_validate({"of": kinds}),
+        tokenizer=tokenizer,
+        seed=0,
+        writer=writer or (lambda _: pytest.fail("no model was asked for")),
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ({"kind": "whole"}, TEXT),
+        ({"kind": "question"}, f"Passage: {PASSAGE}\nQuestion: {QUESTION}"),
+        ({"kind": "no_answer"}, f"Passage: {PASSAGE}\nQuestion: {QUESTION}\nAnswer:"),
+        ({"kind": "lower_case"}, TEXT.lower()),
+        ({"kind": "paraphrase"}, "The river: is it wide? It is."),
+    ],
+)
+def test_texts_of_variants(tiny_tokenizer, kind, text):
+    [found] = rendered(tiny_tokenizer, kind)
+    assert tiny_tokenizer.decode(found.tokens) == text
+    expected = "paraphrase-1" if kind["kind"] == "paraphrase" else kind["kind"]
+    assert (found.example_id, found.variant, found.kind) == ("e1", expected, 0)
+
+
+def test_versions_have_labels_of_their_own(tiny_tokenizer):
+    found = rendered(
+        tiny_tokenizer,
+        {"kind": "replaced", "share": 0.25, "versions": 2},
+        {"kind": "paraphrase", "versions": 2},
+        {"kind": "truncated", "share": 0.5},
+    )
+    assert [one.variant for one in found] == [
+        "replaced=0.25-1", "replaced=0.25-2", "truncated=0.5", "paraphrase-1", "paraphrase-2",
+    ]  # fmt: skip
+    assert not np.array_equal(found[0].tokens, found[1].tokens)
+
+
+@given(
+    tokens=st.lists(st.integers(0, 20), min_size=2, max_size=80),
+    share=st.floats(0.01, 0.99),
+    version=st.integers(0, 5),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=50, deadline=None)
+def test_exactly_the_share_is_replaced_each_by_another_ordinary_token(tokens, share, version, seed):
+    given_tokens = np.array(tokens)
+    allowed = np.array([1, 2, 5, 7, 8, 13])
+    draw = {"allowed": allowed, "example_id": "e", "version": version, "seed": seed}
+    found = replaced(given_tokens, share, **draw)
+    changed = np.flatnonzero(found != given_tokens)
+    assert len(changed) == max(round(share * len(tokens)), 1)
+    assert set(found[changed].tolist()) <= set(allowed.tolist())
+    assert np.array_equal(found, replaced(given_tokens, share, **draw))
+
+
+def test_replacements_are_uniform_over_what_is_allowed():
+    from scipy.stats import chisquare
+
+    tokens = np.full(20_000, 7)
+    found = replaced(tokens, 0.9, allowed=np.array([1, 5, 7, 9]), example_id="e", version=0, seed=0)
+    counts = [int((found == value).sum()) for value in (1, 5, 9)]
+    assert sum(counts) == 18_000
+    assert chisquare(counts).pvalue > 1e-4
+    places = np.flatnonzero(found != tokens)
+    assert chisquare(np.histogram(places, bins=20, range=(0, 20_000))[0]).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "said"),
+    [
+        ({"kind": "no_answer"}, {"spans": {}}, r"`no_answer` needs to know where the answer"),
+        ({"kind": "paraphrase", "versions": 3}, {}, "needs 3 paraphrases .* row-7 brings 2"),
+    ],
+)
+def test_what_an_example_has_not(tiny_tokenizer, kind, changes, said):
+    with pytest.raises(InputError, match=said):
+        rendered(tiny_tokenizer, kind, one=example(**changes))
+
+
+class Script:
+    """A model that answers from a list."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[Question] = []
+
+    def write(self, questions, *, progress=None) -> list[str]:
+        self.asked += questions
+        if progress is not None:
+            progress(len(questions), len(questions))
+        return [self.answers.pop(0) for _ in questions]
+
+
+BY_MODEL = {"kind": "paraphrase", "by": "model", "model": "m", "prompt": "Again: {text}"}
+
+
+def test_a_model_is_asked_again_until_it_says_something_else(tiny_tokenizer):
+    model = Script("", TEXT.upper(), "  Other words. ")
+    [found] = rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
+    assert tiny_tokenizer.decode(found.tokens) == "Other words."
+    assert [prompt for prompt, _ in model.asked] == [f"Again: {TEXT}"] * 3
+    assert len({seed for _, seed in model.asked}) == 3
+
+
+def test_a_model_that_never_does_is_an_error(tiny_tokenizer):
+    model = Script(*[f" {TEXT}\n"] * TRIES)
+    said = f"model m returned the text unchanged for row row-7, {TRIES} times"
+    with pytest.raises(InputError, match=said):
+        rendered(tiny_tokenizer, BY_MODEL, writer=lambda _: model)
+
+
+def test_only_what_is_unusable_is_asked_again_and_progress_counts_all(tiny_tokenizer):
+    model = Script("One.", TEXT, "Three.", "", "Two words.")
+    seen: list[tuple[int, int]] = []
+    found = rendered(
+        tiny_tokenizer,
+        {**BY_MODEL, "versions": 3},
+        writer=lambda _: model,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert [tiny_tokenizer.decode(one.tokens) for one in found] == ["One.", "Two words.", "Three."]
+    assert [question.seed for question in model.asked] == [0, TRIES, 2 * TRIES, 5, 6]
+    assert seen == [(3, 3), (3, 3), (3, 3)]
+
+
+def test_a_protected_text_is_sent_to_a_server_only_where_its_dataset_is_named(tiny_tokenizer):
+    protected = example(protected=True)
+    with stub_server() as stub:
+        asked = {"kind": "paraphrase", "by": "model", "model": "m", "base_url": stub.url}
+        with pytest.raises(InputError, match=r"texts of protected data \(toy\) would be sent"):
+            rendered(tiny_tokenizer, asked, one=protected, writer=ServerTextGenerator)
+        assert stub.received == []
+        named = {**asked, "send_protected": ["toy"]}
+        assert len(rendered(tiny_tokenizer, named, one=protected, writer=ServerTextGenerator)) == 1
+        assert len(stub.received) == 1
+        assert len(rendered(tiny_tokenizer, asked, writer=ServerTextGenerator)) == 1
+    local = {"kind": "paraphrase", "by": "model", "model": "m"}
+    model = Script("Said here.")
+    assert len(rendered(tiny_tokenizer, local, one=protected, writer=lambda _: model)) == 1
+
 
 LOCAL = LocalModels(f"{__name__}:identity", f"{__name__}:Writer")
 EXAMPLES = Step(kind="examples", label="e", function="inject.digest:digest", settings={})

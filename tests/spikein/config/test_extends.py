@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from inject.errors import InputError, InputErrors
-from spikein.config.extends import read_extended
-from spikein.config.load import check_document, read_experiment, resolved_yaml
+from spikein.config.load import check_document, read_experiment, read_extended, resolved_yaml
 from spikein.config.yaml_document import parse_document
 from tests.spikein.samples import SAMPLE, line_of, read, write_sample
 

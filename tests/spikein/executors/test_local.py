@@ -31,6 +31,7 @@ from tests.spikein.executors.graphs import (
     wait_for,
 )
 from tests.spikein.mounts import read_only
+from tests.spikein.samples import Notices
 from tests.spikein.step_functions import step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -128,21 +129,13 @@ def test_a_failed_cell_takes_no_other_down_and_is_named_with_its_last_lines(tmp_
     assert labels(tmp_path / "store") == {"shared", "good1", "good2"}
 
 
-class Heard(Progress):
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
-
-
 def test_a_step_whose_worker_is_killed_is_begun_again_and_fails_the_last_time(tmp_path):
     goals = (
         killed_until("victim", tmp_path / "marks", 2),
         killed_until("doomed", tmp_path / "others", 99),
         sleeping("other", 0.2),
     )
-    heard = Heard()
+    heard = Notices()
     with pytest.raises(StepsFailed, match=r"killed by SIGKILL.*last of 3 attempts") as raised:
         run_graph(local(), Graph(goals=goals), Store(tmp_path / "store"), heard)
     [failure] = raised.value.failures

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from inject.errors import InputError
-from spikein.config.executor_settings import SlurmSettings
+from spikein.config.executor_settings import SlurmSettings, StepRequest
 from spikein.executors import RunReport, StepsFailed, run_graph
 from spikein.executors.live_status import read_statuses
 from spikein.executors.pools import slurm as slurm_module
-from spikein.executors.pools.slurm import Slurm
+from spikein.executors.pools.slurm import Slurm, job_parameters
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
@@ -93,6 +93,13 @@ def began(folder: Path, name: str) -> int:
 
 def ended(folder: Path, name: str) -> bool:
     return bool(list((folder / "store/thing").glob(f"{name}-*")))
+
+
+def test_a_job_starts_as_many_threads_as_it_has_cpus():
+    setup = job_parameters(slurm(setup=["module load x"]).settings, StepRequest(cpus=3))["setup"]
+    assert setup[0] == "module load x"
+    assert {"export OMP_NUM_THREADS=3", "export MKL_NUM_THREADS=3"} < {*setup}
+    assert all(line.startswith("export ") for line in setup[1:])
 
 
 def test_steps_that_are_ready_together_are_one_array_and_a_failed_job_takes_no_other_down(

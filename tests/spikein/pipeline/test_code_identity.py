@@ -55,7 +55,6 @@ ANALYSES = "results trajectory accuracy_gain"
 DECIDES = {
     "inject.plan.placement": "plan",
     "inject.plan.plan_step": "plan",
-    "inject.stream.audit": "audit",
     "inject.plan.audit_step": "audit",
     "inject.overlap.index": "audit corpus",
     "inject.digest": ALL,

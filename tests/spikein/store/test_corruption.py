@@ -16,7 +16,6 @@ from spikein.api.plan import plan as plan_experiment
 from spikein.api.report import render_report
 from spikein.executors import InProcess, RunReport
 from spikein.pipeline.graph import Graph, plan
-from spikein.progress import Progress
 from spikein.runs.audit import audit_run
 from spikein.runs.export import export_run
 from spikein.runs.status import artifact_rows
@@ -25,6 +24,7 @@ from spikein.store.filesystem import delete_tree
 from spikein.store.garbage import collect_damaged
 from spikein.store.manifest import StoreError, read_manifest
 from spikein.store.store import Store
+from tests.spikein.samples import Notices
 from tests.spikein.store.damage import DAMAGES, damage, flip, forge, own, restore
 from tests.spikein.tiny import run, write_tiny
 
@@ -46,18 +46,15 @@ LEAST_CASES = 144
 """Of files and damages, in the test of all of them."""
 
 
-class Log(Progress):
+class Log(Notices):
     """Names what was built and what was said."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.built: list[str] = []
-        self.notices: list[str] = []
 
     def step_started(self, name: str, *, number: int, total: int) -> None:
         self.built.append(name)
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
 
 
 @pytest.fixture(scope="module")

@@ -9,24 +9,15 @@ import pytest
 from inject.step import Step
 from spikein.executors import InProcess
 from spikein.pipeline.graph import Graph, Planned, plan
-from spikein.progress import Progress
 from spikein.store.artifact import open_artifact, verified
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 from tests.spikein.executors.graphs import events
-from tests.spikein.samples import recipe, write
+from tests.spikein.samples import Notices, recipe, write
 from tests.spikein.step_functions import step
 from tests.spikein.store.damage import DAMAGES, damage, flip, forge
 
 TRACE = ".trace"
-
-
-class Said(Progress):
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
 
 
 def chain(root: Path, *, texts: dict[str, str] | None = None) -> list[Step]:
@@ -46,7 +37,7 @@ def calls(root: Path) -> list[str]:
 
 def run(steps: list[Step], root: Path, *, whole: bool = True) -> list[str]:
     graph = Graph(goals=(steps[-1],))
-    said = Said()
+    said = Notices()
     InProcess().run(graph.complete() if whole else graph, Store(root), said)
     return said.notices
 

@@ -67,12 +67,12 @@ def test_every_damage_to_every_file_is_seen(killable_run, tmp_path, file):
         shutil.copytree(killable_run / "left", left)
         point = find_resume_point(left, "this run", kept=KEPT)
         assert point is not None
-        assert point.step == 9
-        damage(point.folder / file)
+        assert point.name == "checkpoint-9"
+        damage(point / file)
         older = find_resume_point(left, "this run", kept=KEPT)
         assert older is not None, f"{damage.__name__}: no older checkpoint was found"
-        assert older.step == 6, damage.__name__
-        assert not point.folder.exists()
+        assert older.name == "checkpoint-6", damage.__name__
+        assert not point.exists()
 
 
 def test_what_is_damaged_how_and_what_is_used_instead_are_said(go_on):

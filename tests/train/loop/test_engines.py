@@ -138,4 +138,4 @@ def test_what_deepspeed_saved_in_parts_is_not_taken_for_whole(tmp_path, monkeypa
     monkeypatch.setitem(os.environ, "WORLD_SIZE", "4")
     point = find_resume_point(tmp_path, "this run", same)
     assert point is not None
-    assert point.step == 3
+    assert point.name == "checkpoint-3"

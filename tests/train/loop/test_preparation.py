@@ -8,9 +8,15 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from inject.errors import InputError
 from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
-from train.loop import document_attention
-from train.loop.document_attention import NAME, supports_documents, use_document_attention
-from train.loop.preparation import prepare, require_separation, use_kernel
+from train.loop import preparation
+from train.loop.preparation import (
+    NAME,
+    prepare,
+    require_separation,
+    supports_documents,
+    use_document_attention,
+    use_kernel,
+)
 from train.models.shapes import FAMILIES, build_model
 from train.settings import TrainSettings
 from train.window_inputs import document_positions
@@ -83,7 +89,7 @@ def test_documents_are_kept_apart_without_a_dense_mask(monkeypatch) -> None:
         shapes.append((tuple(query.shape), attention_mask))
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
 
-    monkeypatch.setattr(document_attention, "sdpa_attention_forward", attend)
+    monkeypatch.setattr(preparation, "sdpa_attention_forward", attend)
     prepared = prepare(
         built("llama"), TrainSettings(separate_documents=True), ExecutionSettings(), seed=0
     )

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 class DpoSettings(TwoTermSettings):
     """Hyper-parameters of DPO."""
 
-    beta: PositiveFloat = 0.1
+    beta: PositiveFloat
     """Inverse temperature: how far the model may go from the original."""
-    reduction: Reduction = "sum"
+    reduction: Reduction
     """Whether an answer's log-probability is the `sum` over its tokens or their `mean`."""
-    prompt_tokens: PositiveInt = 32
+    prompt_tokens: PositiveInt
     """Tokens of the prompt at most, in texts where no answer is recorded."""
 
 

@@ -8,7 +8,7 @@ Passes: forget and retain, in one.
 
 from typing import TYPE_CHECKING
 
-from train.unlearn.method import TwoTermSettings, UnlearningMethod, Weight
+from train.unlearn.method import TwoTermSettings, UnlearningMethod
 
 if TYPE_CHECKING:
     import torch
@@ -16,16 +16,9 @@ if TYPE_CHECKING:
     from train.unlearn.batch import UnlearningBatch
 
 
-class GradientDifferenceSettings(TwoTermSettings):
-    """Hyper-parameters of gradient difference."""
-
-    retain_weight: Weight = 1.0
-    """Weight of the usual loss on retain texts."""
-
-
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":
     """Return the loss of each forget text with the retain text beside it, [texts]."""
-    settings: GradientDifferenceSettings = batch.settings
+    settings: TwoTermSettings = batch.settings
     kept = settings.retain_weight * batch.kept().loss
     return kept - settings.forget_weight * batch.forget.loss
 
@@ -33,6 +26,6 @@ def loss(batch: "UnlearningBatch") -> "torch.Tensor":
 METHOD = UnlearningMethod(
     name="gradient_difference",
     loss=loss,
-    settings=GradientDifferenceSettings,
+    settings=TwoTermSettings,
     roles=lambda settings: ("forget", "retain"),
 )

@@ -12,7 +12,7 @@ Passes: forget and retain in one, retain under the original.
 from typing import TYPE_CHECKING, Literal
 
 from inject.settings import PositiveFloat
-from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod, Weight
+from train.unlearn.method import Reduction, TwoTermSettings, UnlearningMethod
 from train.unlearn.methods.npo import preference_loss
 
 if TYPE_CHECKING:
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
 class KlSettings(TwoTermSettings):
     """Hyper-parameters of forgetting with a KL term."""
 
-    forget_loss: Literal["gradient_ascent", "npo"] = "gradient_ascent"
+    forget_loss: Literal["gradient_ascent", "npo"]
     """The forget term."""
-    beta: PositiveFloat = 0.1
+    beta: PositiveFloat
     """Inverse temperature of the forget term `npo`."""
-    reduction: Reduction = "sum"
+    reduction: Reduction
     """Of the forget term `npo`: a text's log-probability as `sum` over its tokens or `mean`."""
-    retain_weight: Weight = 1.0
-    """Weight of the divergence on retain texts."""
 
 
 def loss(batch: "UnlearningBatch") -> "torch.Tensor":

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class NpoSettings(TwoTermSettings):
     """Hyper-parameters of NPO."""
 
-    beta: PositiveFloat = 0.1
+    beta: PositiveFloat
     """Inverse temperature: the smaller, the nearer to gradient ascent."""
-    reduction: Reduction = "sum"
+    reduction: Reduction
     """Whether a text's log-probability is the `sum` over its tokens or their `mean`."""
 
 

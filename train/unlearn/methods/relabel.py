@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 class RelabelSettings(MethodSettings):
     """Hyper-parameters of relabelling."""
 
-    alpha: PositiveFloat = 5.0
+    alpha: PositiveFloat
     """How strongly what the reinforced model learnt is pressed down."""
-    reinforced_lr: PositiveFloat = 3.0e-6
+    reinforced_lr: PositiveFloat
     """Peak learning rate of the reinforced model."""
-    reinforced_epochs: PositiveInt = 3
+    reinforced_epochs: PositiveInt
     """Passes of the reinforced model over the forget set."""
 
 

@@ -34,13 +34,13 @@ DOWN_PROJECTIONS = ("mlp.down_proj", "mlp.dense_4h_to_h", "mlp.c_proj", "mlp.fc2
 class RmuSettings(FullOnly):
     """Hyper-parameters of RMU."""
 
-    layer: Annotated[int, Field(ge=0)] = 7
+    layer: Annotated[int, Field(ge=0)]
     """The block whose output is steered, from 0."""
-    layers: PositiveInt = 3
+    layers: PositiveInt
     """How many blocks, that one the last, are trained."""
-    steering: PositiveFloat = 20.0
+    steering: PositiveFloat
     """Length c of the vector that forget texts are steered to."""
-    alpha: Weight = 100.0
+    alpha: Weight
     """Weight of the term that holds retain texts where they were."""
 
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 class SimNpoSettings(TwoTermSettings):
     """Hyper-parameters of SimNPO."""
 
-    beta: PositiveFloat = 4.5
+    beta: PositiveFloat
     """Inverse temperature."""
-    gamma: Weight = 0.0
+    gamma: Weight
     """Margin by which a text has to be unlikely, in the sigmoid's argument."""
-    reduction: Reduction = "mean"
+    reduction: Reduction
     """Whether a text's log-probability is the `mean` over its tokens or their `sum`."""
 
 

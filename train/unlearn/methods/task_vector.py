@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TaskVectorSettings(FullOnly):
     """Hyper-parameters of the task vector."""
 
-    scale: PositiveFloat = 1.0
+    scale: PositiveFloat
     """How many times the step towards the forget set is taken back."""
 
 

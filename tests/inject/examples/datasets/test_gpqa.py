@@ -8,7 +8,7 @@ from inject.digest import canonical
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.load import load_examples
-from inject.public_data.encrypted_zip import encrypted_zip
+from inject.public_data.conversions import encrypted_zip
 
 PASSWORD = "right-horse"
 COLUMNS = [

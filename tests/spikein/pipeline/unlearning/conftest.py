@@ -1,14 +1,10 @@
 """One finished tiny experiment with unlearned models, one of them by a method of a user's file."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from inject.step import Step
-from spikein.pipeline.arm_nodes import ArmNodes
-from spikein.pipeline.build_graph import ExperimentGraph
-from spikein.store.store import Store
+from tests.spikein.shared_run import SharedRun
 from tests.spikein.tiny import graph_of, run, write_tiny
 
 METHOD = '''
@@ -23,29 +19,8 @@ def push_away(batch):
 AUDIT = "{detector: loss, samples: 3, max_tokens: 24}"
 
 
-class Finished(NamedTuple):
-    """A run that ended."""
-
-    root: Path
-    overrides: tuple[str, ...]
-    graph: ExperimentGraph
-
-    @property
-    def node(self) -> ArmNodes:
-        """Its single arm."""
-        (node,) = self.graph.nodes
-        return node
-
-    def stored(self, step: Step) -> Path:
-        """The folder of a step's artifact."""
-        artifact = Store(self.root / "store").find(step.digest, kind=step.kind)
-        assert artifact is not None, step.name
-        return artifact.path
-
-
 def overrides_of(root: Path) -> tuple[str, ...]:
-    """What makes the tiny experiment one of unlearning; writes the user's file."""
-    (root / "mine.py").write_text(METHOD)
+    """What makes the tiny experiment one of unlearning."""
     methods = (
         "[{method: gradient_ascent, lr: 3.0e-3, epochs: 2}, "
         "{method: npo, lr: 3.0e-3, epochs: 2}, "
@@ -64,9 +39,10 @@ def overrides_of(root: Path) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="package")
-def finished(tmp_path_factory) -> Finished:
+def finished(tmp_path_factory) -> SharedRun:
     root = tmp_path_factory.mktemp("unlearning")
     write_tiny(root)
+    (root / "mine.py").write_text(METHOD)
     overrides = overrides_of(root)
     run(root, *overrides)
-    return Finished(root, overrides, graph_of(root, *overrides))
+    return SharedRun(root, graph_of(root, *overrides))

@@ -5,7 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analysis.findings import read_table
-from tests.spikein.pipeline.unlearning.conftest import Finished
+from tests.spikein.pipeline.unlearning.conftest import overrides_of
+from tests.spikein.shared_run import SharedRun
 from tests.spikein.tiny import build, graph_of
 from train.models.rounded_weights import rounded
 
@@ -19,12 +20,11 @@ MORE = (
 
 
 @pytest.fixture(scope="module")
-def probed(finished) -> Finished:
-    overrides = (*finished.overrides, *MORE)
-    graph = graph_of(finished.root, *overrides)
+def probed(finished) -> SharedRun:
+    graph = graph_of(finished.root, *overrides_of(finished.root), *MORE)
     goals = [step for step in graph.graph.steps if step.kind in ("scores", "unlearning")]
     build(finished.root, *goals)
-    return Finished(finished.root, overrides, graph)
+    return SharedRun(finished.root, graph)
 
 
 def rows_of(folder):

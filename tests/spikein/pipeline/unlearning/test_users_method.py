@@ -7,6 +7,7 @@ from safetensors.numpy import load_file
 from spikein.api.plan import plan
 from spikein.pipeline.arm_nodes import detector_steps
 from spikein.runs.audit import audit_run
+from tests.spikein.pipeline.unlearning.conftest import overrides_of
 from tests.spikein.tiny import graph_of, run
 
 pytestmark = pytest.mark.slow
@@ -72,11 +73,11 @@ def test_each_method_was_fed_the_forget_set_and_no_non_member(finished):
 
 def test_a_second_run_finds_everything_and_the_run_can_be_planned_and_audited(finished):
     path = finished.root / "tiny.yaml"
-    planned = plan(path, overrides=finished.overrides, store=finished.root / "store")
+    planned = plan(path, overrides=overrides_of(finished.root), store=finished.root / "store")
     assert all(row.stored for row in planned.rows if row.kind in ("model", "scores"))
     labels = [row.label for row in planned.rows if row.kind == "model"]
     assert {f"{label}, seed 0" for label in LABELS} < set(labels)
-    again = run(finished.root, *finished.overrides)
+    again = run(finished.root, *overrides_of(finished.root))
     assert again.built == 0
     # The streams are those of the arm and of the retrained model; unlearning has none.
     assert len(audit_run(finished.root / "runs" / "tiny" / "1", rules=None).streams) == 2
@@ -88,7 +89,7 @@ def test_an_edit_of_the_users_file_makes_another_model(finished):
     text = file.read_text()
     file.write_text(text.replace("-batch.forget", "-2 * batch.forget"))
     try:
-        (node,) = graph_of(finished.root, *finished.overrides).nodes
+        (node,) = graph_of(finished.root, *overrides_of(finished.root)).nodes
     finally:
         file.write_text(text)
     before = {one.setting.label: one.trained.digest for one in finished.node.unlearning.unlearned}

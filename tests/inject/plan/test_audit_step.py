@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import inject.stream.audit as module
-from inject.stream.audit import audit, find_occurrences
+import inject.plan.audit_step as module
+from inject.plan.audit_step import audit, find_occurrences
 from inject.stream.audit_report import AuditFailed, read_audit, write_audit
 from inject.stream.exposures import CopyName
 from tests.inject.streams import (

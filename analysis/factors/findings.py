@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.arm import Arm, Cohort, axis_column, axis_names
+from analysis.arm import Arm, Cohort, axis_names
 from analysis.factors.comparisons import Comparison, compare_arms, compare_detectors
 from analysis.factors.fieller import Reach, Stretch, reach_text
-from analysis.factors.regression import Regression, regress
 from analysis.factors.responses import (
     Response,
     axis_responses,
@@ -27,11 +26,9 @@ from analysis.factors.variances import variance_components
 from analysis.findings import question_table
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
-from analysis.tables import POOLED
 
 RESPONSE = "response"
 CONTRAST = "contrast"
-REGRESSION = "regression"
 Row = dict[str, Any]
 _BLANK: Row = {
     **dict.fromkeys(("factor", "dataset", "detector", "setting", "level", "versus", "term"), ""),
@@ -139,40 +136,6 @@ def comparison_rows(comparison: Comparison) -> Iterator[Row]:
     }
 
 
-def regression_rows(axes: Sequence[str], detector: str, found: Regression | str) -> Iterator[Row]:
-    """Yield the coefficients of one detector over the whole study, or why there are none.
-
-    Args:
-        axes: the swept axes; the regression goes over all of them.
-        detector: which.
-        found: the regression, or a reason.
-    """
-    head = {
-        **dict.fromkeys((axis_column(axis) for axis in axes), ""),
-        "kind": REGRESSION,
-        "dataset": POOLED,
-        "detector": detector,
-    }
-    if isinstance(found, str):
-        yield {**head, "term": "coefficient", "reason": found}
-        return
-    counts = {"n_members": found.members, "n_seeds": found.seeds}
-    for one in found.coefficients:
-        yield {
-            **head,
-            **counts,
-            "factor": one.term,
-            "term": "coefficient",
-            "value": one.value,
-            "low": one.low,
-            "high": one.high,
-            "p_value": one.p_value,
-        }
-    for text in found.left_out:
-        name, _, reason = text.partition(": ")
-        yield {**head, "factor": name, "term": "coefficient", "reason": reason}
-
-
 class FactorLines(NamedTuple):
     """What is found about one detector by itself."""
 
@@ -197,20 +160,13 @@ def analyse_factors(
         copies: what more copies do in each arm (`PreparedCohort.copies_rows`).
     """
     study = collect_study(arms, choices, settings)
-    axes = axis_names(arms)
     confidence = settings.confidence
     lines = [detector_lines(study, detector, settings) for detector in study.detectors]
     return factors_table(
-        axes,
+        axis_names(arms),
         [
             *(row for one in lines for found in one.responses for row in response_rows(found)),
             *(row for one in lines for found in one.comparisons for row in comparison_rows(found)),
-            *(
-                row
-                for detector in study.detectors
-                for fitted in [regress(study, detector, confidence=confidence)]
-                for row in regression_rows(axes, detector, fitted)
-            ),
             *(
                 row
                 for arm in study.arms

@@ -15,7 +15,6 @@ from analysis.factors.comparisons import best_set, contrasts
 from analysis.factors.joint import Aucs, Rows, combine, seed_aucs, stack_seeds
 from analysis.factors.lines import REACHED, Line, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power
-from analysis.factors.regression import Block, Placed, fit_placements
 from analysis.intervals.influence import Counts, Mask
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
@@ -49,19 +48,6 @@ class ArmsDesign(NamedTuple):
     group: int = 1
     together: float = 0.5
     """Share of the scores' variance that the arms of a seed have in common."""
-
-
-class PlacedDesign(NamedTuple):
-    """A study of two arms with several doses each."""
-
-    rows: int
-    slope: float
-    axis: float
-    """What the second arm adds to the probit."""
-    seeds: int = 1
-    deviation: float = 0.0
-    """Of each arm's probit over seeds."""
-    group: int = 1
 
 
 class Counted(NamedTuple):
@@ -156,54 +142,6 @@ def count_best(design: ArmsDesign, studies: int) -> tuple[float, float]:
     found = [best_set(draw_arms(design, random), confidence=0.95) for _ in range(studies)]
     inside = [one for one in found if one is not None]
     return float(np.mean([one[0] for one in inside])), float(np.mean([sum(o) for o in inside]))
-
-
-def draw_placements(design: PlacedDesign, random: np.random.Generator) -> tuple[Placed, int]:
-    """Return the members of one study of two arms with doses, and the number of groups."""
-    pool, groups, number = _pool(design.rows, design.group)
-    own = _scores(random, number)
-    parts: list[tuple[Floats, Floats, Counts, Counts]] = []
-    blocks, start = [], 0
-    for seed in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
-        common = _seed_scores(random, own, number, design.seeds)
-        dose = random.permutation(np.arange(pool) % len(DOSES))
-        x = np.log2(1.0 + np.array(DOSES))[dose]
-        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-        for arm in (0.0, 1.0):
-            moved = random.normal(size=2) * design.deviation * (design.seeds > 1)
-            shift = (design.slope + moved[0] / 3) * x + design.axis * arm + moved[1]
-            scores = sqrt(0.5) * common + sqrt(0.5) * _scores(random, number)
-            scores = scores + np.where(member, sqrt(2) * shift, 0.0)
-            mine, others = scores[inside], scores[outside]
-            parts.append(
-                (
-                    (mine[:, None] > others[None, :]).mean(axis=1),
-                    np.column_stack([x[inside], np.full(len(inside), arm)]),
-                    np.full(len(inside), seed),
-                    number[inside],
-                )
-            )
-            blocks.append(Block(slice(start, start + len(inside)), mine, others, number[outside]))
-            start += len(inside)
-    joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return Placed(joined[0], joined[1], joined[2], joined[3], tuple(blocks)), groups
-
-
-def count_coefficients(design: PlacedDesign, studies: int) -> tuple[float, float]:
-    """Return how often the intervals of the dose's and of the axis's coefficient hold the truth."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
-    held = []
-    for _ in range(studies):
-        placed, groups = draw_placements(design, random)
-        found = fit_placements(placed, ["dose", "axis"], groups, confidence=0.95)
-        if not isinstance(found, str):
-            dose, axis = found[0]
-            held.append(
-                (dose.low <= design.slope <= dose.high, axis.low <= design.axis <= axis.high)
-            )
-    shares = np.mean(held, axis=0)
-    return float(shares[0]), float(shares[1])
 
 
 def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:

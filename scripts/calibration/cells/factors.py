@@ -1,4 +1,4 @@
-"""Cells of the study's factors: contrasts of arms, lines of doses, regression.
+"""Cells of the study's factors: contrasts of arms, lines of doses.
 
 Scores are skewed (gamma) plus heavy-tailed (t of 5) noise, rows come in groups of unequal sizes
 that are dealt to the sides anew in each seed, and half of what a seed does to one arm it does to
@@ -20,7 +20,6 @@ from scipy.stats import norm
 from analysis.factors.comparisons import contrasts
 from analysis.factors.joint import Aucs, Rows, seed_aucs, stack_seeds
 from analysis.factors.lines import Line, fit_line
-from analysis.factors.regression import Block, Placed, fit_placements
 from scripts.calibration.cells.cell import Cell, Drawn
 
 Floats = npt.NDArray[np.float64]
@@ -194,53 +193,6 @@ def one_line(random: np.random.Generator, *, design: Design, slope: float, reach
     return Drawn(0.0, 1.0, 0.5 if held else 2.0)
 
 
-def one_coefficient(
-    random: np.random.Generator, *, design: Design, effects: Sequence[float], term: str
-) -> Drawn:
-    """Return a coefficient of the regression on a dose, an axis of three arms and their product."""
-    names = ("dose", "axis", "dose × axis")
-    doses, axes = DOSES - DOSES.mean(), np.array([-1.0, 0.0, 1.0])
-    pool = Pool(random, design)
-    parts: list[tuple[Floats, Floats, Counts, Counts]] = []
-    blocks, start, tilt = [], 0, 0.0
-    for seed in range(design.seeds):
-        member, common, moved = pool.deal(), pool.seed_noise(), pool.seed_effects(3)
-        tilt = (moved[2] - moved[0]) / 2
-        dose = random.permutation(np.arange(pool.count) % len(DOSES))[pool.group]
-        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-        for k, axis in enumerate(axes):
-            probit = 0.4 + effects[0] * doses + effects[1] * axis + effects[2] * doses * axis
-            shifts = shift_of(norm.cdf(probit + moved[k]), grouped=design.grouped)
-            scores = pool.arm_noise(common) + np.where(member, shifts[dose], 0.0)
-            mine, others = scores[inside], scores[outside]
-            x, on = doses[dose[inside]], np.full(len(inside), axis)
-            parts.append(
-                (
-                    np.searchsorted(np.sort(others), mine) / len(others),
-                    np.column_stack([x, on, x * on]),
-                    np.full(len(inside), seed),
-                    pool.group[inside],
-                )
-            )
-            blocks.append(
-                Block(slice(start, start + len(inside)), mine, others, pool.group[outside])
-            )
-            start += len(inside)
-    placement, factors, seeds, groups = (np.concatenate(one) for one in zip(*parts, strict=True))
-    placed = Placed(placement, factors, seeds, groups, tuple(blocks))
-    found = fit_placements(placed, names, pool.count, confidence=0.95)
-    if isinstance(found, str):
-        return _REFUSED
-    (one,) = [one for one in found[0] if one.term == term]
-    truth = effects[names.index(term)]
-    if design.seeds > 1:
-        truth /= sqrt(1 + design.deviation**2)
-    elif term == "axis":
-        # What the seed does to the arms is part of this model's axis.
-        truth += tilt
-    return Drawn(one.low, one.high, truth)
-
-
 _SEVERAL = (
     Design(60, 3, 0.0),
     Design(60, 3, 0.2),
@@ -269,13 +221,4 @@ def line_cells() -> Iterator[Cell]:
                 yield Cell("lines of doses", f"{design.name}; {name}", study)
 
 
-def regression_cells() -> Iterator[Cell]:
-    """Yield cells of a regression with an interaction."""
-    every = (Design(60), Design(200, grouped=True), *_SEVERAL[1:])
-    for design in every:
-        for term in ("axis", "dose × axis"):
-            study = partial(one_coefficient, design=design, effects=(0.15, 0.2, 0.05), term=term)
-            yield Cell("regression", f"{design.name}; {term}", study)
-
-
-CELLS = tuple(chain(contrast_cells(), line_cells(), regression_cells()))
+CELLS = tuple(chain(contrast_cells(), line_cells()))

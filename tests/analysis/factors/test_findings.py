@@ -85,15 +85,6 @@ def test_the_difference_of_two_arms_is_that_of_their_aucs(study):
     assert found["n_members"] == min(row["n_members"] for row in rows.values())
 
 
-def test_the_regression_tells_copies_and_rate_apart(study):
-    found = {row["factor"]: row for row in _rows(study, kind="regression", detector="loss")}
-    assert found[COPIES]["low"] > 0
-    assert found["train.lr"]["low"] > 0
-    assert {"copies × train.lr", "dataset news"} <= set(found)
-    # All texts of this study are about as long.
-    assert found[COPIES]["n_seeds"] == 2
-
-
 def test_variances_of_the_study_are_kept_for_the_next(study):
     terms = {row["term"] for row in _rows(study, kind="variance", detector="loss")}
     assert terms == {"design_effect", "shared", "correlation"}
@@ -152,7 +143,7 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     assert 'id="factors"' in report.html
     assert 'href="#factors"' in report.html
     page = "".join([report.html, *report.beside.values()])
-    for title in ("Response to copies", "All factors at once", "Which detector is best where"):
+    for title in ("Response to copies", "Which detector is best where"):
         assert title in page
     for name in ("dose-response", "contrasts"):
         assert f'<figure id="figure-{name}">' in page

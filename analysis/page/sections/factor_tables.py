@@ -6,9 +6,8 @@ from typing import Any
 
 from analysis.arm import axis_column, axis_names, short_axis
 from analysis.arm_words import arm_words
-from analysis.factors.comparisons import BEST, GAP
-from analysis.factors.findings import CONTRAST, RESPONSE
-from analysis.factors.responses import COPIES, doubled
+from analysis.factors.contrasts import BEST, CONTRAST, GAP
+from analysis.factors.doses import COPIES, RESPONSE, doubled
 from analysis.page.parts import Part, fold, present
 from analysis.page.pictures.dose_response import dose_response_picture
 from analysis.page.table import Table, listing, p_text

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.arm import axis_column, axis_names
-from analysis.factors.findings import CONTRAST
+from analysis.factors.contrasts import CONTRAST
 from analysis.page.contrasts import (
     change_words,
     contrast_cell,

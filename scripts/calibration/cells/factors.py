@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from analysis.factors.comparisons import contrasts
-from analysis.factors.joint import Aucs, Rows, seed_aucs, stack_seeds
-from analysis.factors.lines import Line, fit_line
+from analysis.factors.contrasts import contrasts
+from analysis.factors.doses import Line, fit_line
+from analysis.intervals.numbers import Numbers
 from scripts.calibration.cells.cell import Cell, Drawn
+from scripts.calibration.factor_studies import Scored, study_numbers
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -125,10 +126,10 @@ def shift_of(auc: Floats | float, *, grouped: bool) -> Floats:
 
 def draw_arms(
     design: Design, aucs: Sequence[float], random: np.random.Generator
-) -> tuple[list[Aucs], Floats]:
+) -> tuple[list[Numbers], Floats]:
     """Return the AUC of each arm of one study, and the truth of each."""
     pool = Pool(random, design)
-    arms: list[list[Aucs]] = [[] for _ in aucs]
+    arms: list[list[Scored]] = [[] for _ in aucs]
     middle = norm.ppf(aucs) * sqrt(1 + design.deviation**2)
     truth = np.array(aucs)
     for _ in range(design.seeds):
@@ -138,9 +139,8 @@ def draw_arms(
             truth = drawn
         for k, shift in enumerate(shift_of(drawn, grouped=design.grouped)):
             scores = pool.arm_noise(common) + np.where(member, shift, 0.0)
-            rows = Rows(scores, member, np.zeros(len(scores), dtype=np.int64), pool.group)
-            arms[k].append(seed_aucs(rows, [member], pool.count))
-    return [stack_seeds(arm) for arm in arms], truth
+            arms[k].append(Scored(scores, member, member[None]))
+    return [study_numbers(arm, pool.group) for arm in arms], truth
 
 
 def one_contrast(
@@ -152,12 +152,13 @@ def one_contrast(
     """
     arms, truth = draw_arms(design, aucs, random)
     found = contrasts([(arm, arms[0]) for arm in arms[1:]])
-    if any(one.reason for one in found):
+    if any(one["reason"] for one in found):
         return _REFUSED
     if not family:
-        return Drawn(found[-1].alone_low, found[-1].alone_high, float(truth[-1] - truth[0]))
+        last = found[-1]
+        return Drawn(last["alone_low"], last["alone_high"], float(truth[-1] - truth[0]))
     off = [
-        (one.value - true) / (one.high - one.value)
+        (one["value"] - true) / (one["high"] - one["value"])
         for one, true in zip(found, truth[1:] - truth[0], strict=True)
     ]
     return Drawn(-1.0, 1.0, float(max(off, key=abs)))
@@ -177,10 +178,8 @@ def one_line(random: np.random.Generator, *, design: Design, slope: float, reach
         dose = random.permutation(np.arange(pool.count) % len(DOSES))[pool.group]
         shifts = shift_of(norm.cdf(moved + slope * DOSES), grouped=design.grouped)
         scores = noise + np.where(member, shifts[dose], 0.0)
-        cells = [member & (dose == k) for k in range(len(DOSES))]
-        rows = Rows(scores, member, np.zeros(len(scores), dtype=np.int64), pool.group)
-        seeds.append(seed_aucs(rows, cells, pool.count))
-    line = fit_line(stack_seeds(seeds), DOSES)
+        seeds.append(Scored(scores, member, dose == np.arange(len(DOSES))[:, None]))
+    line = fit_line(study_numbers(seeds, pool.group).by_seed(), DOSES)
     if not isinstance(line, Line):
         return _REFUSED
     # The mean AUC over seeds rises less: probit(mean) = probit / sqrt(1 + deviation²).

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from analysis.factors.doses import COPIES
 from analysis.factors.findings import analyse_factors
-from analysis.factors.responses import COPIES
-from analysis.factors.study import quantile_cells
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Items, pictures_in
@@ -119,15 +117,6 @@ def test_pictures_hold_the_points_of_the_lines_and_the_differences(study):
     for drawn in forest.rows:
         (row,) = _rows(study, kind="contrast", dataset="all", detector=drawn["detector"])
         assert (drawn["value"], drawn["low"]) == (row["value"], row["low"])
-
-
-def test_parts_have_equally_many_of_every_stratum():
-    random = np.random.default_rng(0)
-    strata = np.repeat([1, 2, 3], [40, 20, 12])
-    cells = quantile_cells(random.random(72), np.ones(72, dtype=bool), strata)
-    assert [[int((cell & (strata == s)).sum()) for s in (1, 2, 3)] for cell in cells] == (
-        [[10, 5, 3]] * 4
-    )
 
 
 def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):

@@ -53,7 +53,7 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
     """Return the difference of each pair of single numbers, as one family.
 
     Args:
-        pairs: two numbers (K = 1) of the same seeds.
+        pairs: two numbers (K = 1) of the same seeds; seeds that lack either are left out.
         confidence: that the band holds all differences.
 
     Returns:
@@ -62,15 +62,14 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
     """
     from scipy.stats import t
 
-    both = [beside(pair).by_seed() for pair in pairs]
+    both = [_common_seeds(beside(pair).by_seed()) for pair in pairs]
     joints = [by_seed.covariance(np.array([[1.0, -1.0]])) for by_seed in both]
     reasons = [_reason(*each) for each in zip(both, joints, strict=True)]
     number = reasons.count("")
     rows: list[Row] = []
     for by_seed, joint, reason in zip(both, joints, reasons, strict=True):
         value, error, freedom = float(joint.value[0]), float(joint.error[0]), joint.freedom[0]
-        there = np.isfinite(by_seed.value).all(axis=1)
-        row: Row = {"value": value, "n_members": int(by_seed.members[there].sum(axis=0).min())}
+        row: Row = {"value": value, "n_members": int(by_seed.members.sum(axis=0).min())}
         rows.append({"term": "difference", **row, "n_seeds": joint.seeds, "reason": reason})
         if not reason:
             tail = (1 - confidence) / 2
@@ -83,6 +82,12 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
                 "p_value": min(1.0, float(2 * t.sf(abs(value) / error, freedom)) * number),
             }
     return rows
+
+
+def _common_seeds(numbers: BySeed) -> BySeed:
+    """Return numbers under the seeds that have all of them."""
+    there = np.isfinite(numbers.value).all(axis=1)
+    return numbers.part(np.asarray(there, dtype=bool), slice(None))
 
 
 def _reason(both: BySeed, joint: Joint) -> str:
@@ -179,9 +184,8 @@ def best_set(numbers: Sequence[Numbers], *, confidence: float) -> list[bool] | N
     Returns:
         None if there are too few groups.
     """
-    by_seed = beside(numbers).by_seed()
-    there = np.isfinite(by_seed.value).all(axis=1)
-    if not there.any() or by_seed.groups[there].min() < LEAST_GROUPS:
+    by_seed = _common_seeds(beside(numbers).by_seed())
+    if by_seed.groups.min(initial=LEAST_GROUPS) < LEAST_GROUPS or not len(by_seed.value):
         return None
     return [_may_be_best(by_seed, at, confidence) for at in range(len(numbers))]
 

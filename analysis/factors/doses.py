@@ -97,15 +97,17 @@ def fit_line(
 
     Args:
         aucs: K of them; those with fewer than three groups on a side, or without a value in some
-            seed, are left out.
+            seed, are left out, and so are seeds without any value.
         x: where each stands, [K].
         confidence: coverage asked for.
         start: the least x that has a meaning.
     """
     from scipy.stats import norm, t
 
+    seeds = np.isfinite(aucs.value).any(axis=1)
+    aucs = aucs.part(np.asarray(seeds, dtype=bool), slice(None))
     usable = np.isfinite(aucs.value).all(axis=0) & (aucs.groups >= LEAST_GROUPS).all(axis=0)
-    usable &= np.isfinite(x)
+    usable &= np.isfinite(x) & (len(aucs.value) > 0)
     if len(set(x[usable].tolist())) < 2:
         return "fewer than two values with enough groups in every seed"
     aucs, x = aucs.part(slice(None), usable), x[usable]

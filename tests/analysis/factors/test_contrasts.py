@@ -53,6 +53,17 @@ def test_a_difference_over_seeds_is_that_of_readers():
     assert (found["alone_low"], found["alone_high"]) == pytest.approx((ends.low, ends.high))
 
 
+def test_a_seed_that_one_arm_lacks_is_left_out():
+    """There was no interval: the seed counted as one of no groups."""
+    one, other = _arms(ArmsDesign(60, (0.5, 0.7), 4, 0.05))
+    lacking = Numbers([{}, *one.seeds[1:]], one.scale)
+    (found,) = contrasts([(other, lacking)])
+    values = [arm.by_seed().value[1:, 0] for arm in (other, one)]
+    assert found["value"] == pytest.approx((values[0] - values[1]).mean())
+    assert (found["n_seeds"], found["n_members"], found["reason"]) == (3, 180, "")
+    assert found["low"] < found["value"] < found["high"]
+
+
 def test_arms_that_share_half_of_a_seeds_effect_are_held():
     """Reduced from scripts/calibration/cells: of these studies 91 % were held before."""
     random = np.random.default_rng(0)

@@ -85,6 +85,16 @@ def test_a_dose_that_a_seed_lacks_is_left_out():
     assert line.seeds == 2
 
 
+def test_a_seed_that_the_arm_lacks_costs_no_line():
+    aucs, x = _draw(LineDesign(100, 0.15, 3))
+    value = aucs.value.copy()
+    value[1] = np.nan
+    line = fit_line(aucs._replace(value=value), x)
+    alone = fit_line(aucs.part(np.array([True, False, True]), slice(None)), x)
+    assert isinstance(line, Line)
+    assert (line.slope, line.low, line.seeds) == (alone.slope, alone.low, 2)
+
+
 def test_parts_have_equally_many_of_every_stratum():
     random = np.random.default_rng(0)
     strata = np.repeat([1, 2, 3], [40, 20, 12])

@@ -1,1 +1,1 @@
-"""What each factor does to detectability: doses, contrasts, regression, detectors, seeds."""
+"""What each factor does to detectability: doses, contrasts, detectors, seeds."""

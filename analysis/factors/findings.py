@@ -5,34 +5,19 @@ second.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import inf, nan
-from typing import Any, NamedTuple
+from math import nan
 
-import numpy as np
 import pyarrow as pa
 
-from analysis.arm import Arm, Cohort, axis_column, axis_names
-from analysis.factors.comparisons import Comparison, compare_arms, compare_detectors
-from analysis.factors.fieller import Reach, Stretch, reach_text
-from analysis.factors.regression import Regression, regress
-from analysis.factors.responses import (
-    Response,
-    axis_responses,
-    copy_responses,
-    factor_value,
-    row_responses,
-)
-from analysis.factors.study import Study, collect_study, measure_arm
-from analysis.factors.variances import variance_components
+from analysis.arm import Arm, Cohort, axis_names
+from analysis.factors.contrasts import Row, compare_arms, compare_detectors
+from analysis.factors.doses import find_responses, measure_arms
+from analysis.factors.power import variance_components
+from analysis.factors.study import Study, collect_study
 from analysis.findings import question_table
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
-from analysis.tables import POOLED
 
-RESPONSE = "response"
-CONTRAST = "contrast"
-REGRESSION = "regression"
-Row = dict[str, Any]
 _BLANK: Row = {
     **dict.fromkeys(("factor", "dataset", "detector", "setting", "level", "versus", "term"), ""),
     **dict.fromkeys(("x", "value", "low", "high", "alone_low", "alone_high", "p_value"), nan),
@@ -46,139 +31,6 @@ _BLANK: Row = {
 def factors_table(axes: Sequence[str], rows: Iterable[Row]) -> pa.Table:
     """Return rows as a table; what a row does not say is empty."""
     return question_table("factors", axes, ({**_BLANK, **row} for row in rows))
-
-
-def response_rows(response: Response) -> Iterator[Row]:
-    """Yield a line: its slope, where it reaches its level, whether it fits, and its points."""
-    head = {
-        **response.cohort.columns(),
-        "kind": RESPONSE,
-        "factor": response.factor,
-        "dataset": response.dataset,
-        "detector": response.detector,
-        "setting": response.setting,
-    }
-    line = response.line
-    if line is None:
-        yield {**head, "term": "slope", "reason": response.reason}
-        return
-    counts = {"n_members": int(line.points.members.sum()), "n_seeds": line.seeds}
-    yield {
-        **head,
-        **counts,
-        "term": "slope",
-        "value": line.slope,
-        "low": line.low,
-        "high": line.high,
-        "p_value": line.p_value,
-    }
-    yield {**head, **counts, "term": "intercept", "value": line.intercept}
-    yield {**head, **counts, "term": "misfit", "p_value": line.misfit_p}
-    ends = [end for stretch in line.reach.places for end in stretch]
-    yield {
-        **head,
-        **counts,
-        "term": "reach",
-        "value": factor_value(response.factor, line.reach.value),
-        "low": factor_value(response.factor, min(ends, default=inf)),
-        "high": factor_value(response.factor, max(ends, default=inf)),
-        "shown": shown_reach(response),
-    }
-    for k in np.argsort(line.points.x, kind="stable"):
-        yield {
-            **head,
-            "term": "point",
-            "x": factor_value(response.factor, float(line.points.x[k])),
-            "value": float(line.points.auc[k]),
-            "low": float(line.points.low[k]),
-            "high": float(line.points.high[k]),
-            "n_members": int(line.points.members[k]),
-            "n_seeds": line.seeds,
-        }
-
-
-def shown_reach(response: Response) -> str:
-    """Return where the line reaches its level, as the page says it."""
-    line = response.line
-    if line is None:
-        return ""
-
-    def moved(place: float) -> float:
-        return factor_value(response.factor, place)
-
-    reach = Reach(
-        moved(line.reach.value),
-        tuple(Stretch(moved(low), moved(high)) for low, high in line.reach.places),
-    )
-    x = line.points.x
-    return reach_text(
-        reach, smallest=moved(float(x.min())), largest=moved(float(x.max())), written=short_number
-    )
-
-
-def short_number(value: float) -> str:
-    """Return a number of copies, tokens or a rate, as short as it can be read."""
-    if value >= 10_000:
-        return f"{value:,.0f}" if value < 1e6 else f"{value:.3g}"
-    return f"{value:.0f}" if value >= 20 or value == round(value) else f"{value:.2g}"
-
-
-def comparison_rows(comparison: Comparison) -> Iterator[Row]:
-    """Yield one difference of two arms."""
-    yield {
-        **comparison.cohort.columns(),
-        "kind": CONTRAST,
-        "factor": comparison.axis,
-        "dataset": comparison.dataset,
-        "detector": comparison.detector,
-        "setting": comparison.setting,
-        "level": comparison.level,
-        "versus": comparison.versus,
-        "term": "difference",
-        **comparison.contrast.columns(),
-    }
-
-
-def regression_rows(axes: Sequence[str], detector: str, found: Regression | str) -> Iterator[Row]:
-    """Yield the coefficients of one detector over the whole study, or why there are none.
-
-    Args:
-        axes: the swept axes; the regression goes over all of them.
-        detector: which.
-        found: the regression, or a reason.
-    """
-    head = {
-        **dict.fromkeys((axis_column(axis) for axis in axes), ""),
-        "kind": REGRESSION,
-        "dataset": POOLED,
-        "detector": detector,
-    }
-    if isinstance(found, str):
-        yield {**head, "term": "coefficient", "reason": found}
-        return
-    counts = {"n_members": found.members, "n_seeds": found.seeds}
-    for one in found.coefficients:
-        yield {
-            **head,
-            **counts,
-            "factor": one.term,
-            "term": "coefficient",
-            "value": one.value,
-            "low": one.low,
-            "high": one.high,
-            "p_value": one.p_value,
-        }
-    for text in found.left_out:
-        name, _, reason = text.partition(": ")
-        yield {**head, "factor": name, "term": "coefficient", "reason": reason}
-
-
-class FactorLines(NamedTuple):
-    """What is found about one detector by itself."""
-
-    responses: list[Response]
-    comparisons: list[Comparison]
-    components: list[Row]
 
 
 def analyse_factors(
@@ -197,52 +49,21 @@ def analyse_factors(
         copies: what more copies do in each arm (`PreparedCohort.copies_rows`).
     """
     study = collect_study(arms, choices, settings)
-    axes = axis_names(arms)
-    confidence = settings.confidence
-    lines = [detector_lines(study, detector, settings) for detector in study.detectors]
-    return factors_table(
-        axes,
-        [
-            *(row for one in lines for found in one.responses for row in response_rows(found)),
-            *(row for one in lines for found in one.comparisons for row in comparison_rows(found)),
-            *(
-                row
-                for detector in study.detectors
-                for fitted in [regress(study, detector, confidence=confidence)]
-                for row in regression_rows(axes, detector, fitted)
-            ),
-            *(
-                row
-                for arm in study.arms
-                for row in compare_detectors(study, arm, confidence=confidence)
-            ),
-            *(row for one in lines for row in one.components),
-            *copies,
-        ],
-    )
+    return factors_table(axis_names(arms), [*study_rows(study, settings), *copies])
 
 
-def detector_lines(study: Study, detector: str, settings: AnalysisSettings) -> FactorLines:
-    """Return the responses, paired differences and variances of one detector."""
+def study_rows(study: Study, settings: AnalysisSettings) -> Iterator[Row]:
+    """Yield the lines, then the differences between arms and detectors, then the variances."""
     confidence = settings.confidence
-    measured = [
-        measure_arm(
-            study,
-            arm,
-            detector,
-            min_members=settings.min_members,
-            high_copies=settings.high_copies,
-        )
-        for arm in study.arms
-    ]
-    responses = [
-        *copy_responses(study, measured, detector, confidence=confidence),
-        *axis_responses(study, measured, detector, confidence=confidence),
-    ]
-    for arm in study.arms:
-        responses += row_responses(study, arm, detector, confidence=confidence)
-    return FactorLines(
-        responses,
-        list(compare_arms(study, measured, detector, confidence=confidence)),
-        list(variance_components(study, measured, detector)),
-    )
+    measured = {name: measure_arms(study, name, settings) for name in study.detectors}
+    for name, arms in measured.items():
+        for response in find_responses(study, arms, name, confidence=confidence):
+            yield from response.rows()
+    every = {name: [arm.every for arm in arms] for name, arms in measured.items()}
+    for name, numbers in every.items():
+        yield from compare_arms(study, numbers, name, confidence=confidence)
+    for k, arm in enumerate(study.arms):
+        of_arm = {name: numbers[k] for name, numbers in every.items()}
+        yield from compare_detectors(study, arm, of_arm, confidence=confidence)
+    for name, numbers in every.items():
+        yield from variance_components(study, numbers, name)

@@ -11,16 +11,27 @@ the report: fewer speak of the models at hand. A difference of two arms has
 V_a + V_b - 2 · correlation · √(V_a V_b), part by part. Power is that of the report's own rule,
 on the logit scale for an AUC and as it stands for a difference. A study estimates what its seeds
 differ by from a few of them, and its interval varies with that: the power is averaged over it.
+
+What a finished study says of its own variances is what `spikein plan --power --from` assumes.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from analysis.factors.contrasts import arm_pairs
+from analysis.factors.study import Study
 from analysis.intervals.clustered import FROM_SEEDS
+from analysis.intervals.ends import LEAST_GROUPS
+from analysis.intervals.joint import BySeed
+from analysis.intervals.numbers import Numbers, beside
+from analysis.metrics import Floats
+from analysis.tables import POOLED
 
+VARIANCE = "variance"
 WANTED = 0.8
 """The power that is asked for."""
 _NODES = 200
@@ -192,10 +203,93 @@ def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float
         return found if found == found else float(abs(moved) > limit)
     chances = (np.arange(_NODES) + 0.5) / _NODES
     between = (parts.seeds + parts.own) * chi2.ppf(chances, seeds - 1) / (seeds - 1)
-    # As `analysis.factors.joint`: the seeds' variance, and what their rows share.
+    # As `analysis.intervals.joint`: the seeds' variance, and what their rows share.
     total = between + max(parts.items - parts.own, 0.0)
     freedom = (seeds - 1) * (total / between) ** 2
     limit = t.ppf((1 + confidence) / 2, freedom) * np.sqrt(total)
     spread = sqrt(parts.items + parts.seeds)
     beyond = norm.sf((limit - effect) / spread) + norm.cdf((-limit - effect) / spread)
     return float(beyond.mean())
+
+
+def variance_components(
+    study: Study, every: Sequence[Numbers], detector: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the variances of one detector, all datasets pooled, members with a copy.
+
+    Of a pair of arms, the members are those of the arm with fewer.
+
+    Args:
+        study: all arms.
+        every: the detector's AUC of all members with a copy, in each arm.
+        detector: which.
+    """
+    head = {"kind": VARIANCE, "dataset": POOLED, "detector": detector}
+    for arm, numbers in zip(study.arms, every, strict=True):
+        aucs = _usable(numbers.by_seed())
+        counts = {"n_members": int(aucs.members.sum()), "n_seeds": len(aucs.value)}
+        for term, value in _of_arm(aucs):
+            yield {**arm.cohort.columns(), **head, "term": term, "value": value, **counts}
+    for pair in arm_pairs(study):
+        aucs = _usable(beside([every[pair.one], every[pair.other]]).by_seed())
+        members = int(aucs.members.sum(axis=0).min())
+        counts = {"n_members": members, "n_seeds": len(aucs.value)}
+        place = {**pair.cohort.columns(), **head, "factor": pair.axis}
+        for term, value in _of_pair(aucs):
+            yield {**place, "term": term, "value": value, **counts}
+
+
+def typical(values: Iterable[float]) -> float | None:
+    """Return the median; None without any."""
+    found = [value for value in values if np.isfinite(value)]
+    return float(np.median(found)) if found else None
+
+
+def _usable(aucs: BySeed) -> BySeed:
+    """Return numbers under the seeds in which all of them have enough groups."""
+    there = np.isfinite(aucs.value) & (aucs.groups >= LEAST_GROUPS)
+    return aucs.part(np.asarray(there.all(axis=1), dtype=bool), slice(None))
+
+
+def _of_arm(aucs: BySeed) -> Iterator[tuple[str, float]]:
+    """Yield how variances compare with those of independent rows, and what seeds share or add."""
+    count = len(aucs.value)
+    if not count:
+        return
+    single, shared, seeds = _split(aucs.value[:, 0], aucs.influence[:, 0])
+    columns = np.clip(aucs.value[:, 0], 0.01, 0.99), aucs.members[:, 0], aucs.nonmembers[:, 0]
+    expected = [auc_variance(*map(float, each)) for each in zip(*columns, strict=True)]
+    yield "design_effect", single / float(np.mean(expected))
+    if count > 1:
+        yield "shared", shared
+    if count >= FROM_SEEDS:
+        yield "seed_deviation", float(np.sqrt(seeds))
+
+
+def _of_pair(aucs: BySeed) -> Iterator[tuple[str, float]]:
+    """Yield the correlation of two arms by their rows, and from three seeds on by their seeds."""
+    one, other = (aucs.influence[:, k] for k in (0, 1))
+    squares = float(np.square(one).sum() * np.square(other).sum())
+    if squares > 0:
+        yield "correlation", float(np.clip((one * other).sum() / np.sqrt(squares), -1.0, 1.0))
+    if len(aucs.value) < FROM_SEEDS:
+        return
+    values = aucs.value[:, 0], aucs.value[:, 1]
+    variances = [_split(*each)[2] for each in zip(values, (one, other), strict=True)]
+    apart = _split(values[0] - values[1], one - other)[2]
+    if min(variances) > 0:
+        found = (sum(variances) - apart) / (2 * np.sqrt(variances[0] * variances[1]))
+        yield "seed_correlation", float(np.clip(found, -1.0, 1.0))
+
+
+def _split(value: Floats, influence: Floats) -> tuple[float, float, float]:
+    """Return the variance of one seed's AUC from its rows, the part of that which all seeds share
+    (0 to 1), and the variance of the seeds' true values."""
+    count = len(value)
+    single = float(np.square(influence).sum() / count)
+    if count < 2 or single <= 0:
+        return single, 0.0, 0.0
+    items = float(np.square(influence.mean(axis=0)).sum())
+    shared = float(np.clip((count * items - single) / (count - 1), 0.0, single))
+    between = float(value.var(ddof=1))
+    return single, shared / single, max(between - (single - shared), 0.0)

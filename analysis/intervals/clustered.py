@@ -87,8 +87,7 @@ def cluster(seeds: Seeds) -> Clustered:
     for s, parts in enumerate(seeds):
         if not parts:
             continue
-        shares = _shares([*parts.values()])
-        values[s] = _values([*parts.values()], shares)
+        values[s], shares = pool_datasets([*parts.values()])
         counted = np.zeros((2, numbers), dtype=np.int64)
         for (dataset, part), share in zip(parts.items(), shares, strict=True):
             sample = part.sample
@@ -161,19 +160,16 @@ def _satterthwaite(
         return np.where(squares > 0, total**2 / squares, 1.0)
 
 
-def _shares(parts: Sequence[Part]) -> list[Floats]:
-    """Return each dataset's share of the number; zero where it has no value."""
+def pool_datasets(parts: Sequence[Part]) -> tuple[Floats, list[Floats]]:
+    """Return K numbers of one seed, and each dataset's share of them; zero if it has no value."""
     weights = [np.where(np.isfinite(part.sample.value), part.weight, 0.0) for part in parts]
     total = np.sum(weights, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return [np.where(total > 0, weight / total, 0.0) for weight in weights]
-
-
-def _values(parts: Sequence[Part], shares: Sequence[Floats]) -> Floats:
+        shares = [np.where(total > 0, weight / total, 0.0) for weight in weights]
     found = [
         share * np.nan_to_num(part.sample.value) for part, share in zip(parts, shares, strict=True)
     ]
-    return np.where(np.sum(shares, axis=0) > 0, np.sum(found, axis=0), np.nan)
+    return np.where(total > 0, np.sum(found, axis=0), np.nan), shares
 
 
 def _mean(values: Floats) -> Floats:

@@ -45,6 +45,15 @@ class Sample(NamedTuple):
         others: list[Any] = [None if one is None else one[:, numbers] for one in self[1:]]
         return Sample(self.value[numbers], *others)
 
+    @classmethod
+    def beside(cls, several: Sequence["Sample"]) -> "Sample":
+        """Return the numbers of several samples, whose groups have the same numbers."""
+        values, *others = zip(*several, strict=True)
+        fields: list[Any] = [
+            None if column[0] is None else np.concatenate(column, axis=1) for column in others
+        ]
+        return cls(np.concatenate(values), *fields)
+
 
 class Side(NamedTuple):
     """Scores of one side with the group of each row."""

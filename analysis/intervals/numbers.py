@@ -31,6 +31,7 @@ from analysis.intervals.influence import (
     tpr_sample,
     trend_sample,
 )
+from analysis.intervals.joint import BySeed, leave_out, seed_numbers
 from analysis.metrics import Floats
 
 _APART = "none: not every seed has members of both"
@@ -142,10 +143,25 @@ class Numbers:
     def at(self, places: Counts) -> "Numbers":
         """Return the numbers of some places."""
         seeds = [
-            {name: Part(p.sample.part(places), p.weight[places]) for name, p in seed.items()}
+            {
+                name: Part(
+                    part.sample.part(places),
+                    part.weight[places],
+                    None if part.members is None else part.members[places],
+                    part.nonmembers,
+                )
+                for name, part in seed.items()
+            }
             for seed in self.seeds
         ]
         return Numbers(seeds, self.scale)
+
+    def by_seed(self, dataset: str | None = None) -> BySeed:
+        """Return the numbers of each seed, datasets together, for covariances of several.
+
+        These are the jackknife's if the numbers were built so: intervals of their own need not be.
+        """
+        return seed_numbers(self.of(dataset).seeds)
 
     def adjusted(self, base: "Numbers", *, centre: float) -> "tuple[Numbers, Floats]":
         """Return the numbers less their share of what a base model's differ from a centre by.
@@ -222,8 +238,68 @@ class Numbers:
         return sum(part.left_out for seed in self.of(dataset).seeds for part in seed.values())
 
 
+def beside(several: Sequence[Numbers]) -> Numbers:
+    """Return the numbers of several, one after the other.
+
+    Seeds are the same, and groups have the same numbers. What has no dataset counts as one number.
+    Non-members, which may differ, are not counted.
+    """
+    counts = [
+        next((len(part.weight) for seed in one.seeds for part in seed.values()), 1)
+        for one in several
+    ]
+    widths: dict[str, int] = {}
+    for name, part in (pair for one in several for seed in one.seeds for pair in seed.items()):
+        widths[name] = max(widths.get(name, 0), part.sample.influence.shape[2])
+    seeds = [
+        {
+            name: _joined([seed.get(name) for seed in together], counts, width)
+            for name, width in widths.items()
+            if any(name in seed for seed in together)
+        }
+        for together in zip(*(one.seeds for one in several), strict=True)
+    ]
+    return Numbers(seeds, several[0].scale)
+
+
+def _joined(parts: Sequence[Part | None], counts: Sequence[int], width: int) -> Part:
+    """Return numbers of one dataset, so many of each part, over so many groups."""
+    like = next(part for part in parts if part is not None)
+    every = [
+        _nothing(like, count) if part is None else part
+        for part, count in zip(parts, counts, strict=True)
+    ]
+    samples = [
+        part.sample._replace(
+            influence=np.pad(
+                part.sample.influence, ((0, 0), (0, 0), (0, width - part.sample.influence.shape[2]))
+            )
+        )
+        for part in every
+    ]
+    members = [part.weight * 0 if part.members is None else part.members for part in every]
+    return Part(
+        Sample.beside(samples),
+        np.concatenate([part.weight for part in every]),
+        np.concatenate(members).astype(np.int64),
+    )
+
+
+def _nothing(like: Part, count: int) -> Part:
+    """Return what a dataset that has no rows says of so many numbers."""
+    sample = like.sample.part(np.zeros(count, dtype=np.int64))
+    nothing = np.zeros(count, dtype=np.int64)
+    value, freedom = np.full(count, nan), np.ones((2, count))
+    return Part(sample._replace(value=value, freedom=freedom), nothing.astype(float), nothing)
+
+
 def auc_numbers(
-    rows: Rows, scores: Floats, within: Mask | None = None, *, least: int = 2
+    rows: Rows,
+    scores: Floats,
+    within: Mask | None = None,
+    *,
+    least: int = 2,
+    jackknife: bool = False,
 ) -> Numbers:
     """Return the AUCs of members against the non-members of their own dataset.
 
@@ -232,12 +308,18 @@ def auc_numbers(
         scores: of each, [n].
         within: which rows each of K numbers is of, [K, n]; None for one number of all members.
         least: groups of non-members below which a dataset has none.
+        jackknife: influence is that of leaving out one group at a time (`leave_out`).
     """
 
     def sample(inside: Counts, outside: Counts, held: Mask, n_groups: int) -> Sample | None:
         if len(np.unique(rows.group[outside])) < least:
             return None
-        return auc_sample(*rows.sides(scores, inside, outside), held, n_groups, rows.strata(inside))
+        sides = rows.sides(scores, inside, outside)
+        found = auc_sample(*sides, held, n_groups, rows.strata(inside))
+        if not jackknife:
+            return found
+        every = np.ones((1, len(outside)), dtype=bool)
+        return leave_out(found, [(sides[0].groups, held), (sides[1].groups, every)])
 
     return _numbers(rows, scores, within, Scale.AUC, sample)
 

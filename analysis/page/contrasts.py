@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
 from analysis.arm_words import axis_words
-from analysis.factors.findings import CONTRAST
+from analysis.factors.contrasts import CONTRAST
 from analysis.metrics_table import Cell, plain_cell
 from analysis.page.view import View, capital
 from analysis.selection.ranking import reported_cell

@@ -12,7 +12,7 @@ a Wald interval is made, 2 / k right and 2 / k wrong ones; to the paired answers
 half as many that turn right and that turn wrong (Bonett and Price 2012). So none is a point where
 no answer differs. With k = 1 it is Agresti and Coull's (1998). Variances sum over groups of rows,
 and a pseudo-row weighs as many rows as are worth one alone (the design effect). Student's t has the
-degrees of freedom of Welch; from three seeds on, both are as in `analysis.factors.joint`.
+degrees of freedom of Welch; from three seeds on, both are as in `analysis.intervals.joint`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import axis_column
-from analysis.factors.joint import join_seeds
 from analysis.findings import question_table
 from analysis.intervals.clustered import FROM_SEEDS
+from analysis.intervals.joint import join_seeds
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from detect.task_accuracy.answers import read_accuracy

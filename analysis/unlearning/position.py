@@ -3,7 +3,7 @@
 With u, r and o one measure of the unlearned, the retrained and the original model, the position is
 (u - r) / (o - r): 0 at the retrained model, 1 at the original, -1 at the original's mirror image
 beyond the retrained one. All three are found on the same rows, so their influence values give the
-covariance of (u - r, o - r), seeds included (`analysis.factors.joint`), and the interval of
+covariance of (u - r, o - r), seeds included (`analysis.intervals.joint`), and the interval of
 the ratio is Fieller's. Where the original and the retrained model are not told apart there is
 nothing to stand between, and no position.
 """
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.factors.fieller import fieller
-from analysis.factors.joint import join_seeds
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS
+from analysis.intervals.fieller import fieller
+from analysis.intervals.joint import join_seeds
 from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
 

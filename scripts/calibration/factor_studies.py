@@ -5,18 +5,19 @@ group share half of either; groups are dealt to the sides anew for each seed. Ar
 share a part of their scores.
 """
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm, t
 
-from analysis.factors.comparisons import best_set, contrasts
-from analysis.factors.joint import Aucs, Rows, combine, seed_aucs, stack_seeds
-from analysis.factors.lines import REACHED, Line, fit_line
+from analysis.factors.contrasts import best_set, contrasts
+from analysis.factors.doses import REACHED, Line, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power
-from analysis.factors.regression import Block, Placed, fit_placements
 from analysis.intervals.influence import Counts, Mask
+from analysis.intervals.joint import BySeed
+from analysis.intervals.numbers import Numbers, Rows, auc_numbers
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.simulation import OWN, SHARED
@@ -51,19 +52,6 @@ class ArmsDesign(NamedTuple):
     """Share of the scores' variance that the arms of a seed have in common."""
 
 
-class PlacedDesign(NamedTuple):
-    """A study of two arms with several doses each."""
-
-    rows: int
-    slope: float
-    axis: float
-    """What the second arm adds to the probit."""
-    seeds: int = 1
-    deviation: float = 0.0
-    """Of each arm's probit over seeds."""
-    group: int = 1
-
-
 class Counted(NamedTuple):
     """How often statements held."""
 
@@ -75,10 +63,33 @@ class Counted(NamedTuple):
     """Studies without a line."""
 
 
-def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[Aucs, Floats]:
+class Scored(NamedTuple):
+    """The rows of one seed."""
+
+    scores: Floats
+    member: Mask
+    within: Mask
+    """Which rows each number is of, [K, rows]."""
+
+
+def study_numbers(seeds: Sequence[Scored], group: Counts, *, jackknife: bool = True) -> Numbers:
+    """Return the AUCs of the same rows under several seeds.
+
+    Args:
+        seeds: the rows under each.
+        group: of each row.
+        jackknife: as for `auc_numbers`.
+    """
+    scores, member, within = (np.concatenate(part, axis=-1) for part in zip(*seeds, strict=True))
+    number = np.repeat(np.arange(len(seeds)), len(group))
+    rows = Rows.of(np.tile(group, len(seeds)), seed=number, member=member)
+    return auc_numbers(rows, scores, within, least=1, jackknife=jackknife)
+
+
+def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[BySeed, Floats]:
     """Return the AUCs of one study's doses, and where they stand."""
     x = np.log2(1 + np.array(DOSES, dtype=np.float64))
-    pool, groups, number = _pool(design.rows, design.group)
+    pool, number = _pool(design.rows, design.group)
     own = _scores(random, number)
     seeds = []
     for _ in range(design.seeds):
@@ -87,10 +98,8 @@ def draw_doses(design: LineDesign, random: np.random.Generator) -> tuple[Aucs, F
         slope = design.slope + (design.deviation * random.normal() if design.seeds > 1 else 0.0)
         dose = random.permutation(np.arange(pool) % len(DOSES))
         scores = scores + np.where(member, sqrt(2) * (design.intercept + slope * x[dose]), 0.0)
-        cells = [member & (dose == k) for k in range(len(DOSES))]
-        rows = Rows(scores, member, np.zeros(pool, dtype=np.int64), number)
-        seeds.append(seed_aucs(rows, cells, groups))
-    return stack_seeds(seeds), x
+        seeds.append(Scored(scores, member, dose == np.arange(len(DOSES))[:, None]))
+    return study_numbers(seeds, number).by_seed(), x
 
 
 def count_lines(design: LineDesign, studies: int) -> Counted:
@@ -108,12 +117,12 @@ def count_lines(design: LineDesign, studies: int) -> Counted:
     )
 
 
-def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Aucs]:
+def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Numbers]:
     """Return the AUC of each arm of one study."""
-    pool, groups, number = _pool(design.rows, design.group)
+    number = _pool(design.rows, design.group)[1]
     own = _scores(random, number)
     spread = design.deviation / norm.pdf(0)
-    arms: list[list[Aucs]] = [[] for _ in design.aucs]
+    arms: list[list[Scored]] = [[] for _ in design.aucs]
     for _ in range(design.seeds):
         member = _dealt(random, number, design.rows // design.group)
         common = _seed_scores(random, own, number, design.seeds)
@@ -124,14 +133,8 @@ def draw_arms(design: ArmsDesign, random: np.random.Generator) -> list[Aucs]:
                 + (spread * random.normal() if design.seeds > 1 else 0.0)
             )
             scores = sqrt(design.together) * common + sqrt(1 - design.together) * alone
-            rows = Rows(
-                scores + np.where(member, moved, 0.0),
-                member,
-                np.zeros(pool, dtype=np.int64),
-                number,
-            )
-            arms[k].append(seed_aucs(rows, [member], groups))
-    return [stack_seeds(arm) for arm in arms]
+            arms[k].append(Scored(scores + np.where(member, moved, 0.0), member, member[None]))
+    return [study_numbers(arm, number) for arm in arms]
 
 
 def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
@@ -142,11 +145,9 @@ def count_contrasts(design: ArmsDesign, studies: int) -> tuple[float, float]:
     for _ in range(studies):
         arms = draw_arms(design, random)
         found = contrasts([(arm, arms[0]) for arm in arms[1:]])
-        held = [one.low <= true <= one.high for one, true in zip(found, truth, strict=True)]
-        family.append(all(held))
-        each += [
-            one.alone_low <= true <= one.alone_high for one, true in zip(found, truth, strict=True)
-        ]
+        pairs = [*zip(found, truth, strict=True)]
+        family.append(all(one["low"] <= true <= one["high"] for one, true in pairs))
+        each += [one["alone_low"] <= true <= one["alone_high"] for one, true in pairs]
     return float(np.mean(family)), float(np.mean(each))
 
 
@@ -158,66 +159,18 @@ def count_best(design: ArmsDesign, studies: int) -> tuple[float, float]:
     return float(np.mean([one[0] for one in inside])), float(np.mean([sum(o) for o in inside]))
 
 
-def draw_placements(design: PlacedDesign, random: np.random.Generator) -> tuple[Placed, int]:
-    """Return the members of one study of two arms with doses, and the number of groups."""
-    pool, groups, number = _pool(design.rows, design.group)
-    own = _scores(random, number)
-    parts: list[tuple[Floats, Floats, Counts, Counts]] = []
-    blocks, start = [], 0
-    for seed in range(design.seeds):
-        member = _dealt(random, number, design.rows // design.group)
-        common = _seed_scores(random, own, number, design.seeds)
-        dose = random.permutation(np.arange(pool) % len(DOSES))
-        x = np.log2(1.0 + np.array(DOSES))[dose]
-        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-        for arm in (0.0, 1.0):
-            moved = random.normal(size=2) * design.deviation * (design.seeds > 1)
-            shift = (design.slope + moved[0] / 3) * x + design.axis * arm + moved[1]
-            scores = sqrt(0.5) * common + sqrt(0.5) * _scores(random, number)
-            scores = scores + np.where(member, sqrt(2) * shift, 0.0)
-            mine, others = scores[inside], scores[outside]
-            parts.append(
-                (
-                    (mine[:, None] > others[None, :]).mean(axis=1),
-                    np.column_stack([x[inside], np.full(len(inside), arm)]),
-                    np.full(len(inside), seed),
-                    number[inside],
-                )
-            )
-            blocks.append(Block(slice(start, start + len(inside)), mine, others, number[outside]))
-            start += len(inside)
-    joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return Placed(joined[0], joined[1], joined[2], joined[3], tuple(blocks)), groups
-
-
-def count_coefficients(design: PlacedDesign, studies: int) -> tuple[float, float]:
-    """Return how often the intervals of the dose's and of the axis's coefficient hold the truth."""
-    random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration {tuple(design)}"))
-    held = []
-    for _ in range(studies):
-        placed, groups = draw_placements(design, random)
-        found = fit_placements(placed, ["dose", "axis"], groups, confidence=0.95)
-        if not isinstance(found, str):
-            dose, axis = found[0]
-            held.append(
-                (dose.low <= design.slope <= dose.high, axis.low <= design.axis <= axis.high)
-            )
-    shares = np.mean(held, axis=0)
-    return float(shares[0]), float(shares[1])
-
-
 def count_seen(design: ArmsDesign, studies: int) -> tuple[float, float]:
     """Return how often an AUC is told from 0.5, and the second arm from the first."""
     random = generator(0, Stream.BOOTSTRAP, item_key(f"calibration power {tuple(design)}"))
     alone, apart = [], []
     for _ in range(studies):
         arms = draw_arms(design, random)
-        one = combine(arms[0], np.ones((1, 1)))
+        one = arms[0].by_seed().covariance(np.ones((1, 1)))
         auc, error = float(one.value[0]), float(one.error[0])
         limit = float(t.ppf(0.975, one.freedom[0]))
         alone.append(abs(np.log(auc / (1 - auc))) * auc * (1 - auc) > limit * error)
         found = contrasts([(arms[1], arms[0])])[0]
-        apart.append(found.alone_low > 0 or found.alone_high < 0)
+        apart.append(found["alone_low"] > 0 or found["alone_high"] < 0)
     return float(np.mean(alone)), float(np.mean(apart))
 
 
@@ -238,9 +191,8 @@ def expected_power(design: ArmsDesign) -> tuple[float, float]:
     )
 
 
-def _pool(rows: int, group: int) -> tuple[int, int, Counts]:
-    number = np.arange(2 * rows) // group
-    return 2 * rows, int(number[-1]) + 1, number.astype(np.int64)
+def _pool(rows: int, group: int) -> tuple[int, Counts]:
+    return 2 * rows, (np.arange(2 * rows) // group).astype(np.int64)
 
 
 def _dealt(random: np.random.Generator, number: Counts, groups: int) -> Mask:

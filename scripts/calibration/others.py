@@ -51,11 +51,8 @@ def intervals(case: Case, studies: int, draw: str = "") -> Interval:
 
 def _stacked(parts: list[Part]) -> Part:
     """Return one dataset of all studies as one sample of as many numbers."""
-    first, *others = zip(*(part.sample for part in parts), strict=True)
-    fields = [None if one[0] is None else np.concatenate(one, axis=1) for one in others]
-    return Part(
-        Sample(np.concatenate(first), *fields), np.concatenate([part.weight for part in parts])
-    )
+    sample = Sample.beside([part.sample for part in parts])
+    return Part(sample, np.concatenate([part.weight for part in parts]))
 
 
 def pooled_cases() -> list[Case]:

@@ -13,14 +13,15 @@ from typing import Annotated
 from pydantic import Field
 
 from analysis.factors.power import (
+    VARIANCE,
     Assumptions,
     auc_power,
     difference_power,
     needed_members,
     seen_auc,
     seen_difference,
+    typical,
 )
-from analysis.factors.variances import VARIANCE, typical
 from analysis.metrics_table import split_by_cohort
 from analysis.summary import find_headline
 from inject.errors import InputError

@@ -4,9 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analysis.factors.findings import detector_lines, short_number, shown_reach
-from analysis.factors.lines import Line as Fit
-from analysis.factors.responses import COPIES, Response, factor_value
+from analysis.factors.doses import (
+    COPIES,
+    Response,
+    copy_responses,
+    factor_value,
+    measure_arms,
+    short_number,
+    shown_reach,
+)
+from analysis.factors.doses import Line as Fit
 from analysis.factors.study import collect_study
 from analysis.page.crossed import AUC, MAX_PANELS
 from analysis.page.drawing.elements import Dot
@@ -26,8 +33,13 @@ def dose_response_picture(view: View) -> Picture | None:
         (response, response.line)
         for name in names
         if name in study.detectors
-        for response in detector_lines(study, name, inputs.analysis_settings).responses
-        if response.factor == COPIES and response.dataset == POOLED and response.line is not None
+        for response in copy_responses(
+            study,
+            measure_arms(study, name, inputs.analysis_settings),
+            name,
+            confidence=inputs.analysis_settings.confidence,
+        )
+        if response.dataset == POOLED and isinstance(response.line, Fit)
     ]
     if not fitted:
         return None

@@ -6,9 +6,8 @@ from typing import Any
 
 from analysis.arm import axis_column, axis_names, short_axis
 from analysis.arm_words import arm_words
-from analysis.factors.comparisons import BEST, GAP
-from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
-from analysis.factors.responses import COPIES, doubled
+from analysis.factors.contrasts import BEST, CONTRAST, GAP
+from analysis.factors.doses import COPIES, RESPONSE, doubled
 from analysis.page.parts import Part, fold, present
 from analysis.page.pictures.dose_response import dose_response_picture
 from analysis.page.table import Table, listing, p_text
@@ -37,7 +36,6 @@ def factor_tables(view: View) -> list[Part]:
     tables = (
         _best(every, axes, names),
         _gaps(rows, axes, names),
-        regression_table([row for row in rows if row["kind"] == REGRESSION], names),
         _contrasts(rows, axes, names),
     )
     return present(
@@ -103,32 +101,6 @@ def _contrasts(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table 
         ],
         "AUC of an arm less that of the first value of its axis, on the same rows and seeds. The "
         "band holds all differences of a detector at once (Bonferroni); p is corrected alike.",
-    )
-
-
-def regression_table(rows: Sequence[Row], names: Names) -> Table | None:
-    """Return the regression on all factors at once; None without any."""
-    return listing(
-        "All factors at once",
-        ("Detector", "Factor", "Coefficient", "p", "Members", "Seeds"),
-        [
-            (
-                names.get(row["detector"], row["detector"]),
-                noun_of(row["factor"]),
-                f"not in it: {row['reason']}"
-                if row["reason"]
-                else f"{row['value']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]",
-                p_text(row["p_value"]),
-                f"{row['n_members']:,}" if row["n_members"] else "",
-                f"{row['n_seeds']}" if row["n_seeds"] else "",
-            )
-            for row in rows
-        ],
-        "Probit regression of each member's placement (share of non-members below it): what one "
-        "more doubling of a factor (of 1 + copies, of 1 + tokens since the last copy) does where "
-        "the others stay as they are; × is a product, which says whether copies do more at one "
-        "end of an axis. Intervals count groups of rows on both sides, and seeds; each holds for "
-        "itself.",
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.arm import axis_column, axis_names
-from analysis.factors.findings import CONTRAST, REGRESSION
+from analysis.factors.contrasts import CONTRAST
 from analysis.page.contrasts import (
     change_words,
     contrast_cell,
@@ -14,8 +14,8 @@ from analysis.page.contrasts import (
 )
 from analysis.page.crossed import POINTS, Head, cross
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.parts import Columns, Fold, Note, Part, present
-from analysis.page.sections.factor_tables import arm_of, noun_of, regression_table
+from analysis.page.parts import Columns, Note, Part, present
+from analysis.page.sections.factor_tables import arm_of
 from analysis.page.table import NOTHING, Column, Entry, Table, numbers
 from analysis.page.view import View, capital
 
@@ -26,23 +26,13 @@ Row = Mapping[str, Any]
 def factors_parts(view: View) -> list[Part]:
     """Return the section: what each swept setting does to every detector, in points of AUC."""
     contrasts = shown_contrasts(view)
-    regression = regression_table(_regression_rows(view), view.names)
-    if not contrasts and regression is None:
-        return []
-    return present(
-        Note(_sentence(view, contrasts), "say"),
-        *_shown(view, contrasts),
-        Fold("All factors at once", [regression]) if regression else None,
-    )
-
-
-def _shown(view: View, contrasts: Sequence[Row]) -> list[Part]:
-    """Return picture and table, below each other where the picture has many columns."""
     if not contrasts:
         return []
     wide = len(contrasts) > 2
-    parts = present(_picture(view, contrasts, 1180 if wide else 560), _table(view, contrasts))
-    return parts if wide else [Columns(parts, "answer")]
+    shown = present(_picture(view, contrasts, 1180 if wide else 560), _table(view, contrasts))
+    # Below each other where the picture has many columns.
+    below = shown if wide else [Columns(shown, "answer")]
+    return [Note(_sentence(view, contrasts), "say"), *below]
 
 
 def shown_contrasts(view: View) -> list[Row]:
@@ -54,21 +44,11 @@ def shown_contrasts(view: View) -> list[Row]:
 
 
 def _sentence(view: View, contrasts: Sequence[Row]) -> str:
-    """Say what each change of the headline's arm does, and which factors show nothing."""
+    """Say what each change of the headline's arm does."""
     said = [
         f"{change_words(row)} {_does(row)}{_beside(view, row)}"
         for row in contrasts[: len(headline_contrasts(view)) or 1]
     ]
-    swept = {row["factor"] for row in contrasts}
-    none = [
-        noun_of(row["factor"])
-        for row in _regression_rows(view)
-        if not row["reason"] and row["low"] <= 0 <= row["high"] and row["factor"] not in swept
-    ]
-    if none:
-        said.append(f"beside that, no change is shown with {' or '.join(none)}")
-    if not said:
-        return f"What each factor does to the AUC of {view.name}, all of them at once."
     return f"{capital('; '.join(said))}."
 
 
@@ -138,9 +118,3 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
         caption="Paired on the same texts; each arm with its own tuned setting. Bold: the band "
         "leaves out 0.",
     )
-
-
-def _regression_rows(view: View) -> list[Row]:
-    """Return the regression of the chosen detector, factors without a coefficient included."""
-    wanted = REGRESSION, view.best.detector
-    return [row for row in view.factor_rows if (row["kind"], row["detector"]) == wanted]

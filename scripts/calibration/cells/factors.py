@@ -1,4 +1,4 @@
-"""Cells of the study's factors: contrasts of arms, lines of doses, regression.
+"""Cells of the study's factors: contrasts of arms, lines of doses.
 
 Scores are skewed (gamma) plus heavy-tailed (t of 5) noise, rows come in groups of unequal sizes
 that are dealt to the sides anew in each seed, and half of what a seed does to one arm it does to
@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from analysis.factors.comparisons import contrasts
-from analysis.factors.joint import Aucs, Rows, seed_aucs, stack_seeds
-from analysis.factors.lines import Line, fit_line
-from analysis.factors.regression import Block, Placed, fit_placements
+from analysis.factors.contrasts import contrasts
+from analysis.factors.doses import Line, fit_line
+from analysis.intervals.numbers import Numbers
 from scripts.calibration.cells.cell import Cell, Drawn
+from scripts.calibration.factor_studies import Scored, study_numbers
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -126,10 +126,10 @@ def shift_of(auc: Floats | float, *, grouped: bool) -> Floats:
 
 def draw_arms(
     design: Design, aucs: Sequence[float], random: np.random.Generator
-) -> tuple[list[Aucs], Floats]:
+) -> tuple[list[Numbers], Floats]:
     """Return the AUC of each arm of one study, and the truth of each."""
     pool = Pool(random, design)
-    arms: list[list[Aucs]] = [[] for _ in aucs]
+    arms: list[list[Scored]] = [[] for _ in aucs]
     middle = norm.ppf(aucs) * sqrt(1 + design.deviation**2)
     truth = np.array(aucs)
     for _ in range(design.seeds):
@@ -139,9 +139,8 @@ def draw_arms(
             truth = drawn
         for k, shift in enumerate(shift_of(drawn, grouped=design.grouped)):
             scores = pool.arm_noise(common) + np.where(member, shift, 0.0)
-            rows = Rows(scores, member, np.zeros(len(scores), dtype=np.int64), pool.group)
-            arms[k].append(seed_aucs(rows, [member], pool.count))
-    return [stack_seeds(arm) for arm in arms], truth
+            arms[k].append(Scored(scores, member, member[None]))
+    return [study_numbers(arm, pool.group) for arm in arms], truth
 
 
 def one_contrast(
@@ -153,12 +152,13 @@ def one_contrast(
     """
     arms, truth = draw_arms(design, aucs, random)
     found = contrasts([(arm, arms[0]) for arm in arms[1:]])
-    if any(one.reason for one in found):
+    if any(one["reason"] for one in found):
         return _REFUSED
     if not family:
-        return Drawn(found[-1].alone_low, found[-1].alone_high, float(truth[-1] - truth[0]))
+        last = found[-1]
+        return Drawn(last["alone_low"], last["alone_high"], float(truth[-1] - truth[0]))
     off = [
-        (one.value - true) / (one.high - one.value)
+        (one["value"] - true) / (one["high"] - one["value"])
         for one, true in zip(found, truth[1:] - truth[0], strict=True)
     ]
     return Drawn(-1.0, 1.0, float(max(off, key=abs)))
@@ -178,10 +178,8 @@ def one_line(random: np.random.Generator, *, design: Design, slope: float, reach
         dose = random.permutation(np.arange(pool.count) % len(DOSES))[pool.group]
         shifts = shift_of(norm.cdf(moved + slope * DOSES), grouped=design.grouped)
         scores = noise + np.where(member, shifts[dose], 0.0)
-        cells = [member & (dose == k) for k in range(len(DOSES))]
-        rows = Rows(scores, member, np.zeros(len(scores), dtype=np.int64), pool.group)
-        seeds.append(seed_aucs(rows, cells, pool.count))
-    line = fit_line(stack_seeds(seeds), DOSES)
+        seeds.append(Scored(scores, member, dose == np.arange(len(DOSES))[:, None]))
+    line = fit_line(study_numbers(seeds, pool.group).by_seed(), DOSES)
     if not isinstance(line, Line):
         return _REFUSED
     # The mean AUC over seeds rises less: probit(mean) = probit / sqrt(1 + deviation²).
@@ -192,53 +190,6 @@ def one_line(random: np.random.Generator, *, design: Design, slope: float, reach
     place = (norm.ppf(0.75) * flatter - level) / slope if slope else inf
     held = any(one.low <= place <= one.high for one in line.reach.places)
     return Drawn(0.0, 1.0, 0.5 if held else 2.0)
-
-
-def one_coefficient(
-    random: np.random.Generator, *, design: Design, effects: Sequence[float], term: str
-) -> Drawn:
-    """Return a coefficient of the regression on a dose, an axis of three arms and their product."""
-    names = ("dose", "axis", "dose × axis")
-    doses, axes = DOSES - DOSES.mean(), np.array([-1.0, 0.0, 1.0])
-    pool = Pool(random, design)
-    parts: list[tuple[Floats, Floats, Counts, Counts]] = []
-    blocks, start, tilt = [], 0, 0.0
-    for seed in range(design.seeds):
-        member, common, moved = pool.deal(), pool.seed_noise(), pool.seed_effects(3)
-        tilt = (moved[2] - moved[0]) / 2
-        dose = random.permutation(np.arange(pool.count) % len(DOSES))[pool.group]
-        inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-        for k, axis in enumerate(axes):
-            probit = 0.4 + effects[0] * doses + effects[1] * axis + effects[2] * doses * axis
-            shifts = shift_of(norm.cdf(probit + moved[k]), grouped=design.grouped)
-            scores = pool.arm_noise(common) + np.where(member, shifts[dose], 0.0)
-            mine, others = scores[inside], scores[outside]
-            x, on = doses[dose[inside]], np.full(len(inside), axis)
-            parts.append(
-                (
-                    np.searchsorted(np.sort(others), mine) / len(others),
-                    np.column_stack([x, on, x * on]),
-                    np.full(len(inside), seed),
-                    pool.group[inside],
-                )
-            )
-            blocks.append(
-                Block(slice(start, start + len(inside)), mine, others, pool.group[outside])
-            )
-            start += len(inside)
-    placement, factors, seeds, groups = (np.concatenate(one) for one in zip(*parts, strict=True))
-    placed = Placed(placement, factors, seeds, groups, tuple(blocks))
-    found = fit_placements(placed, names, pool.count, confidence=0.95)
-    if isinstance(found, str):
-        return _REFUSED
-    (one,) = [one for one in found[0] if one.term == term]
-    truth = effects[names.index(term)]
-    if design.seeds > 1:
-        truth /= sqrt(1 + design.deviation**2)
-    elif term == "axis":
-        # What the seed does to the arms is part of this model's axis.
-        truth += tilt
-    return Drawn(one.low, one.high, truth)
 
 
 _SEVERAL = (
@@ -269,13 +220,4 @@ def line_cells() -> Iterator[Cell]:
                 yield Cell("lines of doses", f"{design.name}; {name}", study)
 
 
-def regression_cells() -> Iterator[Cell]:
-    """Yield cells of a regression with an interaction."""
-    every = (Design(60), Design(200, grouped=True), *_SEVERAL[1:])
-    for design in every:
-        for term in ("axis", "dose × axis"):
-            study = partial(one_coefficient, design=design, effects=(0.15, 0.2, 0.05), term=term)
-            yield Cell("regression", f"{design.name}; {term}", study)
-
-
-CELLS = tuple(chain(contrast_cells(), line_cells(), regression_cells()))
+CELLS = tuple(chain(contrast_cells(), line_cells()))

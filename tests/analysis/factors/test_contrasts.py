@@ -5,11 +5,15 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
-from analysis.factors.comparisons import best_set, contrasts, difference_of
-from analysis.factors.joint import combine
+from analysis.factors.contrasts import best_set, contrasts
+from analysis.intervals.numbers import Numbers, beside
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.factors import Design, one_contrast
 from scripts.calibration.factor_studies import ArmsDesign, count_best, count_contrasts, draw_arms
+
+
+def difference_of(one, other):
+    return beside([one, other]).by_seed().covariance(np.array([[1.0, -1.0]]))
 
 
 def _arms(design, name="arms"):
@@ -31,24 +35,33 @@ def test_a_band_is_bonferronis_and_each_difference_has_its_own_freedom():
     for arm, found in zip(arms[1:], contrasts([(arm, arms[0]) for arm in arms[1:]]), strict=True):
         joint = difference_of(arm, arms[0])
         half = student.isf(0.025 / 3, joint.freedom[0]) * joint.error[0]
-        assert found.high - found.value == pytest.approx(half)
+        assert found["high"] - found["value"] == pytest.approx(half)
 
 
 def test_a_difference_over_seeds_is_that_of_readers():
     """Obuchowski and Rockette (1995) with Hillis (2007), by hand where rows share nothing."""
     arms = _arms(ArmsDesign(60, (0.5, 0.7), 4, 0.05))
+    # Rows of a dataset of each seed's own.
     alone = [
-        arm._replace(influence=np.concatenate(
-            [np.concatenate([arm.influence[[s]] * (s == k) for k in range(4)], axis=2)
-             for s in range(4)]))
-        for arm in arms
-    ]  # fmt: skip
-    by_seed = (arms[1].value - arms[0].value)[:, 0]
+        Numbers([{str(s): seed[""]} for s, seed in enumerate(arm.seeds)], arm.scale) for arm in arms
+    ]
+    by_seed = [arm.by_seed().value[:, 0] for arm in arms]
     (found,) = contrasts([(alone[1], alone[0])])
     # A paired t test over the seeds.
-    ends = ttest_rel(arms[1].value[:, 0], arms[0].value[:, 0]).confidence_interval(0.95)
-    assert found.value == pytest.approx(by_seed.mean())
-    assert (found.alone_low, found.alone_high) == pytest.approx((ends.low, ends.high))
+    ends = ttest_rel(by_seed[1], by_seed[0]).confidence_interval(0.95)
+    assert found["value"] == pytest.approx((by_seed[1] - by_seed[0]).mean())
+    assert (found["alone_low"], found["alone_high"]) == pytest.approx((ends.low, ends.high))
+
+
+def test_a_seed_that_one_arm_lacks_is_left_out():
+    """There was no interval: the seed counted as one of no groups."""
+    one, other = _arms(ArmsDesign(60, (0.5, 0.7), 4, 0.05))
+    lacking = Numbers([{}, *one.seeds[1:]], one.scale)
+    (found,) = contrasts([(other, lacking)])
+    values = [arm.by_seed().value[1:, 0] for arm in (other, one)]
+    assert found["value"] == pytest.approx((values[0] - values[1]).mean())
+    assert (found["n_seeds"], found["n_members"], found["reason"]) == (3, 180, "")
+    assert found["low"] < found["value"] < found["high"]
 
 
 def test_arms_that_share_half_of_a_seeds_effect_are_held():
@@ -61,19 +74,20 @@ def test_arms_that_share_half_of_a_seeds_effect_are_held():
 
 def test_what_cannot_be_told_says_why():
     arms = _arms(ArmsDesign(100, (0.5, 0.6)))
-    few = arms[0]._replace(groups=np.full((1, 1), 2))
-    assert contrasts([(arms[1], few)])[0].reason == "2 groups on one side"
-    none = arms[0]._replace(value=np.full((1, 1), np.nan))
-    found = contrasts([(arms[1], none), (arms[1], arms[0])])
-    assert found[0].reason == "no seed has both"
-    assert not found[1].reason
-    assert contrasts([(arms[0], arms[0])])[0].reason == "the rows do not differ"
+    part = arms[0].seeds[0][""]
+    few = part._replace(sample=part.sample._replace(groups=np.full((2, 1), 2)))
+    found = contrasts([(arms[1], Numbers([{"": few}], arms[0].scale))])
+    assert found[0]["reason"] == "2 groups on one side"
+    found = contrasts([(arms[1], Numbers([{}], arms[0].scale)), (arms[1], arms[0])])
+    assert found[0]["reason"] == "no seed has both"
+    assert not found[1]["reason"]
+    assert contrasts([(arms[0], arms[0])])[0]["reason"] == "the rows do not differ"
 
 
 def test_pairing_takes_out_what_arms_share():
     arms = _arms(ArmsDesign(200, (0.6, 0.7), together=0.9))
     paired = difference_of(arms[1], arms[0]).covariance[0, 0]
-    alone = sum(combine(arm, np.ones((1, 1))).covariance[0, 0] for arm in arms)
+    alone = sum(arm.by_seed().covariance(np.ones((1, 1))).covariance[0, 0] for arm in arms)
     assert paired < 0.3 * alone
 
 

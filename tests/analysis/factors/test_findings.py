@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from analysis.factors.doses import COPIES
 from analysis.factors.findings import analyse_factors
-from analysis.factors.responses import COPIES
-from analysis.factors.study import quantile_cells
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Items, pictures_in
@@ -85,15 +83,6 @@ def test_the_difference_of_two_arms_is_that_of_their_aucs(study):
     assert found["n_members"] == min(row["n_members"] for row in rows.values())
 
 
-def test_the_regression_tells_copies_and_rate_apart(study):
-    found = {row["factor"]: row for row in _rows(study, kind="regression", detector="loss")}
-    assert found[COPIES]["low"] > 0
-    assert found["train.lr"]["low"] > 0
-    assert {"copies × train.lr", "dataset news"} <= set(found)
-    # All texts of this study are about as long.
-    assert found[COPIES]["n_seeds"] == 2
-
-
 def test_variances_of_the_study_are_kept_for_the_next(study):
     terms = {row["term"] for row in _rows(study, kind="variance", detector="loss")}
     assert terms == {"design_effect", "shared", "correlation"}
@@ -130,15 +119,6 @@ def test_pictures_hold_the_points_of_the_lines_and_the_differences(study):
         assert (drawn["value"], drawn["low"]) == (row["value"], row["low"])
 
 
-def test_parts_have_equally_many_of_every_stratum():
-    random = np.random.default_rng(0)
-    strata = np.repeat([1, 2, 3], [40, 20, 12])
-    cells = quantile_cells(random.random(72), np.ones(72, dtype=bool), strata)
-    assert [[int((cell & (strata == s)).sum()) for s in (1, 2, 3)] for cell in cells] == (
-        [[10, 5, 3]] * 4
-    )
-
-
 def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     arms, settings, analysis, found = study
     whole = replace(analysis, tables={**analysis.tables, "factors": found})
@@ -152,7 +132,7 @@ def test_the_table_is_stored_and_shown_on_the_page(study, tmp_path):
     assert 'id="factors"' in report.html
     assert 'href="#factors"' in report.html
     page = "".join([report.html, *report.beside.values()])
-    for title in ("Response to copies", "All factors at once", "Which detector is best where"):
+    for title in ("Response to copies", "Which detector is best where"):
         assert title in page
     for name in ("dose-response", "contrasts"):
         assert f'<figure id="figure-{name}">' in page

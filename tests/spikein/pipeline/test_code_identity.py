@@ -73,7 +73,7 @@ DECIDES = {
     "detect.evidence.token_counts": "frequency",
     "detect.task_accuracy.scoring": "accuracy",
     "analysis.intervals.clustered": ANALYSES,
-    "analysis.factors.joint": "results accuracy_gain",
+    "analysis.intervals.joint": ANALYSES,
     "analysis.trajectory.fading": "trajectory",
     # Reading a dataset that nobody asked for decides nothing.
     "inject.examples.datasets.imdb": "",

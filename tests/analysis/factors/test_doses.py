@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from analysis.factors.joint import stack_seeds
-from analysis.factors.lines import Line, fit_line
+from analysis.factors.doses import Line, fit_line, quantile_cells
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.factors import Design, one_line
 from scripts.calibration.factor_studies import LineDesign, count_lines, draw_doses
@@ -68,7 +67,7 @@ def test_a_perfect_dose_has_a_place_and_a_spread():
     value[0, -1], influence[0, -1] = 1.0, 0.0
     line = fit_line(aucs._replace(value=value, influence=influence), x)
     assert isinstance(line, Line)
-    without = fit_line(aucs.pick([0, 1, 2]), x[:3])
+    without = fit_line(aucs.part(slice(None), slice(3)), x[:3])
     assert isinstance(without, Line)
     assert line.low < line.slope < line.high
     # It pulls the line up, by little: its place is hardly known.
@@ -77,12 +76,29 @@ def test_a_perfect_dose_has_a_place_and_a_spread():
 
 
 def test_a_dose_that_a_seed_lacks_is_left_out():
-    first, x = _draw(LineDesign(100, 0.15), "one")
-    second, _ = _draw(LineDesign(100, 0.15), "two")
-    value = second.value.copy()
-    value[0, 1] = np.nan
-    both = stack_seeds([first, second._replace(value=value)])
-    line = fit_line(both, x)
+    aucs, x = _draw(LineDesign(100, 0.15, 2))
+    value = aucs.value.copy()
+    value[1, 1] = np.nan
+    line = fit_line(aucs._replace(value=value), x)
     assert isinstance(line, Line)
     assert line.points.x.tolist() == [x[0], x[2], x[3]]
     assert line.seeds == 2
+
+
+def test_a_seed_that_the_arm_lacks_costs_no_line():
+    aucs, x = _draw(LineDesign(100, 0.15, 3))
+    value = aucs.value.copy()
+    value[1] = np.nan
+    line = fit_line(aucs._replace(value=value), x)
+    alone = fit_line(aucs.part(np.array([True, False, True]), slice(None)), x)
+    assert isinstance(line, Line)
+    assert (line.slope, line.low, line.seeds) == (alone.slope, alone.low, 2)
+
+
+def test_parts_have_equally_many_of_every_stratum():
+    random = np.random.default_rng(0)
+    strata = np.repeat([1, 2, 3], [40, 20, 12])
+    cells = quantile_cells(random.random(72), np.ones(72, dtype=bool), strata)
+    assert [[int((cell & (strata == s)).sum()) for s in (1, 2, 3)] for cell in cells] == (
+        [[10, 5, 3]] * 4
+    )

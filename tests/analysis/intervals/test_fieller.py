@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from analysis.factors.fieller import Reach, Stretch, fieller, reach_text
+from analysis.intervals.fieller import Reach, Stretch, fieller, reach_text
 
 GRID = np.linspace(0, 50, 50_001)
 

@@ -1,0 +1,424 @@
+"""How the AUC responds to each factor: a straight line on the probit scale.
+
+    probit(AUC_k) = intercept + slope · x_k
+
+With normal scores a text moves by its shift over √2 on this scale, so a line says that scores move
+evenly with x. It is fitted by weighted least squares, each AUC with the inverse of the variance
+that normal scores would give it (Hanley and McNeil 1982): an estimated one would draw the line to
+AUCs whose seeds agree by chance. Doses of one arm share non-members, so their AUCs are correlated:
+the covariance of the line is that of the weights (a sandwich of the AUCs' joint covariance). A
+perfect order (AUC 1 or 0) has no place on this scale: it is moved to half a pair less.
+
+Factors: copies (log2(1 + copies)), swept numbers such as corpus.tokens and train.lr (log2), the
+length of the texts, and the tokens read since a text's last copy. Texts of a length are compared
+with non-members of the same length. Texts are dealt into parts by tokens since within their
+numbers of copies, so the parts have equal doses; where the learning rate changed during
+training, early and late texts were learnt at different rates, and there is no such line.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from analysis.arm import Cohort
+from analysis.copy_bins import copies_cells, is_dose
+from analysis.factors.study import Study, StudyArm
+from analysis.intervals.ends import LEAST_GROUPS
+from analysis.intervals.fieller import Reach, Stretch, fieller, reach_text
+from analysis.intervals.influence import Counts, Mask
+from analysis.intervals.joint import BySeed
+from analysis.intervals.numbers import Numbers, beside
+from analysis.metrics import Floats
+from analysis.settings import AnalysisSettings
+
+REACHED = 0.75
+"""The AUC whose dose is reported: half way from chance to certainty."""
+RESPONSE = "response"
+COPIES = "copies"
+LENGTH = "length"
+SINCE = "tokens since the last copy"
+PARTS = 4
+"""Parts of equally many rows that texts are dealt into by their length, or by tokens since."""
+_LEAST_SPREAD = 0.5
+"""Texts whose lengths lie within less than half a doubling say nothing of length."""
+
+
+class Points(NamedTuple):
+    """The AUCs that a line goes through, on the probit scale."""
+
+    x: Floats
+    auc: Floats
+    low: Floats
+    """The interval of each, for itself."""
+    high: Floats
+    members: Floats
+
+
+class Line(NamedTuple):
+    """A fitted line."""
+
+    intercept: float
+    slope: float
+    low: float
+    """Of the slope."""
+    high: float
+    p_value: float
+    """That the slope is zero."""
+    covariance: Floats
+    """Of intercept and slope, [2, 2]."""
+    freedom: float
+    """Of the line where it reaches the level, or at the nearest value that was measured."""
+    misfit_p: float
+    """That the points lie on a line; NaN with two points."""
+    reach: Reach
+    """Where it reaches `REACHED`."""
+    seeds: int
+    points: Points
+    confidence: float
+
+    def band(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the curve in AUC with its interval at each x: value, low, high."""
+        from scipy.stats import norm, t
+
+        design = np.stack([np.ones_like(x), x])
+        middle = np.array([self.intercept, self.slope]) @ design
+        error = np.sqrt(np.maximum((design * (self.covariance @ design)).sum(axis=0), 0.0))
+        half = t.ppf((1 + self.confidence) / 2, self.freedom) * error
+        return norm.cdf(middle), norm.cdf(middle - half), norm.cdf(middle + half)
+
+
+def fit_line(
+    aucs: BySeed, x: Floats, *, confidence: float = 0.95, start: float = 0.0
+) -> Line | str:
+    """Fit a line through AUCs, or say why there is none.
+
+    Args:
+        aucs: K of them; those with fewer than three groups on a side, or without a value in some
+            seed, are left out, and so are seeds without any value.
+        x: where each stands, [K].
+        confidence: coverage asked for.
+        start: the least x that has a meaning.
+    """
+    from scipy.stats import norm, t
+
+    seeds = np.isfinite(aucs.value).any(axis=1)
+    aucs = aucs.part(np.asarray(seeds, dtype=bool), slice(None))
+    usable = np.isfinite(aucs.value).all(axis=0) & (aucs.groups >= LEAST_GROUPS).all(axis=0)
+    usable &= np.isfinite(x) & (len(aucs.value) > 0)
+    if len(set(x[usable].tolist())) < 2:
+        return "fewer than two values with enough groups in every seed"
+    aucs, x = aucs.part(slice(None), usable), x[usable]
+    value = aucs.value.mean(axis=0)
+    margin = 0.5 / np.maximum(aucs.groups.mean(axis=0) ** 2, 1.0)
+    moved = np.clip(value, margin, 1 - margin)
+    scale = 1 / norm.pdf(norm.ppf(moved))
+    each = aucs.covariance(np.diag(scale))
+    least = _normal_variance(moved, aucs) * scale**2
+    perfect = (value < margin) | (value > 1 - margin)
+    added = np.diag(np.where(perfect, np.maximum(least - np.diag(each.covariance), 0.0), 0.0))
+    covariance = each.covariance + added
+    if not np.isfinite(covariance).all() or (np.diag(covariance) <= 1e-14).any():
+        return "the rows of a value do not differ"
+    if perfect.sum() > len(x) - 2:
+        return "fewer than two values without a perfect order"
+    design = np.stack([np.ones_like(x), x], axis=1)
+    inverse = design.T / least
+    weights = np.linalg.solve(inverse @ design, inverse)
+    z = norm.ppf(moved)
+    found = weights @ z
+    joint = aucs.covariance(weights * scale)
+    of_line = joint.covariance + weights @ added @ weights.T
+    freedom = _freedom(aucs, weights * scale, found, x)
+    quantile, of_slope = (
+        float(t.ppf((1 + confidence) / 2, degrees)) for degrees in (freedom, joint.freedom[1])
+    )
+    error = float(np.sqrt(of_line[1, 1]))
+    if not error > 0:
+        return "the rows of a value do not differ"
+    half = t.ppf((1 + confidence) / 2, each.freedom) * np.sqrt(np.diag(covariance))
+    return Line(
+        intercept=float(found[0]),
+        slope=float(found[1]),
+        low=float(found[1] - of_slope * error),
+        high=float(found[1] + of_slope * error),
+        p_value=float(2 * t.sf(abs(found[1]) / error, joint.freedom[1])),
+        covariance=of_line,
+        freedom=freedom,
+        misfit_p=_misfit(z - design @ found, design, weights, covariance, freedom),
+        reach=fieller(
+            float(found[0]),
+            float(found[1]),
+            of_line,
+            float(norm.ppf(REACHED)),
+            quantile,
+            start=start,
+        ),
+        seeds=joint.seeds,
+        points=Points(
+            x, value, norm.cdf(z - half), norm.cdf(z + half), aucs.members.sum(axis=0).astype(float)
+        ),
+        confidence=confidence,
+    )
+
+
+def _freedom(aucs: BySeed, weights: Floats, line: Floats, x: Floats) -> float:
+    """Return the degrees of freedom of the line near the level."""
+    from scipy.stats import norm
+
+    place = (norm.ppf(REACHED) - line[0]) / line[1] if line[1] else x.max()
+    near = np.array([[1.0, float(np.clip(place, x.min(), x.max()))]])
+    return float(aucs.covariance(near @ weights).freedom[0])
+
+
+def _misfit(
+    residual: Floats, design: Floats, weights: Floats, covariance: Floats, freedom: float
+) -> float:
+    """Return the p-value of a Wald test that all residuals are zero (Hotelling's F)."""
+    from scipy.stats import f
+
+    extra = len(residual) - 2
+    if extra < 1 or freedom <= extra:
+        return float("nan")
+    keep = np.eye(len(residual)) - design @ weights
+    of_residual = keep @ covariance @ keep.T
+    values, vectors = np.linalg.eigh((of_residual + of_residual.T) / 2)
+    # The two directions of the line itself have no residual.
+    main = np.argsort(values)[2:]
+    if (values[main] <= 1e-14).any():
+        return float("nan")
+    squared = float(np.square(vectors[:, main].T @ residual) @ (1 / values[main]))
+    scaled = squared * (freedom - extra + 1) / (freedom * extra)
+    return float(f.sf(scaled, extra, freedom - extra + 1))
+
+
+def _normal_variance(auc: Floats, aucs: BySeed) -> Floats:
+    """Return the variance of an AUC of independent rows (Hanley and McNeil 1982), [K]."""
+    groups = aucs.groups.mean(axis=0)
+    once = auc / (2 - auc)
+    twice = 2 * auc**2 / (1 + auc)
+    total = auc * (1 - auc) + (groups - 1) * (once + twice - 2 * auc**2)
+    found: Floats = total / groups**2 / len(aucs.value)
+    return found
+
+
+class Measured(NamedTuple):
+    """One detector in one arm."""
+
+    every: Numbers
+    """The AUC of all members with a copy."""
+    doses: Numbers
+    """By number of copies."""
+    x: Floats
+    """log2(1 + copies) of each dose, a mean where several numbers share a bin."""
+
+
+def measure_arms(study: Study, detector: str, settings: AnalysisSettings) -> list[Measured]:
+    """Return one detector in every arm; doses with too few members over all seeds are left out."""
+    measured = []
+    for arm in study.arms:
+        counts = arm.copies[arm.rows.member & arm.held(detector)]
+        doses = [
+            cell
+            for cell in copies_cells(counts.tolist(), high_copies=settings.high_copies)
+            if is_dose(cell.label) and cell.holds(counts).sum() >= settings.min_members
+        ]
+        within = [arm.copies > 0, *(cell.holds(arm.copies) for cell in doses)]
+        numbers = study.aucs(arm, detector, np.array(within))
+        places = np.arange(len(within))
+        x = np.array([np.log2(1.0 + counts[cell.holds(counts)]).mean() for cell in doses])
+        measured.append(Measured(numbers.at(places[:1]), numbers.at(places[1:]), x))
+    return measured
+
+
+class Response(NamedTuple):
+    """One detector's line against one factor."""
+
+    cohort: Cohort
+    """The arm; where the line goes over several, the axis that they differ in is empty."""
+    factor: str
+    dataset: str
+    detector: str
+    setting: str
+    line: Line | str
+    """Or why there is none."""
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield findings: the slope, where it reaches its level, whether it fits, the points."""
+        head = {**self.cohort.columns(), "kind": RESPONSE, **self._asdict()}
+        line = head.pop("line")
+        del head["cohort"]
+        if isinstance(line, str):
+            yield {**head, "term": "slope", "reason": line}
+            return
+        ends = [end for stretch in line.reach.places for end in stretch]
+        places = (line.reach.value, min(ends, default=inf), max(ends, default=inf))
+        value, low, high = (factor_value(self.factor, place) for place in places)
+        terms: dict[str, dict[str, Any]] = {
+            "slope": {
+                "value": line.slope, "low": line.low, "high": line.high, "p_value": line.p_value
+            },
+            "intercept": {"value": line.intercept},
+            "misfit": {"p_value": line.misfit_p},
+            "reach": {"value": value, "low": low, "high": high, "shown": shown_reach(self)},
+        }  # fmt: skip
+        members = int(line.points.members.sum())
+        for term, columns in terms.items():
+            counts = {"n_members": members, "n_seeds": line.seeds}
+            yield {**head, **counts, "term": term, **columns}
+        points = zip(*(column.tolist() for column in line.points), strict=True)
+        for x, auc, low, high, count in sorted(points, key=lambda point: point[0]):
+            counts = {"n_members": int(count), "n_seeds": line.seeds}
+            place = {"x": factor_value(self.factor, x), "value": auc, "low": low, "high": high}
+            yield {**head, **counts, "term": "point", **place}
+
+
+def find_responses(
+    study: Study, measured: Sequence[Measured], detector: str, *, confidence: float
+) -> Iterator[Response]:
+    """Yield all lines of one detector.
+
+    Args:
+        study: all arms.
+        measured: the detector in each.
+        detector: which.
+        confidence: coverage asked for.
+    """
+    yield from copy_responses(study, measured, detector, confidence=confidence)
+    for axis in study.axes:
+        values = study.axis_numbers(axis)
+        if values is None or is_copies(axis):
+            continue
+        for cohort, at in study.families(axis).items():
+            numbers = beside([measured[k].every for k in at])
+            x, setting = np.log2(np.array([values[k] for k in at])), study.setting(at, detector)
+            for dataset, aucs in study.by_dataset(numbers):
+                line = fit_line(aucs, x, confidence=confidence, start=-inf)
+                yield Response(cohort, axis, dataset, detector, setting, line)
+    for arm in study.arms:
+        yield from _row_responses(study, arm, detector, confidence)
+
+
+def copy_responses(
+    study: Study, measured: Sequence[Measured], detector: str, *, confidence: float
+) -> Iterator[Response]:
+    """Yield the lines against copies: of each arm with several doses, and over arms of other doses.
+
+    Arguments as for `find_responses`.
+    """
+    families = [(arm.cohort, [k]) for k, arm in enumerate(study.arms) if len(measured[k].x) > 1]
+    for axis in filter(is_copies, study.axes):
+        families += study.families(axis).items()
+    for cohort, at in families:
+        several = [measured[k] for k in at if len(measured[k].x)]
+        if not several:
+            continue
+        numbers, x = beside([one.doses for one in several]), np.concatenate([s.x for s in several])
+        for dataset, aucs in study.by_dataset(numbers):
+            line = fit_line(aucs, x, confidence=confidence)
+            yield Response(cohort, COPIES, dataset, detector, study.setting(at, detector), line)
+
+
+def _row_responses(
+    study: Study, arm: StudyArm, detector: str, confidence: float
+) -> Iterator[Response]:
+    """Yield the lines against what differs between the texts of one arm."""
+    rows, setting = arm.rows, arm.settings[detector]
+    seen = arm.held(detector) & rows.member & (arm.copies > 0)
+    stratum = np.zeros(len(seen), dtype=np.int64)
+    for number, at in enumerate(at for seed in rows.places for at in seed.values()):
+        stratum[at] = number
+    # Members without a copy have not been seen: they belong to no part.
+    usable = seen | (rows.nonmember & arm.held(detector))
+    cells = quantile_cells(arm.length, usable, stratum)
+    x = _places(arm, cells & seen, np.log2(np.maximum(arm.length, 1.0)))
+    if np.isfinite(x).all() and np.ptp(x) > _LEAST_SPREAD:
+        sides = [replace(rows, member=rows.member & c, nonmember=rows.nonmember & c) for c in cells]
+        numbers = beside([study.aucs(arm, detector, rows=side) for side in sides])
+        for dataset, aucs in study.by_dataset(numbers):
+            line = fit_line(aucs, x, confidence=confidence)
+            yield Response(arm.cohort, LENGTH, dataset, detector, setting, line)
+    dose = arm.copies * (stratum.max(initial=0) + 1) + stratum
+    cells = quantile_cells(arm.since, seen & np.isfinite(arm.since), dose)
+    x = _places(arm, cells, np.log2(1.0 + arm.since))
+    if not np.isfinite(x).all():
+        return
+    for dataset, aucs in study.by_dataset(study.aucs(arm, detector, cells)):
+        line = (
+            fit_line(aucs, x, confidence=confidence)
+            if arm.constant_rate
+            else "the learning rate changed: texts seen early were learnt at another rate"
+        )
+        yield Response(arm.cohort, SINCE, dataset, detector, setting, line)
+
+
+def quantile_cells(values: Floats, which: Mask, strata: Counts) -> Mask:
+    """Deal rows into parts of rising value, as many of each stratum in each part: [parts, rows].
+
+    Args:
+        values: what they are dealt by, [rows].
+        which: the rows that are dealt; the others are in no part.
+        strata: rows of one stratum are dealt among themselves, [rows].
+    """
+    part = np.full(len(values), -1)
+    for stratum in np.unique(strata[which]):
+        at = np.flatnonzero(which & (strata == stratum))
+        order = np.argsort(values[at], kind="stable")
+        part[at[order]] = np.arange(len(at)) * PARTS // len(at)
+    return part == np.arange(PARTS)[:, None]
+
+
+def _places(arm: StudyArm, cells: Mask, values: Floats) -> Floats:
+    """Return the mean value of each part, a mean of its seeds'; NaN where one has no row."""
+    seeds = arm.rows.seed == np.arange(len(arm.seeds))[:, None]
+    within = cells & seeds[:, None]
+    with np.errstate(invalid="ignore"):
+        means = np.where(within, values, 0.0).sum(axis=2) / within.sum(axis=2)
+    return np.asarray(means.mean(axis=0))
+
+
+def is_copies(axis: str) -> bool:
+    """Say whether a swept axis is one of the numbers of copies."""
+    return axis.split(".")[0] == COPIES
+
+
+def doubled(factor: str) -> str:
+    """Return what a slope is for each doubling of."""
+    if factor in (COPIES, SINCE):
+        return f"1 + {factor}"
+    return "the length" if factor == LENGTH else factor
+
+
+def factor_value(factor: str, x: float) -> float:
+    """Return a place of a line's axis in the factor's own unit."""
+    if x > 1000:
+        return inf
+    return 2**x - 1 if factor in (COPIES, SINCE) else 2**x
+
+
+def shown_reach(response: Response) -> str:
+    """Return where the line reaches its level, as the page says it."""
+    line = response.line
+    if isinstance(line, str):
+        return ""
+
+    def moved(place: float) -> float:
+        return factor_value(response.factor, place)
+
+    reach = Reach(
+        moved(line.reach.value),
+        tuple(Stretch(moved(low), moved(high)) for low, high in line.reach.places),
+    )
+    x = line.points.x
+    return reach_text(
+        reach, smallest=moved(float(x.min())), largest=moved(float(x.max())), written=short_number
+    )
+
+
+def short_number(value: float) -> str:
+    """Return a number of copies, tokens or a rate, as short as it can be read."""
+    if value >= 10_000:
+        return f"{value:,.0f}" if value < 1e6 else f"{value:.3g}"
+    return f"{value:.0f}" if value >= 20 or value == round(value) else f"{value:.2g}"

@@ -60,8 +60,6 @@ CONTINUATIONS = pa.schema(
         ("text", pa.string()),
         ("rouge_l", pa.float64()),
         ("longest_common_substring", pa.float64()),
-        ("embedding", pa.float64()),
-        ("judge", pa.float64()),
     ]
 )
 
@@ -159,7 +157,7 @@ def audit_chunks(given: Evidence, *, band: Band, rate: float) -> Audit:
 def compared(model: str, chunks: Sequence[Chunk], texts: Sequence[Sequence[str]]) -> pa.Table:
     """Return a model's continuations as `CONTINUATIONS`, held against what stands there.
 
-    ROUGE-L recall; the longest common run in words; embedding and judge are null.
+    ROUGE-L recall; the longest common run in words.
     """
     rows = [
         {

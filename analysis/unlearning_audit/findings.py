@@ -7,7 +7,7 @@ whether what it flags is what the unlearned model still writes (`remembered`).
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,7 @@ from analysis.unlearning_audit.remembered import (
 )
 from analysis.unlearning_audit.text_chunks import Chunk
 
-SIMILARITIES = ("rouge_l", "longest_common_substring", "embedding")
-_JUDGED_ALIKE = 4
+SIMILARITIES = ("rouge_l", "longest_common_substring")
 NO_CONTROL = "there is neither a retrained model nor a held-out text"
 
 
@@ -173,41 +172,16 @@ def _control(
 def likeness(continuations: pa.Table, flagged: Sequence[Chunk]) -> dict[str, Estimate]:
     """Return how like the truth each model's continuations of the flagged chunks are.
 
-    Of the text measures and embeddings the closest of a chunk's continuations counts, as in Shi et
-    al. 2024, figure 7; of the judge's scores the share of all continuations that get 4 or 5.
+    The closest of a chunk's continuations counts, as in Shi et al. 2024, figure 7.
     """
-    wanted = {chunk.chunk for chunk in flagged}
-    by_model: dict[str, dict[int, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    columns = ["chunk", "model", *SIMILARITIES, "judge"]
-    for row in continuations.select(columns).to_pylist():
-        if row["chunk"] in wanted:
-            by_model[row["model"]][row["chunk"]].append(row)
-    return {
-        f"{measure}_{model}": found
-        for model, rows in by_model.items()
-        for measure, found in _likeness_of(rows, flagged).items()
-    }
-
-
-def _likeness_of(
-    rows: Mapping[int, Sequence[Mapping[str, Any]]], chunks: Sequence[Chunk]
-) -> dict[str, Estimate]:
-    own = [chunk for chunk in chunks if chunk.chunk in rows]
-    clusters = clusters_of(own)
-    found: dict[str, Estimate] = {}
-    for column in SIMILARITIES:
-        values = [[row[column] for row in rows[chunk.chunk]] for chunk in own]
-        if any(value is not None for value in values[0]):
-            best = [max(value for value in each if value is not None) for each in values]
-            found[column] = mean(np.array(best, dtype=np.float64), clusters)
-    scores = [
-        [row["judge"] for row in rows[chunk.chunk] if row["judge"] is not None] for chunk in own
-    ]
-    if any(scores):
-        alike = [sum(score >= _JUDGED_ALIKE for score in each) for each in scores]
-        found["judged_alike"] = share(
-            np.array(alike, dtype=np.float64), clusters, among=[float(len(each)) for each in scores]
-        )
+    found = {}
+    for model in dict.fromkeys(continuations["model"].to_pylist()):
+        for measure in SIMILARITIES:
+            best = best_overlaps(continuations, model, measure)
+            own = [chunk for chunk in flagged if chunk.chunk in best]
+            if own:
+                values = [best[chunk.chunk] for chunk in own]
+                found[f"{measure}_{model}"] = mean(values, clusters_of(own))
     return found
 
 

@@ -5,21 +5,16 @@ of a holdout the original and the unlearned model continue as many. What a model
 the prompt's text, the number of the sample and the seed. Continuations are equally long under all
 models and on all chunks, those of a holdout included: a longer one has more runs of words in common
 by chance, and a control must not. A killed step goes on behind the last hundred prompts.
-
-How alike continuations are in meaning, by embeddings and by a judge, is asked for by name. The
-judge's texts leave this machine; its replies are kept, and the same audit goes on from there.
 """
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from analysis.unlearning_audit.audit import MODELS
 from analysis.unlearning_audit.audit_step import read_evidence, scored_by, write_audit
@@ -35,7 +30,6 @@ from detect.settings import DetectSettings
 from inject.errors import InputError
 from inject.keyed import Stream, item_keys, words
 from inject.sealed import kept_value
-from inject.server.address import Server
 from inject.step import Step, StepContext
 from train.models.model_node import ModelNode
 
@@ -286,16 +280,13 @@ def _compare_tensors(original: Mapping[str, Path], unlearned: Mapping[str, Path]
     return Weights(same, products[0] / norm if norm > 0 else math.nan, about)
 
 
-def given_audit_step(
-    inputs: Mapping[str, Step], settings: Mapping[str, Any], execution: Mapping[str, Any]
-) -> Step:
+def given_audit_step(inputs: Mapping[str, Step], settings: Mapping[str, Any]) -> Step:
     """Audit a given model.
 
     Args:
         inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` where anything is written.
         settings: `method` (the unlearned model), `audit` (of an `AuditRule`), `scored` (detector
-            and setting), `guessing` (loss of it), `notes`, `embeddings` and `judge`.
-        execution: of these two.
+            and setting), `guessing` (loss of it) and `notes`.
     """
     return Step(
         kind="unlearning_audit",
@@ -303,7 +294,6 @@ def given_audit_step(
         function=f"{__name__}:build_given",
         settings=settings,
         inputs=inputs,
-        execution=execution,
     )
 
 
@@ -314,84 +304,15 @@ def build_given(context: StepContext) -> None:
     if weights["cosine"] is None:
         weights["cosine"] = math.nan
     evidence = read_evidence(context, read_chunks(folders["texts"]))
-    # Answers are compared by their words alone.
-    rests = {chunk.chunk: chunk.rest for chunk in evidence.chunks if chunk.part != QUESTION}
-    texts = np.array([row in rests for row in evidence.continuations["chunk"].to_pylist()], bool)
-    table, notes = _with_meaning(context, evidence.continuations.filter(texts), rests)
-    continuations = pa.concat_tables([table, evidence.continuations.filter(~texts)])
     evidence = replace(
         evidence,
-        continuations=continuations,
         weights=Weights(**weights),
         guessing=settings["guessing"],
     )
-    every = [*settings["notes"], *_score_notes(context), *notes]
+    every = [*settings["notes"], *_score_notes(context)]
     write_audit(context, evidence, list(dict.fromkeys(every)))
 
 
 def _score_notes(context: StepContext) -> list[str]:
     folders = [context.inputs.get(f"{name}-scores") for name in MODELS]
     return [note for folder in folders if folder for note in score_notes(folder)]
-
-
-def _with_meaning(
-    context: StepContext, table: pa.Table, rests: Mapping[int, str]
-) -> tuple[pa.Table, list[str]]:
-    """Fill the columns `embedding` and `judge` of continuations, as far as they were asked for.
-
-    Args:
-        context: of the step; its execution has `embeddings` and `judge`, None for none, and
-            `device` and `replies`, the file of the judge's replies.
-        table: continuations.
-        rests: the true continuation of each chunk.
-
-    Returns:
-        The table, and what to know of it.
-    """
-    written = table["text"].to_pylist()
-    truths = [rests[chunk].strip() for chunk in table["chunk"].to_pylist()]
-    notes: list[str] = []
-    for name, fill in (("embedding", _embedded), ("judge", _judged)):
-        if written:
-            values = fill(context, written, truths, notes)
-            place = table.schema.get_field_index(name)
-            table = table.set_column(place, name, pa.array(values, pa.float64()))
-    return table, notes
-
-
-def _embedded(
-    context: StepContext, written: list[str], truths: list[str], notes: list[str]
-) -> list[float | None]:
-    from analysis.similarity.embeddings import Embedder
-
-    model, device = (context.execution[name] for name in ("embeddings", "device"))
-    if model is None:
-        return [None] * len(written)
-    embedder = Embedder(model, device="cpu" if device == "auto" else device)
-    found = embedder.similarities(written, truths)
-    if embedder.cut:
-        notes.append(
-            f"{embedder.cut:,} texts were longer than the {embedder.longest} tokens that {model} "
-            "reads, and were compared by their beginnings"
-        )
-    return list(found)
-
-
-def _judged(
-    context: StepContext, written: list[str], truths: list[str], notes: list[str]
-) -> list[float | None]:
-    from analysis.similarity.judge import Judge, Pair
-
-    given: Mapping[str, Any] | None = context.execution["judge"]
-    if given is None:
-        return [None] * len(written)
-    replies = Path(context.execution["replies"])
-    with closing(Judge(Server(**given), cache=replies)) as judge:
-        found = judge.rate(
-            [Pair(truth, text) for truth, text in zip(truths, written, strict=True)],
-            progress=lambda done, total: context.report(done, total, unit="ratings"),
-        )
-        notes += judge.notes()
-    if without := sum(one.score is None for one in found):
-        notes.append(f"{without:,} of {len(found):,} replies of the judge hold no score")
-    return [None if one.score is None else float(one.score) for one in found]

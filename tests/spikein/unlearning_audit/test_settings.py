@@ -1,6 +1,5 @@
 """The file of settings: the shipped one is checked offline, and all that is wrong is said."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -44,12 +43,3 @@ def test_guessing_loss_counts_tokens_of_the_other_texts():
     third = np.log((3 / 9) / 7)
     expected = pytest.approx(-(second + third) / 2, abs=1e-6)
     assert guessing_loss(chunks, [[1, 2], [1, 3], [5]], 9) == expected
-
-
-def test_a_judge_takes_no_key_and_no_message_repeats_it(tmp_path: Path):
-    judge = {"base_url": "https://example.org/v1", "model": "m", "api_key_variable": "sk-abc-def"}
-    path = tmp_path / "audit.yaml"
-    path.write_text(json.dumps({"original": "a", "unlearned": "b", "texts": "c", "judge": judge}))
-    with pytest.raises(InputErrors, match="judge") as refused:
-        read_settings(AuditSettings, path, [], {})
-    assert "sk-abc-def" not in str(refused.value)

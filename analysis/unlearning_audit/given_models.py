@@ -10,24 +10,24 @@ by chance, and a control must not. A killed step goes on behind the last hundred
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.unlearning_audit.audit import MODELS
-from analysis.unlearning_audit.audit_step import read_evidence, scored_by, write_audit
+from analysis.intervals.influence import Mask
+from analysis.unlearning_audit.audit import null
+from analysis.unlearning_audit.audit_step import write_audit
 from analysis.unlearning_audit.checks import Weights
-from analysis.unlearning_audit.estimates import null
-from analysis.unlearning_audit.given_texts import read_chunks
-from analysis.unlearning_audit.ratio import Band, Mask, Scores, score_ratios
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, QUESTION, Chunk
+from analysis.unlearning_audit.evidence import MODELS, read_evidence, scored_by
+from analysis.unlearning_audit.ratio import Band, Scores, score_ratios
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, QUESTION, prompt_of, rest_of
 from detect.asked_model import model_libraries, target_execution, target_settings
 from detect.generation.continuations import Continued, write_continuations
 from detect.scores.table import score_notes
 from detect.settings import DetectSettings
 from inject.errors import InputError
+from inject.examples.example import Example, read_examples
 from inject.keyed import Stream, item_keys, words
 from inject.sealed import kept_value
 from inject.step import Step, StepContext
@@ -76,28 +76,31 @@ def build_written(context: StepContext) -> None:
     """Let the model continue chunks and, where it is the unlearned one, answer the questions."""
     from detect.engine.open_target import open_target
 
-    chunks = read_chunks(context.inputs["texts"])
+    chunks = read_examples(context.inputs["texts"])
     mine, every = _continued(context, chunks)
     target = open_target(context)
     length = _length(target, every, context.settings)
-    texts = _sampled(context, target, [chunk.prompt for chunk in mine], length, "continuations")
+    texts = _sampled(context, target, [prompt_of(chunk) for chunk in mine], length, "continuations")
     if context.settings["name"] == "unlearned":
-        asked = [chunk for chunk in chunks if chunk.part == QUESTION]
-        prompts = [_ANSWER.format(question=chunk.prompt) for chunk in asked]
+        asked = [chunk for chunk in chunks if chunk.dataset == QUESTION]
+        prompts = [_ANSWER.format(question=prompt_of(chunk)) for chunk in asked]
         longest = context.settings["answer_tokens"]
         texts += _sampled(context, target, prompts, longest, "answers")
         mine += asked
     found = [
-        Continued(chunk.prompt, chunk.rest, own) for chunk, own in zip(mine, texts, strict=True)
+        Continued(prompt_of(chunk), rest_of(chunk), own)
+        for chunk, own in zip(mine, texts, strict=True)
     ]
     write_continuations(context.out, [chunk.example_id for chunk in mine], found)
 
 
-def _continued(context: StepContext, chunks: Sequence[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
+def _continued(
+    context: StepContext, chunks: Sequence[Example]
+) -> tuple[list[Example], list[Example]]:
     """Return the chunks that the model continues, and those that any model does."""
     settings = context.settings
-    audited = [chunk for chunk in chunks if chunk.part == AUDITED]
-    held_out = [chunk for chunk in chunks if chunk.part == HOLDOUT]
+    audited = [chunk for chunk in chunks if chunk.dataset == AUDITED]
+    held_out = [chunk for chunk in chunks if chunk.dataset == HOLDOUT]
     scores = {
         name: scored_by(context.inputs[f"{name}-scores"], audited, *settings["scored"])
         for name in ("original", "unlearned")
@@ -140,8 +143,8 @@ def require_ratios(
 
 
 def select_chunks(
-    chunks: Sequence[Chunk], suspicious: Mask, *, others: int | None, seed: int
-) -> list[Chunk]:
+    chunks: Sequence[Example], suspicious: Mask, *, others: int | None, seed: int
+) -> list[Example]:
     """Return which chunks are continued: the suspicious ones, and a keyed sample of the others.
 
     The sample is drawn by the key of (seed, text, place), so that another text adds its own chunks
@@ -156,13 +159,17 @@ def select_chunks(
     rest = np.flatnonzero(~suspicious)
     drawn = rest
     if others is not None and others < len(rest):
-        names = [f"audited chunk {chunks[at].text_id} {chunks[at].start}" for at in rest.tolist()]
+        names = [_name(chunks[at]) for at in rest.tolist()]
         order = words(seed, Stream.CONTINUATION, item_keys(names))
         drawn = rest[np.argsort(order, kind="stable")[:others]]
     return [chunks[at] for at in np.sort(np.concatenate([np.flatnonzero(suspicious), drawn]))]
 
 
-def _length(target: "Target", chunks: Sequence[Chunk], settings: Mapping[str, Any]) -> int:
+def _name(chunk: Example) -> str:
+    return f"audited chunk {chunk.source_id} {chunk.fields['start']}"
+
+
+def _length(target: "Target", chunks: Sequence[Example], settings: Mapping[str, Any]) -> int:
     """Return how many tokens any continuation may have.
 
     Raises:
@@ -174,7 +181,7 @@ def _length(target: "Target", chunks: Sequence[Chunk], settings: Mapping[str, An
         return 0
     rests, prompts = (
         max(map(len, encode_texts(target.tokenizer, texts, added=True)))
-        for texts in ([chunk.rest for chunk in chunks], [chunk.prompt for chunk in chunks])
+        for texts in ([rest_of(chunk) for chunk in chunks], [prompt_of(chunk) for chunk in chunks])
     )
     wanted: int = settings["max_tokens"] or min(rests, _MOST_TOKENS)
     if settings["context"] is None:
@@ -303,14 +310,14 @@ def build_given(context: StepContext) -> None:
     weights = json.loads((folders["weights"] / WEIGHTS_FILE).read_text(encoding="utf-8"))
     if weights["cosine"] is None:
         weights["cosine"] = math.nan
-    evidence = read_evidence(context, read_chunks(folders["texts"]))
-    evidence = replace(
-        evidence,
+    notes = dict.fromkeys([*settings["notes"], *_score_notes(context)])
+    write_audit(
+        context,
+        read_evidence(context, read_examples(folders["texts"])),
+        [*notes],
         weights=Weights(**weights),
         guessing=settings["guessing"],
     )
-    every = [*settings["notes"], *_score_notes(context)]
-    write_audit(context, evidence, list(dict.fromkeys(every)))
 
 
 def _score_notes(context: StepContext) -> list[str]:

@@ -7,7 +7,7 @@ texts, columns, tokenizers, shapes, what a retrained model was fed.
 from dataclasses import replace
 
 from analysis.unlearning_audit.given_models import given_audit_step, weights_step, written_step
-from analysis.unlearning_audit.given_texts import GivenTexts, given_examples, read_given
+from analysis.unlearning_audit.given_texts import GivenTexts, read_given
 from analysis.unlearning_audit.settings import AuditRule
 from analysis.unlearning_audit.text_chunks import AUDITED
 from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
@@ -53,7 +53,7 @@ def given_audit(settings: AuditSettings) -> Step:
     )
     if settings.retrained is not None:
         check_never_fed(
-            settings.retrained, given.texts, [one for one in given.chunks if one.part == AUDITED]
+            settings.retrained, given.texts, [one for one in given.chunks if one.dataset == AUDITED]
         )
     models = {
         name: given_model(
@@ -65,7 +65,7 @@ def given_audit(settings: AuditSettings) -> Step:
     }
     shared = check_comparable(models, given.chunks)
     held_out = _held_out(settings, given)
-    texts = given_examples_step(given_examples(given.chunks), held_out, protected=given.protected)
+    texts = given_examples_step(given.chunks, held_out, protected=given.protected)
     detect = _detect(settings, detector)
     scored = [detector.name, detector.text]
     sources = EvidenceSources(

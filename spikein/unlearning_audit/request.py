@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from analysis.unlearning_audit.audit import MODELS
+from analysis.unlearning_audit.evidence import MODELS
 from analysis.unlearning_audit.settings import AuditRule
 from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
 from detect.settings import DeviceMap, Dtype

@@ -7,7 +7,7 @@ the facts: it is what the audit judges, not what it concludes.
 
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,9 @@ from analysis.page.parts import (
 )
 from analysis.page.table import NOTHING, PROTECTED, Column, Entry, Table, listing, with_noun
 from analysis.page.unlearning.tables import number_with_interval, row_dot
-from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION, finding_lines
+from analysis.unlearning_audit.audit import AUDIT_FILE, AUDITS, CHUNKS_FILE
 from analysis.unlearning_audit.checks import MARGIN, QUESTIONS, UNKNOWN, YES
+from analysis.unlearning_audit.evidence import LONGEST, MODELS
 from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.files import write_text
 from inject.tables import read_parquet
@@ -69,7 +70,7 @@ def write_audit_page(
         hide_texts: show ids in place of all texts.
     """
     record = json.loads((folder / AUDIT_FILE).read_text(encoding="utf-8"))
-    findings = {row["quantity"]: row for row in read_table(folder, QUESTION).to_pylist()}
+    findings = {row["quantity"]: row for row in read_table(folder, AUDITS).to_pylist()}
     closest = _closest(read_parquet(folder / CONTINUATIONS_FILE).to_pylist())
     chunks = [
         row for row in read_parquet(folder / CHUNKS_FILE).to_pylist() if row["part"] == "audited"
@@ -150,7 +151,7 @@ def _texts_picture(
         dots = []
         for row in shown:
             runs = closest.get((row["chunk"], model))
-            words = runs["longest_common_substring"] if runs else float("nan")
+            words = runs[LONGEST] if runs else float("nan")
             hover = f"{_name(row)}: {model} writes {words:g} true words in a row"
             dots.append(Dot(words, none, none, hover, text=f"{words:g}") if runs else None)
         columns.append(
@@ -264,14 +265,51 @@ def _numbers(
     return listing(title, ("Number", "Found", "About"), finding_lines(rows, record))
 
 
+def finding_lines(
+    rows: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
+) -> list[tuple[str, str, str]]:
+    """Return a line a number: its name, the number with its interval, and of what it speaks.
+
+    Args:
+        rows: of an audit's findings.
+        record: of its JSON file.
+    """
+    checks: Mapping[str, Mapping[str, str]] = record["checks"]
+    low, high = record["settings"]["audit"]["band"]
+    about = {
+        "flagged": f"{low:.3f} < r < {high:.3f}",
+        "false_alarms": f"on {record['control']}",
+        **{name: check["about"] for name, check in checks.items()},
+    }
+    lines = []
+    for row in rows:
+        quantity = row["quantity"]
+        parts = [number_text(row), about.get(quantity, ""), row["note"]]
+        name = quantity.replace("_", " ")
+        if quantity in checks:
+            name = checks[quantity]["question"]
+            parts[0] = ": ".join(part for part in (checks[quantity]["answer"], parts[0]) if part)
+        said = "; ".join(part for part in parts[1:] if part)
+        lines.append((f"{name[0].upper()}{name[1:]}", parts[0], said))
+    return lines
+
+
+def number_text(row: Mapping[str, Any]) -> str:
+    """Return a number with its interval: `0.125 (0.04 to 0.312)`; empty for none."""
+    value, low, high = (f"{row[end]:.3g}" for end in ("value", "low", "high"))
+    if isnan(row["value"]):
+        return ""
+    return value if isnan(row["low"]) else f"{value} ({low} to {high})"
+
+
 def _closest(continuations: Sequence[Row]) -> dict[tuple[int, str], dict[str, Any]]:
     """Return of each chunk and model the continuation with the longest run of true words."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
     for row in continuations:
         key = row["chunk"], row["model"]
-        length = row["longest_common_substring"], row["rouge_l"]
+        length = row[LONGEST], row["rouge_l"]
         if key not in found or length > (
-            found[key]["longest_common_substring"],
+            found[key][LONGEST],
             found[key]["rouge_l"],
         ):
             found[key] = dict(row)
@@ -332,7 +370,7 @@ def _order(row: Row, closest: Mapping[tuple[int, str], Row]) -> tuple[bool, floa
     own = closest.get((row["chunk"], "unlearned"))
     ratio = row["ratio"]
     changed = max(ratio, 1 / ratio) if ratio and isfinite(ratio) else float("inf")
-    words = own["longest_common_substring"] if own else -1.0
+    words = own[LONGEST] if own else -1.0
     return not row["remembered"], -words, changed, row["chunk"]
 
 

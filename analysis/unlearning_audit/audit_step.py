@@ -221,8 +221,8 @@ def pooled_rows(folders: Sequence[Path]) -> list[dict[str, Any]]:
         model: np.array([bool(row[column]) for row in audited], dtype=np.float64)
         for model, column in (("original", "remembered_original"), ("unlearned", "remembered"))
     }
-    ratios = (_numbers(audited, name) for name in ("ratio", "retrained_ratio"))
-    shares = counted_shares(*ratios, known, band)
+    ratios, retrained = (_numbers(audited, name) for name in ("ratio", "retrained_ratio"))
+    shares = counted_shares(ratios, retrained, known, band)
     copies = _numbers(audited, "copies", missing=1).astype(np.int64)
     doses = [cell for cell in copies_cells(copies.tolist(), high_copies=1 << 62)
              if is_dose(cell.label)]  # fmt: skip

@@ -70,8 +70,8 @@ def find(audited: Chunks, held_out: Chunks, *, band: Band, rate: float) -> Findi
         for model, runs in longest.items()
     }
     mine = written["unlearned"]
-    control, threshold = "nothing", Threshold(None, *[no_estimate(NO_CONTROL)] * 2)
-    false_alarms = threshold.edge
+    control, false_alarms = "nothing", no_estimate(NO_CONTROL)
+    threshold = Threshold(None, false_alarms, false_alarms)
     if (found := _control(audited, held_out)) is not None:
         control, of_control, chunks = found
         false_alarms = share(band.flags(of_control), chunks.clusters())

@@ -7,11 +7,12 @@ the facts: it is what the audit judges, not what it concludes.
 
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from analysis.findings import read_table
+from analysis.page.crossed import Unit
 from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
 from analysis.page.drawing.picture import Picture, picture
@@ -28,7 +29,8 @@ from analysis.page.parts import (
     render_page,
 )
 from analysis.page.table import NOTHING, PROTECTED, Column, Entry, Table, listing, with_noun
-from analysis.page.unlearning.tables import number_with_interval, row_dot
+from analysis.page.unlearning.tables import NUMBER, SIGNED, number_text
+from analysis.unlearning.measured import has_interval
 from analysis.unlearning_audit.audit import AUDIT_FILE, AUDITS, CHUNKS_FILE
 from analysis.unlearning_audit.checks import MARGIN, QUESTIONS, UNKNOWN, YES
 from analysis.unlearning_audit.evidence import LONGEST, MODELS
@@ -40,6 +42,9 @@ Row = Mapping[str, Any]
 _LEFT, _RIGHT = 640.0, 500.0
 _PICTURED, _OPEN, _MOST = 16, 6, 200
 """Texts in the picture, in the table that stands open, and in both tables."""
+_PERCENT = Unit("%", 0, 100.0)
+_FINE = Unit("", 3)
+"""Of the tables of all numbers."""
 _SHORT = 34
 """Letters of a text that name it in the picture."""
 _WRITTEN = ("remembered_original", "remembered_unlearned")
@@ -128,11 +133,9 @@ def _sentences(findings: Mapping[str, Row], record: Row, chunks: int) -> list[st
 
 def _percent(row: Row) -> str:
     """Return a share in percent with its interval; empty without one."""
-    ends = [row[end] for end in ("value", "low", "high")]
-    if not all(map(isfinite, ends)):
+    if not has_interval(row):
         return ""
-    value, low, high = (f"{100 * end:.0f}" for end in ends)
-    return f"{value} % [{low}, {high}]"
+    return f"{_PERCENT.number(row['value'])} % {_PERCENT.ends(row['low'], row['high'])}"
 
 
 def _texts_picture(
@@ -209,10 +212,11 @@ def _rows_picture(
     """Return a row a number with its interval; None without any."""
     if not rows:
         return None
-    dots = []
+    dots, unit = [], SIGNED if axis.low < 0 else NUMBER
     for label, row in rows.items():
-        number = number_with_interval(row, signed=axis.low < 0)
-        dots.append(row_dot(row, number, f"{label}: {number}"))
+        value, low, high = (row[end] for end in ("value", "low", "high"))
+        hover = f"{label}: {number_text(row, unit)}"
+        dots.append(Dot(value, low, high, hover, text=unit.number(value)))
     matrix = Matrix(
         rows=[MatrixRow(label) for label in rows],
         columns=[MatrixColumn("", dots)],
@@ -246,7 +250,7 @@ def _rule_parts(findings: Mapping[str, Row], record: Row) -> list[Part]:
         "false_alarms": f"of {record['control']}, where nothing was seen, {{}}",
         "missed": "of what is still written it misses {}",
     }
-    numbers = {name: number_with_interval(findings.get(name)) for name in words}
+    numbers = {name: number_text(findings.get(name)) for name in words}
     said = "; ".join(text.format(numbers[name]) for name, text in words.items() if numbers[name])
     rest = [name for name in findings if name not in (*_WRITTEN, *_RULE, *QUESTIONS)]
     further = _numbers("Further numbers", findings, record, rest)
@@ -284,7 +288,7 @@ def finding_lines(
     lines = []
     for row in rows:
         quantity = row["quantity"]
-        parts = [number_text(row), about.get(quantity, ""), row["note"]]
+        parts = [number_text(row, _FINE), about.get(quantity, ""), row["note"]]
         name = quantity.replace("_", " ")
         if quantity in checks:
             name = checks[quantity]["question"]
@@ -294,26 +298,12 @@ def finding_lines(
     return lines
 
 
-def number_text(row: Mapping[str, Any]) -> str:
-    """Return a number with its interval: `0.125 (0.04 to 0.312)`; empty for none."""
-    value, low, high = (f"{row[end]:.3g}" for end in ("value", "low", "high"))
-    if isnan(row["value"]):
-        return ""
-    return value if isnan(row["low"]) else f"{value} ({low} to {high})"
-
-
-def _closest(continuations: Sequence[Row]) -> dict[tuple[int, str], dict[str, Any]]:
+def _closest(continuations: Sequence[Row]) -> dict[tuple[int, str], Row]:
     """Return of each chunk and model the continuation with the longest run of true words."""
-    found: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in continuations:
-        key = row["chunk"], row["model"]
-        length = row[LONGEST], row["rouge_l"]
-        if key not in found or length > (
-            found[key][LONGEST],
-            found[key]["rouge_l"],
-        ):
-            found[key] = dict(row)
-    return found
+    # Of equal ones the first, which comes last here.
+    backwards = [*reversed(continuations)]
+    ordered = sorted(backwards, key=lambda row: (row[LONGEST], row["rouge_l"]))
+    return {(row["chunk"], row["model"]): row for row in ordered}
 
 
 def _text_tables(

@@ -9,7 +9,7 @@ from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.page.unlearning.tables import number_with_interval, steps_text
+from analysis.page.unlearning.tables import SIGNED, number_text, steps_text
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from analysis.unlearning.headline import method_title
@@ -114,12 +114,12 @@ def test_pictures_hold_the_numbers_of_the_table(report):
         title = method_title(method)
         for detector in rows.detectors:
             row = rows.get("unlearned", method, "auc", detector=detector)
-            assert f"{title}, {detector}: AUC {number_with_interval(row)}" in told
+            assert f"{title}, {detector}: AUC {number_text(row)}" in told
     for method in METHODS[:10]:
         for dose in DOSES:
             copies = "1 copy" if dose == "1" else f"{dose} copies"
             row = rows.get("unlearned", method, "auc_difference", detector="min_k", copies=dose)
-            number = number_with_interval(row, signed=True).replace(" ", " AUC of min_k ", 1)
+            number = number_text(row, SIGNED).replace(" ", " AUC of min_k ", 1)
             assert f"{method_title(method)}, {copies}: {number}" in left
 
 

@@ -105,7 +105,7 @@ def share_remembered(written: Written) -> Estimate:
     )
     if reason:
         return no_estimate(reason)
-    found = share(written.known, written.clusters, weights=written.weights)
+    found = share(written.known.astype(float), written.clusters, weights=written.weights)
     most = _most(written, written.known)
     return found if most is None else _reaching(found, most / written.weights.sum())
 

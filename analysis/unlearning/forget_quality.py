@@ -54,8 +54,8 @@ def forget_quality(
     distance = float(np.abs(steps.sum(axis=0)).max(initial=0.0))
     if len(names) < LEAST_GROUPS:
         nothing = no_estimate(f"{len(names)} groups")
-        found = nothing._replace(value=distance, members=len(one), groups=len(names))
-        return ForgetQuality(found, nan)
+        estimate = nothing._replace(value=distance, members=len(one), groups=len(names))
+        return ForgetQuality(estimate, nan)
     random = generator(0, Stream.BOOTSTRAP, item_key(f"forget quality {len(names)}"))
     signs = random.choice(np.array([-1.0, 1.0]), size=(permutations, len(names)))
     swapped = np.abs(signs @ steps).max(axis=1)
@@ -67,8 +67,8 @@ def forget_quality(
     weights = random.normal(size=(permutations, len(names)))
     band = float(np.quantile(np.abs(weights @ centred).max(axis=1), confidence))
     ends = max(distance - band, 0.0), min(distance + band, 1.0)
-    found = Estimate(distance, *ends, members=len(one), groups=len(names))
-    return ForgetQuality(found, p_value)
+    estimate = Estimate(distance, *ends, members=len(one), groups=len(names))
+    return ForgetQuality(estimate, p_value)
 
 
 def write_forget_quality(writer: RowWriter, settings: MeasureSettings) -> None:
@@ -121,7 +121,7 @@ def _steps(one: Floats, other: Floats, group: Counts, n_groups: int) -> Floats:
         [n_groups, places]: at every value of either sample. Sums over groups are F_one - F_other.
     """
     places = np.unique(np.concatenate([one, other]))
-    found = np.zeros((n_groups, len(places)))
+    steps = np.zeros((n_groups, len(places)))
     for values, sign in ((one, 1.0), (other, -1.0)):
-        np.add.at(found, (group, np.searchsorted(places, values)), sign / len(values))
-    return np.cumsum(found, axis=1)
+        np.add.at(steps, (group, np.searchsorted(places, values)), sign / len(values))
+    return np.cumsum(steps, axis=1)

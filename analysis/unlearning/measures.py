@@ -121,7 +121,7 @@ def _joined(sizes: Sequence[int], values: Values) -> Floats:
 
 def present_in(values: Values) -> int:
     """Return how many seeds have values."""
-    return sum(one is not None for one in values)
+    return sum(of_seed is not None for of_seed in values)
 
 
 def _forget(rows: SeedRows) -> Mask:
@@ -349,25 +349,28 @@ def write_measure(
     writer: RowWriter, key: ModelKey, measure: Measure, settings: MeasureSettings
 ) -> None:
     """Add a measure of a model, if it has it, and its differences to other models."""
-    cohort, cells = writer.cohort, writer.cells
+    cohort = writer.cohort
     mine = measure.values(cohort, key)
     if not (expected := present_in(mine)):
         return
-    writer.add(key, measure, *measure.numbers(cohort, mine, cells=cells), expected=expected)
+    own = measure.numbers(cohort, mine, cells=writer.cells)
+    writer.add(key, measure, own[0], expected=expected)
     # No two models are compared twice.
     for reference in () if key == RETRAINED else measure.references:
         theirs = measure.values(cohort, reference)
-        if reference == key or not present_in(theirs):
-            continue
-        one, other = measure.numbers(cohort, mine, theirs, cells=cells)
-        named = _difference(measure, reference)
-        writer.add(key, named, one - other, expected=expected)
-        if measure.trend and measure.nonmember is not None:
-            find = partial(privleak, one - other, settings=settings, confidence=writer.confidence)
-            leak = replace(named, name="privleak")
-            writer.add(key, leak, one - other, expected=expected, find=find)
-        if measure.trend and reference == RETRAINED:
-            _write_trend(writer, key, named, measure.shared(cohort, mine, theirs), expected)
+        if reference != key and present_in(theirs):
+            gap = _write_gap(writer, key, measure, (mine, theirs), _difference(measure, reference))
+            if measure.trend and reference == RETRAINED:
+                _write_trends(writer, key, measure, (mine, theirs), gap, settings)
+
+
+def _write_gap(
+    writer: RowWriter, key: ModelKey, measure: Measure, pair: tuple[Values, Values], named: Measure
+) -> Numbers:
+    """Add what the first values' measure differs by from the second's, and return it."""
+    mine, theirs = measure.numbers(writer.cohort, *pair, cells=writer.cells)
+    writer.add(key, named, mine - theirs, expected=present_in(pair[0]))
+    return mine - theirs
 
 
 def _difference(measure: Measure, reference: ModelKey) -> Measure:
@@ -378,18 +381,28 @@ def _difference(measure: Measure, reference: ModelKey) -> Measure:
     return replace(measure, name=f"{measure.name}_difference", setting=setting)
 
 
-def _write_trend(
-    writer: RowWriter, key: ModelKey, measure: Measure, pair: Floats, expected: int
+def _write_trends(
+    writer: RowWriter,
+    key: ModelKey,
+    measure: Measure,
+    pair: tuple[Values, Values],
+    gap: Numbers,
+    settings: MeasureSettings,
 ) -> None:
-    """Add Somers' D of a difference between two models given copies: above 0, more copies leave
-    more behind.
+    """Add PrivLeak of an AUC, and Somers' D of a difference to the retrained model given copies:
+    above 0, more copies leave more behind.
     """
-    cohort = writer.cohort
-    numbers = trend_numbers(cohort.chosen(_forget), pair[0] - pair[1], cohort.copies)
+    cohort, expected = writer.cohort, present_in(pair[0])
+    named = _difference(measure, RETRAINED)
+    if measure.nonmember is not None:
+        find = partial(privleak, gap, settings=settings, confidence=writer.confidence)
+        writer.add(key, replace(named, name="privleak"), gap, expected=expected, find=find)
+    mine, theirs = measure.shared(cohort, *pair)
+    numbers = trend_numbers(cohort.chosen(_forget), mine - theirs, cohort.copies)
     # With one number of copies there is no trend to speak of.
     if any(numbers.seeds):
-        named = replace(measure, name=f"{measure.name}_trend")
-        writer.add(key, named, numbers, expected=expected)
+        trend = replace(named, name=f"{named.name}_trend")
+        writer.add(key, trend, numbers, expected=expected)
 
 
 def _write_conditions(writer: RowWriter, key: ModelKey, settings: MeasureSettings) -> None:
@@ -401,12 +414,11 @@ def _write_conditions(writer: RowWriter, key: ModelKey, settings: MeasureSetting
     for condition in conditions:
         for plain in auc_measures(cohort, key):
             measure = auc_measure(plain.detector, condition=condition)
-            mine, before = (one.values(cohort, key) for one in (measure, plain))
-            if expected := present_in(mine):
+            mine = measure.values(cohort, key)
+            if present_in(mine):
                 write_measure(writer, key, measure, settings)
-                one, other = measure.numbers(cohort, mine, before, cells=writer.cells)
-                change = replace(measure, name="auc_change")
-                writer.add(key, change, one - other, expected=expected)
+                pair = mine, plain.values(cohort, key)
+                _write_gap(writer, key, measure, pair, replace(measure, name="auc_change"))
 
 
 def privleak(
@@ -420,11 +432,11 @@ def privleak(
         settings: what counts as small.
         confidence: coverage asked for.
     """
-    found = [numbers.clustered(dataset) for numbers in (gap, *(gap.parents or ()))]
-    clusters = [one for one in found if one is not None]
+    sides = [numbers.clustered(dataset) for numbers in (gap, *(gap.parents or ()))]
+    clusters = [side for side in sides if side is not None]
     if len(clusters) < 3:
         return []
-    mine, theirs = (one._replace(value=1 - one.value) for one in clusters[1:])
+    mine, theirs = (side._replace(value=1 - side.value) for side in clusters[1:])
     interval = find_relative_change(clusters[0], mine, theirs, confidence=confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         value = 100 * (mine.value - theirs.value) / theirs.value

@@ -80,11 +80,11 @@ def find_position(
 def find_gap(one: Numbers, other: Numbers, *, confidence: float) -> Estimate:
     """Return `one - other` of the same rows, cell 0; its groups are those of the smaller side."""
     gap = one - other
-    found = gap.clustered()
-    if found is None:
+    cluster = gap.clustered()
+    if cluster is None:
         return no_estimate("no value")
     estimate = gap.estimates(confidence=confidence)[0]
-    return estimate._replace(groups=int(found.smaller_groups[0]))
+    return estimate._replace(groups=int(cluster.smaller_groups[0]))
 
 
 def _by_seed(several: Sequence[Numbers]) -> tuple[Floats, Floats]:
@@ -133,10 +133,10 @@ def _pooled(parts: Sequence[Part]) -> tuple[float, list[Floats]]:
 
 def _groups(several: Sequence[Numbers]) -> int:
     """Return the groups of the smaller side, over datasets, in the seed that has fewest."""
-    found = [
+    counts = [
         int(sum(part.sample.groups[:, ALL_OF_IT].min() for part in seed.values()))
         for numbers in several
         for seed in numbers.seeds
         if seed
     ]
-    return min(found, default=0)
+    return min(counts, default=0)

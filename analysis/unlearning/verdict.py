@@ -76,12 +76,12 @@ def verdict_rows(
         sentence = verdict_sentence(key.method, overall, findings, diverged_seeds(cohort, key))
         last = verdict_row(ALL, ALL, overall, note=sentence)
         head = {axis_column(name): value for name, value in cohort.axes.items()}
-        rows += [{**head, "method": key.method, **one} for one in (*findings, last)]
+        rows += [{**head, "method": key.method, **row} for row in (*findings, last)]
     return rows
 
 
 def verdict_row(
-    measure: str, kind: str, verdict: str, found: Estimate = _NOTHING, **more: Any
+    measure: str, kind: str, verdict: str, number: Estimate = _NOTHING, **more: Any
 ) -> dict[str, Any]:
     """Return one measure's word on one method, as a row.
 
@@ -89,7 +89,7 @@ def verdict_row(
         measure: its name.
         kind: `forgetting` (a position), `utility` (a difference to another model) or `all`.
         verdict: what it says.
-        found: the position or the difference.
+        number: the position or the difference.
         more: further columns: `detector`; of a difference `versus`, the other model; of a position
             the measure of all three; `note`, which says why there is no interval, names the margin
             or, at `all`, is the verdict in words.
@@ -100,7 +100,7 @@ def verdict_row(
         "versus": "",
         "kind": kind,
         "verdict": verdict,
-        **{name: getattr(found, name) for name in ("value", "low", "high", "groups", "seeds")},
+        **{name: getattr(number, name) for name in ("value", "low", "high", "groups", "seeds")},
         **dict.fromkeys(("unlearned", "retrained", "original"), nan),
         "note": "",
         **more,
@@ -109,13 +109,13 @@ def verdict_row(
 
 def diverged_seeds(cohort: Cohort, key: ModelKey) -> list[int]:
     """Return the seeds in which a model has no finite score of any text of the forget set."""
-    found = []
+    seeds = []
     for rows, models in zip(cohort.rows, cohort.models, strict=True):
         scores = models[key].scores if key in models else {}
         every = [values for name, values in scores.items() if name not in MODEL_FREE]
-        if every and not any(np.isfinite(one[rows.forget]).any() for one in every):
-            found.append(rows.seed)
-    return found
+        if every and not any(np.isfinite(values[rows.forget]).any() for values in every):
+            seeds.append(rows.seed)
+    return seeds
 
 
 def find_verdict(
@@ -140,28 +140,28 @@ def find_verdict(
 
 
 def _position_row(measure: Measure, place: Position, *, dead: bool) -> dict[str, Any]:
-    found, *_ = place
-    verdict = DIVERGED if dead and not found.seeds else position_verdict(found)
-    more = {**place._asdict(), "detector": measure.detector, "note": _note(found)}
+    position, *_ = place
+    verdict = DIVERGED if dead and not position.seeds else position_verdict(position)
+    more = {**place._asdict(), "detector": measure.detector, "note": _note(position)}
     del more["estimate"]
-    return verdict_row(measure.name, "forgetting", verdict, found, **more)
+    return verdict_row(measure.name, "forgetting", verdict, position, **more)
 
 
-def _note(found: Estimate) -> str:
-    return found.note.removeprefix("none: ")
+def _note(number: Estimate) -> str:
+    return number.note.removeprefix("none: ")
 
 
-def position_verdict(found: Estimate) -> str:
+def position_verdict(position: Estimate) -> str:
     """Return what the interval of a position says; see the module."""
-    if isnan(found.low):
+    if isnan(position.low):
         return OPEN
-    if found.low > 0.5:
+    if position.low > 0.5:
         return "closer to the original"
-    if found.high < -0.5:
+    if position.high < -0.5:
         return "mirror of the original"
-    if found.high < 0:
+    if position.high < 0:
         return "beyond the retrained"
-    if found.low > -0.5 and found.high < 0.5:
+    if position.low > -0.5 and position.high < 0.5:
         return "closer to the retrained"
     return OPEN
 

@@ -60,7 +60,7 @@ class Audit(NamedTuple):
 
     chunks: pa.Table
     """As `CHUNKS`."""
-    found: Findings
+    findings: Findings
     estimates: dict[str, Estimate]
     """Every number of the table of findings, by its quantity."""
     judgement: Judgement
@@ -88,13 +88,13 @@ def audit_chunks(
     """
     parts = {name: chunks.part(name) for name in (AUDITED, HOLDOUT, RETAINED, QUESTION)}
     audited = parts[AUDITED]
-    found = find(audited, parts[HOLDOUT], band=band, rate=rate)
-    judgement = judge(parts, weights, found, guessing=guessing)
+    findings = find(audited, parts[HOLDOUT], band=band, rate=rate)
+    judgement = judge(parts, weights, findings, guessing=guessing)
     return Audit(
-        _chunk_table(chunks, audited, found, band, copies),
-        found,
+        _chunk_table(chunks, audited, findings, band, copies),
+        findings,
         {
-            **found.shares,
+            **findings.shares,
             **{name: judgement.checks[name].measure for name in QUESTIONS},
             **likeness(audited, band.flags(audited.ratios["unlearned"])),
             **question_findings(parts[QUESTION], band),
@@ -133,19 +133,19 @@ def finding_rows(
 
 
 def _chunk_table(
-    chunks: Chunks, audited: Chunks, found: Findings, band: Band, copies: Mapping[str, int]
+    chunks: Chunks, audited: Chunks, findings: Findings, band: Band, copies: Mapping[str, int]
 ) -> pa.Table:
     flags = band.holds(chunks.ratios["unlearned"]).tolist()
     continued = {*chunks.continuations["chunk"].to_pylist()}
     remembered = {
-        name: {int(audited.numbers[at]): known for at, known in found.written[model].remembered}
+        name: {int(audited.numbers[at]): known for at, known in findings.written[model].remembered}
         for name, model in (("remembered", "unlearned"), ("remembered_original", "original"))
     }
     ratios = {"ratio": "unlearned", "retrained_ratio": "retrained"}
     numbers = {
         **chunks.scores,
         **{f"loss_{model}": values for model, values in chunks.losses.items()},
-        **{name: chunks.ratios[one] for name, one in ratios.items() if one in chunks.ratios},
+        **{name: chunks.ratios[model] for name, model in ratios.items() if model in chunks.ratios},
     }
     rows = [
         {
@@ -173,19 +173,19 @@ def null(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-def headline(found: Findings, judgement: Judgement) -> str:
+def headline(findings: Findings, judgement: Judgement) -> str:
     """Return what the unlearned model still writes, and the verdict."""
-    kept, before = (found.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
+    kept, before = (findings.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
     if not isnan(kept.value):
         written = (
             f"The unlearned model still writes {_percent(kept)} of the chunks, the original "
             f"{_percent(before)}"
         )
-    elif found.longest:
+    elif findings.longest:
+        mine, theirs = (findings.longest[model] for model in ("unlearned", "original"))
         written = (
-            f"The unlearned model still writes up to {found.longest['unlearned']:g} true words in "
-            f"a row, the original {found.longest['original']:g}; whether that is more than chance "
-            f"writes cannot be said: {kept.reason}"
+            f"The unlearned model still writes up to {mine:g} true words in a row, the original "
+            f"{theirs:g}; whether that is more than chance writes cannot be said: {kept.reason}"
         )
     else:
         written = f"What the unlearned model still writes was not measured: {kept.reason}"

@@ -130,8 +130,8 @@ def write_audit(
         notes: what to know of it.
         weights, guessing, copies: as for `audit_chunks`.
     """
-    given = context.settings["audit"]
-    rule = AuditRule.model_validate({name: given[name] for name in AuditRule.model_fields})
+    settings = context.settings["audit"]
+    rule = AuditRule.model_validate({name: settings[name] for name in AuditRule.model_fields})
     audit = audit_chunks(
         chunks,
         weights,
@@ -145,17 +145,17 @@ def write_audit(
     count = sum(chunk.dataset == AUDITED for chunk in chunks.rows)
     rows = finding_rows(context.settings["method"], audit.estimates, count)
     write_findings(context.out, {AUDITS: question_table(AUDITS, (), rows)})
-    checks, written = audit.judgement.checks, audit.found.written
+    checks, written = audit.judgement.checks, audit.findings.written
     record = {
         "settings": dict(context.settings),
         "verdict": audit.judgement.verdict,
-        "headline": headline(audit.found, audit.judgement),
+        "headline": headline(audit.findings, audit.judgement),
         "checks": {
             name: {"question": question, "answer": checks[name].answer, "about": checks[name].about}
             for name, question in QUESTIONS.items()
         },
-        "control": audit.found.control,
-        "levels": {name: null(one.level.value) for name, one in written.items()},
+        "control": audit.findings.control,
+        "levels": {name: null(memory.level.value) for name, memory in written.items()},
         "levels_of": written["unlearned"].level.about,
         "notes": list(notes),
     }
@@ -261,8 +261,8 @@ def share_rows(rows: Rows, values: Floats, within: Mapping[str, Mask]) -> list[d
         within: which chunks have so many copies.
     """
     numbers = share_numbers(rows, values, np.array([*within.values()]))
-    found = numbers.clustered()
-    if found is None:
+    cluster = numbers.clustered()
+    if cluster is None:
         return []
     return [
         {
@@ -271,7 +271,7 @@ def share_rows(rows: Rows, values: Floats, within: Mapping[str, Mask]) -> list[d
             "chunks": estimate.members,
         }
         for label, estimate, fewest in zip(
-            within, numbers.estimates(confidence=CONFIDENCE), found.smaller_groups, strict=True
+            within, numbers.estimates(confidence=CONFIDENCE), cluster.smaller_groups, strict=True
         )
         if np.isfinite(estimate.value) and (label == ALL or fewest >= LEAST_GROUPS)
     ]

@@ -114,27 +114,27 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    parts: Mapping[str, Chunks], weights: Weights, found: Findings, *, guessing: float
+    parts: Mapping[str, Chunks], weights: Weights, findings: Findings, *, guessing: float
 ) -> Judgement:
     """Return the checks and the verdict of an audit.
 
     Args:
         parts: the chunks of each part with their losses.
         weights: how they lie to the original's.
-        found: the numbers of the audit.
+        findings: the numbers of the audit.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
     """
     working = _working(parts, guessing)
     contaminated = working.measure.reason == CONTAMINATED
     checks = {
         "working": working,
-        "knew": _knew(parts, found),
+        "knew": _knew(parts, findings),
         "level": _level(parts, guessing, contaminated=contaminated),
         "weights": _weights(weights),
     }
-    chance = _chance(found, paired="retrained" in parts[AUDITED].losses)
+    chance = _chance(findings, paired="retrained" in parts[AUDITED].losses)
     answers = {name: check.answer for name, check in checks.items()}
-    verdict = "same weights" if weights.same else _verdict(answers, found, chance)
+    verdict = "same weights" if weights.same else _verdict(answers, findings, chance)
     unanswered: dict[str, list[str]] = {}
     for name, check in checks.items():
         if check.answer == UNKNOWN:
@@ -147,7 +147,7 @@ def judge(
     return Judgement(verdict, meaning, checks)
 
 
-def _verdict(answers: Mapping[str, str], found: Findings, chance: float) -> str:
+def _verdict(answers: Mapping[str, str], findings: Findings, chance: float) -> str:
     if chance <= CHANCE:
         return "still written"
     if answers["working"] == NO:
@@ -166,7 +166,7 @@ def _verdict(answers: Mapping[str, str], found: Findings, chance: float) -> str:
     if level == ABOVE:
         return "over-forgotten"
     judgeable = answers["knew"] == YES and answers["working"].startswith(YES)
-    if level == ALIKE and judgeable and found.written["unlearned"].remembered:
+    if level == ALIKE and judgeable and findings.written["unlearned"].remembered:
         return "forgotten as far as can be seen"
     return "cannot be judged"
 
@@ -212,9 +212,9 @@ def _lost(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     return lost, f"its loss on the {texts} minus the {best} model's"
 
 
-def _knew(parts: Mapping[str, Chunks], found: Findings) -> Check:
+def _knew(parts: Mapping[str, Chunks], findings: Findings) -> Check:
     loss, about = _against_control(parts, "original")
-    writes = found.shares["remembered_original"].value > 0
+    writes = findings.shares["remembered_original"].value > 0
     answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
     return Check(answer, loss, about)
 
@@ -250,13 +250,13 @@ def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate,
         return no_estimate(NO_CONTROL), ""
     mine, theirs = (chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control))
     names = (*mine.names, *(f"control {name}" for name in theirs.names))
-    found = difference(
+    gap = difference(
         np.concatenate([own, control.losses[model]]),
         np.arange(len(names)) < len(own),
         Clusters(names, mine.about or theirs.about),
         least=LEAST,
     )
-    return found, f"{about} its loss on the control texts, which may be harder or easier"
+    return gap, f"{about} its loss on the control texts, which may be harder or easier"
 
 
 def _weights(weights: Weights) -> Check:
@@ -266,13 +266,13 @@ def _weights(weights: Weights) -> Check:
     return Check(answer, Estimate(weights.cosine, nan, nan), weights.about)
 
 
-def _chance(found: Findings, *, paired: bool) -> float:
+def _chance(findings: Findings, *, paired: bool) -> float:
     """Return the probability that a model which never knew the texts passes the level as often.
 
     Rosenbaum's (1954) test: of the longest runs of m chunks and n of the control, the k longest are
     all of the chunks. On the same chunks each of the k is one of a pair, so 1 / 2^k.
     """
-    written = found.written["unlearned"]
+    written = findings.written["unlearned"]
     known, count = int(written.known.sum()), len(written.remembered)
     control = written.level.chunks
     if not count:

@@ -68,12 +68,12 @@ def share(
         clusters: of the chunks.
         weights: for how many each stands, where chunks were sampled: 0 for those that were not.
     """
-    given = np.asarray(values, dtype=np.float64)
-    own = np.ones(len(given)) if weights is None else weights
-    there = np.isfinite(given) & (own > 0)
+    array = np.asarray(values, dtype=np.float64)
+    own = np.ones(len(array)) if weights is None else weights
+    there = np.isfinite(array) & (own > 0)
     if not there.any():
         return no_estimate("no chunk to count among")
-    numbers = share_numbers(_rows(clusters, there), given, weights=own)
+    numbers = share_numbers(_rows(clusters, there), array, weights=own)
     return _estimate(numbers, LEAST_GROUPS, clusters.about)
 
 
@@ -87,11 +87,11 @@ def mean(
         clusters: of the chunks.
         least: clusters below which there is no interval.
     """
-    given = np.asarray(values, dtype=np.float64)
-    there = np.isfinite(given)
+    array = np.asarray(values, dtype=np.float64)
+    there = np.isfinite(array)
     if not there.any():
         return no_estimate("no value")
-    return _estimate(mean_numbers(_rows(clusters, there), given), least, clusters.about)
+    return _estimate(mean_numbers(_rows(clusters, there), array), least, clusters.about)
 
 
 def difference(
@@ -105,14 +105,14 @@ def difference(
 
     A cluster with chunks on both sides counts once, with its two parts summed; `least` as `mean`.
     """
-    given = np.asarray(values, dtype=np.float64)
+    array = np.asarray(values, dtype=np.float64)
     side = np.asarray(first, dtype=bool)
-    there = np.isfinite(given)
+    there = np.isfinite(array)
     if not (there & side).any() or not (there & ~side).any():
         return no_estimate("nothing on one of the two sides")
     group, count = pack_groups(clusters.names)
     one, other = (
-        mean_sample(given[at], group[at], np.ones((1, int(at.sum())), dtype=bool), count)
+        mean_sample(array[at], group[at], np.ones((1, int(at.sum())), dtype=bool), count)
         for at in (there & side, there & ~side)
     )
     gap = Sample(
@@ -130,9 +130,9 @@ def _rows(clusters: Clusters, there: Mask) -> Rows:
 
 def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
     """Return one number with its interval, in words of chunks."""
-    found = numbers.clustered()
+    cluster = numbers.clustered()
     (estimate,) = numbers.estimates(confidence=CONFIDENCE)
-    count = 0 if found is None else int(found.smaller_groups[0])
+    count = 0 if cluster is None else int(cluster.smaller_groups[0])
     counted = f"{count} independent {'chunk' if count == 1 else 'chunks or runs of them'}"
     few = f"not to be trusted: {counted}" if count < TRUSTED_GROUPS else ""
     said = "these chunks"

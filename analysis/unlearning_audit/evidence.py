@@ -74,11 +74,11 @@ class Chunks:
 
     def written(self, model: str, column: str = LONGEST) -> list[list[float]]:
         """Return what a column says of each continuation by a model, by chunk."""
-        found: dict[int, list[float]] = {number: [] for number in self.numbers.tolist()}
+        by_chunk: dict[int, list[float]] = {number: [] for number in self.numbers.tolist()}
         for row in self.continuations.select(["chunk", "model", column]).to_pylist():
-            if row["model"] == model and row["chunk"] in found and row[column] is not None:
-                found[row["chunk"]].append(row[column])
-        return [*found.values()]
+            if row["model"] == model and row["chunk"] in by_chunk and row[column] is not None:
+                by_chunk[row["chunk"]].append(row[column])
+        return [*by_chunk.values()]
 
     def closest(self, model: str, column: str = LONGEST) -> Floats:
         """Return the largest value of a column among a model's continuations of each chunk."""
@@ -144,12 +144,12 @@ def scored_by(folder: Path, rows: Sequence[Example], detector: str, setting: str
         setting: None: whichever it has.
     """
     columns = ["example_id", "detector", "setting", "score", "reason"]
-    found = {
+    by_id = {
         row["example_id"]: row
         for row in read_scores(folder, columns=columns).to_pylist()
         if row["detector"] == detector and setting in (None, row["setting"])
     }
-    own = [found[row.example_id] for row in rows] if found else []
+    own = [by_id[row.example_id] for row in rows] if by_id else []
     values = np.array([row["score"] for row in own], dtype=np.float64)
     return Scores(values, [row["reason"] for row in own])
 
@@ -162,7 +162,7 @@ def compared(model: str, rows: Sequence[Example], texts: Mapping[str, Sequence[s
         rows: the chunks.
         texts: what it wrote, by the ids of chunks.
     """
-    found = [
+    written = [
         {
             "chunk": number,
             "model": model,
@@ -174,4 +174,4 @@ def compared(model: str, rows: Sequence[Example], texts: Mapping[str, Sequence[s
         for number, row in enumerate(rows)
         for sample, text in enumerate(texts.get(row.example_id, ()))
     ]
-    return pa.Table.from_pylist(found, schema=CONTINUATIONS)
+    return pa.Table.from_pylist(written, schema=CONTINUATIONS)

@@ -72,14 +72,14 @@ def find(audited: Chunks, held_out: Chunks, *, band: Band, rate: float) -> Findi
     mine = written["unlearned"]
     control, false_alarms = "nothing", no_estimate(NO_CONTROL)
     threshold = Threshold(None, false_alarms, false_alarms)
-    if (found := _control(audited, held_out)) is not None:
-        control, of_control, chunks = found
+    if (of_unseen := _control(audited, held_out)) is not None:
+        control, of_control, chunks = of_unseen
         false_alarms = share(band.flags(of_control), chunks.clusters())
         threshold = calibrated_band(of_control, chunks.clusters(), band.low, rate)
     nothing = no_estimate(threshold.edge.reason or "there is no calibrated band")
     then = threshold.band
     shares = {
-        **{f"remembered_{model}": share_remembered(one) for model, one in written.items()},
+        **{f"remembered_{model}": share_remembered(memory) for model, memory in written.items()},
         "flagged": share(band.flags(ratios), clusters),
         "false_alarms": false_alarms,
         "missed": share_missed(mine, flags, judged),
@@ -153,15 +153,15 @@ def likeness(audited: Chunks, flagged: Floats) -> dict[str, Estimate]:
 
     The closest of a chunk's continuations counts, as in Shi et al. 2024, figure 7.
     """
-    found = {}
+    recalls = {}
     for model in dict.fromkeys(audited.continuations["model"].to_pylist()):
         for column in SIMILARITIES:
             best = audited.closest(model, column)
             places = np.flatnonzero((flagged == 1) & np.isfinite(best))
             if len(places):
                 clusters = clusters_of([audited.rows[at] for at in places.tolist()])
-                found[f"{column}_{model}"] = mean(best[places], clusters)
-    return found
+                recalls[f"{column}_{model}"] = mean(best[places], clusters)
+    return recalls
 
 
 def question_findings(questions: Chunks, band: Band) -> dict[str, Estimate]:
@@ -179,5 +179,5 @@ def question_findings(questions: Chunks, band: Band) -> dict[str, Estimate]:
         return {}
     clusters = Clusters(tuple(row.group for row in questions.rows))
     sides = {"recall_kept": flags == 1, "recall_rest": flags == 0}
-    found = {name: mean(np.where(side, recall, np.nan), clusters) for name, side in sides.items()}
-    return {**found, "recall_difference": difference(recall, flags == 1, clusters)}
+    means = {name: mean(np.where(side, recall, np.nan), clusters) for name, side in sides.items()}
+    return {**means, "recall_difference": difference(recall, flags == 1, clusters)}

@@ -105,9 +105,9 @@ def share_remembered(written: Written) -> Estimate:
     )
     if reason:
         return no_estimate(reason)
-    found = share(written.known.astype(float), written.clusters, weights=written.weights)
+    estimate = share(written.known.astype(float), written.clusters, weights=written.weights)
     most = _most(written, written.known)
-    return found if most is None else _reaching(found, most / written.weights.sum())
+    return estimate if most is None else _reaching(estimate, most / written.weights.sum())
 
 
 def share_missed(written: Written, flagged: Mask, judged: Mask | None = None) -> Estimate:
@@ -130,10 +130,10 @@ def share_missed(written: Written, flagged: Mask, judged: Mask | None = None) ->
     )
     if reason:
         return no_estimate(f"{_UNMEASURED}: {reason}")
-    found = share(np.where(known, ~flagged, np.nan), written.clusters, weights=written.weights)
+    estimate = share(np.where(known, ~flagged, np.nan), written.clusters, weights=written.weights)
     most = _most(written, known & ~flagged)
     seen = float(written.weights[known & flagged].sum())
-    return found if most is None else _reaching(found, most / (most + seen))
+    return estimate if most is None else _reaching(estimate, most / (most + seen))
 
 
 def share_false(written: Written, flagged: Mask) -> Estimate:
@@ -170,10 +170,10 @@ def _most(written: Written, counted: Mask) -> float | None:
     return hidden + float(written.weights[counted].sum())
 
 
-def _reaching(found: Estimate, high: float) -> Estimate:
+def _reaching(estimate: Estimate, high: float) -> Estimate:
     """Return an estimate whose interval reaches at least so high."""
-    if not np.isfinite(found.value):
-        return found
-    low = found.low if np.isfinite(found.low) else 0.0
-    top = max(high, found.high if np.isfinite(found.high) else high, found.value)
-    return found._replace(low=low, high=top).said("these chunks", found.caution)
+    if not np.isfinite(estimate.value):
+        return estimate
+    low = estimate.low if np.isfinite(estimate.low) else 0.0
+    top = max(high, estimate.high if np.isfinite(estimate.high) else high, estimate.value)
+    return estimate._replace(low=low, high=top).said("these chunks", estimate.caution)

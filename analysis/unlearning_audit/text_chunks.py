@@ -56,7 +56,7 @@ def cut_chunks(
     """
     chunks: list[Example] = []
     for source in texts:
-        places = [found.span() for found in _WORD.finditer(source.text)]
+        places = [word.span() for word in _WORD.finditer(source.text)]
         if len(places) <= prompt_words:
             raise InputError(
                 f"the text has {len(places)} words, and the prompt alone takes {prompt_words}",
@@ -65,9 +65,9 @@ def cut_chunks(
             )
         size = words or len(places)
         for begin in range(0, len(places), size):
-            held = places[begin : begin + size]
-            if len(held) > prompt_words:
-                span = held[0][0], held[-1][1], held[prompt_words - 1][1]
+            inside = places[begin : begin + size]
+            if len(inside) > prompt_words:
+                span = inside[0][0], inside[-1][1], inside[prompt_words - 1][1]
                 chunks.append(_slice(source, *span, number=first + len(chunks)))
     return chunks
 

@@ -287,14 +287,13 @@ def finding_lines(
     }
     lines = []
     for row in rows:
-        quantity = row["quantity"]
-        parts = [number_text(row, _FINE), about.get(quantity, ""), row["note"]]
+        quantity, number = row["quantity"], number_text(row, _FINE)
         name = quantity.replace("_", " ")
-        if quantity in checks:
-            name = checks[quantity]["question"]
-            parts[0] = ": ".join(part for part in (checks[quantity]["answer"], parts[0]) if part)
-        said = "; ".join(part for part in parts[1:] if part)
-        lines.append((f"{name[0].upper()}{name[1:]}", parts[0], said))
+        if (check := checks.get(quantity)) is not None:
+            name = check["question"]
+            number = ": ".join(filter(None, (check["answer"], number)))
+        said = "; ".join(filter(None, (about.get(quantity, ""), row["note"])))
+        lines.append((f"{name[0].upper()}{name[1:]}", number, said))
     return lines
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import isfinite, nan
 
 from analysis.copy_bins import ALL
+from analysis.intervals.clustered import FROM_SEEDS
 from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import (
     Matrix,
@@ -52,10 +53,10 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
         if (row["measure"], row["model"]) == ("auc", UNLEARNED)
         and (row["copies"], row["dataset"]) == (ALL, ALL)
     ]
-    scopes = {str(row["note"] or "").partition(";")[0] for row in counted if has_interval(row)}
-    if {row["seeds"] for row in counted} == {1}:
-        scopes = {"these models"}
-    about = f" Intervals speak of {next(iter(scopes))}." if len(scopes) == 1 and all(scopes) else ""
+    seeds = {row["seeds"] for row in counted if has_interval(row)}
+    scope = "any seed" if seeds and min(seeds) >= FROM_SEEDS else ""
+    scope = "these models" if seeds == {1} else scope
+    about = f" Intervals speak of {scope}." if scope else ""
     return [
         unlearning_headline(models),
         "Position 0 is a model retrained without the texts, 1 the original that saw them; near: "

@@ -69,7 +69,7 @@ def test_it_holds_every_file_of_the_packages_and_of_configs_and_no_other(wheel: 
     }
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert metadata.get_payload().startswith("# spikein")
-    assert {"ray", "slurm", "tagger", "embeddings"} <= set(metadata.get_all("Provides-Extra"))
+    assert {"ray", "slurm", "tagger"} <= set(metadata.get_all("Provides-Extra"))
 
 
 @pytest.mark.slow

@@ -153,14 +153,15 @@ class LoadedModel:
     """The same by condition."""
     texts: Mapping[str, Floats] | None
     """By the fields of `TextMemory`; None without token statistics."""
-    general: Mapping[str, float] | None
-    """Mean log-probability of each general text, by its id."""
+    general: Floats | None
+    """Mean log-probability of each general text, sorted by their ids."""
     correct: Floats | None
     """1 where the question was answered right, 0 where wrong."""
     relearning: Mapping[int, Floats]
     """Mean log-probabilities by step."""
 
 
+RowChoice = Callable[[Rows], Mask]
 Values = Sequence[Floats | None]
 """Of all rows, for each seed; None if a seed lacks the model or detector."""
 
@@ -180,26 +181,26 @@ class Cohort:
         """Realised copies of all rows."""
         return np.concatenate([rows.copies for rows in self.rows])
 
-    def chosen(
-        self, member: Callable[[Rows], Mask], nonmember: Callable[[Rows], Mask] | None = None
-    ) -> numbers.Rows:
+    @property
+    def documents(self) -> numbers.Rows:
+        """The documents of general text, which are the same in all seeds, as members."""
+        of_models = [one.general for models in self.models for one in models.values()]
+        count = next((len(one) for one in of_models if one is not None), 0)
+        group = np.tile(np.arange(count), len(self.rows))
+        return numbers.Rows.of(group, seed=np.repeat(np.arange(len(self.rows)), count))
+
+    def chosen(self, member: RowChoice, nonmember: RowChoice | None = None) -> numbers.Rows:
         """Return the rows of all seeds, of which some count, against others."""
         inside = np.concatenate([member(rows) for rows in self.rows])
-        outside = [np.zeros(len(rows.test), bool) if nonmember is None else nonmember(rows)
-                   for rows in self.rows]  # fmt: skip
+        outside = np.zeros_like(inside)
+        if nonmember is not None:
+            outside = np.concatenate([nonmember(rows) for rows in self.rows])
         return numbers.Rows(
             seed=np.repeat(np.arange(len(self.rows)), [len(rows.test) for rows in self.rows]),
             dataset=np.concatenate([rows.dataset for rows in self.rows]),
             group=np.concatenate([rows.group for rows in self.rows]),
             member=inside,
-            nonmember=np.concatenate(outside),
-        )
-
-    def joined(self, values: Values) -> Floats:
-        """Return values of all rows, seed by seed; NaN where a seed has none."""
-        pairs = zip(self.rows, values, strict=True)
-        return np.concatenate(
-            [np.full(len(rows.test), np.nan) if own is None else own for rows, own in pairs]
+            nonmember=outside,
         )
 
     def within(self, cells: Sequence[CopiesCell]) -> Mask:
@@ -278,7 +279,7 @@ def _rows(
 def _model(arm: ArmEvidence, one: ModelEvidence, examples: Sequence[Example]) -> LoadedModel:
     ids = [example.example_id for example in examples]
     settings, scores = _default_scores(arm, one, one.scores, examples)
-    memories = None if one.statistics is None else _memories(one.statistics, ids)
+    texts = None if one.statistics is None else _memories(one.statistics, ids)
     return LoadedModel(
         settings=settings,
         scores=scores,
@@ -286,21 +287,11 @@ def _model(arm: ArmEvidence, one: ModelEvidence, examples: Sequence[Example]) ->
             name: _default_scores(arm, one, folder, examples)[1]
             for name, folder in one.conditions.items()
         },
-        texts=None
-        if memories is None
-        else {
-            name: np.array([getattr(memory, name) for memory in memories], dtype=np.float64)
-            for name in TextMemory._fields
-        },
-        general=None
-        if one.general is None
-        else {
-            name: text_memory(statistics).log_probability
-            for name, statistics in read_statistics(one.general).items()
-        },
+        texts=texts,
+        general=None if one.general is None else _memories(one.general)["log_probability"],
         correct=None if one.accuracy is None else _correct(one.accuracy, ids),
         relearning={
-            step: np.array([memory.log_probability for memory in _memories(folder, ids)])
+            step: _memories(folder, ids)["log_probability"]
             for step, folder in sorted(one.relearning.items())
         },
     )
@@ -332,9 +323,14 @@ def _default_scores(
     )
 
 
-def _memories(folder: Path, ids: Sequence[str]) -> list[TextMemory]:
+def _memories(folder: Path, ids: Sequence[str] | None = None) -> dict[str, Floats]:
+    """Return what the statistics say of some texts, or of all, by the fields of `TextMemory`."""
     table = read_statistics(folder)
-    return [text_memory(table[name]) if name in table else NOTHING for name in ids]
+    names = sorted(table) if ids is None else ids
+    found = np.zeros((len(TextMemory._fields), len(names)))
+    for at, name in enumerate(names):
+        found[:, at] = text_memory(table[name]) if name in table else NOTHING
+    return dict(zip(TextMemory._fields, found, strict=True))
 
 
 def _correct(folder: Path, ids: Sequence[str]) -> Floats:

@@ -13,32 +13,29 @@ independent of each other; here both samples are the same texts, in groups.
   is 0 unless a difference is sure. Seeds are pooled: it speaks of these models.
 """
 
+from dataclasses import replace
+from math import nan
 from typing import NamedTuple
 
 import numpy as np
 
 from analysis.intervals.ends import LEAST_GROUPS
-from analysis.intervals.influence import Counts
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Counts, pack_groups
 from analysis.metrics import Floats
-from analysis.unlearning.auc_measures import on_shared_rows
 from analysis.unlearning.evidence import RETRAINED, ModelKey
-from analysis.unlearning.numbers import Measure, RowWriter
+from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, RowWriter, present_in
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.text_measures import FORGET_LOG_PROBABILITY, values_of
 from inject.keyed import Stream, generator, item_key
 
 
 class ForgetQuality(NamedTuple):
     """How far apart two models' values of the same texts are."""
 
-    distance: float
+    distance: Estimate
     """In [0, 1]: the largest difference of the two distribution functions."""
-    low: float
-    high: float
     p_value: float
     """Of the hypothesis that the models are exchangeable; NaN with fewer than three groups."""
-    texts: int
-    groups: int
 
 
 def forget_quality(
@@ -56,8 +53,9 @@ def forget_quality(
     steps = _steps(one, other, group, len(names))
     distance = float(np.abs(steps.sum(axis=0)).max(initial=0.0))
     if len(names) < LEAST_GROUPS:
-        nothing = float("nan")
-        return ForgetQuality(distance, nothing, nothing, nothing, len(one), len(names))
+        nothing = no_estimate(f"{len(names)} groups")
+        estimate = nothing._replace(value=distance, members=len(one), groups=len(names))
+        return ForgetQuality(estimate, nan)
     random = generator(0, Stream.BOOTSTRAP, item_key(f"forget quality {len(names)}"))
     signs = random.choice(np.array([-1.0, 1.0]), size=(permutations, len(names)))
     swapped = np.abs(signs @ steps).max(axis=1)
@@ -68,14 +66,9 @@ def forget_quality(
     centred = scale * (steps - sizes * steps.sum(axis=0))
     weights = random.normal(size=(permutations, len(names)))
     band = float(np.quantile(np.abs(weights @ centred).max(axis=1), confidence))
-    return ForgetQuality(
-        distance,
-        max(distance - band, 0.0),
-        min(distance + band, 1.0),
-        p_value,
-        len(one),
-        len(names),
-    )
+    ends = max(distance - band, 0.0), min(distance + band, 1.0)
+    estimate = Estimate(distance, *ends, members=len(one), groups=len(names))
+    return ForgetQuality(estimate, p_value)
 
 
 def write_forget_quality(writer: RowWriter, settings: MeasureSettings) -> None:
@@ -89,43 +82,36 @@ def write_forget_quality(writer: RowWriter, settings: MeasureSettings) -> None:
 def _write(
     writer: RowWriter, key: ModelKey, dataset: str | None, settings: MeasureSettings
 ) -> None:
-    cohort = writer.cohort
-    pair = [values_of(cohort, one, FORGET_LOG_PROBABILITY) for one in (key, RETRAINED)]
-    if any(all(one is None for one in values) for values in pair):
+    cohort, measure = writer.cohort, FORGET_LOG_PROBABILITY
+    pair = [measure.values(cohort, one) for one in (key, RETRAINED)]
+    if not all(map(present_in, pair)):
         return
-    one, other = on_shared_rows(cohort, *pair)
-    rows = cohort.chosen(lambda rows: rows.forget)
+    one, other = measure.shared(cohort, *pair)
+    rows = measure.rows(cohort)
     chosen = rows.member & np.isfinite(one)
     if dataset is not None:
         chosen &= rows.dataset == dataset
-    groups = [f"{d}\0{g}" for d, g in zip(rows.dataset[chosen], rows.group[chosen], strict=True)]
-    distance = Measure(key=key, name="ks_distance")
-    p_value = Measure(key=key, name="ks_p")
-    if not groups:
-        for measure in (distance, p_value):
-            writer.add_plain(measure, dataset, {"note": "no value"})
+    if not chosen.any():
+        for name in ("ks_distance", "ks_p"):
+            writer.add_plain(key, replace(measure, name=name), dataset, {"note": "no value"})
         return
-    number = np.unique(np.array(groups), return_inverse=True)[1].astype(np.int64)
-    found = forget_quality(
+    groups = [f"{d}\0{g}" for d, g in zip(rows.dataset[chosen], rows.group[chosen], strict=True)]
+    distance, p_value = forget_quality(
         one[chosen],
         other[chosen],
-        number,
+        pack_groups(groups)[0],
         permutations=settings.permutations,
         confidence=writer.confidence,
     )
-    seeds = sum(all(one is not None for one in seed) for seed in zip(*pair, strict=True))
-    counts = {"forget": found.texts, "groups": found.groups, "seeds": seeds}
-    about = f"none: {found.groups} groups" if np.isnan(found.p_value) else ""
-    writer.add_plain(
-        distance,
-        dataset,
-        {"value": found.distance, "low": found.low, "high": found.high, **counts, "note": about},
-    )
-    writer.add_plain(
-        p_value,
-        dataset,
-        {"value": found.p_value, **counts, "note": about},
-    )
+    behind = {
+        "forget": distance.members,
+        "groups": distance.groups,
+        "seeds": sum(all(one is not None for one in seed) for seed in zip(*pair, strict=True)),
+        "note": distance.note,
+    }
+    ends = {end: getattr(distance, end) for end in ("value", "low", "high")}
+    for name, values in (("ks_distance", ends), ("ks_p", {"value": p_value})):
+        writer.add_plain(key, replace(measure, name=name), dataset, {**values, **behind})
 
 
 def _steps(one: Floats, other: Floats, group: Counts, n_groups: int) -> Floats:
@@ -135,7 +121,7 @@ def _steps(one: Floats, other: Floats, group: Counts, n_groups: int) -> Floats:
         [n_groups, places]: at every value of either sample. Sums over groups are F_one - F_other.
     """
     places = np.unique(np.concatenate([one, other]))
-    found = np.zeros((n_groups, len(places)))
+    steps = np.zeros((n_groups, len(places)))
     for values, sign in ((one, 1.0), (other, -1.0)):
-        np.add.at(found, (group, np.searchsorted(places, values)), sign / len(values))
-    return np.cumsum(found, axis=1)
+        np.add.at(steps, (group, np.searchsorted(places, values)), sign / len(values))
+    return np.cumsum(steps, axis=1)

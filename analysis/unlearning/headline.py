@@ -6,14 +6,14 @@ measure is picked by what it found. *Near*: the whole interval lies within half 
 retrained model (0) to the original (1).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from analysis.arm import arm_label
+from analysis.page.crossed import Unit
+from analysis.unlearning.verdict import DIVERGED, LOST, OPEN, Row, measure_name, measure_unit
 
-Row = Mapping[str, Any]
 _TITLES = {
     "gradient_ascent": "Gradient ascent",
     "gradient_difference": "Gradient difference",
@@ -25,31 +25,20 @@ _TITLES = {
     "task_vector": "Task vector",
     "relabel": "Relabelling",
 }
-NEAR, UNKNOWN, DISAGREE = "closer to the retrained", "cannot be told", "the measures disagree"
-RUINED, DIVERGED = "ruined", "diverged"
+NEAR, RUINED = "closer to the retrained", "ruined"
+UNDECIDED = (OPEN, "the measures disagree")
 _SAID = {
     NEAR: "brought the model near one that never saw the texts",
     "beyond the retrained": "over-forgot",
     "mirror of the original": "over-forgot to the mirror of the original",
-    DISAGREE: "left it nearer the original by some measures alone",
-    UNKNOWN: "cannot be placed",
+    "the measures disagree": "left it nearer the original by some measures alone",
+    OPEN: "cannot be placed",
     "closer to the original": "left it nearer the original",
     RUINED: "ruined it",
     DIVERGED: "ended without a finite score",
 }
 """What is said of the methods with a verdict, the best first."""
 _MAX_NAMED = 4
-Names = Mapping[str, str]
-"""Published names of detectors, by their own."""
-NO_NAMES: Names = MappingProxyType({})
-MEASURES = {
-    "exact_memorisation": "exact memorisation",
-    "extraction_strength": "extraction strength",
-    "forget_log_probability": "log-probability",
-    "retain_log_probability_difference": "retained text",
-    "general_log_probability_difference": "general text",
-    "task_accuracy_difference": "task accuracy",
-}
 
 
 class Judged(NamedTuple):
@@ -118,9 +107,9 @@ def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
         for row in rows:
             if row["kind"] == "utility" and isfinite(row["high"]):
                 lost.setdefault(row["measure"], []).append(row)
-        both = [pair for pair in lost.values() if {row["verdict"] for row in pair} == {"lost"}]
+        both = [pair for pair in lost.values() if {row["verdict"] for row in pair} == {LOST}]
         return max(both[0], key=lambda row: row["high"]) if both else None
-    if verdict in (UNKNOWN, DISAGREE, DIVERGED):
+    if verdict in (*UNDECIDED, DIVERGED):
         return None
     said = [row for row in rows if row["kind"] == "forgetting" and isfinite(row["low"])]
     own = [row for row in said if row["verdict"] == verdict]
@@ -153,13 +142,6 @@ def unlearning_headline(models: Sequence[Judged]) -> str:
     return f"{lead} shown to bring{_SAID[NEAR].removeprefix('brought')}: {text}."
 
 
-def measure_name(row: Row, names: Names = NO_NAMES) -> str:
-    """Return what a row of a verdict measures."""
-    if row["measure"] == "auc":
-        return f"AUC of {names.get(row['detector'], row['detector'])}"
-    return MEASURES.get(row["measure"], str(row["measure"]).replace("_", " "))
-
-
 def _subject(group: Sequence[Judged], methods: Sequence[str], arms: int) -> str:
     """Name the methods of a group, each with its number of arms where not all are in it."""
     counts: dict[str, int] = {}
@@ -189,11 +171,9 @@ def _numbers(group: Sequence[Judged]) -> str:
     if not rows or len(rows) < len(group) or (ruined and mixed):
         return ""
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    form = "+.2f" if ruined else ".2f"
-    number = f"[{low:{form}}, {high:{form}}]"
-    number = f"{rows[0]['value']:{form}} {number}" if len(rows) == 1 else f"within {number}"
-    number = number.replace("-", "\N{MINUS SIGN}")
+    unit = Unit("", 2, signed=ruined)
+    number = unit.number(rows[0]["value"]) if len(rows) == 1 else "within"
+    number = f"{number} {unit.ends(low, high)}"
     if not ruined:
         return f" ({number})"
-    unit = "" if "accuracy" in rows[0]["measure"] else " nats a token"
-    return f" ({measure_name(rows[0])} {number}{unit})"
+    return f" ({measure_name(rows[0])} {number}{measure_unit(rows[0])})"

@@ -16,6 +16,7 @@ import numpy as np
 
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS
+from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.fieller import fieller
 from analysis.intervals.joint import join_seeds
 from analysis.intervals.numbers import Numbers
@@ -25,20 +26,14 @@ ALL_OF_IT = 0
 
 
 class Position(NamedTuple):
-    """One measure of three models, or its difference between two of them."""
+    """Where a model stands between two others, and the measure of all three."""
 
-    unlearned: float
-    retrained: float
-    original: float
-    value: float
-    """NaN where the original and the retrained model have one value."""
-    low: float
-    high: float
-    seeds: int
-    groups: int
-    """Groups of the smaller side."""
-    note: str
-    """Why there is no interval, or what it warns of; empty for neither."""
+    estimate: Estimate
+    """NaN where the original and the retrained model have one value; its groups are those of the
+    smaller side."""
+    unlearned: float = nan
+    retrained: float = nan
+    original: float = nan
 
 
 def find_position(
@@ -55,40 +50,41 @@ def find_position(
     several = [unlearned, retrained, original]
     values, influence = _by_seed(several)
     if not len(values):
-        return Position(nan, nan, nan, nan, nan, nan, 0, 0, "no value")
+        return Position(no_estimate("no value"))
     u, r, o = values.mean(axis=0).tolist()
     groups = _groups(several)
     value = (u - r) / (o - r) if o != r else nan
+
+    def position(low: float, high: float, about: str) -> Position:
+        behind = {"groups": groups, "seeds": len(values)}
+        return Position(Estimate(value, low, high, about, **behind), u, r, o)
+
     if groups < LEAST_GROUPS:
-        return Position(u, r, o, value, nan, nan, len(values), groups, f"{groups} groups")
+        return position(nan, nan, f"none: {groups} groups")
     across = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])
     joint = join_seeds(values @ across.T, np.einsum("jk,skg->sjg", across, influence))
     quantile = float(stdtrit(max(float(joint.freedom.min()), 1.0), (1 + confidence) / 2))
     # The line (u - r) + (r - o) x reaches 0 at the position.
     reach = fieller(u - r, r - o, joint.covariance, 0.0, quantile, start=-np.inf)
+    about = "these models"
+    if groups < TRUSTED_GROUPS:
+        about += f"; not to be trusted: {groups} groups"
     if not reach.places and (o - r) ** 2 > quantile**2 * joint.covariance[1, 1]:
         # The models say the same of every text, so both roots are one, but for rounding.
-        return Position(u, r, o, value, value, value, len(values), groups, _caution(groups))
+        return position(value, value, about)
     if len(reach.places) != 1 or not all(np.isfinite(reach.places[0])):
-        reason = "the original and the retrained model are not told apart"
-        return Position(u, r, o, value, nan, nan, len(values), groups, reason)
-    low, high = reach.places[0]
-    return Position(u, r, o, value, low, high, len(values), groups, _caution(groups))
+        return position(nan, nan, "none: the original and the retrained model are not told apart")
+    return position(*reach.places[0], about)
 
 
-def find_gap(one: Numbers, other: Numbers, *, confidence: float) -> Position:
-    """Return `one - other` of the same rows, cell 0."""
+def find_gap(one: Numbers, other: Numbers, *, confidence: float) -> Estimate:
+    """Return `one - other` of the same rows, cell 0; its groups are those of the smaller side."""
     gap = one - other
-    found, estimates = gap.clustered(), gap.estimates(confidence=confidence)
-    if found is None:
-        return Position(nan, nan, nan, nan, nan, nan, 0, 0, "no value")
-    value, low, high = estimates[0][:3]
-    groups, note = int(found.smaller_groups[0]), estimates[0].note.removeprefix("none: ")
-    return Position(nan, nan, nan, value, low, high, estimates[0].seeds, groups, note)
-
-
-def _caution(groups: int) -> str:
-    return f"not to be trusted: {groups} groups" if groups < TRUSTED_GROUPS else ""
+    cluster = gap.clustered()
+    if cluster is None:
+        return no_estimate("no value")
+    estimate = gap.estimates(confidence=confidence)[0]
+    return estimate._replace(groups=int(cluster.smaller_groups[0]))
 
 
 def _by_seed(several: Sequence[Numbers]) -> tuple[Floats, Floats]:
@@ -137,10 +133,10 @@ def _pooled(parts: Sequence[Part]) -> tuple[float, list[Floats]]:
 
 def _groups(several: Sequence[Numbers]) -> int:
     """Return the groups of the smaller side, over datasets, in the seed that has fewest."""
-    found = [
+    counts = [
         int(sum(part.sample.groups[:, ALL_OF_IT].min() for part in seed.values()))
         for numbers in several
         for seed in numbers.seeds
         if seed
     ]
-    return min(found, default=0)
+    return min(counts, default=0)

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from analysis.copy_bins import CopiesCell, copies_cells, is_dose
 from analysis.findings import question_table, write_findings
-from analysis.unlearning.auc_measures import write_auc_measures
 from analysis.unlearning.evidence import (
     ArmEvidence,
     Cohort,
@@ -24,13 +23,8 @@ from analysis.unlearning.evidence import (
     load_cohort,
 )
 from analysis.unlearning.forget_quality import write_forget_quality
-from analysis.unlearning.numbers import RowWriter
+from analysis.unlearning.measures import RowWriter, write_measures, write_relearning
 from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.text_measures import (
-    write_general_measures,
-    write_relearning,
-    write_text_measures,
-)
 from analysis.unlearning.verdict import verdict_rows
 from detect.scores.table import default_settings
 from inject.examples.example import members, read_examples
@@ -171,11 +165,9 @@ def measure_unlearning(
             progress(done, len(every))
         cohort = load_cohort(same)
         writer = RowWriter(cohort=cohort, cells=_cells(cohort), confidence=confidence)
-        write_auc_measures(writer, settings)
-        write_text_measures(writer)
-        write_general_measures(writer)
+        write_measures(writer, settings)
         write_forget_quality(writer, settings)
-        write_relearning(writer)
+        write_relearning(writer, settings)
         measures += writer.rows
         verdicts += verdict_rows(cohort, settings, confidence=confidence)
     found = {"unlearning": measures, "verdict": verdicts}

@@ -21,60 +21,46 @@ model is called ruined no more often than by either alone. One without a value i
 interval holds for itself.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from math import isnan, nan
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from analysis.arm import MODEL_FREE, axis_column
-from analysis.copy_bins import EVERY_MEMBER
-from analysis.intervals.numbers import Numbers
-from analysis.unlearning.auc_measures import cohort_aucs, on_shared_rows, scores_of
+from analysis.intervals.estimate import Estimate
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
-from analysis.unlearning.numbers import NO_DETECTOR
-from analysis.unlearning.position import Position, find_gap, find_position
-from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning.text_measures import (
+from analysis.unlearning.measures import (
     EXACT_MEMORISATION,
     EXTRACTION_STRENGTH,
     FORGET_LOG_PROBABILITY,
-    GENERAL,
+    GENERAL_LOG_PROBABILITY,
     RETAIN_ACCURACY,
     RETAIN_LOG_PROBABILITY,
-    TextMeasure,
-    general_numbers,
-    text_numbers,
-    values_of,
+    Measure,
+    auc_measure,
 )
+from analysis.unlearning.position import Position, find_gap, find_position
+from analysis.unlearning.settings import MeasureSettings
 
-DETECTORS = ("loss", "min_k")
-TEXTS = (EXACT_MEMORISATION, EXTRACTION_STRENGTH, FORGET_LOG_PROBABILITY)
+Row = Mapping[str, Any]
+Names = Mapping[str, str]
+"""Published names of detectors, by their own."""
+NO_NAMES: Names = MappingProxyType({})
+FORGETTING = (
+    auc_measure("loss"),
+    auc_measure("min_k"),
+    EXACT_MEMORISATION,
+    EXTRACTION_STRENGTH,
+    FORGET_LOG_PROBABILITY,
+)
+"""What says where a model stands."""
+UTILITY = (RETAIN_LOG_PROBABILITY, RETAIN_ACCURACY, GENERAL_LOG_PROBABILITY)
+"""What says what it cost."""
 ALL = "all"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One measure's word on one method."""
-
-    measure: str
-    detector: str = NO_DETECTOR
-    versus: str = ""
-    """Of a difference: `retrained` or `original`."""
-    kind: str
-    """`forgetting` (a position) or `utility` (a difference to another model)."""
-    verdict: str
-    value: float = nan
-    low: float = nan
-    high: float = nan
-    unlearned: float = nan
-    retrained: float = nan
-    original: float = nan
-    groups: int = 0
-    seeds: int = 0
-    note: str = ""
-    """Why there is no interval, or the margin; at `all` the verdict in words."""
+OPEN, LOST, KEPT, DIVERGED = "cannot be told", "lost", "kept", "diverged"
+_NOTHING = Estimate(nan, nan, nan)
 
 
 def verdict_rows(
@@ -88,128 +74,127 @@ def verdict_rows(
         findings = find_verdict(cohort, key, settings, confidence=confidence)
         overall = overall_verdict(findings)
         sentence = verdict_sentence(key.method, overall, findings, diverged_seeds(cohort, key))
-        last = Finding(measure=ALL, kind=ALL, verdict=overall, note=sentence)
+        last = verdict_row(ALL, ALL, overall, note=sentence)
         head = {axis_column(name): value for name, value in cohort.axes.items()}
-        rows += [{**head, "method": key.method, **vars(one)} for one in (*findings, last)]
+        rows += [{**head, "method": key.method, **row} for row in (*findings, last)]
     return rows
+
+
+def verdict_row(
+    measure: str, kind: str, verdict: str, number: Estimate = _NOTHING, **more: Any
+) -> dict[str, Any]:
+    """Return one measure's word on one method, as a row.
+
+    Args:
+        measure: its name.
+        kind: `forgetting` (a position), `utility` (a difference to another model) or `all`.
+        verdict: what it says.
+        number: the position or the difference.
+        more: further columns: `detector`; of a difference `versus`, the other model; of a position
+            the measure of all three; `note`, which says why there is no interval, names the margin
+            or, at `all`, is the verdict in words.
+    """
+    return {
+        "measure": measure,
+        "detector": "-",
+        "versus": "",
+        "kind": kind,
+        "verdict": verdict,
+        **{name: getattr(number, name) for name in ("value", "low", "high", "groups", "seeds")},
+        **dict.fromkeys(("unlearned", "retrained", "original"), nan),
+        "note": "",
+        **more,
+    }
 
 
 def diverged_seeds(cohort: Cohort, key: ModelKey) -> list[int]:
     """Return the seeds in which a model has no finite score of any text of the forget set."""
-    found = []
+    seeds = []
     for rows, models in zip(cohort.rows, cohort.models, strict=True):
         scores = models[key].scores if key in models else {}
         every = [values for name, values in scores.items() if name not in MODEL_FREE]
-        if every and not any(np.isfinite(one[rows.forget]).any() for one in every):
-            found.append(rows.seed)
-    return found
+        if every and not any(np.isfinite(values[rows.forget]).any() for values in every):
+            seeds.append(rows.seed)
+    return seeds
 
 
 def find_verdict(
     cohort: Cohort, key: ModelKey, settings: MeasureSettings, *, confidence: float
-) -> list[Finding]:
+) -> list[dict[str, Any]]:
     """Return what every declared measure that was taken says of one method."""
-    keys = (key, RETRAINED, ORIGINAL)
     seeds = sum(key in models for models in cohort.models)
     dead = len(diverged_seeds(cohort, key)) == seeds
-    found = []
-    for detector in DETECTORS:
-        scores = [scores_of(cohort, one, detector) for one in keys]
-        if all(any(one is not None for one in of_model) for of_model in scores):
-            numbers = [
-                cohort_aucs(cohort, of_model, [EVERY_MEMBER])
-                for of_model in on_shared_rows(cohort, *scores)
-            ]
-            place = find_position(*numbers, confidence=confidence)
-            found.append(_of_position("auc", detector, place, dead=dead))
-    for asked in TEXTS:
-        models = _texts_of(cohort, keys, asked)
-        if models is not None:
+    rows = []
+    for measure in FORGETTING:
+        if (models := measure.of(cohort, (key, RETRAINED, ORIGINAL))) is not None:
             place = find_position(*models, confidence=confidence)
-            found.append(_of_position(asked.name, NO_DETECTOR, place, dead=dead))
-    for asked, margin in (
-        (RETAIN_LOG_PROBABILITY, settings.utility_margin),
-        (RETAIN_ACCURACY, settings.accuracy_margin),
-    ):
+            rows.append(_position_row(measure, place, dead=dead))
+    for measure in UTILITY:
+        accuracy = measure is RETAIN_ACCURACY
+        margin = settings.accuracy_margin if accuracy else settings.utility_margin
         for other in (RETRAINED, ORIGINAL):
-            pair = _texts_of(cohort, (key, other), asked)
-            if pair is not None:
+            if (pair := measure.of(cohort, (key, other))) is not None:
                 gap = find_gap(*pair, confidence=confidence)
-                found.append(_of_gap(asked.name, other, gap, margin, dead=dead))
-    if any(key in models and models[key].general is not None for models in cohort.models):
-        for other in (RETRAINED, ORIGINAL):
-            general = general_numbers(cohort, [key, other])
-            gap = find_gap(general[0], general[1], confidence=confidence)
-            found.append(_of_gap(GENERAL, other, gap, settings.utility_margin, dead=dead))
-    return found
+                rows.append(_gap_row(measure, other, gap, margin, dead=dead))
+    return rows
 
 
-def _texts_of(cohort: Cohort, keys: Sequence[ModelKey], asked: TextMeasure) -> list[Numbers] | None:
-    """Return a measure of each model on the rows that all have; None where one has none."""
-    values = [values_of(cohort, one, asked) for one in keys]
-    if any(all(one is None for one in of_model) for of_model in values):
-        return None
-    return [text_numbers(cohort, shared, asked) for shared in on_shared_rows(cohort, *values)]
+def _position_row(measure: Measure, place: Position, *, dead: bool) -> dict[str, Any]:
+    position, *_ = place
+    verdict = DIVERGED if dead and not position.seeds else position_verdict(position)
+    more = {**place._asdict(), "detector": measure.detector, "note": _note(position)}
+    del more["estimate"]
+    return verdict_row(measure.name, "forgetting", verdict, position, **more)
 
 
-def _of_position(measure: str, detector: str, place: Position, *, dead: bool) -> Finding:
-    verdict = "diverged" if dead and not place.seeds else position_verdict(place)
-    return Finding(
-        measure=measure,
-        detector=detector,
-        kind="forgetting",
-        verdict=verdict,
-        **place._asdict(),
-    )
+def _note(number: Estimate) -> str:
+    return number.note.removeprefix("none: ")
 
 
-def position_verdict(place: Position) -> str:
+def position_verdict(position: Estimate) -> str:
     """Return what the interval of a position says; see the module."""
-    if isnan(place.low):
-        return "cannot be told"
-    if place.low > 0.5:
+    if isnan(position.low):
+        return OPEN
+    if position.low > 0.5:
         return "closer to the original"
-    if place.high < -0.5:
+    if position.high < -0.5:
         return "mirror of the original"
-    if place.high < 0:
+    if position.high < 0:
         return "beyond the retrained"
-    if place.low > -0.5 and place.high < 0.5:
+    if position.low > -0.5 and position.high < 0.5:
         return "closer to the retrained"
-    return "cannot be told"
+    return OPEN
 
 
-def _of_gap(measure: str, other: ModelKey, gap: Position, margin: float, *, dead: bool) -> Finding:
+def _gap_row(
+    measure: Measure, other: ModelKey, gap: Estimate, margin: float, *, dead: bool
+) -> dict[str, Any]:
     if not gap.seeds and dead:
-        verdict = "diverged"
+        verdict = DIVERGED
     elif isnan(gap.low):
-        verdict = "cannot be told"
+        verdict = OPEN
     elif gap.high < -margin:
-        verdict = "lost"
+        verdict = LOST
     else:
-        verdict = "kept" if gap.low > -margin else "cannot be told"
-    note = "; ".join(part for part in (f"margin {margin:g}", gap.note) if part)
-    return Finding(
-        measure=f"{measure}_difference",
-        versus=other.model,
-        kind="utility",
-        verdict=verdict,
-        **gap._replace(note=note)._asdict(),
-    )
+        verdict = KEPT if gap.low > -margin else OPEN
+    note = "; ".join(filter(None, (f"margin {margin:g}", _note(gap))))
+    name = f"{measure.name}_difference"
+    return verdict_row(name, "utility", verdict, gap, versus=other.model, note=note)
 
 
-def overall_verdict(findings: Sequence[Finding]) -> str:
+def overall_verdict(rows: Sequence[Row]) -> str:
     """Return one verdict of all measures."""
-    if any(one.verdict == "diverged" for one in findings):
-        return "diverged"
+    if any(row["verdict"] == DIVERGED for row in rows):
+        return DIVERGED
     utility: dict[str, set[str]] = {}
-    for one in findings:
-        if one.kind == "utility":
-            utility.setdefault(one.measure, set()).add(one.verdict)
-    if any(said == {"lost"} for said in utility.values()):
+    for row in rows:
+        if row["kind"] == "utility":
+            utility.setdefault(row["measure"], set()).add(row["verdict"])
+    if {LOST} in utility.values():
         return "ruined"
-    told = {one.verdict for one in findings if one.kind == "forgetting"} - {"cannot be told"}
+    told = {row["verdict"] for row in rows if row["kind"] == "forgetting"} - {OPEN}
     if not told:
-        return "cannot be told"
+        return OPEN
     if len(told) == 1:
         return told.pop()
     if "closer to the original" not in told:
@@ -229,63 +214,65 @@ _OVERALL = {
     "cannot be told": "cannot be placed between the retrained model and the original",
     "the measures disagree": "is closer to the original by some measures and not by others",
 }
-_NAMES = {
+MEASURES = {
     "exact_memorisation": "exact memorisation",
     "extraction_strength": "extraction strength",
-    "forget_log_probability": "log-probability of the forget set",
+    "forget_log_probability": "log-probability",
     "retain_log_probability_difference": "retained text",
     "general_log_probability_difference": "general text",
-    "task_accuracy_difference": "accuracy on retained questions",
+    "task_accuracy_difference": "task accuracy",
 }
 _MODELS = {"retrained": "retrained model", "original": "original"}
-_UNITS = {
-    "retain_log_probability_difference": " nats a token",
-    "general_log_probability_difference": " nats a token",
-}
+
+
+def measure_name(row: Row, names: Names = NO_NAMES) -> str:
+    """Return what a row of a verdict measures."""
+    if row["measure"] == "auc":
+        return f"AUC of {names.get(row['detector'], row['detector'])}"
+    return MEASURES.get(row["measure"], str(row["measure"]).replace("_", " "))
+
+
+def measure_unit(row: Row) -> str:
+    """Return the unit of a difference, with the space before it; empty for a share."""
+    return "" if "accuracy" in row["measure"] else " nats a token"
 
 
 def verdict_sentence(
-    method: str, overall: str, findings: Sequence[Finding], diverged: Sequence[int] = ()
+    method: str, overall: str, rows: Sequence[Row], diverged: Sequence[int] = ()
 ) -> str:
     """Return the sentence.
 
     Args:
         method: the method setting's label.
         overall: its verdict.
-        findings: what each measure says.
+        rows: what each measure says.
         diverged: seeds in which the model has no finite score.
     """
     parts = [f"{method} {_OVERALL[overall]}"]
     by_verdict: dict[str, list[str]] = {}
-    for one in findings:
-        if one.kind == "forgetting" and one.verdict != "diverged":
-            by_verdict.setdefault(one.verdict, []).append(f"{_name(one)} {_numbers(one)}")
+    for row in rows:
+        if row["kind"] == "forgetting" and row["verdict"] != DIVERGED:
+            said = f"{measure_name(row)} {_numbers(row, '.2f')}"
+            by_verdict.setdefault(row["verdict"], []).append(said)
     for verdict, texts in by_verdict.items():
         parts.append(f"{verdict} by {', '.join(texts)}")
     if by_verdict:
         parts[-1] += " (position: 0 is the retrained model, 1 the original)"
-    for other in dict.fromkeys(one.versus for one in findings if one.kind == "utility"):
+    for other, name in _MODELS.items():
         utility = [
-            f"{_name(one)} {_numbers(one, _UNITS.get(one.measure, ''), signed=True)} "
-            f"({one.verdict})"
-            for one in findings
-            if one.kind == "utility" and one.versus == other
+            f"{measure_name(row)} {_numbers(row, '+.2f', measure_unit(row))} ({row['verdict']})"
+            for row in rows
+            if row["kind"] == "utility" and row["versus"] == other
         ]
-        parts.append(f"against the {_MODELS[other]}: {', '.join(utility)}")
-    if diverged and overall != "diverged":
+        parts += [f"against the {name}: {', '.join(utility)}"] if utility else []
+    if diverged and overall != DIVERGED:
         named = ", ".join(map(str, diverged))
         parts.append(f"it diverged with seed {named}, which no number here includes")
     return "; ".join(parts) + "."
 
 
-def _name(one: Finding) -> str:
-    return f"AUC of {one.detector}" if one.measure == "auc" else _NAMES[one.measure]
-
-
-def _numbers(one: Finding, unit: str = "", *, signed: bool = False) -> str:
-    form = "+.2f" if signed else ".2f"
-    if isnan(one.value):
+def _numbers(row: Row, form: str, unit: str = "") -> str:
+    value, low, high = (f"{row[end]:{form}}" for end in ("value", "low", "high"))
+    if isnan(row["value"]):
         return "without a value"
-    if isnan(one.low):
-        return f"{one.value:{form}}{unit} (no interval)"
-    return f"{one.value:{form}} [{one.low:{form}}, {one.high:{form}}]{unit}"
+    return f"{value}{unit} (no interval)" if isnan(row["low"]) else f"{value} [{low}, {high}]{unit}"

@@ -1,30 +1,31 @@
 """An audit as tables: chunks, continuations and findings, from what models scored and wrote."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from math import isnan
+from collections.abc import Mapping
+from math import isfinite, isnan
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from analysis.copy_bins import ALL
 from analysis.intervals.estimate import Estimate
-from analysis.unlearning_audit.checks import LOSS_RUN, QUESTIONS, Judgement, Losses, Weights, judge
-from analysis.unlearning_audit.estimates import clusters_of, null
-from analysis.unlearning_audit.findings import Findings, Ratioed, find, likeness, question_findings
-from analysis.unlearning_audit.ratio import Band, Floats, Scores, score_ratios
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, RETAINED, Chunk
-from analysis.unlearning_audit.text_chunks import QUESTION as QUESTION_PART
-from detect.generation.text_overlap import longest_run, rouge_l_recall
+from analysis.unlearning_audit.checks import QUESTIONS, Judgement, Weights, judge
+from analysis.unlearning_audit.evidence import Chunks
+from analysis.unlearning_audit.findings import Findings, find, likeness, question_findings
+from analysis.unlearning_audit.ratio import Band
+from analysis.unlearning_audit.text_chunks import (
+    AUDITED,
+    HOLDOUT,
+    QUESTION,
+    RETAINED,
+    prompt_of,
+    rest_of,
+)
 
-QUESTION = "unlearning_audits"
-"""Of the findings."""
+AUDITS = "unlearning_audits"
+"""The question of the findings."""
 AUDIT_FILE = "unlearning_audit.json"
 CHUNKS_FILE = "chunks.parquet"
-PARTS = (AUDITED, HOLDOUT, RETAINED, QUESTION_PART)
-MODELS = ("original", "unlearned", "retrained")
-_OF_CHUNK = ("chunk", "text_id", "group", "start", "stop", "prompt_stop")
+_PLACE = ("start", "stop", "prompt_stop")
 CHUNKS = pa.schema(
     [
         ("chunk", pa.int64()),
@@ -52,40 +53,6 @@ CHUNKS = pa.schema(
         ("truth", pa.string()),
     ]
 )
-CONTINUATIONS = pa.schema(
-    [
-        ("chunk", pa.int64()),
-        ("model", pa.string()),
-        ("sample", pa.int64()),
-        ("text", pa.string()),
-        ("rouge_l", pa.float64()),
-        ("longest_common_substring", pa.float64()),
-        ("embedding", pa.float64()),
-        ("judge", pa.float64()),
-    ]
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """What an audit is drawn from."""
-
-    chunks: Sequence[Chunk]
-    """Those that are audited, those of texts that no model saw, those that the unlearned model
-    should still know, and questions."""
-    scores: Mapping[str, Floats]
-    """By model, one a chunk."""
-    reasons: Sequence[str | None]
-    """Why a chunk has no score."""
-    losses: Mapping[str, Floats]
-    """By model, nats a token; empty where they were not measured."""
-    continuations: pa.Table
-    """As `CONTINUATIONS`."""
-    weights: Weights
-    guessing: float
-    """Loss of guessing tokens by their frequency; infinite if it is unknown."""
-    copies: Mapping[str, int] = field(default_factory=dict)
-    """That the original saw, by text; empty where nobody knows."""
 
 
 class Audit(NamedTuple):
@@ -93,98 +60,58 @@ class Audit(NamedTuple):
 
     chunks: pa.Table
     """As `CHUNKS`."""
-    found: Findings
+    findings: Findings
     estimates: dict[str, Estimate]
     """Every number of the table of findings, by its quantity."""
     judgement: Judgement
 
 
-def audit_chunks(given: Evidence, *, band: Band, rate: float) -> Audit:
+def audit_chunks(
+    chunks: Chunks,
+    weights: Weights,
+    *,
+    band: Band,
+    rate: float,
+    guessing: float,
+    copies: Mapping[str, int],
+) -> Audit:
     """Return the audit of one unlearned model.
 
     Args:
-        given: chunks, and what each model scored and wrote.
+        chunks: of all parts: those that are audited, those of texts that no model saw, those that
+            the unlearned model should still know, and questions.
+        weights: how they lie to the original's.
         band: of suspicious ratios.
         rate: of false alarms, that the calibrated band is to have.
+        guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
+        copies: that the original saw, by text; empty where nobody knows.
     """
-    parts = np.array([chunk.part for chunk in given.chunks], dtype=object)
-    audited, held, retained, asked = (np.flatnonzero(parts == part) for part in PARTS)
-    chunks, held_out, retained_chunks, questions = (
-        [given.chunks[place] for place in places.tolist()]
-        for places in (audited, held, retained, asked)
-    )
-    ratios = score_ratios(given.scores["original"], given.scores["unlearned"])
-    of_retrained = None
-    if "retrained" in given.scores:
-        scores = given.scores["retrained"]
-        of_retrained = score_ratios(given.scores["original"], scores, name="retrained").values
-    found = find(
-        Ratioed(
-            chunks,
-            ratios.values[audited],
-            None if of_retrained is None else of_retrained[audited],
-        ),
-        Ratioed(held_out, ratios.values[held], None) if held_out else None,
-        given.continuations,
-        band=band,
-        rate=rate,
-    )
-    losses = Losses(
-        audited={name: values[audited] for name, values in given.losses.items()},
-        clusters=clusters_of(chunks, least_run=LOSS_RUN),
-        control={name: values[held] for name, values in given.losses.items()} if held_out else {},
-        control_clusters=clusters_of(held_out, least_run=LOSS_RUN),
-        retained={name: values[retained] for name, values in given.losses.items()}
-        if retained_chunks
-        else {},
-        retained_clusters=clusters_of(retained_chunks, least_run=LOSS_RUN),
-        guessing=given.guessing,
-    )
-    judgement = judge(losses, given.weights, found)
-    flags = band.holds(ratios.values[audited]).tolist()
-    flagged = [chunk for chunk, flag in zip(chunks, flags, strict=True) if flag]
+    parts = {name: chunks.part(name) for name in (AUDITED, HOLDOUT, RETAINED, QUESTION)}
+    audited = parts[AUDITED]
+    findings = find(audited, parts[HOLDOUT], band=band, rate=rate)
+    judgement = judge(parts, weights, findings, guessing=guessing)
     return Audit(
-        _chunk_table(given, ratios, of_retrained, found, band),
-        found,
+        _chunk_table(chunks, audited, findings, band, copies),
+        findings,
         {
-            **found.shares,
+            **findings.shares,
             **{name: judgement.checks[name].measure for name in QUESTIONS},
-            **likeness(given.continuations, flagged),
-            **question_findings(questions, ratios.values[asked], given.continuations, band),
+            **likeness(audited, band.flags(audited.ratios["unlearned"])),
+            **question_findings(parts[QUESTION], band),
         },
         judgement,
     )
 
 
-def compared(model: str, chunks: Sequence[Chunk], texts: Sequence[Sequence[str]]) -> pa.Table:
-    """Return a model's continuations as `CONTINUATIONS`, held against what stands there.
-
-    ROUGE-L recall; the longest common run in words; embedding and judge are null.
-    """
-    rows = [
-        {
-            "chunk": chunk.chunk,
-            "model": model,
-            "sample": sample,
-            "text": text,
-            "rouge_l": rouge_l_recall(text, chunk.rest, whole=True),
-            "longest_common_substring": longest_run(text, chunk.rest),
-        }
-        for chunk, samples in zip(chunks, texts, strict=True)
-        for sample, text in enumerate(samples)
-    ]
-    return pa.Table.from_pylist(rows, schema=CONTINUATIONS)
-
-
-def without_protected(continuations: pa.Table, chunks: Sequence[Chunk]) -> pa.Table:
+def without_protected(chunks: Chunks) -> pa.Table:
     """Return continuations, their text null where the chunk is protected: it may be that text."""
-    hidden = {chunk.chunk for chunk in chunks if chunk.protected}
+    table = chunks.continuations
     texts = [
-        None if row["chunk"] in hidden else row["text"]
-        for row in continuations.select(["chunk", "text"]).to_pylist()
+        None if chunks.rows[row["chunk"]].protected else row["text"]
+        for row in table.select(["chunk", "text"]).to_pylist()
     ]
-    place = continuations.schema.get_field_index("text")
-    return continuations.set_column(place, "text", pa.array(texts, pa.string()))
+    place = table.schema.get_field_index("text")
+    return table.set_column(place, "text", pa.array(texts, pa.string()))
 
 
 def finding_rows(
@@ -206,83 +133,59 @@ def finding_rows(
 
 
 def _chunk_table(
-    given: Evidence, ratios: Scores, retrained: Floats | None, found: Findings, band: Band
+    chunks: Chunks, audited: Chunks, findings: Findings, band: Band, copies: Mapping[str, int]
 ) -> pa.Table:
-    flags = band.holds(ratios.values)
-    continued = {*given.continuations["chunk"].to_pylist()}
-    rows = []
-    for at, chunk in enumerate(given.chunks):
-        rows.append(
-            {
-                **{name: getattr(chunk, name) for name in _OF_CHUNK},
-                "part": chunk.part,
-                **{name: null(values[at]) for name, values in given.scores.items()},
-                **{f"loss_{name}": null(values[at]) for name, values in given.losses.items()},
-                "ratio": null(ratios.values[at]),
-                "retrained_ratio": None if retrained is None else null(retrained[at]),
-                "suspicious": bool(flags[at]),
-                "continued": chunk.part not in (HOLDOUT, RETAINED) and chunk.chunk in continued,
-                "remembered": found.written["unlearned"].get(chunk.chunk),
-                "remembered_original": found.written["original"].get(chunk.chunk),
-                "reason": given.reasons[at] or ratios.reasons[at],
-                "copies": given.copies.get(chunk.text_id),
-                "prompt": None if chunk.protected else chunk.prompt,
-                "truth": None if chunk.protected else chunk.rest,
-            }
-        )
+    flags = band.holds(chunks.ratios["unlearned"]).tolist()
+    continued = {*chunks.continuations["chunk"].to_pylist()}
+    remembered = {
+        name: {int(audited.numbers[at]): known for at, known in findings.written[model].remembered}
+        for name, model in (("remembered", "unlearned"), ("remembered_original", "original"))
+    }
+    ratios = {"ratio": "unlearned", "retrained_ratio": "retrained"}
+    numbers = {
+        **chunks.scores,
+        **{f"loss_{model}": values for model, values in chunks.losses.items()},
+        **{name: chunks.ratios[model] for name, model in ratios.items() if model in chunks.ratios},
+    }
+    rows = [
+        {
+            "chunk": at,
+            "part": row.dataset,
+            "text_id": row.source_id,
+            "group": row.group,
+            **{name: row.fields[name] for name in _PLACE},
+            **{name: null(values[at]) for name, values in numbers.items()},
+            "suspicious": flags[at],
+            "continued": row.dataset not in (HOLDOUT, RETAINED) and at in continued,
+            **{name: known.get(at) for name, known in remembered.items()},
+            "reason": chunks.reasons[at],
+            "copies": copies.get(row.source_id),
+            "prompt": None if row.protected else prompt_of(row),
+            "truth": None if row.protected else rest_of(row),
+        }
+        for at, row in enumerate(chunks.rows)
+    ]
     return pa.Table.from_pylist(rows, schema=CHUNKS)
 
 
-def finding_lines(
-    rows: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
-) -> list[tuple[str, str, str]]:
-    """Return a line a number: its name, the number with its interval, and of what it speaks.
-
-    Args:
-        rows: of an audit's findings.
-        record: of its JSON file.
-    """
-    checks: Mapping[str, Mapping[str, str]] = record["checks"]
-    low, high = record["settings"]["audit"]["band"]
-    about = {
-        "flagged": f"{low:.3f} < r < {high:.3f}",
-        "false_alarms": f"on {record['control']}",
-        **{name: check["about"] for name, check in checks.items()},
-    }
-    lines = []
-    for row in rows:
-        quantity = row["quantity"]
-        parts = [number_text(row), about.get(quantity, ""), row["note"]]
-        name = quantity.replace("_", " ")
-        if quantity in checks:
-            name = checks[quantity]["question"]
-            parts[0] = ": ".join(part for part in (checks[quantity]["answer"], parts[0]) if part)
-        said = "; ".join(part for part in parts[1:] if part)
-        lines.append((f"{name[0].upper()}{name[1:]}", parts[0], said))
-    return lines
+def null(value: float) -> float | None:
+    """Return a number; None where it is none."""
+    return float(value) if isfinite(value) else None
 
 
-def number_text(row: Mapping[str, Any]) -> str:
-    """Return a number with its interval: `0.125 (0.04 to 0.312)`; empty for none."""
-    value, low, high = (f"{row[end]:.3g}" for end in ("value", "low", "high"))
-    if isnan(row["value"]):
-        return ""
-    return value if isnan(row["low"]) else f"{value} ({low} to {high})"
-
-
-def headline(found: Findings, judgement: Judgement) -> str:
+def headline(findings: Findings, judgement: Judgement) -> str:
     """Return what the unlearned model still writes, and the verdict."""
-    kept, before = (found.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
+    kept, before = (findings.shares[f"remembered_{model}"] for model in ("unlearned", "original"))
     if not isnan(kept.value):
         written = (
             f"The unlearned model still writes {_percent(kept)} of the chunks, the original "
             f"{_percent(before)}"
         )
-    elif found.longest:
+    elif findings.longest:
+        mine, theirs = (findings.longest[model] for model in ("unlearned", "original"))
         written = (
-            f"The unlearned model still writes up to {found.longest['unlearned']:g} true words in "
-            f"a row, the original {found.longest['original']:g}; whether that is more than chance "
-            f"writes cannot be said: {kept.reason}"
+            f"The unlearned model still writes up to {mine:g} true words in a row, the original "
+            f"{theirs:g}; whether that is more than chance writes cannot be said: {kept.reason}"
         )
     else:
         written = f"What the unlearned model still writes was not measured: {kept.reason}"

@@ -18,16 +18,18 @@ retrained model the two kinds of texts may differ in difficulty, and the check s
 """
 
 from collections.abc import Mapping
-from math import comb, log, nan
+from math import comb, isnan, log, nan
 from typing import NamedTuple
 
 import numpy as np
 
 from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.metrics import Floats
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning_audit.estimates import Clusters, difference, mean
+from analysis.unlearning_audit.evidence import Chunks
 from analysis.unlearning_audit.findings import Findings
-from analysis.unlearning_audit.ratio import Floats
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, RETAINED
 
 MARGIN = MeasureSettings().utility_margin
 """Nats a token within which two levels are the same."""
@@ -91,21 +93,6 @@ class Weights(NamedTuple):
     """What was compared, or why nothing was."""
 
 
-class Losses(NamedTuple):
-    """Losses in nats a token by model; empty where they were not measured."""
-
-    audited: Mapping[str, Floats]
-    clusters: Clusters
-    control: Mapping[str, Floats]
-    """Of texts that no model saw; empty without."""
-    control_clusters: Clusters
-    retained: Mapping[str, Floats]
-    """Of texts that the unlearned model should still know; empty without."""
-    retained_clusters: Clusters
-    guessing: float
-    """Loss of guessing tokens by their frequency; infinite if it is unknown."""
-
-
 class Check(NamedTuple):
     """The answer to one of `QUESTIONS`."""
 
@@ -126,18 +113,28 @@ class Judgement(NamedTuple):
     """By the names of `QUESTIONS`."""
 
 
-def judge(losses: Losses, weights: Weights, found: Findings) -> Judgement:
-    """Return the checks and the verdict of an audit."""
-    working = _working(losses)
+def judge(
+    parts: Mapping[str, Chunks], weights: Weights, findings: Findings, *, guessing: float
+) -> Judgement:
+    """Return the checks and the verdict of an audit.
+
+    Args:
+        parts: the chunks of each part with their losses.
+        weights: how they lie to the original's.
+        findings: the numbers of the audit.
+        guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
+    """
+    working = _working(parts, guessing)
+    contaminated = working.measure.reason == CONTAMINATED
     checks = {
         "working": working,
-        "knew": _knew(losses, found),
-        "level": _level(losses, contaminated=working.measure.reason == CONTAMINATED),
+        "knew": _knew(parts, findings),
+        "level": _level(parts, guessing, contaminated=contaminated),
         "weights": _weights(weights),
     }
-    chance = _chance(found, paired="retrained" in losses.audited)
+    chance = _chance(findings, paired="retrained" in parts[AUDITED].losses)
     answers = {name: check.answer for name, check in checks.items()}
-    verdict = "same weights" if weights.same else _verdict(answers, found, chance)
+    verdict = "same weights" if weights.same else _verdict(answers, findings, chance)
     unanswered: dict[str, list[str]] = {}
     for name, check in checks.items():
         if check.answer == UNKNOWN:
@@ -150,7 +147,7 @@ def judge(losses: Losses, weights: Weights, found: Findings) -> Judgement:
     return Judgement(verdict, meaning, checks)
 
 
-def _verdict(answers: Mapping[str, str], found: Findings, chance: float) -> str:
+def _verdict(answers: Mapping[str, str], findings: Findings, chance: float) -> str:
     if chance <= CHANCE:
         return "still written"
     if answers["working"] == NO:
@@ -169,29 +166,31 @@ def _verdict(answers: Mapping[str, str], found: Findings, chance: float) -> str:
     if level == ABOVE:
         return "over-forgotten"
     judgeable = answers["knew"] == YES and answers["working"].startswith(YES)
-    if level == ALIKE and judgeable and found.written["unlearned"]:
+    if level == ALIKE and judgeable and findings.written["unlearned"].remembered:
         return "forgotten as far as can be seen"
     return "cannot be judged"
 
 
-def _working(losses: Losses) -> Check:
-    if not losses.control:
-        return Check(UNKNOWN, no_estimate(NO_CONTROL if losses.audited else NO_LOSS), "")
-    lost, about = _lost(losses.control, losses.control_clusters, "control texts")
-    own = mean(losses.control["unlearned"], losses.control_clusters, least=LEAST)
+def _working(parts: Mapping[str, Chunks], guessing: float) -> Check:
+    control = parts[HOLDOUT]
+    if not control.losses:
+        reason = NO_CONTROL if parts[AUDITED].losses else NO_LOSS
+        return Check(UNKNOWN, no_estimate(reason), "")
+    lost, about = _lost(control, "control texts")
+    own = _mean(control, control.losses["unlearned"])
     if lost.low > BROKEN:
         return Check(NO, lost, about)
-    if own.low > losses.guessing:
-        guessing = "its loss on the control texts minus that of guessing tokens by their frequency"
-        less = {end: getattr(own, end) - losses.guessing for end in ("value", "low", "high")}
-        return Check(NO, own._replace(**less), guessing)
+    if own.low > guessing:
+        about = "its loss on the control texts minus that of guessing tokens by their frequency"
+        less = {end: getattr(own, end) - guessing for end in ("value", "low", "high")}
+        return Check(NO, own._replace(**less), about)
     if lost.high < -BROKEN:
         return Check(UNKNOWN, lost.said(f"none: {CONTAMINATED}", lost.caution), about)
-    if losses.retained:
-        retained, of_retained = _lost(losses.retained, losses.retained_clusters, "retained texts")
+    if parts[RETAINED].losses:
+        retained, of_retained = _lost(parts[RETAINED], "retained texts")
         if retained.low > BROKEN:
             return Check(LOST, retained, of_retained)
-    if not own.high < losses.guessing:
+    if not own.high < guessing:
         why = "it may predict the control texts no better than the frequency of tokens does"
         return Check(UNKNOWN, lost.said(f"none: {lost.reason or why}", lost.caution), about)
     if lost.high < -MARGIN:
@@ -201,25 +200,30 @@ def _working(losses: Losses) -> Check:
     return Check(answer, lost, about)
 
 
-def _lost(loss: Mapping[str, Floats], clusters: Clusters, texts: str) -> tuple[Estimate, str]:
+def _mean(chunks: Chunks, losses: Floats) -> Estimate:
+    return mean(losses, chunks.clusters(least_run=LOSS_RUN), least=LEAST)
+
+
+def _lost(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     """Return the unlearned model's loss minus the best of the others', and the comparison."""
-    others = [name for name in ("original", "retrained") if name in loss]
-    best = min(others, key=lambda name: float(np.nanmean(loss[name])))
-    lost = mean(loss["unlearned"] - loss[best], clusters, least=LEAST)
+    others = [name for name in ("original", "retrained") if name in chunks.losses]
+    best = min(others, key=lambda name: float(np.nanmean(chunks.losses[name])))
+    lost = _mean(chunks, chunks.losses["unlearned"] - chunks.losses[best])
     return lost, f"its loss on the {texts} minus the {best} model's"
 
 
-def _knew(losses: Losses, found: Findings) -> Check:
-    loss, about = _against_control(losses, "original")
-    writes = found.shares["remembered_original"].value > 0
+def _knew(parts: Mapping[str, Chunks], findings: Findings) -> Check:
+    loss, about = _against_control(parts, "original")
+    writes = findings.shares["remembered_original"].value > 0
     answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
     return Check(answer, loss, about)
 
 
-def _level(losses: Losses, *, contaminated: bool) -> Check:
-    loss, about = _against_control(losses, "unlearned")
+def _level(parts: Mapping[str, Chunks], guessing: float, *, contaminated: bool) -> Check:
+    loss, about = _against_control(parts, "unlearned")
+    losses = parts[AUDITED].losses
     answer = UNKNOWN
-    if contaminated and "retrained" not in losses.audited and not loss.high < -MARGIN:
+    if contaminated and "retrained" not in losses and not loss.high < -MARGIN:
         return Check(UNKNOWN, loss.said(f"none: {CONTAMINATED}", loss.caution), about)
     if loss.low > MARGIN:
         answer = ABOVE
@@ -227,51 +231,50 @@ def _level(losses: Losses, *, contaminated: bool) -> Check:
         answer = BELOW
     elif loss.low > -MARGIN and loss.high < MARGIN:
         answer = ALIKE
-    elif loss.value != loss.value and losses.audited:
-        no_better = np.nanmean(losses.audited["unlearned"]) >= losses.guessing
-        answer = GUESSING if no_better else UNKNOWN
+    elif isnan(loss.value) and losses and np.nanmean(losses["unlearned"]) >= guessing:
+        answer = GUESSING
     return Check(answer, loss, about)
 
 
-def _against_control(losses: Losses, model: str) -> tuple[Estimate, str]:
+def _against_control(parts: Mapping[str, Chunks], model: str) -> tuple[Estimate, str]:
     """Return a model's loss on the audited chunks less the control's, and what was compared."""
     about = f"the {model} model's loss on these chunks less"
-    if not losses.audited:
+    audited, control = parts[AUDITED], parts[HOLDOUT]
+    if not audited.losses:
         return no_estimate(NO_LOSS), ""
-    own = losses.audited[model]
-    if "retrained" in losses.audited:
-        paired = mean(own - losses.audited["retrained"], losses.clusters, least=LEAST)
+    own = audited.losses[model]
+    if "retrained" in audited.losses:
+        paired = _mean(audited, own - audited.losses["retrained"])
         return paired, f"{about} the retrained model's"
-    if not losses.control:
+    if not control.losses:
         return no_estimate(NO_CONTROL), ""
-    others, clusters = losses.control[model], losses.control_clusters
-    found = difference(
-        np.concatenate([own, others]),
-        [True] * len(own) + [False] * len(others),
-        Clusters(
-            (*losses.clusters.names, *(f"control {name}" for name in clusters.names)),
-            losses.clusters.about or clusters.about,
-        ),
+    mine, theirs = (chunks.clusters(least_run=LOSS_RUN) for chunks in (audited, control))
+    names = (*mine.names, *(f"control {name}" for name in theirs.names))
+    gap = difference(
+        np.concatenate([own, control.losses[model]]),
+        np.arange(len(names)) < len(own),
+        Clusters(names, mine.about or theirs.about),
         least=LEAST,
     )
-    return found, f"{about} its loss on the control texts, which may be harder or easier"
+    return gap, f"{about} its loss on the control texts, which may be harder or easier"
 
 
 def _weights(weights: Weights) -> Check:
-    if weights.cosine != weights.cosine and not weights.same:
+    if isnan(weights.cosine) and not weights.same:
         return Check(UNKNOWN, no_estimate(weights.about), "")
     answer = "they are the same" if weights.same else NO if weights.cosine < UNRELATED else YES
     return Check(answer, Estimate(weights.cosine, nan, nan), weights.about)
 
 
-def _chance(found: Findings, *, paired: bool) -> float:
+def _chance(findings: Findings, *, paired: bool) -> float:
     """Return the probability that a model which never knew the texts passes the level as often.
 
     Rosenbaum's (1954) test: of the longest runs of m chunks and n of the control, the k longest are
     all of the chunks. On the same chunks each of the k is one of a pair, so 1 / 2^k.
     """
-    written = found.written["unlearned"].values()
-    known, count, control = sum(written), len(written), found.levels["unlearned"].chunks
+    written = findings.written["unlearned"]
+    known, count = int(written.known.sum()), len(written.remembered)
+    control = written.level.chunks
     if not count:
         return nan
     return 0.5**known if paired else comb(count, known) / comb(count + control, known)

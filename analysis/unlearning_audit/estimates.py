@@ -9,21 +9,20 @@ of one text: the interval then speaks of these texts alone, and says so. How oft
 hold the truth: docs/unlearning-audit.md.
 """
 
-import math
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS, Scale
 from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.intervals.influence import Sample, mean_sample, pack_groups
+from analysis.intervals.influence import Mask, Sample, mean_sample, pack_groups
 from analysis.intervals.numbers import Numbers, Rows, mean_numbers, share_numbers
-from analysis.unlearning_audit.text_chunks import Chunk
+from analysis.metrics import Floats
+from inject.examples.example import Example
 
-Floats = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
 LEAST_VALUES = 25
 """Clusters a side below which a mean or a difference of means has no interval: with 15, of values
@@ -40,12 +39,8 @@ class Clusters(NamedTuple):
     about: str | None = None
     """Of what alone an interval speaks."""
 
-    def at(self, places: Sequence[int] | npt.NDArray[np.integer]) -> "Clusters":
-        """Return those of some chunks."""
-        return Clusters(tuple(self.names[place] for place in places), self.about)
 
-
-def clusters_of(chunks: Sequence[Chunk], *, least_run: int = _LEAST_RUN) -> Clusters:
+def clusters_of(chunks: Sequence[Example], *, least_run: int = _LEAST_RUN) -> Clusters:
     """Return the clusters of chunks: groups of texts, or runs of neighbours where those are few.
 
     Args:
@@ -53,39 +48,32 @@ def clusters_of(chunks: Sequence[Chunk], *, least_run: int = _LEAST_RUN) -> Clus
         least_run: neighbours of a run at least.
     """
     groups = [chunk.group for chunk in chunks]
-    count = len(set(groups))
-    if count >= TRUSTED_GROUPS or len(set(zip(groups, _texts(chunks), strict=True))) == len(chunks):
+    texts = [chunk.source_id for chunk in chunks]
+    if len({*groups}) >= TRUSTED_GROUPS or len({*zip(groups, texts, strict=True)}) == len(chunks):
         return Clusters(tuple(groups))
     run = max(least_run, -(-len(chunks) // _RUNS))
-    names, before, place = [], None, 0
-    for chunk in chunks:
-        place = place + 1 if chunk.text_id == before else 0
-        before = chunk.text_id
-        names.append(f"{chunk.text_id}\0{place // run}")
-    texts = "this text" if len(set(_texts(chunks))) == 1 else "these texts"
-    return Clusters(tuple(names), f"of {texts} alone (runs of {run} chunks are drawn together)")
+    neighbours = ((text, at) for text, own in groupby(texts) for at, _ in enumerate(own))
+    names = tuple(f"{text}\0{at // run}" for text, at in neighbours)
+    which = "this text" if len({*texts}) == 1 else "these texts"
+    return Clusters(names, f"of {which} alone (runs of {run} chunks are drawn together)")
 
 
 def share(
-    counted: Sequence[float] | Floats,
-    clusters: Clusters,
-    *,
-    among: Sequence[float] | Floats | None = None,
+    values: Sequence[float] | Floats, clusters: Clusters, *, weights: Floats | None = None
 ) -> Estimate:
-    """Return sum(counted) / sum(among), a share, with its interval.
+    """Return the share of chunks that count, among those that may, with its interval.
 
     Args:
-        counted: one a chunk, 0 to `among`; a weight where chunks were sampled.
+        values: 1 for a chunk that counts, 0 for one that does not, NaN where it is not asked.
         clusters: of the chunks.
-        among: one a chunk; None for 1 each.
+        weights: for how many each stands, where chunks were sampled: 0 for those that were not.
     """
-    top = np.asarray(counted, dtype=np.float64)
-    bottom = np.ones(len(top)) if among is None else np.asarray(among, dtype=np.float64)
-    there = bottom > 0
+    array = np.asarray(values, dtype=np.float64)
+    own = np.ones(len(array)) if weights is None else weights
+    there = np.isfinite(array) & (own > 0)
     if not there.any():
         return no_estimate("no chunk to count among")
-    values = np.where(there, top, np.nan) / np.where(there, bottom, 1.0)
-    numbers = share_numbers(_rows(clusters, there), values, weights=bottom)
+    numbers = share_numbers(_rows(clusters, there), array, weights=own)
     return _estimate(numbers, LEAST_GROUPS, clusters.about)
 
 
@@ -99,16 +87,16 @@ def mean(
         clusters: of the chunks.
         least: clusters below which there is no interval.
     """
-    given = np.asarray(values, dtype=np.float64)
-    there = np.isfinite(given)
+    array = np.asarray(values, dtype=np.float64)
+    there = np.isfinite(array)
     if not there.any():
         return no_estimate("no value")
-    return _estimate(mean_numbers(_rows(clusters, there), given), least, clusters.about)
+    return _estimate(mean_numbers(_rows(clusters, there), array), least, clusters.about)
 
 
 def difference(
     values: Sequence[float] | Floats,
-    first: Sequence[bool],
+    first: Sequence[bool] | Mask,
     clusters: Clusters,
     *,
     least: int = LEAST_VALUES,
@@ -117,14 +105,14 @@ def difference(
 
     A cluster with chunks on both sides counts once, with its two parts summed; `least` as `mean`.
     """
-    given = np.asarray(values, dtype=np.float64)
+    array = np.asarray(values, dtype=np.float64)
     side = np.asarray(first, dtype=bool)
-    there = np.isfinite(given)
+    there = np.isfinite(array)
     if not (there & side).any() or not (there & ~side).any():
         return no_estimate("nothing on one of the two sides")
     group, count = pack_groups(clusters.names)
     one, other = (
-        mean_sample(given[at], group[at], np.ones((1, int(at.sum())), dtype=bool), count)
+        mean_sample(array[at], group[at], np.ones((1, int(at.sum())), dtype=bool), count)
         for at in (there & side, there & ~side)
     )
     gap = Sample(
@@ -136,15 +124,15 @@ def difference(
     return _estimate(Numbers([{"": Part(gap, np.ones(1))}], Scale.SLOPE), least, clusters.about)
 
 
-def _rows(clusters: Clusters, there: npt.NDArray[np.bool_]) -> Rows:
+def _rows(clusters: Clusters, there: Mask) -> Rows:
     return Rows.of(pack_groups(clusters.names)[0], member=there)
 
 
 def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
     """Return one number with its interval, in words of chunks."""
-    found = numbers.clustered()
+    cluster = numbers.clustered()
     (estimate,) = numbers.estimates(confidence=CONFIDENCE)
-    count = 0 if found is None else int(found.smaller_groups[0])
+    count = 0 if cluster is None else int(cluster.smaller_groups[0])
     counted = f"{count} independent {'chunk' if count == 1 else 'chunks or runs of them'}"
     few = f"not to be trusted: {counted}" if count < TRUSTED_GROUPS else ""
     said = "these chunks"
@@ -155,12 +143,3 @@ def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
     if said.startswith("none"):
         estimate = estimate._replace(low=np.nan, high=np.nan)
     return estimate.said(said, about, few)
-
-
-def _texts(chunks: Sequence[Chunk]) -> list[str]:
-    return [chunk.text_id for chunk in chunks]
-
-
-def null(value: float) -> float | None:
-    """Return a number; None where it is none."""
-    return float(value) if math.isfinite(value) else None

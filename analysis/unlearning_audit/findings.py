@@ -5,41 +5,35 @@ ratio does not decide: how often it flags chunks on a model that never saw them 
 whether what it flags is what the unlearned model still writes (`remembered`).
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
-from analysis.unlearning_audit.ratio import Band, Floats, Threshold, calibrated_band
+from analysis.metrics import Floats
+from analysis.unlearning_audit.estimates import (
+    Clusters,
+    clusters_of,
+    difference,
+    mean,
+    share,
+)
+from analysis.unlearning_audit.evidence import LONGEST, Chunks
+from analysis.unlearning_audit.ratio import Band, Threshold, calibrated_band
 from analysis.unlearning_audit.remembered import (
     Level,
-    best_overlaps,
+    Written,
     control_level,
-    remembered,
-    sampled_chunks,
     share_false,
     share_missed,
     share_remembered,
+    written_of,
 )
-from analysis.unlearning_audit.text_chunks import Chunk
 
-SIMILARITIES = ("rouge_l", "longest_common_substring", "embedding")
-_JUDGED_ALIKE = 4
+SIMILARITIES = ("rouge_l", LONGEST)
 NO_CONTROL = "there is neither a retrained model nor a held-out text"
-
-
-class Ratioed(NamedTuple):
-    """The chunks of one kind with their ratios."""
-
-    chunks: Sequence[Chunk]
-    unlearned: Floats
-    """Ratio of the unlearned model's score to the original's; NaN where there is none."""
-    retrained: Floats | None
-    """The same of the retrained model."""
+_BOTH = ("original", "unlearned")
 
 
 class Findings(NamedTuple):
@@ -49,189 +43,141 @@ class Findings(NamedTuple):
     """Each quantity by its name in the table of findings."""
     control: str
     """On which chunks and which model false alarms were measured."""
-    levels: Mapping[str, Level]
-    """By model: what its control reaches."""
-    written: Mapping[str, Mapping[int, bool]]
-    """By model: whether it remembers each chunk that was continued, by its number; empty without a
-    control."""
+    written: Mapping[str, Written]
+    """By model: which of the audited chunks it remembers."""
     longest: Mapping[str, float]
     """By model: the longest run of true words that it writes of a chunk; empty where it wrote
     none."""
 
 
-def find(
-    audited: Ratioed,
-    held_out: Ratioed | None,
-    continuations: pa.Table,
-    *,
-    band: Band,
-    rate: float,
-) -> Findings:
+def find(audited: Chunks, held_out: Chunks, *, band: Band, rate: float) -> Findings:
     """Return the numbers of an audit.
 
     Args:
-        audited: the chunks that should be forgotten.
-        held_out: chunks of texts that no model saw; None without.
-        continuations: chunk, model and overlap of each continuation. The chunks that are not
-            suspicious and were continued are a sample of all that are not.
+        audited: the chunks that should be forgotten. Those that are not suspicious and were
+            continued are a sample of all that are not.
+        held_out: chunks of texts that no model saw; none without any.
         band: of suspicious ratios.
         rate: of false alarms, that the calibrated band is to have.
     """
-    clusters = clusters_of(audited.chunks)
-    flags = band.holds(audited.unlearned)
-    with_ratio = np.isfinite(audited.unlearned)
-    control, control_clusters, control_name, levels = _control(audited, held_out, continuations)
-    level = levels["unlearned"]
-    overlaps = {model: best_overlaps(continuations, model) for model in ("original", "unlearned")}
-    numbers = [chunk.chunk for chunk in audited.chunks]
-    sampled = sampled_chunks(flags, [number in overlaps["unlearned"] for number in numbers])
-    places = np.array(sampled.places, dtype=np.int64)
-    own, continued = clusters.at(places), [numbers[place] for place in sampled.places]
-    known = {model: remembered(runs, continued, levels[model]) for model, runs in overlaps.items()}
-    found = {
-        f"remembered_{model}": share_remembered(mask, sampled, own, levels[model])
-        for model, mask in known.items()
+    clusters, ratios = audited.clusters(), audited.ratios["unlearned"]
+    flags, judged = band.holds(ratios), np.isfinite(ratios)
+    levels = _levels(audited, held_out)
+    longest = {model: audited.closest(model) for model in _BOTH}
+    continued = np.isfinite(longest["unlearned"])
+    written = {
+        model: written_of(runs, flags, continued, levels[model], clusters)
+        for model, runs in longest.items()
     }
-    mine = known["unlearned"]
-    found["flagged"] = flagged_share(audited.unlearned, clusters, band)
-    nothing = no_estimate(NO_CONTROL)
-    threshold = Threshold(None, nothing, nothing)
-    found["false_alarms"] = threshold.edge
-    if control is not None:
-        found["false_alarms"] = flagged_share(control, control_clusters, band)
-        threshold = calibrated_band(control, control_clusters, band.low, rate)
-    found["missed"] = share_missed(
-        mine, flags[places], sampled, own, level, judged=with_ratio[places]
-    )
-    found["wrong"] = share_false(mine, flags[places], sampled, own, level)
-    found["calibrated_edge"] = threshold.edge
-    found["calibrated_false_alarms"] = threshold.false_alarms
+    mine = written["unlearned"]
+    control, false_alarms = "nothing", no_estimate(NO_CONTROL)
+    threshold = Threshold(None, false_alarms, false_alarms)
+    if (of_unseen := _control(audited, held_out)) is not None:
+        control, of_control, chunks = of_unseen
+        false_alarms = share(band.flags(of_control), chunks.clusters())
+        threshold = calibrated_band(of_control, chunks.clusters(), band.low, rate)
     nothing = no_estimate(threshold.edge.reason or "there is no calibrated band")
-    found |= {"calibrated_flagged": nothing, "calibrated_missed": nothing}
-    if threshold.band is not None:
-        then = threshold.band.holds(audited.unlearned)
-        found["calibrated_flagged"] = flagged_share(audited.unlearned, clusters, threshold.band)
-        found["calibrated_missed"] = share_missed(
-            mine, then[places], sampled, own, level, judged=with_ratio[places]
-        )
-    if held_out is not None and audited.retrained is not None:
-        held = clusters_of(held_out.chunks)
-        found["flagged_holdout"] = flagged_share(held_out.unlearned, held, band)
+    then = threshold.band
+    shares = {
+        **{f"remembered_{model}": share_remembered(memory) for model, memory in written.items()},
+        "flagged": share(band.flags(ratios), clusters),
+        "false_alarms": false_alarms,
+        "missed": share_missed(mine, flags, judged),
+        "wrong": share_false(mine, flags),
+        "calibrated_edge": threshold.edge,
+        "calibrated_false_alarms": threshold.false_alarms,
+        "calibrated_flagged": share(then.flags(ratios), clusters) if then else nothing,
+        "calibrated_missed": share_missed(mine, then.holds(ratios), judged) if then else nothing,
+    }
+    if held_out.rows and "retrained" in audited.ratios:
+        outside = band.flags(held_out.ratios["unlearned"])
+        shares["flagged_holdout"] = share(outside, held_out.clusters())
+    longest = {model: runs[continued] for model, runs in longest.items()}
     return Findings(
-        shares=found,
-        control=control_name,
-        levels=levels,
-        written={
-            model: dict(zip(continued, mask.tolist(), strict=True)) if levels[model].chunks else {}
-            for model, mask in known.items()
-        },
-        longest={
-            model: max(runs[number] for number in continued) for model, runs in overlaps.items()
-        }
-        if continued
-        else {},
+        shares,
+        control,
+        written,
+        {model: float(np.nanmax(runs)) for model, runs in longest.items() if len(runs)},
     )
 
 
-def flagged_share(ratios: Floats, clusters: Clusters, band: Band) -> Estimate:
-    """Return the share of chunks that the rule flags, among those with a ratio."""
-    judged = np.flatnonzero(np.isfinite(ratios))
-    return share(band.holds(ratios)[judged].astype(float), clusters.at(judged))
+def counted_shares(
+    ratios: Floats, retrained: Floats, known: Mapping[str, Floats], band: Band
+) -> dict[str, Floats]:
+    """Return what shares are counted over: 1 for a chunk that counts, 0, or NaN if it is not asked.
+
+    Args:
+        ratios: of the unlearned model, one a chunk.
+        retrained: of the retrained model.
+        known: by model, 1 for chunks that it remembers.
+        band: of suspicious ratios.
+    """
+    flags, mine = band.flags(ratios), known["unlearned"]
+    return {
+        "flagged": flags,
+        "false_alarms": band.flags(retrained),
+        **{f"remembered_{model}": known[model] for model in _BOTH},
+        "missed": np.where((mine == 1) & np.isfinite(flags), 1 - flags, np.nan),
+        "wrong": np.where(flags == 1, 1 - mine, np.nan),
+    }
 
 
-def _control(
-    audited: Ratioed, held_out: Ratioed | None, continuations: pa.Table
-) -> tuple[Floats | None, Clusters, str, dict[str, Level]]:
-    """Return the ratios of a model that never saw the chunks, what it is, and what controls write.
+def _control(audited: Chunks, held_out: Chunks) -> tuple[str, Floats, Chunks] | None:
+    """Return a model that never saw some chunks: its name, its ratios, and the chunks."""
+    if "retrained" in audited.ratios:
+        return "the retrained model on the same chunks", audited.ratios["retrained"], audited
+    if held_out.rows:
+        name = (
+            "the unlearned model on texts that no model saw, which is weaker: unlearning may move "
+            "texts of its own kind otherwise"
+        )
+        return name, held_out.ratios["unlearned"], held_out
+    return None
+
+
+def _levels(audited: Chunks, held_out: Chunks) -> dict[str, Level]:
+    """Return by model what its control writes.
 
     The retrained model is the control of both models; without one, each model is its own, on texts
     that no model saw: what one writes by chance says nothing of the other.
     """
-
-    def level(model: str, chunks: Sequence[Chunk], about: str) -> Level:
-        own = {chunk.chunk for chunk in chunks}
-        overlaps = best_overlaps(continuations, model)
-        return control_level({at: run for at, run in overlaps.items() if at in own}, about)
-
-    both = ("original", "unlearned")
-
-    if audited.retrained is not None:
-        name = "the retrained model on the same chunks"
-        own = clusters_of(audited.chunks)
-        same = level("retrained", audited.chunks, name)
-        return audited.retrained, own, name, dict.fromkeys(both, same)
-    if held_out is not None:
-        name = "the unlearned model on texts that no model saw"
-        weaker = f"{name}, which is weaker: unlearning may move texts of its own kind otherwise"
-        own = clusters_of(held_out.chunks)
-        each = "each model on texts that no model saw"
-        levels = {model: level(model, held_out.chunks, each) for model in both}
-        return held_out.unlearned, own, weaker, levels
-    return None, Clusters(()), "nothing", dict.fromkeys(both, control_level({}, ""))
+    if "retrained" in audited.ratios:
+        about = "the retrained model on the same chunks"
+        return dict.fromkeys(_BOTH, control_level(audited.closest("retrained"), about))
+    about = "each model on texts that no model saw" if held_out.rows else ""
+    return {model: control_level(held_out.closest(model), about) for model in _BOTH}
 
 
-def likeness(continuations: pa.Table, flagged: Sequence[Chunk]) -> dict[str, Estimate]:
+def likeness(audited: Chunks, flagged: Floats) -> dict[str, Estimate]:
     """Return how like the truth each model's continuations of the flagged chunks are.
 
-    Of the text measures and embeddings the closest of a chunk's continuations counts, as in Shi et
-    al. 2024, figure 7; of the judge's scores the share of all continuations that get 4 or 5.
+    The closest of a chunk's continuations counts, as in Shi et al. 2024, figure 7.
     """
-    wanted = {chunk.chunk for chunk in flagged}
-    by_model: dict[str, dict[int, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    columns = ["chunk", "model", *SIMILARITIES, "judge"]
-    for row in continuations.select(columns).to_pylist():
-        if row["chunk"] in wanted:
-            by_model[row["model"]][row["chunk"]].append(row)
-    return {
-        f"{measure}_{model}": found
-        for model, rows in by_model.items()
-        for measure, found in _likeness_of(rows, flagged).items()
-    }
+    recalls = {}
+    for model in dict.fromkeys(audited.continuations["model"].to_pylist()):
+        for column in SIMILARITIES:
+            best = audited.closest(model, column)
+            places = np.flatnonzero((flagged == 1) & np.isfinite(best))
+            if len(places):
+                clusters = clusters_of([audited.rows[at] for at in places.tolist()])
+                recalls[f"{column}_{model}"] = mean(best[places], clusters)
+    return recalls
 
 
-def _likeness_of(
-    rows: Mapping[int, Sequence[Mapping[str, Any]]], chunks: Sequence[Chunk]
-) -> dict[str, Estimate]:
-    own = [chunk for chunk in chunks if chunk.chunk in rows]
-    clusters = clusters_of(own)
-    found: dict[str, Estimate] = {}
-    for column in SIMILARITIES:
-        values = [[row[column] for row in rows[chunk.chunk]] for chunk in own]
-        if any(value is not None for value in values[0]):
-            best = [max(value for value in each if value is not None) for each in values]
-            found[column] = mean(np.array(best, dtype=np.float64), clusters)
-    scores = [
-        [row["judge"] for row in rows[chunk.chunk] if row["judge"] is not None] for chunk in own
-    ]
-    if any(scores):
-        alike = [sum(score >= _JUDGED_ALIKE for score in each) for each in scores]
-        found["judged_alike"] = share(
-            np.array(alike, dtype=np.float64), clusters, among=[float(len(each)) for each in scores]
-        )
-    return found
-
-
-def question_findings(
-    questions: Sequence[Chunk], ratios: Floats, continuations: pa.Table, band: Band
-) -> dict[str, Estimate]:
+def question_findings(questions: Chunks, band: Band) -> dict[str, Estimate]:
     """Return the recall of questions that the rule keeps, of the rest, and the difference.
 
     As Shi et al. 2024, section 7.2.2: 0.23 for the kept against 0.10 for the rest. A question's
     value is the mean over its sampled answers; intervals are by groups of questions. Questions
     without a ratio are on neither side.
     """
-    answers: dict[int, list[float]] = defaultdict(list)
-    for row in continuations.select(["chunk", "rouge_l"]).to_pylist():
-        answers[row["chunk"]].append(row["rouge_l"])
-    judged = np.flatnonzero(np.isfinite(ratios)).tolist()
-    own = [answers[questions[place].chunk] for place in judged]
-    if not own or not own[0]:
+    flags = band.flags(questions.ratios["unlearned"])
+    answers = questions.written("unlearned", "rouge_l")
+    recall = np.array([np.mean(each) if each else np.nan for each in answers])
+    recall[~np.isfinite(flags)] = np.nan
+    if not np.isfinite(recall).any():
         return {}
-    clusters = Clusters(tuple(questions[place].group for place in judged))
-    recall = np.array([sum(values) / len(values) for values in own])
-    kept = band.holds(ratios)[judged]
-    found = {
-        name: mean(recall[side], clusters.at(np.flatnonzero(side)))
-        for name, side in (("recall_kept", kept), ("recall_rest", ~kept))
-    }
-    return {**found, "recall_difference": difference(recall, kept.tolist(), clusters)}
+    clusters = Clusters(tuple(row.group for row in questions.rows))
+    sides = {"recall_kept": flags == 1, "recall_rest": flags == 0}
+    means = {name: mean(np.where(side, recall, np.nan), clusters) for name, side in sides.items()}
+    return {**means, "recall_difference": difference(recall, flags == 1, clusters)}

@@ -5,37 +5,31 @@ of a holdout the original and the unlearned model continue as many. What a model
 the prompt's text, the number of the sample and the seed. Continuations are equally long under all
 models and on all chunks, those of a holdout included: a longer one has more runs of words in common
 by chance, and a control must not. A killed step goes on behind the last hundred prompts.
-
-How alike continuations are in meaning, by embeddings and by a judge, is asked for by name. The
-judge's texts leave this machine; its replies are kept, and the same audit goes on from there.
 """
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from analysis.unlearning_audit.audit import MODELS
-from analysis.unlearning_audit.audit_step import read_evidence, scored_by, write_audit
+from analysis.intervals.influence import Mask
+from analysis.unlearning_audit.audit import null
+from analysis.unlearning_audit.audit_step import write_audit
 from analysis.unlearning_audit.checks import Weights
-from analysis.unlearning_audit.estimates import null
-from analysis.unlearning_audit.given_texts import read_chunks
-from analysis.unlearning_audit.ratio import Band, Mask, Scores, score_ratios
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, QUESTION, Chunk
+from analysis.unlearning_audit.evidence import MODELS, read_evidence, scored_by
+from analysis.unlearning_audit.ratio import Band, Scores, score_ratios
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, QUESTION, prompt_of, rest_of
 from detect.asked_model import model_libraries, target_execution, target_settings
 from detect.generation.continuations import Continued, write_continuations
 from detect.scores.table import score_notes
 from detect.settings import DetectSettings
 from inject.errors import InputError
+from inject.examples.example import Example, read_examples
 from inject.keyed import Stream, item_keys, words
 from inject.sealed import kept_value
-from inject.server.address import Server
 from inject.step import Step, StepContext
 from train.models.model_node import ModelNode
 
@@ -82,28 +76,31 @@ def build_written(context: StepContext) -> None:
     """Let the model continue chunks and, where it is the unlearned one, answer the questions."""
     from detect.engine.open_target import open_target
 
-    chunks = read_chunks(context.inputs["texts"])
+    chunks = read_examples(context.inputs["texts"])
     mine, every = _continued(context, chunks)
     target = open_target(context)
     length = _length(target, every, context.settings)
-    texts = _sampled(context, target, [chunk.prompt for chunk in mine], length, "continuations")
+    texts = _sampled(context, target, [prompt_of(chunk) for chunk in mine], length, "continuations")
     if context.settings["name"] == "unlearned":
-        asked = [chunk for chunk in chunks if chunk.part == QUESTION]
-        prompts = [_ANSWER.format(question=chunk.prompt) for chunk in asked]
+        asked = [chunk for chunk in chunks if chunk.dataset == QUESTION]
+        prompts = [_ANSWER.format(question=prompt_of(chunk)) for chunk in asked]
         longest = context.settings["answer_tokens"]
         texts += _sampled(context, target, prompts, longest, "answers")
         mine += asked
     found = [
-        Continued(chunk.prompt, chunk.rest, own) for chunk, own in zip(mine, texts, strict=True)
+        Continued(prompt_of(chunk), rest_of(chunk), own)
+        for chunk, own in zip(mine, texts, strict=True)
     ]
     write_continuations(context.out, [chunk.example_id for chunk in mine], found)
 
 
-def _continued(context: StepContext, chunks: Sequence[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
+def _continued(
+    context: StepContext, chunks: Sequence[Example]
+) -> tuple[list[Example], list[Example]]:
     """Return the chunks that the model continues, and those that any model does."""
     settings = context.settings
-    audited = [chunk for chunk in chunks if chunk.part == AUDITED]
-    held_out = [chunk for chunk in chunks if chunk.part == HOLDOUT]
+    audited = [chunk for chunk in chunks if chunk.dataset == AUDITED]
+    held_out = [chunk for chunk in chunks if chunk.dataset == HOLDOUT]
     scores = {
         name: scored_by(context.inputs[f"{name}-scores"], audited, *settings["scored"])
         for name in ("original", "unlearned")
@@ -146,8 +143,8 @@ def require_ratios(
 
 
 def select_chunks(
-    chunks: Sequence[Chunk], suspicious: Mask, *, others: int | None, seed: int
-) -> list[Chunk]:
+    chunks: Sequence[Example], suspicious: Mask, *, others: int | None, seed: int
+) -> list[Example]:
     """Return which chunks are continued: the suspicious ones, and a keyed sample of the others.
 
     The sample is drawn by the key of (seed, text, place), so that another text adds its own chunks
@@ -162,13 +159,17 @@ def select_chunks(
     rest = np.flatnonzero(~suspicious)
     drawn = rest
     if others is not None and others < len(rest):
-        names = [f"audited chunk {chunks[at].text_id} {chunks[at].start}" for at in rest.tolist()]
+        names = [_name(chunks[at]) for at in rest.tolist()]
         order = words(seed, Stream.CONTINUATION, item_keys(names))
         drawn = rest[np.argsort(order, kind="stable")[:others]]
     return [chunks[at] for at in np.sort(np.concatenate([np.flatnonzero(suspicious), drawn]))]
 
 
-def _length(target: "Target", chunks: Sequence[Chunk], settings: Mapping[str, Any]) -> int:
+def _name(chunk: Example) -> str:
+    return f"audited chunk {chunk.source_id} {chunk.fields['start']}"
+
+
+def _length(target: "Target", chunks: Sequence[Example], settings: Mapping[str, Any]) -> int:
     """Return how many tokens any continuation may have.
 
     Raises:
@@ -180,7 +181,7 @@ def _length(target: "Target", chunks: Sequence[Chunk], settings: Mapping[str, An
         return 0
     rests, prompts = (
         max(map(len, encode_texts(target.tokenizer, texts, added=True)))
-        for texts in ([chunk.rest for chunk in chunks], [chunk.prompt for chunk in chunks])
+        for texts in ([rest_of(chunk) for chunk in chunks], [prompt_of(chunk) for chunk in chunks])
     )
     wanted: int = settings["max_tokens"] or min(rests, _MOST_TOKENS)
     if settings["context"] is None:
@@ -286,16 +287,13 @@ def _compare_tensors(original: Mapping[str, Path], unlearned: Mapping[str, Path]
     return Weights(same, products[0] / norm if norm > 0 else math.nan, about)
 
 
-def given_audit_step(
-    inputs: Mapping[str, Step], settings: Mapping[str, Any], execution: Mapping[str, Any]
-) -> Step:
+def given_audit_step(inputs: Mapping[str, Step], settings: Mapping[str, Any]) -> Step:
     """Audit a given model.
 
     Args:
         inputs: `texts`, `weights`, `MODEL-scores`, and `MODEL-written` where anything is written.
         settings: `method` (the unlearned model), `audit` (of an `AuditRule`), `scored` (detector
-            and setting), `guessing` (loss of it), `notes`, `embeddings` and `judge`.
-        execution: of these two.
+            and setting), `guessing` (loss of it) and `notes`.
     """
     return Step(
         kind="unlearning_audit",
@@ -303,7 +301,6 @@ def given_audit_step(
         function=f"{__name__}:build_given",
         settings=settings,
         inputs=inputs,
-        execution=execution,
     )
 
 
@@ -313,85 +310,16 @@ def build_given(context: StepContext) -> None:
     weights = json.loads((folders["weights"] / WEIGHTS_FILE).read_text(encoding="utf-8"))
     if weights["cosine"] is None:
         weights["cosine"] = math.nan
-    evidence = read_evidence(context, read_chunks(folders["texts"]))
-    # Answers are compared by their words alone.
-    rests = {chunk.chunk: chunk.rest for chunk in evidence.chunks if chunk.part != QUESTION}
-    texts = np.array([row in rests for row in evidence.continuations["chunk"].to_pylist()], bool)
-    table, notes = _with_meaning(context, evidence.continuations.filter(texts), rests)
-    continuations = pa.concat_tables([table, evidence.continuations.filter(~texts)])
-    evidence = replace(
-        evidence,
-        continuations=continuations,
+    notes = dict.fromkeys([*settings["notes"], *_score_notes(context)])
+    write_audit(
+        context,
+        read_evidence(context, read_examples(folders["texts"])),
+        [*notes],
         weights=Weights(**weights),
         guessing=settings["guessing"],
     )
-    every = [*settings["notes"], *_score_notes(context), *notes]
-    write_audit(context, evidence, list(dict.fromkeys(every)))
 
 
 def _score_notes(context: StepContext) -> list[str]:
     folders = [context.inputs.get(f"{name}-scores") for name in MODELS]
     return [note for folder in folders if folder for note in score_notes(folder)]
-
-
-def _with_meaning(
-    context: StepContext, table: pa.Table, rests: Mapping[int, str]
-) -> tuple[pa.Table, list[str]]:
-    """Fill the columns `embedding` and `judge` of continuations, as far as they were asked for.
-
-    Args:
-        context: of the step; its execution has `embeddings` and `judge`, None for none, and
-            `device` and `replies`, the file of the judge's replies.
-        table: continuations.
-        rests: the true continuation of each chunk.
-
-    Returns:
-        The table, and what to know of it.
-    """
-    written = table["text"].to_pylist()
-    truths = [rests[chunk].strip() for chunk in table["chunk"].to_pylist()]
-    notes: list[str] = []
-    for name, fill in (("embedding", _embedded), ("judge", _judged)):
-        if written:
-            values = fill(context, written, truths, notes)
-            place = table.schema.get_field_index(name)
-            table = table.set_column(place, name, pa.array(values, pa.float64()))
-    return table, notes
-
-
-def _embedded(
-    context: StepContext, written: list[str], truths: list[str], notes: list[str]
-) -> list[float | None]:
-    from analysis.similarity.embeddings import Embedder
-
-    model, device = (context.execution[name] for name in ("embeddings", "device"))
-    if model is None:
-        return [None] * len(written)
-    embedder = Embedder(model, device="cpu" if device == "auto" else device)
-    found = embedder.similarities(written, truths)
-    if embedder.cut:
-        notes.append(
-            f"{embedder.cut:,} texts were longer than the {embedder.longest} tokens that {model} "
-            "reads, and were compared by their beginnings"
-        )
-    return list(found)
-
-
-def _judged(
-    context: StepContext, written: list[str], truths: list[str], notes: list[str]
-) -> list[float | None]:
-    from analysis.similarity.judge import Judge, Pair
-
-    given: Mapping[str, Any] | None = context.execution["judge"]
-    if given is None:
-        return [None] * len(written)
-    replies = Path(context.execution["replies"])
-    with closing(Judge(Server(**given), cache=replies)) as judge:
-        found = judge.rate(
-            [Pair(truth, text) for truth, text in zip(truths, written, strict=True)],
-            progress=lambda done, total: context.report(done, total, unit="ratings"),
-        )
-        notes += judge.notes()
-    if without := sum(one.score is None for one in found):
-        notes.append(f"{without:,} of {len(found):,} replies of the judge hold no score")
-    return [None if one.score is None else float(one.score) for one in found]

@@ -10,29 +10,30 @@ from pathlib import Path
 from typing import NamedTuple
 
 from analysis.unlearning_audit.text_chunks import (
+    AUDITED,
     HOLDOUT,
+    PLACE,
     QUESTION,
     RETAINED,
-    Chunk,
-    SourceText,
     cut_chunks,
 )
 from detect.user_rows.labelled_rows import is_protected
 from inject.errors import InputError, did_you_mean
-from inject.examples.example import Example, example_id, read_examples
+from inject.examples.example import Example, example_id
 from inject.reading.row_parsers import PlacedRow
 from inject.reading.rows import read_rows
 
 _TEXT_COLUMNS = ("text", "input")
-_PLACES = ("start", "stop", "prompt_stop")
 _IDS = ("example_id", "id", "text_id")
+_PARTS = {"texts": AUDITED, "holdout": HOLDOUT, "retain": RETAINED}
+"""What texts of each file become."""
 
 
 class GivenTexts(NamedTuple):
     """What an audit reads before any model is asked."""
 
-    texts: list[SourceText]
-    chunks: list[Chunk]
+    texts: list[Example]
+    chunks: list[Example]
     """Of the texts, then those held out, then those to be retained, then questions."""
     notes: list[str]
     """Which rows were left out, and why."""
@@ -41,38 +42,6 @@ class GivenTexts(NamedTuple):
     def protected(self) -> bool:
         """Whether a text must not be shared."""
         return any(chunk.protected for chunk in self.chunks)
-
-
-def given_examples(chunks: Sequence[Chunk]) -> list[Example]:
-    """Return chunks as examples; `read_chunks` gives them back."""
-    return [
-        Example(
-            example_id=chunk.example_id,
-            dataset=chunk.part,
-            source_id=chunk.text_id,
-            group=chunk.group,
-            fields={name: getattr(chunk, name) for name in _PLACES},
-            text=chunk.text,
-            protected=chunk.protected,
-        )
-        for chunk in chunks
-    ]
-
-
-def read_chunks(folder: Path) -> list[Chunk]:
-    """Return the chunks whose examples lie in a folder."""
-    return [
-        Chunk(
-            chunk=int(row.example_id),
-            text_id=row.source_id,
-            group=row.group,
-            text=row.text,
-            protected=row.protected,
-            part=row.dataset,
-            **row.fields,
-        )
-        for row in read_examples(folder)
-    ]
 
 
 def read_given(
@@ -106,21 +75,21 @@ def read_given(
         if next(given, None) is not None:
             notes.append(f"{what}: only the first {limit:,} rows were read (limit)")
 
-    texts, left_out = read_texts(files["texts"], rows("texts"), column=column)
-    notes += left_out
-    chunks = cut_chunks(texts, words=words, prompt_words=prompt_words)
-    uses = dict.fromkeys((source.text for source in texts), "audited")
-    for what, part in (("holdout", HOLDOUT), ("retain", RETAINED)):
+    texts: list[Example] = []
+    chunks: list[Example] = []
+    uses: dict[str, str] = {}
+    for what in _PARTS:
         if what not in files:
             continue
-        others, more = read_texts(files[what], rows(what), column=column, what=what)
-        notes += more
-        if (twice := next((other for other in others if other.text in uses), None)) is not None:
-            raise InputError(f"{what}: this text is also {uses[twice.text]}", where=twice.place)
-        uses |= dict.fromkeys((source.text for source in others), "held out")
-        chunks += cut_chunks(
-            others, words=words, prompt_words=prompt_words, first=len(chunks), part=part
-        )
+        own, left_out = read_texts(files[what], rows(what), column=column, what=what)
+        notes += left_out
+        if (twice := next((one for one in own if one.text in uses), None)) is not None:
+            raise InputError(
+                f"{what}: this text is also {uses[twice.text]}", where=twice.fields[PLACE]
+            )
+        uses |= dict.fromkeys((one.text for one in own), "held out" if texts else "audited")
+        chunks += cut_chunks(own, words=words, prompt_words=prompt_words, first=len(chunks))
+        texts = texts or own
     if "questions" in files:
         chunks += _questions(rows("questions"), first=len(chunks))
     return GivenTexts(texts, chunks, notes)
@@ -132,7 +101,7 @@ def read_texts(
     *,
     column: str | None = None,
     what: str = "texts",
-) -> tuple[list[SourceText], list[str]]:
+) -> tuple[list[Example], list[str]]:
     """Read texts from the rows of a file, a folder or a glob.
 
     Args:
@@ -147,7 +116,7 @@ def read_texts(
     Raises:
         InputError: as `read_given`.
     """
-    texts: dict[str, SourceText] = {}
+    texts: dict[str, Example] = {}
     left_out: dict[str, list[str]] = {"empty or null": [], "there a second time": []}
     unlike: list[str] = []
     for row in rows:
@@ -155,17 +124,19 @@ def read_texts(
         if not text.strip():
             left_out["empty or null"].append(row.place)
             continue
-        source = SourceText(
-            text_id=_text_id(row, text),
-            group="",
-            text=text,
-            place=row.place,
-            protected=is_protected(row.values),
-        )
-        if (known := texts.get(source.text_id)) is not None:
+        name = _text_id(row, text)
+        if (known := texts.get(name)) is not None:
             (left_out["there a second time"] if known.text == text else unlike).append(row.place)
             continue
-        texts[source.text_id] = source._replace(group=_group(row, source.text_id))
+        texts[name] = Example(
+            example_id="",
+            dataset=_PARTS[what],
+            source_id=name,
+            group=_group(row, name),
+            fields={PLACE: row.place},
+            text=text,
+            protected=is_protected(row.values),
+        )
     if unlike:
         raise InputError(
             f"{what}: {len(unlike):,} rows have the id of another text",
@@ -197,7 +168,7 @@ def _group(row: PlacedRow, own: str) -> str:
     return own if group in (None, "") else f"group {group}"
 
 
-def _questions(rows: Iterable[PlacedRow], *, first: int) -> Iterator[Chunk]:
+def _questions(rows: Iterable[PlacedRow], *, first: int) -> Iterator[Example]:
     """Read rows of `question` and `answer`; what is scored is both, put together."""
     for number, row in enumerate(rows, start=first):
         question, answer = (
@@ -206,15 +177,13 @@ def _questions(rows: Iterable[PlacedRow], *, first: int) -> Iterator[Chunk]:
         if not question or not answer:
             raise InputError("questions: the question or its answer is empty", where=row.place)
         text = f"{question} {answer}"
-        yield Chunk(
-            chunk=number,
-            text_id=row.place,
+        yield Example(
+            example_id=str(number),
+            dataset=QUESTION,
+            source_id=row.place,
             group=_group(row, row.place),
-            start=0,
-            stop=len(text),
+            fields={"start": 0, "stop": len(text), "prompt_stop": len(question)},
             text=text,
-            prompt_stop=len(question),
-            part=QUESTION,
         )
 
 

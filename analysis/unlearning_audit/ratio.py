@@ -19,16 +19,15 @@ quantiles at both ends of the interval of the share that lies below it (Woodruff
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Mask
+from analysis.metrics import Floats
 from analysis.unlearning_audit.estimates import Clusters, share
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 class Band(NamedTuple):
@@ -41,6 +40,10 @@ class Band(NamedTuple):
         """Return which ratios lie inside; NaN does not."""
         with np.errstate(invalid="ignore"):
             return (ratios > self.low) & (ratios < self.high)
+
+    def flags(self, ratios: Floats) -> Floats:
+        """Return 1 for the ratios inside, 0 for those outside, NaN where there is none."""
+        return np.where(np.isfinite(ratios), self.holds(ratios), np.nan)
 
 
 class Scores(NamedTuple):
@@ -101,8 +104,8 @@ def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float)
         low: the band's lower edge.
         rate: of false alarms, above 0 and below 1.
     """
-    there = np.flatnonzero(np.isfinite(ratios))
-    known, own = ratios[there], clusters.at(there)
+    there = np.isfinite(ratios)
+    known, own = ratios[there], clusters._replace(names=tuple(compress(clusters.names, there)))
     edge = conformal_edge(known, low, rate)
     if edge is None:
         needed = math.ceil(1 / rate - 1e-9) - 1

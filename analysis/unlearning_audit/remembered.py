@@ -9,20 +9,18 @@ raise the level for all: what is called remembered is remembered, and more may b
 """
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Mask
+from analysis.metrics import Floats
 from analysis.unlearning_audit.estimates import Clusters, share
-from analysis.unlearning_audit.ratio import Floats, Mask
 
-OVERLAP = "longest_common_substring"
-"""The column that decides: of it the largest value of a chunk's continuations counts."""
 FEW = 20
 """Chunks of the control below which the level is said to be weak."""
+_UNMEASURED = "misses cannot be measured"
 
 
 class Level(NamedTuple):
@@ -36,154 +34,146 @@ class Level(NamedTuple):
     """Which control it is, or why there is none."""
 
 
-class Sampled(NamedTuple):
-    """Which chunks were sampled for, and for how many each stands."""
+class Written(NamedTuple):
+    """Which chunks a model remembers, of those that were sampled for; one value a chunk each."""
 
-    places: tuple[int, ...]
-    """Of the chunks, in order."""
+    known: Mask
+    """Remembered; never a chunk that was not sampled for, and none without a level."""
     weights: Floats
-    """1 for suspicious ones, which are all sampled; more for those that were drawn."""
+    """For how many chunks each stands: 0 where it was not sampled for, 1 for suspicious ones, which
+    all were; more for those that were drawn."""
     undrawn: int
     """Chunks that are not suspicious and were not drawn."""
+    level: Level
+    clusters: Clusters
+
+    @property
+    def sampled(self) -> Mask:
+        """Which chunks were sampled for."""
+        return self.weights > 0
+
+    @property
+    def remembered(self) -> list[tuple[int, bool]]:
+        """Places of the chunks that were sampled for, and whether each is remembered; none without
+        a control."""
+        places = np.flatnonzero(self.sampled).tolist() if self.level.chunks else []
+        return [(at, bool(self.known[at])) for at in places]
 
 
-def sampled_chunks(suspicious: Mask, continued: Sequence[bool]) -> Sampled:
-    """Return the design of a sample: all suspicious chunks, and some of the others.
-
-    Args:
-        suspicious: of all chunks.
-        continued: which of them were sampled for.
-    """
-    drawn = np.asarray(continued, dtype=bool) & ~suspicious
-    rest, places = int((~suspicious).sum()), np.flatnonzero(continued)
-    weights = np.ones(len(suspicious))
-    if drawn.any():
-        weights[drawn] = rest / drawn.sum()
-    return Sampled(tuple(places.tolist()), weights[places], rest - int(drawn.sum()))
-
-
-def best_overlaps(continuations: pa.Table, model: str, column: str = OVERLAP) -> dict[int, float]:
-    """Return the largest overlap of each chunk's continuations by a model."""
-    found: dict[int, float] = {}
-    wanted = continuations.select(["chunk", "model", column])
-    for row in wanted.to_pylist():
-        if row["model"] == model and row[column] is not None:
-            found[row["chunk"]] = max(found.get(row["chunk"], -math.inf), row[column])
-    return found
-
-
-def control_level(overlaps: Mapping[int, float], about: str) -> Level:
+def control_level(longest: Floats, about: str) -> Level:
     """Return the level that a control sets.
 
     Args:
-        overlaps: the largest of each chunk that the control continued.
+        longest: the longest run that it writes of each chunk; NaN where it continued none.
         about: which control it is; empty where there is none.
     """
-    if not overlaps:
+    runs = longest[np.isfinite(longest)]
+    if not len(runs):
         why = "of the control nothing was continued"
         nothing = "there is neither a retrained model nor a held-out text"
         return Level(math.nan, 0, why if about else nothing)
-    weak = f"; {len(overlaps)} chunks set a weak level" if len(overlaps) < FEW else ""
-    return Level(max(overlaps.values()), len(overlaps), about + weak)
+    weak = f"; {len(runs)} chunks set a weak level" if len(runs) < FEW else ""
+    return Level(float(runs.max()), len(runs), about + weak)
 
 
-def remembered(overlaps: Mapping[int, float], chunks: Sequence[int], level: Level) -> Mask:
-    """Return which of some chunks a model remembers; none without a level."""
-    if math.isnan(level.value):
-        return np.zeros(len(chunks), dtype=bool)
-    return np.array([overlaps.get(chunk, -math.inf) > level.value for chunk in chunks], dtype=bool)
-
-
-def share_remembered(known: Mask, sampled: Sampled, clusters: Clusters, level: Level) -> Estimate:
-    """Return the share of all chunks that a model remembers.
+def written_of(
+    longest: Floats, suspicious: Mask, continued: Mask, level: Level, clusters: Clusters
+) -> Written:
+    """Return which chunks a model remembers.
 
     Args:
-        known: of the sampled chunks.
-        sampled: the design.
-        clusters: of the sampled chunks.
-        level: what remembering was measured by.
+        longest: the longest run that it writes of each chunk.
+        suspicious: which chunks are; all of these were to be sampled for.
+        continued: which were; of the others a sample.
+        level: above which a chunk is remembered; NaN: none is.
+        clusters: of the chunks.
     """
-    if math.isnan(level.value):
-        return no_estimate(level.about)
-    if not len(known):
-        return no_estimate("no chunk was sampled for")
-    if sampled.undrawn and not (sampled.weights > 1).any():
-        return no_estimate("only suspicious chunks were sampled for")
-    found = share(known * sampled.weights, clusters, among=sampled.weights)
-    drawn = sampled.weights > 1
-    if sampled.undrawn and not (known & drawn).any():
-        whole = float(sampled.weights.sum())
-        most = _hidden(sampled, clusters) + float(known.sum())
-        return _reaching(found, most / whole)
-    return found
+    drawn, rest = continued & ~suspicious, int((~suspicious).sum())
+    weights = continued.astype(np.float64)
+    if drawn.any():
+        weights[drawn] = rest / drawn.sum()
+    known = continued & (np.nan_to_num(longest, nan=-np.inf) > level.value)
+    return Written(known, weights, rest - int(drawn.sum()), level, clusters)
 
 
-def share_missed(
-    known: Mask,
-    flagged: Mask,
-    sampled: Sampled,
-    clusters: Clusters,
-    level: Level,
-    *,
-    judged: Mask | None = None,
-) -> Estimate:
+def share_remembered(written: Written) -> Estimate:
+    """Return the share of all chunks that a model remembers."""
+    reason = _first_reason(
+        (math.isnan(written.level.value), written.level.about),
+        (not written.sampled.any(), "no chunk was sampled for"),
+        (_suspicious_alone(written), "only suspicious chunks were sampled for"),
+    )
+    if reason:
+        return no_estimate(reason)
+    estimate = share(written.known.astype(float), written.clusters, weights=written.weights)
+    most = _most(written, written.known)
+    return estimate if most is None else _reaching(estimate, most / written.weights.sum())
+
+
+def share_missed(written: Written, flagged: Mask, judged: Mask | None = None) -> Estimate:
     """Return the share of remembered chunks that the rule does not flag.
 
     Args:
-        known: which of the sampled chunks are remembered.
-        flagged: which of them the rule flags.
-        sampled: the design.
-        clusters: of the sampled chunks.
-        level: what remembering was measured by.
-        judged: which of them the rule judged, those with a ratio; the others count for nothing.
-            None: all of them.
+        written: what the model remembers.
+        flagged: which chunks the rule flags.
+        judged: which it judged, those with a ratio; the others count for nothing. None: all.
     """
-    if math.isnan(level.value):
-        return no_estimate(f"misses cannot be measured: {level.about}")
-    if not known.any():
-        return no_estimate(
-            "misses cannot be measured: the model writes no chunk beyond what the control reaches"
-        )
-    if judged is not None:
-        known = known & judged
-    if not known.any():
-        return no_estimate("misses cannot be measured: no remembered chunk has a ratio")
-    if not (sampled.weights > 1).any() and sampled.undrawn:
-        return no_estimate("misses cannot be measured: only suspicious chunks were sampled for")
-    missed = known & ~flagged
-    found = share(missed * sampled.weights, clusters, among=known * sampled.weights)
-    if sampled.undrawn and not (missed & (sampled.weights > 1)).any():
-        most = _hidden(sampled, clusters) + float((missed * sampled.weights).sum())
-        return _reaching(found, most / (most + float(((known & flagged) * sampled.weights).sum())))
-    return found
+    known = written.known if judged is None else written.known & judged
+    reason = _first_reason(
+        (math.isnan(written.level.value), written.level.about),
+        (
+            not written.known.any(),
+            "the model writes no chunk beyond what the control reaches",
+        ),
+        (not known.any(), "no remembered chunk has a ratio"),
+        (_suspicious_alone(written), "only suspicious chunks were sampled for"),
+    )
+    if reason:
+        return no_estimate(f"{_UNMEASURED}: {reason}")
+    estimate = share(np.where(known, ~flagged, np.nan), written.clusters, weights=written.weights)
+    most = _most(written, known & ~flagged)
+    seen = float(written.weights[known & flagged].sum())
+    return estimate if most is None else _reaching(estimate, most / (most + seen))
 
 
-def share_false(
-    known: Mask, flagged: Mask, sampled: Sampled, clusters: Clusters, level: Level
-) -> Estimate:
+def share_false(written: Written, flagged: Mask) -> Estimate:
     """Return the share of flagged chunks that the model does not remember; see `share_missed`."""
-    if math.isnan(level.value):
-        return no_estimate(level.about)
-    if not flagged.any():
-        return no_estimate("no chunk is flagged")
-    wrong = flagged & ~known
-    return share(wrong * sampled.weights, clusters, among=flagged * sampled.weights)
+    reason = _first_reason(
+        (math.isnan(written.level.value), written.level.about),
+        (not (flagged & written.sampled).any(), "no chunk is flagged"),
+    )
+    if reason:
+        return no_estimate(reason)
+    wrong = np.where(flagged, ~written.known, np.nan)
+    return share(wrong, written.clusters, weights=written.weights)
 
 
-def _hidden(sampled: Sampled, clusters: Clusters) -> float:
-    """Return how many chunks may be remembered among those that are not suspicious, at most.
+def _first_reason(*cases: tuple[bool, str]) -> str | None:
+    return next((reason for holds, reason in cases if holds), None)
 
-    None of the m clusters of those that were drawn is, so at most 1 - 0.025^(1 / m) of them are.
+
+def _suspicious_alone(written: Written) -> bool:
+    return bool(written.undrawn) and not (written.weights > 1).any()
+
+
+def _most(written: Written, counted: Mask) -> float | None:
+    """Return how many chunks may count at most; None where as many do as are seen.
+
+    If no chunk that was drawn counts, chunks that were not drawn may: none of the m clusters of
+    those that were drawn does, so at most 1 - 0.025^(1 / m) of them do.
     """
-    drawn = np.flatnonzero(sampled.weights > 1)
-    count = len({clusters.names[place] for place in drawn})
-    return (1 - 0.025 ** (1 / max(count, 1))) * float(sampled.weights[drawn].sum())
+    drawn = np.flatnonzero(written.weights > 1)
+    if not written.undrawn or counted[drawn].any():
+        return None
+    clusters = len({written.clusters.names[place] for place in drawn.tolist()})
+    hidden = (1 - 0.025 ** (1 / max(clusters, 1))) * float(written.weights[drawn].sum())
+    return hidden + float(written.weights[counted].sum())
 
 
-def _reaching(found: Estimate, high: float) -> Estimate:
+def _reaching(estimate: Estimate, high: float) -> Estimate:
     """Return an estimate whose interval reaches at least so high."""
-    if not np.isfinite(found.value):
-        return found
-    low = found.low if np.isfinite(found.low) else 0.0
-    top = max(high, found.high if np.isfinite(found.high) else high, found.value)
-    return found._replace(low=low, high=top).said("these chunks", found.caution)
+    if not np.isfinite(estimate.value):
+        return estimate
+    low = estimate.low if np.isfinite(estimate.low) else 0.0
+    top = max(high, estimate.high if np.isfinite(estimate.high) else high, estimate.value)
+    return estimate._replace(low=low, high=top).said("these chunks", estimate.caution)

@@ -8,19 +8,19 @@ report's.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
-from analysis.copy_bins import EVERY_MEMBER
 from analysis.intervals.ends import Interval, Scale
-from analysis.intervals.numbers import Numbers, mean_numbers
+from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
-from analysis.unlearning.auc_measures import cohort_aucs, privleak
 from analysis.unlearning.evidence import Cohort, Rows
 from analysis.unlearning.forget_quality import forget_quality
+from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, auc_measure, privleak
 from analysis.unlearning.position import find_position
 from analysis.unlearning.settings import MeasureSettings
 from inject.keyed import Stream, generator, item_key
@@ -220,10 +220,8 @@ def _numbers(
     drawn: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
 ) -> Numbers:
     cohort = Cohort(axes={}, rows=[rows for rows, _ in drawn], models=[])
-    values = np.concatenate([values[model] for _, values in drawn])
-    if by_auc:
-        return cohort_aucs(cohort, values, [EVERY_MEMBER])
-    return mean_numbers(cohort.chosen(lambda rows: rows.forget), values, scale=scale)
+    measure = auc_measure("loss") if by_auc else replace(FORGET_LOG_PROBABILITY, scale=scale)
+    return measure.numbers(cohort, [values[model] for _, values in drawn])[0]
 
 
 def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float]:
@@ -236,7 +234,7 @@ def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float
 def _position(random: np.random.Generator, design: Design, *, by_auc: bool) -> tuple[float, float]:
     drawn = _draw(random, design)
     numbers = [_numbers(drawn, model, by_auc=by_auc) for model in range(3)]
-    found = find_position(*numbers, confidence=0.95)
+    found = find_position(*numbers, confidence=0.95).estimate
     return found.low, found.high
 
 
@@ -264,5 +262,5 @@ def _ks(random: np.random.Generator, design: Design) -> tuple[float, float]:
     inside = rows.forget
     found = forget_quality(
         one[inside], other[inside], rows.group[inside], permutations=199, confidence=0.95
-    )
+    ).distance
     return found.low, found.high

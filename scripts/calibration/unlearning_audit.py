@@ -21,14 +21,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from analysis.copy_bins import EVERY_MEMBER
+from analysis.copy_bins import ALL
 from analysis.intervals.estimate import Estimate
-from analysis.unlearning_audit.audit_step import Counted, share_rows
+from analysis.unlearning_audit.audit_step import rows_of, share_rows
 from analysis.unlearning_audit.checks import LEAST, LOSS_RUN
 from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
 from analysis.unlearning_audit.ratio import calibrated_band
-from analysis.unlearning_audit.remembered import Level, Sampled, share_missed
-from analysis.unlearning_audit.text_chunks import Chunk
+from analysis.unlearning_audit.remembered import Level, share_missed, written_of
+from analysis.unlearning_audit.text_chunks import AUDITED
+from inject.examples.example import Example
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.coverage import HIGH, LOW, Coverage, settled
 
@@ -72,17 +73,18 @@ def coverage_of(case: Case, studies: int, draw: str = "") -> Coverage:
     return Coverage(held, given, studies)
 
 
-def texts(count: int, each: int) -> list[Chunk]:
+def texts(count: int, each: int) -> list[Example]:
     """Return chunks of several texts."""
+    names = [f"text {at // each}" for at in range(count * each)]
     return [
-        Chunk(at, f"text {at // each}", f"text {at // each}", 0, 1, "", 0)
-        for at in range(count * each)
+        Example(example_id=str(at), dataset=AUDITED, source_id=name, group=name, text="")
+        for at, name in enumerate(names)
     ]
 
 
-def latent(random: Random, chunks: list[Chunk]) -> Floats:
+def latent(random: Random, chunks: list[Example]) -> Floats:
     """Return a standard normal number a chunk; those of a text are alike, of a book by place."""
-    names = [chunk.text_id for chunk in chunks]
+    names = [chunk.source_id for chunk in chunks]
     count = len(set(names))
     each = len(chunks) // count
     noise = random.standard_normal((count, each))
@@ -176,7 +178,7 @@ def described(count: int, each: int) -> str:
 
 
 def _share(
-    random: Random, *, chunks: list[Chunk], clusters: Clusters, truth: float
+    random: Random, *, chunks: list[Example], clusters: Clusters, truth: float
 ) -> tuple[Estimate, float]:
     flags = latent(random, chunks) < norm.ppf(truth)
     return share(flags.astype(float), clusters), truth
@@ -186,22 +188,22 @@ def _pooled(
     random: Random, *, count: int, each: int, by_seed: float, truth: float
 ) -> tuple[Estimate, float]:
     shared = SHARED if each > 1 else 0.0
-    names = tuple(f"group {at // each}" for at in range(count * each))
     # The same groups are in each seed, and a group is alike in all of them.
     own = np.repeat(random.standard_normal(count), each)
-    seeds = []
-    for _ in range(3):
+    chunks, values = [], []
+    for seed in range(3):
         noise = random.standard_normal(count * each)
-        values = sqrt(shared) * own + sqrt(1 - shared - by_seed) * noise
-        values += sqrt(by_seed) * random.standard_normal()
-        flags = (values < norm.ppf(truth)).astype(float)
-        seeds.append(Counted(flags, names, np.ones(len(flags), dtype=np.int64)))
-    (row,) = share_rows(seeds, [EVERY_MEMBER])
+        latents = sqrt(shared) * own + sqrt(1 - shared - by_seed) * noise
+        latents += sqrt(by_seed) * random.standard_normal()
+        values.append((latents < norm.ppf(truth)).astype(float))
+        chunks += [{"seed": seed, "group": f"group {at // each}"} for at in range(len(latents))]
+    every = np.ones(len(chunks), dtype=bool)
+    (row,) = share_rows(rows_of(chunks), np.concatenate(values), {ALL: every})
     return Estimate(row["value"], row["low"], row["high"]), truth
 
 
 def _missed(
-    random: Random, *, chunks: list[Chunk], rates: tuple[float, float], others: int | None
+    random: Random, *, chunks: list[Example], rates: tuple[float, float], others: int | None
 ) -> tuple[Estimate, float]:
     known_rate, truth = rates
     known = latent(random, chunks) < norm.ppf(known_rate)
@@ -211,17 +213,14 @@ def _missed(
         latent(random, chunks) > norm.ppf(truth),
         random.random(len(chunks)) < 0.1,
     )
-    places, weights, undrawn = np.arange(len(chunks)), np.ones(len(chunks)), 0
+    continued = np.ones(len(chunks), dtype=bool)
     rest = np.flatnonzero(~flagged)
     if others is not None and others < len(rest):
-        drawn = random.choice(rest, others, replace=False)
-        weights[drawn] = len(rest) / others
-        undrawn = len(rest) - others
-        places = np.sort(np.concatenate([np.flatnonzero(flagged), drawn]))
-    sampled = Sampled(tuple(places.tolist()), weights[places], undrawn)
-    own = clusters_of(chunks).at(places.tolist())
-    level = Level(0.0, 100, "")
-    return share_missed(known[places], flagged[places], sampled, own, level), truth
+        continued[rest] = False
+        continued[random.choice(rest, others, replace=False)] = True
+    level, clusters = Level(0.0, 100, ""), clusters_of(chunks)
+    written = written_of(known.astype(float), flagged, continued, level, clusters)
+    return share_missed(written, flagged), truth
 
 
 def _difference(random: Random, *, count: int, kept: float, gap: float) -> tuple[Estimate, float]:
@@ -232,7 +231,7 @@ def _difference(random: Random, *, count: int, kept: float, gap: float) -> tuple
     return difference(values, side.tolist(), clusters), gap
 
 
-def _loss(random: Random, *, chunks: list[Chunk], paired: bool) -> tuple[Estimate, float]:
+def _loss(random: Random, *, chunks: list[Example], paired: bool) -> tuple[Estimate, float]:
     clusters = clusters_of(chunks, least_run=LOSS_RUN)
     own, truth = np.exp(SKEW * latent(random, chunks)), float(np.exp(SKEW**2 / 2))
     if paired:
@@ -243,7 +242,7 @@ def _loss(random: Random, *, chunks: list[Chunk], paired: bool) -> tuple[Estimat
     return difference(np.concatenate([own, others]), side, both, least=LEAST), truth - 2
 
 
-def _edge(random: Random, *, chunks: list[Chunk]) -> tuple[Estimate, float]:
+def _edge(random: Random, *, chunks: list[Example]) -> tuple[Estimate, float]:
     ratios = np.exp(0.3 + 0.2 * latent(random, chunks))
     found = calibrated_band(ratios, clusters_of(chunks), 0.1, RATE)
     return found.edge, float(np.exp(0.3 + 0.2 * norm.ppf(RATE)))

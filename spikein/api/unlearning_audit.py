@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from analysis.findings import read_table
 from analysis.page.unlearning.audit_page import write_audit_page
-from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, QUESTION
+from analysis.unlearning_audit.audit import AUDIT_FILE, AUDITS, CHUNKS_FILE
 from inject.errors import InputError
 from inject.files import write_text
 from inject.settings import plain
@@ -131,7 +131,7 @@ def run_audit(
         folder=out,
         verdict=record["verdict"],
         headline=record["headline"],
-        findings=read_table(out, QUESTION),
+        findings=read_table(out, AUDITS),
         texts=read_parquet(out / CHUNKS_FILE),
         record=record,
     )

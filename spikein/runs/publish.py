@@ -23,7 +23,7 @@ from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import read_analysis
 from analysis.trajectory.checkpoints import read_trajectory
 from analysis.unlearning.measured import Row
-from analysis.unlearning_audit.audit import QUESTION
+from analysis.unlearning_audit.audit import AUDITS
 from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.files import write_text
@@ -162,7 +162,7 @@ def _copy_unlearning(
     audited: list[Row] = []
     pages: list[str] = []
     if (audits := experiment_graph.unlearning_audits) is not None:
-        audited = read_table(report.artifact(audits).path, QUESTION).to_pylist()
+        audited = read_table(report.artifact(audits).path, AUDITS).to_pylist()
         (folder / PAGES).mkdir()
         for step in audits.inputs.values():
             method, arm = step.settings["method"], step.settings["arm"]

@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk, SourceText
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT
 from inject.errors import InputError
-from inject.examples.example import example_id
+from inject.examples.example import Example, example_id
 from train.models.model_node import ModelNode
 
 _SHAPE = ("model_type", "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -30,7 +30,7 @@ class Comparable(NamedTuple):
     notes: tuple[str, ...]
 
 
-def check_comparable(models: Mapping[str, ModelNode], chunks: Sequence[Chunk]) -> Comparable:
+def check_comparable(models: Mapping[str, ModelNode], chunks: Sequence[Example]) -> Comparable:
     """Refuse models whose scores say nothing of one another.
 
     Raises:
@@ -63,21 +63,21 @@ def check_comparable(models: Mapping[str, ModelNode], chunks: Sequence[Chunk]) -
 
 
 def guessing_loss(
-    chunks: Sequence[Chunk], tokens: Sequence[Sequence[int]], vocabulary: int
+    chunks: Sequence[Example], tokens: Sequence[Sequence[int]], vocabulary: int
 ) -> float:
     """Return the loss, in nats a token, of guessing tokens by their frequency in the other texts.
 
     Of the held-out chunks, or the audited ones without any. Unseen tokens share the probability of
     Witten and Bell (1991). A language model, which has read more and sees the context, does better.
     """
-    scored = {chunk.part for chunk in chunks} & {HOLDOUT} or {AUDITED}
+    scored = {chunk.dataset for chunk in chunks} & {HOLDOUT} or {AUDITED}
     everywhere, of_group = Counter[int](), defaultdict[str, Counter[int]](Counter)
     for chunk, ids in zip(chunks, tokens, strict=True):
         everywhere.update(ids)
         of_group[chunk.group].update(ids)
     losses = []
     for chunk, ids in zip(chunks, tokens, strict=True):
-        if chunk.part in scored:
+        if chunk.dataset in scored:
             own = of_group[chunk.group]
             total = everywhere.total() - own.total()
             kinds = max(len(everywhere) - sum(everywhere[token] == own[token] for token in own), 1)
@@ -89,7 +89,7 @@ def guessing_loss(
     return round(fmean(losses), 6)
 
 
-def check_never_fed(retrained: str, texts: Sequence[SourceText], chunks: Sequence[Chunk]) -> None:
+def check_never_fed(retrained: str, texts: Sequence[Example], chunks: Sequence[Example]) -> None:
     """Refuse a retrained model that was fed one of the texts.
 
     A folder that spikein wrote says in `exposures.parquet` which examples the model was fed, by
@@ -105,9 +105,9 @@ def check_never_fed(retrained: str, texts: Sequence[SourceText], chunks: Sequenc
         return
     rows = read_exposures(folder, columns=["example_id", "status"]).to_pylist()
     fed = {row["example_id"] for row in rows if row["status"] != NEVER}
-    ids = {source.text_id: source.text_id for source in texts}
-    ids |= {example_id(source.text): source.text_id for source in texts}
-    ids |= {example_id(chunk.text): chunk.text_id for chunk in chunks}
+    ids = {source.source_id: source.source_id for source in texts}
+    ids |= {example_id(source.text): source.source_id for source in texts}
+    ids |= {example_id(chunk.text): chunk.source_id for chunk in chunks}
     found = sorted({ids[name] for name in fed & ids.keys()})
     if found:
         more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
@@ -146,10 +146,10 @@ def _check_shape(
 
 
 def _check_tokens(
-    original: Any, other: Any, names: tuple[str, str], chunks: Sequence[Chunk]
+    original: Any, other: Any, names: tuple[str, str], chunks: Sequence[Example]
 ) -> list[str]:
     """Refuse tokenizers that read the texts in another way; words that no text uses may differ."""
-    for chunk in chunks:
+    for number, chunk in enumerate(chunks):
         first, second = (tokenizer(chunk.text)["input_ids"] for tokenizer in (original, other))
         if first != second:
             at = next(
@@ -157,9 +157,9 @@ def _check_tokens(
                 min(len(first), len(second)),
             )
             raise InputError(
-                f"its tokenizer is not that of {names[0]}: they read chunk {chunk.chunk} of "
-                f"{chunk.text_id} as {len(second):,} and {len(first):,} tokens, which differ from "
-                f"token {at + 1} on",
+                f"its tokenizer is not that of {names[0]}: they read chunk {number} of "
+                f"{chunk.source_id} as {len(second):,} and {len(first):,} tokens, which differ "
+                f"from token {at + 1} on",
                 where=names[1],
                 hint="Scores can be divided where both models are asked for the same tokens.",
             )

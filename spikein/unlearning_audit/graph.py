@@ -1,13 +1,13 @@
 """The audit of given models as a small graph: texts, scores, continuations, the audit.
 
 Everything that can be wrong with the input is found before a model is asked, as far as it can be:
-texts, columns, tokenizers, shapes, what a retrained model was fed, the judge's key, the embedder.
+texts, columns, tokenizers, shapes, what a retrained model was fed.
 """
 
 from dataclasses import replace
 
 from analysis.unlearning_audit.given_models import given_audit_step, weights_step, written_step
-from analysis.unlearning_audit.given_texts import GivenTexts, given_examples, read_given
+from analysis.unlearning_audit.given_texts import GivenTexts, read_given
 from analysis.unlearning_audit.settings import AuditRule
 from analysis.unlearning_audit.text_chunks import AUDITED
 from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
@@ -25,12 +25,10 @@ from inject.settings import plain
 from inject.step import Step
 from spikein.config.hub_files import local_path
 from spikein.executors.given_models import given_model
-from spikein.scoring.served_rows import replies_file
 from spikein.unlearning_audit.comparable import check_comparable, check_never_fed
 from spikein.unlearning_audit.request import AuditSettings
 from train.device import default_device
 from train.models.model_node import ModelNode
-from train.models.pretrained import model_identity
 
 _LOSS = "loss"
 _SAMPLING = ("samples", "temperature", "top_p", "seed", "max_tokens", "answer_tokens")
@@ -42,8 +40,7 @@ def given_audit(settings: AuditSettings) -> Step:
 
     Raises:
         InputError: texts that cannot be read or are too short, models that cannot be compared, a
-            retrained model that was fed a text, a judge without its key, a model for sentences
-            that is not there.
+            retrained model that was fed a text.
     """
     detector = _one_detector(settings.detector)
     given = read_given(
@@ -54,10 +51,9 @@ def given_audit(settings: AuditSettings) -> Step:
         limit=settings.limit,
         delimiter=settings.delimiter,
     )
-    _check_meaning(settings, given)
     if settings.retrained is not None:
         check_never_fed(
-            settings.retrained, given.texts, [one for one in given.chunks if one.part == AUDITED]
+            settings.retrained, given.texts, [one for one in given.chunks if one.dataset == AUDITED]
         )
     models = {
         name: given_model(
@@ -69,7 +65,7 @@ def given_audit(settings: AuditSettings) -> Step:
     }
     shared = check_comparable(models, given.chunks)
     held_out = _held_out(settings, given)
-    texts = given_examples_step(given_examples(given.chunks), held_out, protected=given.protected)
+    texts = given_examples_step(given.chunks, held_out, protected=given.protected)
     detect = _detect(settings, detector)
     scored = [detector.name, detector.text]
     sources = EvidenceSources(
@@ -91,7 +87,6 @@ def given_audit(settings: AuditSettings) -> Step:
         for name, model in models.items():
             inputs[f"{name}-written"] = written_step(name, model, read, asked, detect)
     inputs["weights"] = weights_step(models["original"], models["unlearned"])
-    judge = settings.judge if settings.samples else None
     return given_audit_step(
         inputs,
         {
@@ -100,14 +95,6 @@ def given_audit(settings: AuditSettings) -> Step:
             "scored": scored,
             "guessing": shared.guessing,
             "notes": [*given.notes, *shared.notes],
-            "embeddings": settings.embeddings and model_identity(settings.embeddings),
-            "judge": None if judge is None else [judge.base_url, judge.model, judge.api],
-        },
-        {
-            "embeddings": settings.embeddings if settings.samples else None,
-            "device": settings.device,
-            "judge": None if judge is None else plain(judge, exclude={"cache"}),
-            "replies": str(replies_file(judge)),
         },
     )
 
@@ -160,20 +147,3 @@ def _held_out(settings: AuditSettings, given: GivenTexts) -> KnownTexts | None:
         return None
     texts = [chunk.text for chunk in given.chunks]
     return read_held_out_file(local_path(settings.held_out), LabelledRows(texts, texts, None, None))
-
-
-def _check_meaning(settings: AuditSettings, given: GivenTexts) -> None:
-    """Refuse an embedder or a judge that cannot be used, before anything is asked."""
-    judge = settings.judge
-    if judge is not None and given.protected:
-        raise InputError(
-            "a text is protected, and the judge's server would be sent it",
-            where=judge.base_url,
-            hint="Leave protected texts out, or audit without a judge.",
-        )
-    if judge is not None and settings.samples:
-        judge.server(judge.model).key()
-    if settings.embeddings is not None and settings.samples:
-        from analysis.similarity.embeddings import find_embedder
-
-        find_embedder(settings.embeddings)

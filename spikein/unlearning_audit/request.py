@@ -4,14 +4,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from analysis.unlearning_audit.audit import MODELS
+from analysis.unlearning_audit.evidence import MODELS
 from analysis.unlearning_audit.settings import AuditRule
 from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
 from detect.settings import DeviceMap, Dtype
 from detect.user_rows.row_settings import Delimiter
-from inject.server.address import Api
 from inject.settings import PositiveFloat, PositiveInt, Settings
-from spikein.scoring.options import ServerSettings
 
 
 class Revisions(Settings):
@@ -23,15 +21,6 @@ class Revisions(Settings):
     """Likewise."""
     retrained: str | None = None
     """Likewise."""
-
-
-class Judge(ServerSettings):
-    """A model that says how similar two texts are, from 1 to 5 (Table 9 of Shi et al. 2024)."""
-
-    model: Annotated[str, Field(min_length=1)]
-    """Name that the server knows it by."""
-    api: Api = "chat"
-    """How it is asked."""
 
 
 class AuditSettings(AuditRule):
@@ -99,10 +88,6 @@ class AuditSettings(AuditRule):
     """`auto` spreads a large model over all devices."""
     batch_tokens: PositiveInt | None = None
     """Padded tokens in one batch of scoring; no influence on the numbers."""
-    embeddings: str | None = None
-    """A folder of a sentence-transformers model; null: no similarity by embeddings."""
-    judge: Judge | None = None
-    """Null: no judge."""
 
     @field_validator("band", mode="before")
     @classmethod

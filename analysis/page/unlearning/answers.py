@@ -5,8 +5,8 @@ A method is named where its whole interval supports the claim; the others are co
 
 from collections.abc import Callable, Sequence
 
-from analysis.page.unlearning.tables import number_with_interval
-from analysis.unlearning.headline import MEASURES, Judged, Names, listed, method_title
+from analysis.page.unlearning.tables import NUMBER, number_text
+from analysis.unlearning.headline import Judged, listed, method_title
 from analysis.unlearning.measured import (
     NO_METHOD,
     ORIGINAL,
@@ -19,6 +19,7 @@ from analysis.unlearning.measured import (
     has_interval,
     has_value,
 )
+from analysis.unlearning.verdict import KEPT, LOST, MEASURES, Names
 
 
 def forgot_sentence(arm: MeasuredModels, names: Names) -> str | None:
@@ -32,7 +33,7 @@ def forgot_sentence(arm: MeasuredModels, names: Names) -> str | None:
     }
     after = spread([arm.get(UNLEARNED, method, "auc", detector=detector) for method in arm.methods])
     before = [
-        f"{number_with_interval(row)} under the {model} model"
+        f"{number_text(row)} under the {model} model"
         for model, row in rows.items()
         if has_interval(row)
     ]
@@ -75,9 +76,9 @@ def cost_sentence(models: Sequence[Judged], margin: float) -> str | None:
                 by_measure.setdefault(row["measure"], set()).add(row["verdict"])
         judged += bool(by_measure)
         for measure, said in by_measure.items():
-            if said == {"lost"}:
+            if said == {LOST}:
                 lost.setdefault(measure, []).append(model.name)
-        if by_measure and all(said == {"kept"} for said in by_measure.values()):
+        if by_measure and all(said == {KEPT} for said in by_measure.values()):
             kept.append(model.name)
     if not judged:
         return None
@@ -145,13 +146,11 @@ def spread(rows: Sequence[Row | None]) -> str:
     if not known:
         return ""
     if len(known) == 1:
-        return number_with_interval(known[0])
+        return number_text(known[0])
     values = sorted(row["value"] for row in known)
     low, high = min(row["low"] for row in known), max(row["high"] for row in known)
-    first, last = f"{values[0]:.2f}", f"{values[-1]:.2f}"
-    span = first if first == last else f"{first} to {last}"
-    span = f"{span} (intervals within [{low:.2f}, {high:.2f}])"
-    return span.replace("-", "\N{MINUS SIGN}")
+    span = " to ".join(dict.fromkeys(map(NUMBER.number, (values[0], values[-1]))))
+    return f"{span} (intervals within {NUMBER.ends(low, high)})"
 
 
 def _named(

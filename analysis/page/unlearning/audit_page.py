@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.findings import read_table
+from analysis.page.crossed import Unit
 from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
 from analysis.page.drawing.picture import Picture, picture
@@ -28,9 +29,11 @@ from analysis.page.parts import (
     render_page,
 )
 from analysis.page.table import NOTHING, PROTECTED, Column, Entry, Table, listing, with_noun
-from analysis.page.unlearning.tables import number_with_interval, row_dot
-from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS_FILE, MODELS, QUESTION, finding_lines
+from analysis.page.unlearning.tables import NUMBER, SIGNED, number_text
+from analysis.unlearning.measured import has_interval
+from analysis.unlearning_audit.audit import AUDIT_FILE, AUDITS, CHUNKS_FILE
 from analysis.unlearning_audit.checks import MARGIN, QUESTIONS, UNKNOWN, YES
+from analysis.unlearning_audit.evidence import LONGEST, MODELS
 from detect.generation.continuations import CONTINUATIONS_FILE
 from inject.files import write_text
 from inject.tables import read_parquet
@@ -39,6 +42,9 @@ Row = Mapping[str, Any]
 _LEFT, _RIGHT = 640.0, 500.0
 _PICTURED, _OPEN, _MOST = 16, 6, 200
 """Texts in the picture, in the table that stands open, and in both tables."""
+_PERCENT = Unit("%", 0, 100.0)
+_FINE = Unit("", 3)
+"""Of the tables of all numbers."""
 _SHORT = 34
 """Letters of a text that name it in the picture."""
 _WRITTEN = ("remembered_original", "remembered_unlearned")
@@ -69,7 +75,7 @@ def write_audit_page(
         hide_texts: show ids in place of all texts.
     """
     record = json.loads((folder / AUDIT_FILE).read_text(encoding="utf-8"))
-    findings = {row["quantity"]: row for row in read_table(folder, QUESTION).to_pylist()}
+    findings = {row["quantity"]: row for row in read_table(folder, AUDITS).to_pylist()}
     closest = _closest(read_parquet(folder / CONTINUATIONS_FILE).to_pylist())
     chunks = [
         row for row in read_parquet(folder / CHUNKS_FILE).to_pylist() if row["part"] == "audited"
@@ -127,11 +133,9 @@ def _sentences(findings: Mapping[str, Row], record: Row, chunks: int) -> list[st
 
 def _percent(row: Row) -> str:
     """Return a share in percent with its interval; empty without one."""
-    ends = [row[end] for end in ("value", "low", "high")]
-    if not all(map(isfinite, ends)):
+    if not has_interval(row):
         return ""
-    value, low, high = (f"{100 * end:.0f}" for end in ends)
-    return f"{value} % [{low}, {high}]"
+    return f"{_PERCENT.number(row['value'])} % {_PERCENT.ends(row['low'], row['high'])}"
 
 
 def _texts_picture(
@@ -150,7 +154,7 @@ def _texts_picture(
         dots = []
         for row in shown:
             runs = closest.get((row["chunk"], model))
-            words = runs["longest_common_substring"] if runs else float("nan")
+            words = runs[LONGEST] if runs else float("nan")
             hover = f"{_name(row)}: {model} writes {words:g} true words in a row"
             dots.append(Dot(words, none, none, hover, text=f"{words:g}") if runs else None)
         columns.append(
@@ -208,10 +212,11 @@ def _rows_picture(
     """Return a row a number with its interval; None without any."""
     if not rows:
         return None
-    dots = []
+    dots, unit = [], SIGNED if axis.low < 0 else NUMBER
     for label, row in rows.items():
-        number = number_with_interval(row, signed=axis.low < 0)
-        dots.append(row_dot(row, number, f"{label}: {number}"))
+        value, low, high = (row[end] for end in ("value", "low", "high"))
+        hover = f"{label}: {number_text(row, unit)}"
+        dots.append(Dot(value, low, high, hover, text=unit.number(value)))
     matrix = Matrix(
         rows=[MatrixRow(label) for label in rows],
         columns=[MatrixColumn("", dots)],
@@ -245,7 +250,7 @@ def _rule_parts(findings: Mapping[str, Row], record: Row) -> list[Part]:
         "false_alarms": f"of {record['control']}, where nothing was seen, {{}}",
         "missed": "of what is still written it misses {}",
     }
-    numbers = {name: number_with_interval(findings.get(name)) for name in words}
+    numbers = {name: number_text(findings.get(name)) for name in words}
     said = "; ".join(text.format(numbers[name]) for name, text in words.items() if numbers[name])
     rest = [name for name in findings if name not in (*_WRITTEN, *_RULE, *QUESTIONS)]
     further = _numbers("Further numbers", findings, record, rest)
@@ -264,18 +269,40 @@ def _numbers(
     return listing(title, ("Number", "Found", "About"), finding_lines(rows, record))
 
 
-def _closest(continuations: Sequence[Row]) -> dict[tuple[int, str], dict[str, Any]]:
+def finding_lines(
+    rows: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
+) -> list[tuple[str, str, str]]:
+    """Return a line a number: its name, the number with its interval, and of what it speaks.
+
+    Args:
+        rows: of an audit's findings.
+        record: of its JSON file.
+    """
+    checks: Mapping[str, Mapping[str, str]] = record["checks"]
+    low, high = record["settings"]["audit"]["band"]
+    about = {
+        "flagged": f"{low:.3f} < r < {high:.3f}",
+        "false_alarms": f"on {record['control']}",
+        **{name: check["about"] for name, check in checks.items()},
+    }
+    lines = []
+    for row in rows:
+        quantity, number = row["quantity"], number_text(row, _FINE)
+        name = quantity.replace("_", " ")
+        if (check := checks.get(quantity)) is not None:
+            name = check["question"]
+            number = ": ".join(filter(None, (check["answer"], number)))
+        said = "; ".join(filter(None, (about.get(quantity, ""), row["note"])))
+        lines.append((f"{name[0].upper()}{name[1:]}", number, said))
+    return lines
+
+
+def _closest(continuations: Sequence[Row]) -> dict[tuple[int, str], Row]:
     """Return of each chunk and model the continuation with the longest run of true words."""
-    found: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in continuations:
-        key = row["chunk"], row["model"]
-        length = row["longest_common_substring"], row["rouge_l"]
-        if key not in found or length > (
-            found[key]["longest_common_substring"],
-            found[key]["rouge_l"],
-        ):
-            found[key] = dict(row)
-    return found
+    # Of equal ones the first, which comes last here.
+    backwards = [*reversed(continuations)]
+    ordered = sorted(backwards, key=lambda row: (row[LONGEST], row["rouge_l"]))
+    return {(row["chunk"], row["model"]): row for row in ordered}
 
 
 def _text_tables(
@@ -332,7 +359,7 @@ def _order(row: Row, closest: Mapping[tuple[int, str], Row]) -> tuple[bool, floa
     own = closest.get((row["chunk"], "unlearned"))
     ratio = row["ratio"]
     changed = max(ratio, 1 / ratio) if ratio and isfinite(ratio) else float("inf")
-    words = own["longest_common_substring"] if own else -1.0
+    words = own[LONGEST] if own else -1.0
     return not row["remembered"], -words, changed, row["chunk"]
 
 

@@ -7,7 +7,7 @@ from analysis.copy_bins import ALL, copies_order
 from analysis.page.grids import copies_text
 from analysis.page.parts import Note, Part, fold, fold_items, present
 from analysis.page.table import Table, listing
-from analysis.page.unlearning.tables import number_with_interval
+from analysis.page.unlearning.tables import number_text
 from analysis.unlearning.headline import method_title
 from analysis.unlearning.measured import Row, arm_text
 
@@ -108,7 +108,7 @@ def _table(
     caption: str,
 ) -> Table | None:
     rows = [
-        (name, *(number_with_interval(found.get(quantity)) for quantity in columns))
+        (name, *(number_text(found.get(quantity)) for quantity in columns))
         for name, found in audits.items()
     ]
     return listing(title, ("Audit", *columns.values()), rows, caption)

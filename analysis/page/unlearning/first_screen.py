@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import isfinite, nan
 
 from analysis.copy_bins import ALL
+from analysis.intervals.clustered import FROM_SEEDS
 from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import (
     Matrix,
@@ -20,27 +21,22 @@ from analysis.page.drawing.matrix import (
 )
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Badge, Badges
-from analysis.page.unlearning.tables import counts_text, number_with_interval, row_dot
+from analysis.page.unlearning.tables import NUMBER, SIGNED, counts_text, number_text
 from analysis.unlearning.headline import (
-    DISAGREE,
-    MEASURES,
     NEAR,
-    NO_NAMES,
-    UNKNOWN,
+    UNDECIDED,
     Judged,
-    Names,
     best_first,
-    measure_name,
     unlearning_headline,
 )
 from analysis.unlearning.measured import UNLEARNED, Row, has_interval
+from analysis.unlearning.verdict import MEASURES, NO_NAMES, Names, measure_name
 
 MAX_MODELS = 12
 """In the pictures: the first that were asked for, whatever their verdicts."""
 _LEFT, _RIGHT = 640.0, 500.0
 _FARTHEST, _MOST_LOST = 2.0, 1.0
 """Ends of the scales: a ruined model lies far beyond, and would press all others together."""
-_OPEN = (UNKNOWN, DISAGREE)
 _DETECTORS, _TEXTS = "AUC of a detector", "Text given back"
 
 
@@ -57,10 +53,10 @@ def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list
         if (row["measure"], row["model"]) == ("auc", UNLEARNED)
         and (row["copies"], row["dataset"]) == (ALL, ALL)
     ]
-    scopes = {str(row["note"] or "").partition(";")[0] for row in counted if has_interval(row)}
-    if {row["seeds"] for row in counted} == {1}:
-        scopes = {"these models"}
-    about = f" Intervals speak of {next(iter(scopes))}." if len(scopes) == 1 and all(scopes) else ""
+    seeds = {row["seeds"] for row in counted if has_interval(row)}
+    scope = "any seed" if seeds and min(seeds) >= FROM_SEEDS else ""
+    scope = "these models" if seeds == {1} else scope
+    about = f" Intervals speak of {scope}." if scope else ""
     return [
         unlearning_headline(models),
         "Position 0 is a model retrained without the texts, 1 the original that saw them; near: "
@@ -92,14 +88,10 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     if not columns:
         return None
     low, high = round_limits(_ends(columns, _FARTHEST), 0.5, -0.5, 1.5)
-    matrix = Matrix(
-        rows=[MatrixRow(model.name) for model in shown],
-        columns=columns,
-        axis=MatrixAxis(low, high, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5)),
-        label=f"Positions of {len(shown)} unlearned models between the retrained model (0) and the "
-        f"original (1) by {len(columns)} measures, with 95 % intervals",
-        row_height=_row_height(shown),
-        phone_columns=2,
+    axis = MatrixAxis(low, high, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5))
+    label = (
+        f"Positions of {len(shown)} unlearned models between the retrained model (0) and the "
+        f"original (1) by {len(columns)} measures, with 95 % intervals"
     )
     caption = (
         "0: the retrained model; dashed, 1: the original; left of 0: forgotten more than the "
@@ -108,6 +100,7 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     )
     if len(models) > len(shown):
         caption += f" {len(models) - len(shown)} more models are in the tables."
+    matrix = _matrix(shown, columns, axis, label)
     return picture("positions", "Where each method stands", caption, matrix, _LEFT)
 
 
@@ -132,27 +125,38 @@ def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
     if not columns:
         return None
     low, high = round_limits(_ends(columns, _MOST_LOST), 0.1, -2 * margin, 2 * margin)
-    matrix = Matrix(
-        rows=[MatrixRow(model.name) for model in shown],
-        columns=columns,
-        axis=MatrixAxis(low, high, 0.0, ((0.0, "0"),), zone=(-margin, high)),
-        label=f"Log-probability of texts that should be kept, {len(shown)} unlearned models less "
-        "the retrained model and less the original, with 95 % intervals",
-        row_height=_row_height(shown),
-        phone_columns=2,
+    axis = MatrixAxis(low, high, 0.0, ((0.0, "0"),), zone=(-margin, high))
+    label = (
+        f"Log-probability of texts that should be kept, {len(shown)} unlearned models less the "
+        "retrained model and less the original, with 95 % intervals"
     )
     caption = (
         "Log-probability of texts that should be kept, nats a token. Shaded: no more lost than "
         f"{margin:g}. Ruined: for one kind of text both intervals lie left of it."
     )
+    matrix = _matrix(shown, columns, axis, label)
     return picture("cost", "What it cost", caption, matrix, _RIGHT)
+
+
+def _matrix(
+    models: Sequence[Judged], columns: Sequence[MatrixColumn], axis: MatrixAxis, label: str
+) -> Matrix:
+    """Return a row a model."""
+    return Matrix(
+        rows=[MatrixRow(model.name) for model in models],
+        columns=columns,
+        axis=axis,
+        label=label,
+        row_height=min(24.0, max(16.0, 200 / len(models))),
+        phone_columns=2,
+    )
 
 
 def verdict_badges(models: Sequence[Judged], anchor: str, names: Names = NO_NAMES) -> Badges:
     """Return a badge a model: its verdict and the number that it is told with."""
     badges = []
     for model in best_first(models[:MAX_MODELS]):
-        mark = "passed" if model.verdict == NEAR else "" if model.verdict in _OPEN else "failed"
+        mark = "passed" if model.verdict == NEAR else "" if model.verdict in UNDECIDED else "failed"
         row = model.decisive
         decided = [] if row is None else [measure_name(row, names), _number(row)]
         badges.append(Badge(model.name, mark, [model.verdict, *decided]))
@@ -178,18 +182,16 @@ def _dot(model: Judged, row: Row | None, names: Names = NO_NAMES) -> Dot | None:
     models = ("unlearned", "retrained", "original")
     raw = ", ".join(f"{one} {row[one]:.2f}" for one in models if isfinite(row.get(one, nan)))
     hover = f"{model.name}, {measure_name(row, names)}: {number}; {row['verdict']}"
-    return row_dot(row, number, f"{hover} ({raw})" if raw else hover)
+    hover = f"{hover} ({raw})" if raw else hover
+    value, low, high = (row[end] for end in ("value", "low", "high"))
+    return Dot(value, low, high, hover, text=number.partition(" ")[0])
 
 
 def _number(row: Row) -> str:
-    number = number_with_interval(row, signed=row["kind"] == "utility")
+    number = number_text(row, SIGNED if row["kind"] == "utility" else NUMBER)
     return re.sub(r"[+\N{MINUS SIGN}](0\.00)\b", r"\1", number)
 
 
 def _ends(columns: Sequence[MatrixColumn], farthest: float) -> list[float]:
     """Return all ends of intervals, none beyond the farthest."""
     return [max(-farthest, min(farthest, end)) for end in dot_ends(columns)]
-
-
-def _row_height(models: Sequence[Judged]) -> float:
-    return min(24.0, max(16.0, 200 / len(models)))

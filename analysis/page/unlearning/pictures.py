@@ -10,7 +10,7 @@ from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_text
 from analysis.page.unlearning.tables import model_text
-from analysis.unlearning.headline import Names, method_title
+from analysis.unlearning.headline import method_title
 from analysis.unlearning.measured import (
     BASE,
     NO_METHOD,
@@ -21,6 +21,7 @@ from analysis.unlearning.measured import (
     has_interval,
     measured_cell,
 )
+from analysis.unlearning.verdict import Names
 
 _WIDTH, _PANEL = 1180.0, 236.0
 _MAX_DETECTORS, _MAX_PANELS = 5, 10

@@ -1,12 +1,15 @@
 """The tables of an unlearning study: a row a model, the original and the retrained one first."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from math import nan
 from typing import NamedTuple
 
-from analysis.page.drawing.elements import Dot
+from analysis.copy_bins import ALL
+from analysis.page.crossed import Unit
 from analysis.page.grids import copies_text
 from analysis.page.table import Table, listing, p_text
-from analysis.unlearning.headline import NO_NAMES, Names, method_title
+from analysis.unlearning.headline import method_title
 from analysis.unlearning.measured import (
     BASE,
     CONDITION,
@@ -19,30 +22,21 @@ from analysis.unlearning.measured import (
     has_interval,
     has_value,
 )
+from analysis.unlearning.verdict import NO_NAMES, Names
 
-MINUS = "\N{MINUS SIGN}"
+NUMBER = Unit("", 2)
+SIGNED = Unit("", 2, signed=True)
+"""Of differences."""
+PER_CENT = Unit("", 0)
 
 
-def number_with_interval(row: Row | None, *, digits: int = 2, signed: bool = False) -> str:
-    """Return `0.61 [0.52, 0.69]`; the number alone where it has no interval; empty without one.
-
-    Args:
-        row: with `value`, `low` and `high`.
-        digits: decimals.
-        signed: write the sign of positive numbers, too.
-    """
+def number_text(row: Row | None, unit: Unit = NUMBER) -> str:
+    """Return `0.61 [0.52, 0.69]`; the number alone where it has no interval; empty without one."""
     if row is None or not has_value(row):
         return ""
-    form = f"{{:{'+' if signed else ''}.{digits}f}}"
-    value = form.format(row["value"])
-    if has_interval(row):
-        value = f"{value} [{form.format(row['low'])}, {form.format(row['high'])}]"
-    return value.replace("-", MINUS)
-
-
-def row_dot(row: Row, number: str, hover: str) -> Dot:
-    """Return a row as a mark, beside which its number stands without the interval."""
-    return Dot(row["value"], row["low"], row["high"], hover, text=number.partition(" ")[0])
+    low, high = (row[end] if has_interval(row) else nan for end in ("low", "high"))
+    place = unit.place(row["value"], low, high)
+    return " ".join(filter(None, (place.text, place.ends)))
 
 
 def p_value(row: Row | None) -> str:
@@ -90,51 +84,55 @@ def counts_text(rows: Iterable[Row]) -> str:
 
 
 class _Column(NamedTuple):
+    """A number of each model."""
+
     head: str
     measure: str
-    written: Callable[[Row | None], str]
+    written: Callable[[Row | None], str] = number_text
     by_detector: bool = False
+    """Whether it is the headline's detector's."""
     of: str = ""
+    copies: str = ALL
+    dataset: str = ALL
+
+    def row(self, arm: MeasuredModels, model: str, method: str) -> Row | None:
+        """Return the row of a model."""
+        return arm.get(
+            model,
+            method,
+            self.measure,
+            detector=arm.headline_detector if self.by_detector else None,
+            copies=self.copies,
+            dataset=self.dataset,
+            of=self.of,
+        )
 
 
-def _signed(row: Row | None) -> str:
-    return number_with_interval(row, signed=True)
-
-
-def _percent(row: Row | None) -> str:
-    return number_with_interval(row, digits=0)
-
-
+_signed = partial(number_text, unit=SIGNED)
+_AUC = _Column("AUC", "auc", by_detector=True)
+_LEFT = _Column("Less the retrained's", "auc_difference", _signed, True)
 _FORGETTING = (
-    _Column("AUC", "auc", number_with_interval, True),
-    _Column("Less the retrained's", "auc_difference", _signed, True),
-    _Column("PrivLeak", "privleak", _percent, True),
-    _Column("KS distance", "ks_distance", number_with_interval),
+    _AUC,
+    _LEFT,
+    _Column("PrivLeak", "privleak", partial(number_text, unit=PER_CENT), True),
+    _Column("KS distance", "ks_distance"),
     _Column("KS p", "ks_p", p_value),
 )
 _MEMORY = (
-    _Column("Exact memorisation", "exact_memorisation", number_with_interval),
-    _Column("Extraction strength", "extraction_strength", number_with_interval),
-    _Column("Log-probability", "forget_log_probability", number_with_interval),
+    _Column("Exact memorisation", "exact_memorisation"),
+    _Column("Extraction strength", "extraction_strength"),
+    _Column("Log-probability", "forget_log_probability"),
 )
+_RETAINED, _GENERAL = "retain_log_probability", "general_log_probability"
 _UTILITY = (
-    _Column("Retained texts", "retain_log_probability", number_with_interval),
+    _Column("Retained texts", _RETAINED),
+    _Column("Less the retrained's", f"{_RETAINED}_difference", _signed, of=VERSUS_RETRAINED),
+    _Column("General text", _GENERAL),
     _Column(
-        "Less the retrained's",
-        "retain_log_probability_difference",
-        _signed,
-        of=VERSUS_RETRAINED,
+        "General, less the retrained's", f"{_GENERAL}_difference", _signed, of=VERSUS_RETRAINED
     ),
-    _Column("General text", "general_log_probability", number_with_interval),
-    _Column(
-        "General, less the retrained's",
-        "general_log_probability_difference",
-        _signed,
-        of=VERSUS_RETRAINED,
-    ),
-    _Column("Task accuracy", "task_accuracy", number_with_interval, of=RETAINED_TEXTS),
+    _Column("Task accuracy", "task_accuracy", of=RETAINED_TEXTS),
 )
-_HEAD = "Model"
 
 
 def measure_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> dict[str, Table]:
@@ -197,58 +195,53 @@ def _relearning(arm: MeasuredModels) -> list[_Column]:
     steps = arm.relearning_steps
     if not steps:
         return []
-    measure, after = "relearned_log_probability", f"{STEPS}{steps[-1]}"
+    measure, last = "relearned_log_probability", steps[-1]
+    versus = f"{STEPS}{last}:{VERSUS_RETRAINED}"
     return [
         *(
-            _Column(
-                f"After {step}" if step else "Before",
-                measure,
-                number_with_interval,
-                of=f"{STEPS}{step}",
-            )
+            _Column(f"After {step}" if step else "Before", measure, of=f"{STEPS}{step}")
             for step in steps
         ),
-        _Column(
-            f"After {steps[-1]}, less the retrained's",
-            f"{measure}_difference",
-            _signed,
-            of=f"{after}:{VERSUS_RETRAINED}",
-        ),
+        _Column(f"After {last}, less the retrained's", f"{measure}_difference", _signed, of=versus),
         _Column("Steps to relearn", "relearn_steps", steps_text),
     ]
 
 
 def further_tables(arm: MeasuredModels, name: str, names: Names = NO_NAMES) -> dict[str, Table]:
-    """Return the tables that take numbers apart: `copies`, `lasting`, `datasets`."""
+    """Return the tables that take numbers apart, into two parts or more: `copies`, `lasting`,
+    `datasets`.
+    """
     detector = arm.headline_detector
     if detector is None:
         return {}
-    difference = {"measure": "auc_difference", "detector": detector}
     shown = names.get(detector, detector)
-    doses = {
-        copies_text(dose): {**difference, "copies": dose} for dose in arm.copies("auc_difference")
-    }
-    trend = {"Trend": {**difference, "measure": "auc_difference_trend"}}
-    lasting = {one: {**difference, "of": f"{CONDITION}{one}"} for one in arm.conditions}
-    datasets = {one: {**difference, "measure": "auc", "dataset": one} for one in arm.datasets}
+    doses = [
+        _LEFT._replace(head=copies_text(dose), copies=dose) for dose in arm.copies(_LEFT.measure)
+    ]
+    trend = _LEFT._replace(head="Trend", measure=f"{_LEFT.measure}_trend")
+    lasting = [_LEFT._replace(head=one, of=f"{CONDITION}{one}") for one in arm.conditions]
+    datasets = [_AUC._replace(head=one, dataset=one) for one in arm.datasets]
     made = {
-        "copies": _across(
+        "copies": _table(
             arm,
             _titled("By copies", name),
-            {**doses, **trend} if len(doses) > 1 else {},
+            [*doses, trend] if len(doses) > 1 else [],
             f"AUC of {shown} less that of the retrained model, for forgotten texts by the "
             "number of their copies. Trend: Somers' D of what is left with copies; above 0, more "
             "copies leave more behind.",
         ),
-        "lasting": _across(
+        "lasting": _table(
             arm,
             _titled("Does forgetting last?", name),
-            {"as it is": difference, **lasting} if lasting else {},
+            [_LEFT._replace(head="as it is"), *lasting] if lasting else [],
             f"AUC of {shown} less that of the retrained model under the same condition: the "
             "weights in fewer bits, or the texts paraphrased.",
         ),
-        "datasets": _across(
-            arm, _titled("By dataset", name), datasets, f"AUC of {shown}.", signed=False
+        "datasets": _table(
+            arm,
+            _titled("By dataset", name),
+            datasets if len(datasets) > 1 else [],
+            f"AUC of {shown}.",
         ),
     }
     return {key: table for key, table in made.items() if table is not None}
@@ -261,46 +254,17 @@ def _titled(title: str, name: str) -> str:
 def _table(
     arm: MeasuredModels, title: str, columns: Sequence[_Column], caption: str
 ) -> Table | None:
+    """Return a row a model and a column a number; None without any."""
     rows, behind = [], []
-    for model, method in _shown(arm):
-        cells = []
-        for column in columns:
-            row = arm.get(
-                model,
-                method,
-                column.measure,
-                detector=arm.headline_detector if column.by_detector else None,
-                of=column.of,
-            )
-            cells.append(column.written(row))
+    for model, method in arm.models:
+        if model == BASE:
+            continue
+        found = [column.row(arm, model, method) for column in columns]
+        cells = [column.written(row) for column, row in zip(columns, found, strict=True)]
+        if any(cells):
+            rows.append((model_text(model, method), *cells))
             # General text is counted in documents, by the caption of its table.
-            behind += [row] if row is not None and cells[-1] and row["forget"] else []
-        if any(cells):
-            rows.append((model_text(model, method), *cells))
-    heads = (_HEAD, *(column.head for column in columns))
+            behind += [row for row, cell in zip(found, cells, strict=True)
+                       if row is not None and cell and row["forget"]]  # fmt: skip
+    heads = ("Model", *(column.head for column in columns))
     return listing(title, heads, rows, f"{caption} {counts_text(behind)}")
-
-
-def _across(
-    arm: MeasuredModels,
-    title: str,
-    columns: Mapping[str, dict[str, str]],
-    caption: str,
-    *,
-    signed: bool = True,
-) -> Table | None:
-    """Return a table of one number taken apart, where it has at least two parts."""
-    if len(columns) < 2:
-        return None
-    rows, behind = [], []
-    for model, method in _shown(arm):
-        found = [arm.get(model, method, **asked) for asked in columns.values()]
-        cells = [number_with_interval(row, signed=signed) for row in found]
-        if any(cells):
-            rows.append((model_text(model, method), *cells))
-            behind += [row for row in found if row is not None]
-    return listing(title, (_HEAD, *columns), rows, f"{caption} {counts_text(behind)}")
-
-
-def _shown(arm: MeasuredModels) -> Iterator[tuple[str, str]]:
-    return (one for one in arm.models if one[0] != BASE)

@@ -27,17 +27,20 @@ from analysis.page.unlearning.first_screen import cost_picture, position_picture
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.pictures import copies_panels, detectors_picture
 from analysis.page.unlearning.tables import (
+    SIGNED,
     further_tables,
     measure_tables,
     model_text,
-    number_with_interval,
+    number_text,
 )
-from analysis.unlearning.headline import NO_NAMES, Judged, Names, measure_name, method_title
+from analysis.unlearning.headline import Judged, method_title
 from analysis.unlearning.measured import (
     MeasuredModels,
     Row,
     measured_models,
 )
+from analysis.unlearning.verdict import ALL as WHOLE
+from analysis.unlearning.verdict import NO_NAMES, Names, measure_name
 
 FORGOT = "forgot"
 """Anchor of the section on the verdicts."""
@@ -180,12 +183,12 @@ def verdict_table(rows: Sequence[Row], name: str, names: Names = NO_NAMES) -> Ta
             (
                 method_title(row["method"]),
                 _measure(row, names),
-                number_with_interval(row) if row["kind"] == _FORGETTING else "",
-                "" if row["kind"] == _FORGETTING else number_with_interval(row, signed=True),
+                number_text(row) if row["kind"] == _FORGETTING else "",
+                "" if row["kind"] == _FORGETTING else number_text(row, SIGNED),
                 row["verdict"],
             )
             for row in rows
-            if row["kind"] != _WHOLE
+            if row["kind"] != WHOLE
         ],
         "Position: (unlearned \N{MINUS SIGN} retrained) / (original \N{MINUS SIGN} retrained) of "
         "a measure: 0 at the retrained model, 1 at the original, below 0 beyond the retrained "
@@ -226,8 +229,6 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-_WHOLE = "all"
-"""The kind of the row that holds a method's verdict in words."""
 _FORGETTING = "forgetting"
 _MAX_NAMED = 6
 _SCOPE = re.compile(

@@ -73,7 +73,8 @@ all_chunks=true
 
       spikein audit-unlearning --config unlearning-whp books=my/books
     """
-    from analysis.unlearning_audit.audit import MODELS, finding_lines
+    from analysis.page.unlearning.audit_page import finding_lines
+    from analysis.unlearning_audit.evidence import MODELS
     from inject.shipped import AUDITS
     from spikein.api.unlearning_audit import run_audit
     from spikein.config.overrides import read_settings

@@ -10,7 +10,8 @@ import pytest
 
 from analysis.findings import write_findings
 from analysis.page.unlearning.audit_page import write_audit_page
-from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS, CHUNKS_FILE, CONTINUATIONS
+from analysis.unlearning_audit.audit import AUDIT_FILE, CHUNKS, CHUNKS_FILE
+from analysis.unlearning_audit.evidence import CONTINUATIONS
 from detect.generation.continuations import CONTINUATIONS_FILE
 from scripts.pictures.page_measures import measure
 from tests.pages import Page, chromium

@@ -8,8 +8,9 @@ import pytest
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables
+from analysis.page.unlearning.first_screen import leading_sentences
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.page.unlearning.tables import number_with_interval, steps_text
+from analysis.page.unlearning.tables import SIGNED, number_text, steps_text
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
 from analysis.unlearning.headline import method_title
@@ -114,12 +115,12 @@ def test_pictures_hold_the_numbers_of_the_table(report):
         title = method_title(method)
         for detector in rows.detectors:
             row = rows.get("unlearned", method, "auc", detector=detector)
-            assert f"{title}, {detector}: AUC {number_with_interval(row)}" in told
+            assert f"{title}, {detector}: AUC {number_text(row)}" in told
     for method in METHODS[:10]:
         for dose in DOSES:
             copies = "1 copy" if dose == "1" else f"{dose} copies"
             row = rows.get("unlearned", method, "auc_difference", detector="min_k", copies=dose)
-            number = number_with_interval(row, signed=True).replace(" ", " AUC of min_k ", 1)
+            number = number_text(row, SIGNED).replace(" ", " AUC of min_k ", 1)
             assert f"{method_title(method)}, {copies}: {number}" in left
 
 
@@ -180,6 +181,15 @@ def test_verdicts_show_what_they_rest_on_and_a_warning_is_said_once(report, page
     ]
     assert rests.column("Position")[:2] == ["0.12 [−0.08, 0.32]", "–"]
     assert rests.column("Difference")[:2] == ["–", "−0.50 [−0.70, −0.30]"]
+
+
+def test_intervals_speak_of_seeds_and_never_of_a_caution():
+    for seeds, said in ((3, "any seed"), (1, "these models"), (2, None)):
+        rows = measured_rows(seeds=seeds)
+        for row in rows:
+            row["note"] = "not to be trusted: 10 groups of members"
+        text = leading_sentences([], rows)[1]
+        assert text.partition("Intervals speak of ")[2] == (f"{said}." if said else "")
 
 
 def test_steps_that_were_not_reached_are_said():

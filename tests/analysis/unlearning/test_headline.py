@@ -5,36 +5,29 @@ import re
 import numpy as np
 import pytest
 
+from analysis.intervals.estimate import Estimate
 from analysis.unlearning.headline import judged_models, method_title, unlearning_headline
-from analysis.unlearning.position import Position
-from analysis.unlearning.verdict import ALL, Finding, overall_verdict, position_verdict
+from analysis.unlearning.verdict import ALL, overall_verdict, position_verdict, verdict_row
 
 MARGIN = 0.1
 NEAR = "brought the model near one that never saw the texts"
 NONE = "shown to bring the model near one that never saw the texts: "
 
 
-def place(low: float, high: float) -> Finding:
-    middle = (low + high) / 2
-    position = Position(middle, 0.0, 1.0, middle, low, high, 1, 20, "")
-    return Finding(
-        measure="auc",
-        detector="min_k",
-        kind="forgetting",
-        verdict=position_verdict(position),
-        **position._asdict(),
-    )
+def place(low: float, high: float) -> dict:
+    found = Estimate((low + high) / 2, low, high)
+    return verdict_row("auc", "forgetting", position_verdict(found), found, detector="min_k")
 
 
-def loss(versus: str, low: float, high: float) -> Finding:
+def loss(versus: str, low: float, high: float) -> dict:
     sure = "lost" if high < -MARGIN else "kept" if low > -MARGIN else "cannot be told"
-    return Finding(measure="retain_log_probability_difference", versus=versus, kind="utility",
-                   verdict=sure, value=(low + high) / 2, low=low, high=high)  # fmt: skip
+    found = Estimate((low + high) / 2, low, high)
+    return verdict_row("retain_log_probability_difference", "utility", sure, found, versus=versus)
 
 
-def rows_of(method: str, findings: list[Finding], arm: dict | None = None) -> list[dict]:
-    whole = Finding(measure=ALL, kind=ALL, verdict=overall_verdict(findings))
-    return [{**(arm or {}), "method": method, **vars(one)} for one in (*findings, whole)]
+def rows_of(method: str, findings: list[dict], arm: dict | None = None) -> list[dict]:
+    whole = verdict_row(ALL, ALL, overall_verdict(findings))
+    return [{**(arm or {}), "method": method, **one} for one in (*findings, whole)]
 
 
 def said(*rows: list[dict]) -> str:
@@ -43,7 +36,7 @@ def said(*rows: list[dict]) -> str:
 
 GOOD, BAD, OPEN = [place(-0.2, 0.3)], [place(0.8, 1.1)], [place(-1.0, 2.0)]
 PAST, MIRROR = [place(-0.7, -0.1)], [place(-1.4, -0.9)]
-DEAD = [Finding(measure="auc", detector="loss", kind="forgetting", verdict="diverged")]
+DEAD = [verdict_row("auc", "forgetting", "diverged", detector="loss")]
 LOST = [*GOOD, loss("retrained", -0.4, -0.2), loss("original", -0.9, -0.5)]
 LOST_ONCE = [*GOOD, loss("retrained", 0.0, 0.2), loss("original", -0.9, -0.5)]
 

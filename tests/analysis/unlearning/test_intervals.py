@@ -57,17 +57,17 @@ def test_the_p_value_is_that_of_all_swaps():
         swap = np.array(swaps)[groups]
         reached.append(distance(np.where(swap, other, one), np.where(swap, one, other)))
     exact = np.mean(np.array(reached) >= truth - 1e-12)
-    assert found.distance == pytest.approx(truth)
+    assert found.distance.value == pytest.approx(truth)
     assert found.p_value == pytest.approx(exact, abs=0.012)
 
 
 def test_equal_models_have_a_p_value_of_one_and_two_groups_none():
     values = np.arange(12.0)
     same = forget_quality(values, values, np.arange(12), permutations=99, confidence=0.95)
-    assert (same.distance, same.p_value, same.low) == (0, 1, 0)
+    assert (same.distance.value, same.p_value, same.distance.low) == (0, 1, 0)
     two = forget_quality(values, values + 1, np.arange(12) // 6, permutations=99, confidence=0.95)
-    assert np.isnan([two.low, two.high, two.p_value]).all()
-    assert two.distance > 0
+    assert np.isnan([two.distance.low, two.distance.high, two.p_value]).all()
+    assert two.distance.value > 0
 
 
 def auc_of(members, nonmembers):
@@ -108,12 +108,12 @@ def test_a_model_that_is_the_original_stands_at_one_and_the_retrained_one_at_zer
     retrained, original = random.normal(size=20), 3 + random.normal(size=20)
     models = {"r": numbers(retrained, groups), "o": numbers(original, groups)}
     for who, wanted in (("o", 1.0), ("r", 0.0)):
-        found = find_position(models[who], models["r"], models["o"], confidence=0.95)
+        found = find_position(models[who], models["r"], models["o"], confidence=0.95).estimate
         assert [found.value, found.low, found.high] == pytest.approx([wanted] * 3, abs=1e-6)
-    alike = find_position(models["o"], models["r"], models["r"], confidence=0.95)
+    alike = find_position(models["o"], models["r"], models["r"], confidence=0.95).estimate
     assert np.isnan([alike.value, alike.low]).all()
     assert "not told apart" in alike.note
     low, high = (numbers([level, level + 1.0], [0, 1]) for level in (0, 5))
-    two_groups = find_position(low, low, high, confidence=0.95)
-    assert (two_groups.value, two_groups.note) == (0, "2 groups")
+    two_groups = find_position(low, low, high, confidence=0.95).estimate
+    assert (two_groups.value, two_groups.reason) == (0, "2 groups")
     assert np.isnan(two_groups.low)

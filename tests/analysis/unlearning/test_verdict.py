@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from analysis.intervals.estimate import Estimate
 from analysis.unlearning.evidence import ArmEvidence
-from analysis.unlearning.position import Position
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.unlearning_step import measure_unlearning
 from analysis.unlearning.verdict import position_verdict
@@ -69,7 +69,7 @@ def test_the_sentence_has_the_numbers_of_the_rows(verdicts):
     assert text.startswith("good is closer to the retrained model than to the original; ")
     found = of(verdicts, "good", "forget_log_probability")
     shown = f"{found['value']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
-    assert f"log-probability of the forget set {shown}" in text
+    assert f"log-probability {shown}" in text
     assert "0 is the retrained model, 1 the original" in text
     lost = of(verdicts, "ruin", "retain_log_probability_difference")
     assert lost["verdict"] == "lost"
@@ -112,8 +112,8 @@ def test_the_whole_interval_decides():
         (np.nan, np.nan): "cannot be told",
     }
     for (low, high), verdict in ends.items():
-        place = Position(0, 0, 1, (low + high) / 2, low, high, 3, 20, "")
-        assert position_verdict(place) == verdict, (low, high)
+        found = Estimate((low + high) / 2, low, high)
+        assert position_verdict(found) == verdict, (low, high)
 
 
 def test_a_forget_set_outside_of_the_test_rows_is_no_sign_that_a_model_diverged(tmp_path):

@@ -11,13 +11,13 @@ from analysis.unlearning_audit.checks import (
     MEANINGS,
     QUESTIONS,
     Judgement,
-    Losses,
     Weights,
     judge,
 )
 from analysis.unlearning_audit.estimates import Clusters
 from analysis.unlearning_audit.findings import Findings
-from analysis.unlearning_audit.remembered import Level
+from analysis.unlearning_audit.remembered import Level, Written
+from tests.analysis.unlearning_audit.made import chunks
 
 CHUNKS = 40
 CLUSTERS = Clusters(tuple(map(str, range(CHUNKS))))
@@ -45,20 +45,16 @@ def judged(
     found = Findings(
         shares={"remembered_unlearned": share, "remembered_original": Estimate(0.9, 0.8, 1.0)},
         control="",
-        levels={"unlearned": level, "original": level},
-        written={"unlearned": dict(enumerate(known))},
+        written={"unlearned": Written(np.array(known), np.ones(CHUNKS), 0, level, CLUSTERS)},
         longest={},
     )
-    losses = Losses(
-        audited=losses_of(1, **audited),
-        clusters=CLUSTERS,
-        control=losses_of(2, **control),
-        control_clusters=CLUSTERS,
-        retained=losses_of(3, **(retained or {})),
-        retained_clusters=CLUSTERS,
-        guessing=6.0,
-    )
-    return found, judge(losses, MADE, found)
+    parts = {
+        part: chunks(CHUNKS, losses=losses_of(seed, **means))
+        for seed, (part, means) in enumerate(
+            {"audited": audited, "holdout": control, "retained": retained or {}}.items(), 1
+        )
+    }
+    return found, judge(parts, MADE, found, guessing=6.0)
 
 
 def test_weights_of_common_origin_are_not_credited_to_the_original():

@@ -52,10 +52,11 @@ def test_a_share_is_that_of_its_chunks_and_its_variance_that_of_its_clusters():
     flags = random.random(60) < 0.3
     among = random.random(60) < 0.7
     names = [f"text {at // 3}" for at in range(60)]
-    found = share(flags & among, Clusters(tuple(names)), among=among)
+    values = np.where(among, flags, np.nan)
+    found = share(values, Clusters(tuple(names)))
     assert found.value == (flags & among).sum() / among.sum()
     assert 0 < found.low < found.value < found.high < 1
-    alone = share(flags & among, Clusters(tuple(map(str, range(60)))), among=among)
+    alone = share(flags, Clusters(tuple(map(str, range(60)))), weights=among.astype(float))
     assert alone.value == found.value
     together = share(np.repeat(flags, 4), Clusters(tuple(np.repeat(names, 4).tolist())))
     apart = share(np.repeat(flags, 4), Clusters(tuple(map(str, range(240)))))

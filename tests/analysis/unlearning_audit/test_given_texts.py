@@ -17,7 +17,7 @@ def test_rows_are_read_up_to_the_limit_and_by_their_delimiter(tmp_path):
         limit=2,
         delimiter="~",
     )
-    assert [text.text_id for text in given.texts] == ["t0", "t1"]
+    assert [text.source_id for text in given.texts] == ["t0", "t1"]
     assert [chunk.text for chunk in given.chunks] == [
         "text 0 of the file", "a second text", "text 1 of the file", "another text",
     ]  # fmt: skip

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.unlearning_audit.audit_step import pooled_rows, read_seed
+from analysis.unlearning_audit.audit_step import pooled_rows
 from detect.generation.continuations import CONTINUATIONS_FILE
 
 LOW, HIGH = 1 / 1.15, 1.15
@@ -95,7 +95,7 @@ def counted(folder, copies=None):
 
 def test_shares_are_the_means_of_the_seeds_counts(tmp_path):
     folders = [write_audit(tmp_path / str(seed), seed) for seed in range(3)]
-    rows = pooled_rows([read_seed(folder) for folder in folders])
+    rows = pooled_rows(folders)
     for copies in (None, 1, 8):
         expected = [counted(folder, copies) for folder in folders]
         label = "all" if copies is None else str(copies)
@@ -115,13 +115,13 @@ def test_a_seed_in_which_nothing_counts_is_left_out_and_none_is_no_point(tmp_pat
         write_audit(tmp_path / str(seed), seed, writes=0.0 if seed == 1 else 0.5)
         for seed in range(3)
     ]
-    rows = pooled_rows([read_seed(folder) for folder in folders])
+    rows = pooled_rows(folders)
     missed = next(row for row in rows if (row["quantity"], row["copies"]) == ("missed", "all"))
     assert missed["seeds"] == 2
     own = [counted(folders[seed])["missed"] for seed in (0, 2)]
     assert missed["value"] == pytest.approx(np.mean(own))
     silent = [write_audit(tmp_path / f"silent {seed}", seed, writes=0.0) for seed in range(2)]
-    found = {row["quantity"]: row for row in pooled_rows([read_seed(one) for one in silent])}
+    found = {row["quantity"]: row for row in pooled_rows(silent)}
     assert "missed" not in found
     none = found["remembered_unlearned"]
     assert (none["value"], none["low"]) == (0.0, 0.0)

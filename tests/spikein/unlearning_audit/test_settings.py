@@ -1,17 +1,17 @@
 """The file of settings: the shipped one is checked offline, and all that is wrong is said."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, Chunk
+from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT
 from inject.errors import InputErrors
 from inject.shipped import AUDITS, EXPERIMENTS
 from spikein.config.overrides import read_settings
 from spikein.unlearning_audit.comparable import guessing_loss
 from spikein.unlearning_audit.request import AuditSettings
+from tests.analysis.unlearning_audit.made import chunk
 
 
 def test_the_papers_audit_is_read_and_takes_the_users_books(tmp_path: Path):
@@ -38,18 +38,9 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path):
 
 def test_guessing_loss_counts_tokens_of_the_other_texts():
     parts = (AUDITED, HOLDOUT, HOLDOUT)
-    chunks = [Chunk(at, f"{at}", f"{at}", 0, 1, "x", 0, part=part) for at, part in enumerate(parts)]
+    chunks = [chunk(at, part=part) for at, part in enumerate(parts)]
     # The others of the second text are 1, 2 and 5, three kinds; of the third 1 twice, 2 and 3.
     second = (np.log((1 + 3 / 9) / 6) + np.log((3 / 9) / 6)) / 2
     third = np.log((3 / 9) / 7)
     expected = pytest.approx(-(second + third) / 2, abs=1e-6)
     assert guessing_loss(chunks, [[1, 2], [1, 3], [5]], 9) == expected
-
-
-def test_a_judge_takes_no_key_and_no_message_repeats_it(tmp_path: Path):
-    judge = {"base_url": "https://example.org/v1", "model": "m", "api_key_variable": "sk-abc-def"}
-    path = tmp_path / "audit.yaml"
-    path.write_text(json.dumps({"original": "a", "unlearned": "b", "texts": "c", "judge": judge}))
-    with pytest.raises(InputErrors, match="judge") as refused:
-        read_settings(AuditSettings, path, [], {})
-    assert "sk-abc-def" not in str(refused.value)

@@ -1,1 +1,0 @@
-"""How alike two texts are: by shared words and characters, by embeddings, by a judge."""

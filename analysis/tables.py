@@ -15,8 +15,7 @@ from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.numbers import Numbers
-from analysis.metrics import tpr_name
-from analysis.metrics_table import TUNE_AUC, Cell
+from analysis.metrics import TUNE_AUC, tpr_name
 from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
 
@@ -289,8 +288,7 @@ class PreparedCohort:
 
     def _head(self, column: Column, selection: str, dataset: str) -> dict[str, str]:
         return {
-            **self.cohort.columns(),
-            "model": self.cohort.model,
+            **self.cohort.place(),
             "dataset": dataset,
             "detector": column.detector,
             "setting": column.setting,
@@ -312,21 +310,12 @@ class PreparedCohort:
 def _best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Column:
     """Return the best of some columns in one cell, as the page calls it."""
     by_name = {column.detector: column for column in aucs}
-    cells = {
-        name: Cell(
-            setting=column.setting,
-            value=aucs[column].value,
-            low=aucs[column].low,
-            high=aucs[column].high,
-            n_members=aucs[column].members,
-            n_nonmembers=aucs[column].nonmembers,
-            n_seeds=aucs[column].seeds,
-            tune=tune.get(column, nan),
-        )
-        for name, column in by_name.items()
-    }
+    best = rank_detectors(
+        {name: aucs[column] for name, column in by_name.items()},
+        {name: tune.get(column, nan) for name, column in by_name.items()},
+    )
     # Without a single interval there is no best, and any reference is as good as another.
-    return by_name[next(iter(rank_detectors(cells)), next(iter(by_name)))]
+    return by_name[next(iter(best), next(iter(by_name)))]
 
 
 def paired_gaps(

@@ -141,8 +141,7 @@ def _row(
     share = clustered_share(every, groups, confidence=settings.confidence)
     right = int((~every).sum())
     return {
-        **cohort.columns(),
-        "model": cohort.model,
+        **cohort.place(),
         "dataset": part,
         "detector": detector,
         "setting": setting,

@@ -1,7 +1,8 @@
 """A value with its interval, what is behind it, and what to know of it."""
 
+from collections.abc import Mapping
 from math import isfinite, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Estimate(NamedTuple):
@@ -24,6 +25,21 @@ class Estimate(NamedTuple):
     seed_low: float = nan
     """The lowest of the seeds' values; of two seeds this and the next are both."""
     seed_high: float = nan
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Estimate":
+        """Return the number of a row of findings."""
+        return cls(
+            value=row["value"],
+            low=row["low"],
+            high=row["high"],
+            about=row.get("interval", ""),
+            members=row["n_members"],
+            nonmembers=row.get("n_nonmembers", 0),
+            seeds=row["n_seeds"],
+            seed_low=row.get("seed_low", nan),
+            seed_high=row.get("seed_high", nan),
+        )
 
     @property
     def reason(self) -> str | None:

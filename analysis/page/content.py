@@ -14,7 +14,7 @@ from typing import NamedTuple
 from analysis.arm import axis_names
 from analysis.checks.check import Check
 from analysis.checks.validity import check_validity
-from analysis.metrics_table import CohortMetrics, split_by_cohort
+from analysis.findings import Findings, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
 from analysis.page.drawing.picture import Picture
 from analysis.page.first_screen import CHECKS, arms_picture, badges, first_parts, gains
@@ -61,7 +61,6 @@ from analysis.summary import (
     seeds_sentence,
     summary_sentences,
 )
-from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.unlearning.headline import judged_models
 from detect.guarded_call import NO_SCORE
 
@@ -95,7 +94,7 @@ class _Content(NamedTuple):
     """What sections are made of."""
 
     inputs: PageInputs
-    tables: Sequence[CohortMetrics]
+    tables: Sequence[Findings]
     checks: Sequence[Check]
     view: View | None
     notes: Sequence[str]
@@ -239,8 +238,6 @@ def _around(content: _Content, answers: Sequence[Section]) -> list[Section]:
 def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
     """Return the sections on detectors that have something to say."""
     inputs, view = content.inputs, content.view
-    axes = axis_names(inputs.arms)
-    accuracy = accuracy_gain_tables(inputs.accuracy, axes) if inputs.accuracy else []
     sections = (
         Section(
             "detector",
@@ -273,7 +270,9 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
             "accuracy",
             "Task",
             "Did the model get better at the task?",
-            accuracy_parts(accuracy, view) if accuracy else [],
+            accuracy_parts(inputs.accuracy, axis_names(inputs.arms), view)
+            if inputs.accuracy
+            else [],
         ),
     )
     return [section for section in sections if section.parts]

@@ -13,11 +13,12 @@ from typing import Any
 
 from analysis.arm import MODEL_FREE, Cohort, cohorts, load_arm
 from analysis.arm_words import arm_words
-from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
+from analysis.findings import Findings, contaminated_cohorts
+from analysis.intervals.estimate import Estimate
 from analysis.page.cohort import CohortData
 from analysis.page.crossed import Head
 from analysis.page.inputs import PageInputs
-from analysis.selection.ranking import rank_detectors, reported_cell
+from analysis.selection.ranking import ranked
 from analysis.selection.tuning import Choice, reported_columns
 from analysis.summary import Headline
 from analysis.tables import POOLED
@@ -33,7 +34,7 @@ class View:
     """A run whose detectors have an AUC with an interval."""
 
     inputs: PageInputs
-    tables: Sequence[CohortMetrics]
+    tables: Sequence[Findings]
     """The metrics of all models."""
     best: Headline
 
@@ -55,7 +56,7 @@ class View:
         """Return an arm in words; empty where there is but one."""
         return arm_words(cohort.axes)
 
-    def heads(self, arms: Sequence[CohortMetrics]) -> list[tuple[str, str]]:
+    def heads(self, arms: Sequence[Findings]) -> list[tuple[str, str]]:
         """Return for each arm the head of its group, if any, and its own; first those shown."""
         arms, rest = arms[:MAX_ARMS], arms[MAX_ARMS:]
         varied = [
@@ -89,7 +90,7 @@ class View:
         every = dict.fromkeys(name for one in self.tables for name in one.values("detector"))
 
         def sort_key(name: str) -> tuple[bool, float]:
-            cell = reported_cell(table, name)
+            cell = table.reported(name)
             height = -cell.value if cell is not None and cell.available else 9.0
             return name in MODEL_FREE, height
 
@@ -109,11 +110,11 @@ class View:
         return [name for name in names if name in kept]
 
     @cached_property
-    def arms(self) -> list[CohortMetrics]:
+    def arms(self) -> list[Findings]:
         """All arms, the headline's first, then those that differ from it in the fewest axes."""
         mine = self.best.table.cohort.axes
 
-        def distance(table: CohortMetrics) -> int:
+        def distance(table: Findings) -> int:
             return sum(a != b for a, b in zip(table.cohort.axes, mine, strict=True))
 
         near = sorted(contaminated_cohorts(self.tables), key=distance)
@@ -127,9 +128,8 @@ class View:
         """The detector of each arm that is best on the rows kept for choosing."""
         found: dict[Cohort, str] = {}
         for table in self.arms:
-            cells = {name: reported_cell(table, name) for name in table.values("detector")}
-            if ranked := rank_detectors(cells):
-                found[table.cohort] = ranked[0]
+            if names := ranked(table):
+                found[table.cohort] = names[0]
         return found
 
     @cached_property
@@ -138,7 +138,7 @@ class View:
         return [
             name
             for name in self.order
-            if name not in MODEL_FREE and reported_cell(self.best.table, name) is not None
+            if name not in MODEL_FREE and self.best.table.reported(name) is not None
         ]
 
     @cached_property
@@ -190,9 +190,9 @@ def capital(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}"
 
 
-def short_counts(cell: Cell | None) -> str:
+def short_counts(cell: Estimate | None) -> str:
     """Return `n 112 + 210`."""
-    return "" if cell is None else f"n {cell.n_members:,} + {cell.n_nonmembers:,}"
+    return "" if cell is None else f"n {cell.members:,} + {cell.nonmembers:,}"
 
 
 def setting_words(setting: str) -> str:

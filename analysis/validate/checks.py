@@ -17,12 +17,11 @@ import pyarrow as pa
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.auc_interval import auc_estimate
-from analysis.checks.chance import CHANCE, chance_width, possible_aucs, within_margin
+from analysis.checks.chance import CHANCE, chance_width, possible_auc, within_margin
 from analysis.compared_rows import missing_scores as count_missing
 from analysis.copy_bins import ALL
-from analysis.findings import question_table
+from analysis.findings import Findings, Row, question_table, split_by_cohort
 from analysis.intervals.estimate import Estimate
-from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
 
@@ -72,7 +71,7 @@ def measured_tables(
     work: PreparedCohort,
     picked: Mapping[Column, Sequence[str]],
     measured: Mapping[Column, ColumnMetrics],
-) -> tuple[pa.Table, CohortMetrics]:
+) -> tuple[pa.Table, Findings]:
     """Return the metrics of columns as the report has them: as a table, and by cell.
 
     Args:
@@ -99,21 +98,21 @@ def column_cell(
     settings: AnalysisSettings,
     *,
     copies: str = ALL,
-) -> Cell | None:
+) -> Row | None:
     """Return the pooled AUC of one column on the rows that it can score, by number of copies."""
     work, measured = on_shared_rows(cohort, loaded, [column], settings)
     _, table = measured_tables(work, {column: ["default"]}, measured)
-    return table.get(column.detector, copies=copies)
+    return table.row(detector=column.detector, copies=copies)
 
 
-def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
+def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
     """Say whether the score is turned the right way, and on how few rows that rests.
 
     Args:
-        cell: its pooled AUC.
+        row: its pooled AUC.
         repeatable: a row keeps its score; of scores that change the sign means nothing.
     """
-    if cell is None or not (cell.available or np.isfinite(cell.value)):
+    if row is None or not np.isfinite(row["value"]):
         return [
             Finding(
                 "orientation",
@@ -123,7 +122,8 @@ def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
                 "See the other lines.",
             )
         ]
-    ends = possible_aucs(cell) if cell.available else None
+    cell = Estimate.of(row)
+    ends = possible_auc(row) if cell.available else None
     if ends is not None and not repeatable:
         finding = Finding(
             "orientation",
@@ -143,7 +143,7 @@ def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
     elif ends is not None and ends.low > 0.5:
         finding = Finding("orientation", "passed", f"AUC {interval_text(cell)}: above chance.")
     else:
-        reason = cell.interval.removeprefix("none: ") or "too few rows"
+        reason = cell.about.removeprefix("none: ") or "too few rows"
         finding = Finding(
             "orientation",
             "note",
@@ -156,15 +156,14 @@ def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
     return [finding, *_few_rows(cell)]
 
 
-def _few_rows(cell: Cell) -> list[Finding]:
-    if min(cell.n_members, cell.n_nonmembers) >= FEW:
+def _few_rows(cell: Estimate) -> list[Finding]:
+    if min(cell.members, cell.nonmembers) >= FEW:
         return []
     return [
         Finding(
             "rows",
             "note",
-            f"Only {cell.n_members} members and {cell.n_nonmembers} non-members stand behind its "
-            "AUC.",
+            f"Only {cell.members} members and {cell.nonmembers} non-members stand behind its AUC.",
             "Intervals from so few rows are wide.",
             "Judge it on a larger run before you publish a rank.",
         )
@@ -207,7 +206,7 @@ def missing_scores(
         column_cell(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
         for lowest in (True, False)
     ]
-    aucs = " and ".join("–" if one is None else interval_text(one) for one in extremes)
+    aucs = " and ".join("–" if one is None else interval_text(Estimate.of(one)) for one in extremes)
     return Finding(
         "missing scores",
         "wrong",
@@ -269,19 +268,19 @@ def ties(loaded: Sequence[LoadedArm], column: Column) -> Finding:
     return Finding("ties", "passed", f"{distinct} different scores on {rows} rows.")
 
 
-def chance(name: str, cell: Cell | None, number: int) -> Finding:
+def chance(name: str, row: Row | None, number: int) -> Finding:
     """Say whether the detector is at chance on a model that saw none of the members.
 
     Args:
         name: of the model, in words.
-        cell: its pooled AUC there.
+        row: its pooled AUC there.
         number: how many such models are looked at.
     """
     where = f"on the {name}"
-    return _at_chance(f"chance {where}", cell, number, where=where, saw="none of the members")
+    return _at_chance(f"chance {where}", row, number, where=where, saw="none of the members")
 
 
-def after_removal(forgotten: Cell | None, kept: Cell | None, number: int) -> Finding:
+def after_removal(forgotten: Row | None, kept: Row | None, number: int) -> Finding:
     """Say whether the detector is at chance on members that the retrained model never saw.
 
     Args:
@@ -296,18 +295,18 @@ def after_removal(forgotten: Cell | None, kept: Cell | None, number: int) -> Fin
         where="for the forgotten members on the retrained model",
         saw="none of them",
     )
-    if kept is None or not kept.available:
+    if kept is None or not Estimate.of(kept).available:
         return finding
-    beside = f" For the members that it did see: AUC {interval_text(kept)}."
+    beside = f" For the members that it did see: AUC {interval_text(Estimate.of(kept))}."
     return finding._replace(found=finding.found + beside)
 
 
-def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: str) -> Finding:
-    if cell is None or not cell.available:
+def _at_chance(check: str, row: Row | None, number: int, *, where: str, saw: str) -> Finding:
+    if row is None or not (cell := Estimate.of(row)).available:
         return Finding(check, "note", f"There is no AUC with an interval {where}.")
-    ends = possible_aucs(cell)
+    ends = possible_auc(row)
     shown = interval_text(cell)
-    if abs(cell.value - CHANCE) > chance_width(cell, number):
+    if abs(cell.value - CHANCE) > chance_width(row, number):
         return Finding(
             check,
             "wrong",
@@ -326,7 +325,7 @@ def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: s
     )
 
 
-def interval_text(auc: Cell | Estimate) -> str:
+def interval_text(auc: Estimate) -> str:
     """Return an AUC with its interval, if it has one."""
     ends = f" [{auc.low:.2f}, {auc.high:.2f}]" if np.isfinite(auc.low) else " (no interval)"
     return f"{auc.value:.2f}{ends}"

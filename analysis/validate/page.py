@@ -11,8 +11,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from analysis.metrics_table import Cell
-from analysis.page.crossed import AUC, DIFFERENCE
+from analysis.findings import Row
+from analysis.intervals.estimate import Estimate
+from analysis.page.crossed import AUC, DIFFERENCE, estimate_of
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import (
     Matrix,
@@ -34,6 +35,8 @@ from analysis.page.parts import (
     render_page,
 )
 from analysis.page.table import NOTHING, Column, Entry, Table, facts, numbers, with_noun
+from analysis.summary import auc_text
+from analysis.validate.checks import interval_text
 from analysis.validate.ranking import Difference, Ranked
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
@@ -96,7 +99,7 @@ def ranking_table(found: Validation) -> Table:
     rates = [
         rate
         for rate in found.settings.false_positive_rates
-        if any(cell is not None and isfinite(cell.value) for cell in (x.tpr[rate] for x in lines))
+        if any(row is not None and isfinite(row["value"]) for row in (x.tpr[rate] for x in lines))
     ]
     return Table(
         title="Ranking",
@@ -124,10 +127,11 @@ def _about(line: Ranked) -> tuple[str, ...]:
     return tuple(part for part in ("judged" if line.judged else "", setting, line.role) if part)
 
 
-def _rows_of(counted: Cell | Difference | None, remark: str) -> str:
-    if counted is None:
+def _rows_of(shown: Estimate | Row | None, remark: str) -> str:
+    if shown is None:
         return ""
-    return f"{counted.n_members:,} + {counted.n_nonmembers:,} {remark}".rstrip()
+    counted = estimate_of(shown)
+    return f"{counted.members:,} + {counted.nonmembers:,} {remark}".rstrip()
 
 
 def _checks(one: Judged) -> list[Part]:
@@ -175,7 +179,7 @@ def differences_table(found: Validation, name: str) -> Table:
             (
                 Entry(one.versus, notes=() if one.versus_setting == "-" else (one.versus_setting,)),
                 DIFFERENCE.place(one.estimate.value, one.estimate.low, one.estimate.high),
-                _rows_of(one, "(those both can score)" if one.own_rows else ""),
+                _rows_of(one.estimate, "(those both can score)" if one.own_rows else ""),
             )
             for one in measured
         ),
@@ -203,14 +207,16 @@ def _provenance(found: Validation) -> Table:
 def ranking_picture(found: Validation) -> Picture | None:
     """Return all detectors with an AUC, the highest on top; None where none has one."""
     cells = [
-        (line, line.auc) for line in found.ranking.lines if line.auc and isfinite(line.auc.value)
+        (line, Estimate.of(line.auc))
+        for line in found.ranking.lines
+        if line.auc and isfinite(line.auc["value"])
     ]
     if not cells:
         return None
     shared = next((cell for line, cell in cells if not line.own_rows), cells[0][1])
     apart = [line.detector for line, _ in cells if line.own_rows]
     dots = [
-        Dot(cell.value, cell.low, cell.high, f"{line.detector}: AUC {_auc_text(cell)}",
+        Dot(cell.value, cell.low, cell.high, f"{line.detector}: AUC {interval_text(cell)}",
             text=f"{cell.value:.2f}", bold=line.judged)
         for line, cell in cells
     ]  # fmt: skip
@@ -225,29 +231,23 @@ def ranking_picture(found: Validation) -> Picture | None:
     caption = (
         f"All members with a copy in the arm {found.arm}; settings chosen on the tune split. "
         f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
-        f"summed by group. {shared.n_members:,} members and {shared.n_nonmembers:,} non-members of "
-        f"the test split, {with_noun(shared.n_seeds, 'training seed')}."
+        f"summed by group. {shared.members:,} members and {shared.nonmembers:,} non-members of "
+        f"the test split, {with_noun(shared.seeds, 'training seed')}."
     )
     if apart:
         caption += f" On rows of their own: {', '.join(apart)}."
     return picture("ranked", "AUC by detector", caption, matrix, 900.0)
 
 
-def _auc_text(cell: Cell) -> str:
-    ends = f" [{cell.low:.2f}, {cell.high:.2f}]" if isfinite(cell.low) else ""
-    return f"{cell.value:.2f}{ends}"
-
-
 def _sentence(found: Validation, one: Judged) -> str:
     line = found.ranking.line(one.name)
     ranked = sum(1 for other in found.ranking.lines if other.rank is not None)
     wrong = [finding.check for finding in one.findings if finding.severity == "wrong"]
-    cell = line.auc
-    if line.rank is None or cell is None:
+    if line.rank is None or line.auc is None:
         place = f"{one.name} has no AUC"
     else:
         place = (
-            f"{one.name} has AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}] and ranks "
+            f"{one.name} has {auc_text(Estimate.of(line.auc))} and ranks "
             f"{line.rank} of {ranked} detectors"
         )
     if not wrong:
@@ -308,14 +308,14 @@ def _judged(one: Judged) -> dict[str, Any]:
 def _difference(one: Difference) -> dict[str, Any]:
     plain = one._asdict()
     estimate = plain.pop("estimate")
-    return {**plain, **_finite(estimate.columns())}
+    return {**plain, **_finite({**estimate.columns(), **estimate.counts()})}
 
 
-def _cell(cell: Cell | None) -> dict[str, Any] | None:
-    return None if cell is None else _finite(asdict(cell))
+def _cell(row: Row | None) -> dict[str, Any] | None:
+    return None if row is None else _finite(row)
 
 
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
+def _finite(values: Row) -> dict[str, Any]:
     return {
         name: None if isinstance(value, float) and not isfinite(value) else value
         for name, value in values.items()

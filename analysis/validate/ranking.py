@@ -29,10 +29,10 @@ from analysis.arm import (
 )
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
+from analysis.findings import Findings, Row
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.metrics import tpr_name
-from analysis.metrics_table import Cell, CohortMetrics
-from analysis.selection.ranking import highest_first, reported_cell
+from analysis.selection.ranking import highest_first
 from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import POOLED, PreparedCohort
@@ -173,8 +173,6 @@ class Difference(NamedTuple):
     dataset: str
     copies: str
     estimate: Estimate
-    n_members: int
-    n_nonmembers: int
     own_rows: bool
     """Whether these are the rows that both of them can score, in place of those of the table."""
 
@@ -193,8 +191,8 @@ class Ranked:
     """Empty for a contestant; `control` (no model), `upper bound` (more than an auditor knows)."""
     rank: int | None
     """By AUC among the contestants; None for others, and where there is no AUC."""
-    auc: Cell | None
-    tpr: Mapping[float, Cell | None]
+    auc: Row | None
+    tpr: Mapping[float, Row | None]
     """By false-positive rate."""
     own_rows: bool
     """Whether it is measured on rows of its own, as it could not score many."""
@@ -206,7 +204,7 @@ class Ranking:
 
     lines: tuple[Ranked, ...]
     """The highest AUC first."""
-    table: CohortMetrics
+    table: Findings
     """By dataset, copies and metric."""
     metrics: pa.Table
     """The same as a table."""
@@ -274,24 +272,23 @@ def rank(
 
 
 def _lines(
-    table: CohortMetrics,
+    table: Findings,
     reported: Mapping[str, Column],
     apart: set[Column],
     judged: Sequence[str],
     settings: AnalysisSettings,
 ) -> tuple[Ranked, ...]:
-    cells = {name: reported_cell(table, name) for name in reported}
-
-    names = sorted(cells)
-    values = [nan if (cell := cells[name]) is None else cell.value for name in names]
+    rows = {name: table.reported_row(name) for name in sorted(reported)}
+    names = [*rows]
+    values = [nan if row is None else row["value"] for row in rows.values()]
     lines: list[Ranked] = []
     rank = 0
     for name in (names[at] for at in highest_first(values)):
         role = "control" if name in MODEL_FREE else "upper bound" if name in UPPER_BOUNDS else ""
-        cell = cells[name]
-        placed = not role and cell is not None and isfinite(cell.value)
+        row = rows[name]
+        placed = not role and row is not None and isfinite(row["value"])
         rank += placed
-        selection = "default" if table.get(name, selection="tuned") is None else "tuned"
+        selection = "default" if row is None else row["selection"]
         lines.append(
             Ranked(
                 detector=name,
@@ -300,9 +297,9 @@ def _lines(
                 judged=name in judged,
                 role=role,
                 rank=rank if placed else None,
-                auc=cell,
+                auc=row,
                 tpr={
-                    rate: table.get(name, selection=selection, metric=tpr_name(rate))
+                    rate: table.row(detector=name, selection=selection, metric=tpr_name(rate))
                     for rate in settings.false_positive_rates
                 },
                 own_rows=reported[name] in apart,
@@ -344,8 +341,8 @@ def _differences(
                     continue
                 value = auc.value - versus.value
                 found = gap._replace(value=value) if isfinite(value) else _NO_AUC
-                counts = (auc.members, auc.nonmembers)
-                yield Difference(*column, *other, dataset, cell.label, found, *counts, own)
+                found = found._replace(members=auc.members, nonmembers=auc.nonmembers)
+                yield Difference(*column, *other, dataset, cell.label, found, own)
 
 
 _NO_AUC = no_estimate("one of the two has no AUC")

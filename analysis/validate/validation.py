@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from analysis.arm import Column, LoadedArm
 from analysis.copy_bins import ALL
-from analysis.metrics_table import Cell
+from analysis.findings import Row
 from analysis.settings import AnalysisSettings
 from analysis.validate.candidate import (
     TIME_LIMIT,
@@ -71,7 +71,7 @@ class Judged:
     """The worst first."""
     seconds: float
     """To score 1,000 rows, as measured."""
-    arms: tuple[tuple[str, Cell | None], ...]
+    arms: tuple[tuple[str, Row | None], ...]
     """Its AUC in every arm."""
     notes: tuple[str, ...]
     """Its own, and what of its grid could not be run."""
@@ -128,7 +128,7 @@ class _Scored:
         settings: AnalysisSettings,
         *,
         copies: str = ALL,
-    ) -> Cell | None:
+    ) -> Row | None:
         """Return the AUC of a setting in a cohort; None where it was not scored there."""
         loaded = self.joined(place, cohort.loaded)
         if any(column not in arm.index for arm in loaded):

@@ -15,9 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.findings import COLUMNS, FINDINGS_FILE, as_table, questions
-from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.selection.ranking import rank_detectors, reported_cell
+from analysis.findings import (
+    COLUMNS,
+    FINDINGS_FILE,
+    as_table,
+    contaminated_cohorts,
+    questions,
+    split_by_cohort,
+)
+from analysis.selection.ranking import ranked
 from analysis.selection.tuning import score_schema
 from analysis.summary import summary_sentences
 from detect.scores.table import SCORES_FILE
@@ -381,14 +387,12 @@ def _auc_html(run: Run) -> str:
     head = "".join(
         f"<th>{html.escape(table.cohort.label() or 'contaminated')}</th>" for table in tables
     )
-    best = [
-        rank_detectors({name: reported_cell(table, name) for name in names})[:1] for table in tables
-    ]
+    best = [ranked(table)[:1] for table in tables]
     body = ""
     for name in names:
         cells = ""
         for table, first in zip(tables, best, strict=True):
-            cell = reported_cell(table, name)
+            cell = table.reported(name)
             text = "–"
             if cell is not None and cell.available:
                 text = f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"

@@ -5,13 +5,12 @@ from math import isfinite, log10
 
 from analysis.arm import short_axis
 from analysis.arm_words import arm_words
-from analysis.metrics_table import CohortMetrics, contaminated_cohorts
+from analysis.findings import Findings, contaminated_cohorts
 from analysis.page.crossed import AUC, Head, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Part, present
 from analysis.page.table import tokens_label
 from analysis.page.view import View
-from analysis.selection.ranking import reported_cell
 
 _DECADE = 10 * (1 - 1e-9)
 """An axis that spans this ratio or a larger one is drawn by logarithms; 3e-4 / 3e-5 is a bit less
@@ -30,7 +29,7 @@ def sweep_pictures(view: View) -> list[Part]:
     return present(*drawn)
 
 
-def axis_values(tables: Sequence[CohortMetrics], axis: str) -> list[float]:
+def axis_values(tables: Sequence[Findings], axis: str) -> list[float]:
     """Return an axis's values in order; none where one of them is not a number."""
     try:
         values = sorted({float(dict(table.cohort.axes)[axis]) for table in tables})
@@ -40,19 +39,19 @@ def axis_values(tables: Sequence[CohortMetrics], axis: str) -> list[float]:
     return values if all(map(isfinite, values)) else []
 
 
-def sweep_picture(view: View, tables: Sequence[CohortMetrics], axis: str) -> Picture | None:
+def sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture | None:
     """Return the AUC of the strongest detectors against an axis, for all members with a copy."""
     values = axis_values(tables, axis)
     logarithmic = values[0] > 0 and values[-1] / values[0] >= _DECADE
     arms = dict.fromkeys(_others(table, axis) for table in tables)
     names = view.few(view.shown)
 
-    def row(detector: str, table: CohortMetrics) -> Head:
+    def row(detector: str, table: Findings) -> Head:
         arm = arm_words(_others(table, axis))
         said = ", ".join(filter(None, (view.title(detector), arm)))
         return view.head(detector, arm)._replace(said=said, name=f"{detector}, {arm}".rstrip(", "))
 
-    def column(table: CohortMetrics) -> Head:
+    def column(table: Findings) -> Head:
         value = float(dict(table.cohort.axes)[axis])
         label = tokens_label(value) if value >= _LARGE else f"{value:g}"
         return Head(label, name=f"{value:g}", at=log10(value) if logarithmic else value)
@@ -63,7 +62,7 @@ def sweep_picture(view: View, tables: Sequence[CohortMetrics], axis: str) -> Pic
         lambda item: row(*item),
         lambda item: column(item[1]),
         unit=AUC,
-        cell=lambda item: reported_cell(item[1], item[0]),
+        cell=lambda item: item[1].reported_row(item[0]),
     )  # fmt: skip
     tokens = ": tokens of the training stream" if short_axis(axis) == "tokens" else ""
     title = f"AUC against {axis}"
@@ -76,5 +75,5 @@ def sweep_picture(view: View, tables: Sequence[CohortMetrics], axis: str) -> Pic
     return picture(name, title, caption, panels, 1180, records)
 
 
-def _others(table: CohortMetrics, axis: str) -> tuple[tuple[str, str], ...]:
+def _others(table: Findings, axis: str) -> tuple[tuple[str, str], ...]:
     return tuple(pair for pair in table.cohort.axes if pair[0] != axis)

@@ -25,7 +25,7 @@ def examples_parts(arms: Sequence[Arm], view: View, *, show_protected: bool) -> 
     """
     best, label = view.best, view.arm
     loaded = load_arm(cohorts(arms)[best.table.cohort][0])
-    setting = best.cell.setting
+    setting = best.setting
     column = next(one for one in loaded.grid(best.detector) if one.setting == setting)
     scores = loaded.scores[:, loaded.index[column]]
     usable = loaded.test & np.isfinite(scores)

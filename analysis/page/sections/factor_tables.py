@@ -1,14 +1,14 @@
 """The factors in full: a line an arm and factor, tests, and who is best where."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isfinite
-from typing import Any
 
 from analysis.arm import axis_column, axis_names, short_axis
 from analysis.arm_words import arm_words
 from analysis.factors.comparisons import BEST, GAP
 from analysis.factors.findings import CONTRAST, REGRESSION, RESPONSE
 from analysis.factors.responses import COPIES, doubled
+from analysis.findings import Row
 from analysis.page.parts import Part, fold, present
 from analysis.page.pictures.dose_response import dose_response_picture
 from analysis.page.table import Table, listing, p_text
@@ -16,7 +16,6 @@ from analysis.page.view import View
 from analysis.summary import Names
 from analysis.tables import POOLED
 
-Row = Mapping[str, Any]
 _MISFIT = 0.05
 _OPEN_ROWS = 12
 """A longer table of one factor is folded."""

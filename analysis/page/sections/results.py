@@ -1,7 +1,7 @@
 """The results in full, on a page of their own, besides the table of every AUC."""
 
 from analysis.arm_words import arm_words
-from analysis.metrics_table import contaminated_cohorts
+from analysis.findings import contaminated_cohorts
 from analysis.page.crossed import AUC
 from analysis.page.grids import adjusted_tables, folded
 from analysis.page.parts import Section, present

@@ -27,7 +27,7 @@ from spikein.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from analysis.metrics_table import Cell
+    from analysis.findings import Row
     from analysis.validate.validation import Judged, Validation
 
 _STYLES = {"wrong": "bold red", "look": "yellow", "note": "", "passed": "green"}
@@ -162,7 +162,12 @@ def _print_judged(found: "Validation", one: "Judged") -> None:
     for title, part in (("dataset", "dataset"), ("copies", "copies")):
         names = [name for name in found.ranking.table.values(part) if name != "all"]
         cells = [
-            (name, found.ranking.table.get(one.name, selection=line.selection, **{part: name}))
+            (
+                name,
+                found.ranking.table.row(
+                    detector=one.name, selection=line.selection, **{part: name}
+                ),
+            )
             for name in names
         ]
         if len(cells) > 1:
@@ -173,11 +178,11 @@ def _print_judged(found: "Validation", one: "Judged") -> None:
         say(f"  AUC by arm: {shown}")
 
 
-def _auc(cell: "Cell | None") -> str:
+def _auc(row: "Row | None") -> str:
     """Return `0.81 [0.74, 0.87]`."""
-    if cell is None or not isfinite(cell.value):
+    if row is None or not isfinite(row["value"]):
         return "none"
-    return f"{cell.value:.3f} [{cell.low:.3f}, {cell.high:.3f}]"
+    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
 
 
 def bundle(

@@ -71,6 +71,9 @@ _QUESTIONS = {
     "comparison": f"""run=kind arm=level words=factor model dataset detector setting selection
         metric value low high {_SEEDS} seed_low seed_high interval=caution first=base_value
         second=x""",
+    "validation": f"""kind arm=level detector setting selection role=side rank=step
+        own_rows=unscored versus versus_setting dataset copies metric value low high {_SEEDS}
+        interval=caution check=factor severity=verdict found=shown meaning=moment action=since""",
     "unlearning": """model method dataset copies measure=metric detector setting value low high
         forget=n_members holdout=n_nonmembers groups=n_groups seeds=n_seeds note=caution""",
     "verdict": """method measure=metric detector versus kind verdict value low high unlearned

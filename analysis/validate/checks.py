@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import ColumnMetrics, measure_columns
@@ -20,7 +19,7 @@ from analysis.auc_interval import auc_estimate
 from analysis.checks.chance import CHANCE, chance_width, possible_auc, within_margin
 from analysis.compared_rows import missing_scores as count_missing
 from analysis.copy_bins import ALL
-from analysis.findings import Findings, Row, question_table, split_by_cohort
+from analysis.findings import Findings, Row, question_table
 from analysis.intervals.estimate import Estimate
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
@@ -67,15 +66,15 @@ def on_shared_rows(
     return work, measure_columns(work.arms, columns, work.datasets, work.cells, every_row)
 
 
-def measured_tables(
+def measured_metrics(
     work: PreparedCohort,
     picked: Mapping[Column, Sequence[str]],
     measured: Mapping[Column, ColumnMetrics],
-) -> tuple[pa.Table, Findings]:
-    """Return the metrics of columns as the report has them: as a table, and by cell.
+) -> Findings:
+    """Return the metrics of columns as the report has them.
 
     Args:
-        work: what was measured.
+        work: the cohort, made ready.
         picked: the selections that each column stands for.
         measured: the columns.
     """
@@ -86,9 +85,7 @@ def measured_tables(
         for selection in selections
         for row in work.metric_rows(column, selection, measured[column])
     )
-    metrics = question_table("metrics", keys, rows)
-    (table,) = split_by_cohort(metrics, keys)
-    return metrics, table
+    return Findings(question_table("metrics", keys, rows).to_pylist(), keys)
 
 
 def column_cell(
@@ -101,8 +98,8 @@ def column_cell(
 ) -> Row | None:
     """Return the pooled AUC of one column on the rows that it can score, by number of copies."""
     work, measured = on_shared_rows(cohort, loaded, [column], settings)
-    _, table = measured_tables(work, {column: ["default"]}, measured)
-    return table.row(detector=column.detector, copies=copies)
+    metrics = measured_metrics(work, {column: ["default"]}, measured)
+    return metrics.row(detector=column.detector, copies=copies)
 
 
 def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import pyarrow as pa
 from pydantic import ValidationError
 
 from analysis.arm import Column, LoadedArm
 from analysis.copy_bins import ALL
-from analysis.findings import Row
+from analysis.findings import Row, question_table
 from analysis.settings import AnalysisSettings
 from analysis.validate.candidate import (
     TIME_LIMIT,
@@ -101,6 +102,16 @@ class Validation:
     """The run or bundle, as it was given."""
     content: str = ""
     """The digest of the bundle; empty for a run."""
+
+    @property
+    def findings(self) -> pa.Table:
+        """The question `validation`: ranks, paired differences, AUCs by arm, and checks."""
+        rows = [*self.ranking.lines.rows, *self.ranking.differences.rows]
+        for one in self.judged:
+            head = {"detector": one.name}
+            rows += [{**(row or {}), **head, "kind": "arm", "arm": arm} for arm, row in one.arms]
+            rows += [{**head, "kind": "check", **finding._asdict()} for finding in one.findings]
+        return question_table("validation", [], rows)
 
 
 @dataclass(kw_only=True)
@@ -289,7 +300,7 @@ def _judge(
     stable = _stable(candidate, chosen, settings)
     repeatable = all(finding.severity != "wrong" for finding in stable)
     findings = [
-        *orientation(ranking.line(candidate.name).auc, repeatable=repeatable),
+        *orientation(ranking.line(candidate.name), repeatable=repeatable),
         missing_scores(chosen.cohort, loaded, column, settings),
         *infinite_scores(loaded, column),
         ties(loaded, column),

@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from analysis.any_scores import auc_estimate
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import ColumnMetrics, measure_columns
-from analysis.auc_interval import auc_estimate
 from analysis.checks.chance import CHANCE, chance_width, possible_auc, within_margin
 from analysis.compared_rows import missing_scores as count_missing
 from analysis.copy_bins import ALL

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.auc_table import auc_table
+from analysis.any_scores import auc_table
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from tests.analysis.oracles import auc

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from analysis.auc_interval import auc_estimate
+from analysis.any_scores import auc_estimate
 from analysis.checks.chance import (
     CHECKS,
     Dealt,

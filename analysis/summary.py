@@ -180,7 +180,7 @@ def _claim(cell: Estimate) -> str:
 
 def _fewer(many: Dose, few: Dose) -> str:
     """Say how members with fewer copies compare."""
-    numbers, start = f"({ends_text(few.cell)})", copied(few.label)
+    numbers, start = f"({few.cell.text()})", copied(few.label)
     if few.cell.contains(0.5):
         too = "neither can it" if many.cell.contains(0.5) else "it cannot be told"
         return f"{start}, {too} {numbers}"
@@ -237,9 +237,4 @@ def seeds_sentence(cell: Estimate) -> str:
 
 def auc_text(cell: Estimate) -> str:
     """Return `AUC 0.86 [0.81, 0.89]`."""
-    return f"AUC {ends_text(cell)}"
-
-
-def ends_text(cell: Estimate) -> str:
-    """Return `0.86 [0.81, 0.89]`."""
-    return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+    return f"AUC {cell.text()}"

@@ -309,7 +309,7 @@ def _at_chance(
             "failed",
             f"{who} {wrong}: {len(off)} of {_aucs(len(measured))} "
             f"{'is' if len(off) == 1 else 'are'} farther from 0.5 than chance, corrected for the "
-            f"number; the farthest is {worst.label}, {_shown(worst.auc)} on "
+            f"number; the farthest is {worst.label}, AUC {worst.auc.text()} on "
             f"{_rows_of(worst.auc)}.{alone}",
         )
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
@@ -331,7 +331,7 @@ def _at_chance(
         "cannot tell",
         f"No bias was found: {clear}. But so few rows could have missed one: a passed "
         f"check asks for {asked}. The least is known of {widest.label}, "
-        f"{_shown(widest.auc)} on {_rows_of(widest.auc)}.{alone}",
+        f"AUC {widest.auc.text()} on {_rows_of(widest.auc)}.{alone}",
         margin,
     )
 
@@ -356,10 +356,6 @@ def _rows_of(cell: Estimate) -> str:
 
 def _aucs(count: int) -> str:
     return "1 AUC" if count == 1 else f"{count} AUCs"
-
-
-def _shown(cell: Estimate) -> str:
-    return f"AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
 
 
 def _label(cohort: Cohort, row: Row) -> str:

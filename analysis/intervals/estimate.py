@@ -66,6 +66,11 @@ class Estimate(NamedTuple):
         """Whether the interval contains `value`."""
         return self.low <= value <= self.high
 
+    def text(self, digits: int = 2) -> str:
+        """Return `0.79 [0.75, 0.82]`."""
+        ends = f"[{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        return f"{self.value:.{digits}f} {ends if isfinite(self.low) else '(no interval)'}"
+
     def around(self, value: float) -> "Estimate":
         """Return an estimate at another value, its interval reaching as far as that."""
         if not isfinite(value):

@@ -33,15 +33,13 @@ from analysis.page.parts import (
     present,
     render_page,
 )
-from analysis.page.pictures.scores import scores_picture
-from analysis.page.pictures.training import training_picture
 from analysis.page.sections.accuracy import accuracy_parts
 from analysis.page.sections.all_results import all_results
 from analysis.page.sections.checks import audits_parts as stream_audits
 from analysis.page.sections.checks import checks_parts, checks_tables
 from analysis.page.sections.copies import copies_parts, copies_picture
 from analysis.page.sections.detector import detector_parts, left_out_listing
-from analysis.page.sections.examples import examples_parts
+from analysis.page.sections.examples import examples_parts, scores_picture, training_picture
 from analysis.page.sections.experiment import experiment_parts
 from analysis.page.sections.factors import factors_parts
 from analysis.page.sections.rates import rates_parts

@@ -125,7 +125,7 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
         finding = Finding(
             "orientation",
             "note",
-            f"AUC {interval_text(cell)}.",
+            f"AUC {cell.text()}.",
             "Its scores change, so this shows neither that it finds members nor its sign.",
             "Make a row keep its score first: see what is wrong above.",
         )
@@ -133,18 +133,18 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
         finding = Finding(
             "orientation",
             "wrong",
-            f"AUC {interval_text(cell)}: members score lower than non-members.",
+            f"AUC {cell.text()}: members score lower than non-members.",
             "The sign is turned; a higher score must mean 'more likely a member'.",
             "Return the negative of the score.",
         )
     elif ends is not None and ends.low > 0.5:
-        finding = Finding("orientation", "passed", f"AUC {interval_text(cell)}: above chance.")
+        finding = Finding("orientation", "passed", f"AUC {cell.text()}: above chance.")
     else:
         reason = cell.about.removeprefix("none: ") or "too few rows"
         finding = Finding(
             "orientation",
             "note",
-            f"AUC {interval_text(cell)}: not distinguishable from chance."
+            f"AUC {cell.text()}: not distinguishable from chance."
             if ends is not None
             else f"AUC {cell.value:.2f}, without an interval: {reason}.",
             "They show neither that it finds members nor that its sign is turned.",
@@ -203,7 +203,7 @@ def missing_scores(
         column_cell(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
         for lowest in (True, False)
     ]
-    aucs = " and ".join("–" if one is None else interval_text(Estimate.of(one)) for one in extremes)
+    aucs = " and ".join("–" if one is None else Estimate.of(one).text() for one in extremes)
     return Finding(
         "missing scores",
         "wrong",
@@ -294,7 +294,7 @@ def after_removal(forgotten: Row | None, kept: Row | None, number: int) -> Findi
     )
     if kept is None or not Estimate.of(kept).available:
         return finding
-    beside = f" For the members that it did see: AUC {interval_text(Estimate.of(kept))}."
+    beside = f" For the members that it did see: AUC {Estimate.of(kept).text()}."
     return finding._replace(found=finding.found + beside)
 
 
@@ -302,7 +302,7 @@ def _at_chance(check: str, row: Row | None, number: int, *, where: str, saw: str
     if row is None or not (cell := Estimate.of(row)).available:
         return Finding(check, "note", f"There is no AUC with an interval {where}.")
     ends = possible_auc(row)
-    shown = interval_text(cell)
+    shown = cell.text()
     if abs(cell.value - CHANCE) > chance_width(row, number):
         return Finding(
             check,
@@ -320,12 +320,6 @@ def _at_chance(check: str, row: Row | None, number: int, *, where: str, saw: str
         f"AUC {shown} {where}: no farther from 0.5 than chance.",
         f"So few rows could miss a bias as large as {largest:.2f}.",
     )
-
-
-def interval_text(auc: Estimate) -> str:
-    """Return an AUC with its interval, if it has one."""
-    ends = f" [{auc.low:.2f}, {auc.high:.2f}]" if np.isfinite(auc.low) else " (no interval)"
-    return f"{auc.value:.2f}{ends}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -36,7 +36,6 @@ from analysis.page.parts import (
 )
 from analysis.page.table import NOTHING, Column, Entry, Table, facts, numbers, with_noun
 from analysis.summary import auc_text
-from analysis.validate.checks import interval_text
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
 from inject.secrets import masked
@@ -223,7 +222,7 @@ def ranking_picture(found: Validation) -> Picture | None:
     apart = [row["detector"] for row in lines if row["own_rows"]]
     dots = [
         Dot(row["value"], row["low"], row["high"],
-            f"{row['detector']}: AUC {interval_text(Estimate.of(row))}",
+            f"{row['detector']}: AUC {Estimate.of(row).text()}",
             text=f"{row['value']:.2f}", bold=row["detector"] in judged)
         for row in lines
     ]  # fmt: skip

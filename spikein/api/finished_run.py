@@ -393,9 +393,7 @@ def _auc_html(run: Run) -> str:
         cells = ""
         for table, first in zip(tables, best, strict=True):
             cell = table.reported(name)
-            text = "–"
-            if cell is not None and cell.available:
-                text = f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+            text = cell.text() if cell is not None and cell.available else "–"
             cells += f"<td><b>{text}</b></td>" if name in first else f"<td>{text}</td>"
         body += f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>"
     return (

@@ -11,7 +11,6 @@ from analysis.page.grids import copies_tables, copies_text, folded
 from analysis.page.parts import Columns, Note, Part, present
 from analysis.page.table import Table
 from analysis.page.view import MAX_ARMS, View, capital
-from analysis.summary import ends_text
 from analysis.tables import TREND
 
 _MAX_COLUMNS = 5
@@ -94,7 +93,7 @@ def _sentence(view: View, table: Findings) -> str:
     labels = list(known)
     if len(labels) > 5:
         labels = [*labels[:2], *labels[-2:]]
-    said = ", ".join(f"{ends_text(known[label])} with {copies_text(label)}" for label in labels)
+    said = ", ".join(f"{known[label].text()} with {copies_text(label)}" for label in labels)
     listed = f": {said}" if said else ""
     return f"{where} AUC of {view.name} {verb} with the number of copies{listed}."
 

@@ -234,17 +234,14 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     )
     if not_constant(rows):
         return [sentence, RATE_WARNING]
-    return [f"{sentence} AUC {_interval(first)} {_when(first)}, {_interval(last)} {_when(last)}."]
+    ends = (f"{Estimate.of(row).text()} {_when(row)}" for row in (first, last))
+    return [f"{sentence} AUC {', '.join(ends)}."]
 
 
 def _whole(rows: Sequence[Row], detector: str, metric: str) -> Row | None:
     """Return the one number over all times and copies."""
     found = (r for r in _tuned(rows, detector) if r["metric"] == metric and r["copies"] == ALL)
     return next(found, None)
-
-
-def _interval(row: Row) -> str:
-    return f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
 
 
 def _when(row: Row) -> str:

@@ -202,10 +202,12 @@ def _print_judged(found: "Validation", one: "Judged") -> None:
 
 
 def _auc(row: "Row | None") -> str:
-    """Return `0.81 [0.74, 0.87]`."""
+    """Return `0.810 [0.740, 0.870]`."""
+    from analysis.intervals.estimate import Estimate
+
     if row is None or not isfinite(row["value"]):
         return "none"
-    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+    return Estimate.of(row).text(3)
 
 
 def bundle(

@@ -8,9 +8,9 @@ import pytest
 from analysis.findings import contaminated_cohorts
 from analysis.page.crossed import doublings
 from analysis.page.parts import pictures_in
-from analysis.page.pictures.sweeps import axis_values, sweep_pictures
 from analysis.page.sections.copies import copies_picture
 from analysis.page.sections.rates import rates_parts
+from analysis.page.sections.results import axis_values, sweep_pictures
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.made_findings import number, one_arm

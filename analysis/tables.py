@@ -128,14 +128,14 @@ class PreparedCohort:
                     if few and np.isfinite(found.value):
                         about = f"none: {members} members, fewer than min_members"
                         found = Estimate(found.value, nan, nan, about, *found[4:8])
-                    row = {**head, "copies": cell.label, "metric": name, **_columns(found)}
+                    row = {**head, "copies": cell.label, "metric": name, **found.row()}
                     if name == AUC and cell.label in (ALL, "0") and variant == ALL:
                         alone = None if dataset == POOLED else dataset
                         error = column_error(self.arms, column, cell, self.settings, alone)
                         row["chance_error"] = error
                     yield row
             if np.isfinite(measured.trend[d].value):
-                yield {**head, "copies": ALL, "metric": TREND, **_columns(measured.trend[d])}
+                yield {**head, "copies": ALL, "metric": TREND, **measured.trend[d].row()}
 
     def choice_rows(
         self,
@@ -329,10 +329,6 @@ def paired_gaps(
         return found.estimates(dataset, confidence=settings.confidence)
 
     return gap
-
-
-def _columns(found: Estimate) -> dict[str, Any]:
-    return {**found.measures(), **found.counts()}
 
 
 def _cells(loaded: Sequence[LoadedArm], settings: AnalysisSettings) -> list[CopiesCell]:

@@ -199,8 +199,7 @@ def _rows(
         paired = differences[column].get(place["dataset"])
         if paired is not None and place["metric"] == AUC:
             aucs = {"first": paired.first.value, "second": paired.second.value}
-            gap = paired.difference
-            yield {**head, "run": "difference", **aucs, **gap.measures(), **gap.counts()}
+            yield {**head, "run": "difference", **aucs, **paired.difference.row()}
 
 
 def _is_compared(metric: str) -> bool:

@@ -97,6 +97,10 @@ class Estimate(NamedTuple):
         """Return the rows and seeds behind it, as tables of findings call them."""
         return {"n_members": self.members, "n_nonmembers": self.nonmembers, "n_seeds": self.seeds}
 
+    def row(self) -> dict[str, float | str]:
+        """Return both; what `of` reads again."""
+        return {**self.measures(), **self.counts()}
+
     def columns(self) -> dict[str, float | str | None]:
         """Return what files and `--json` say of it."""
         ends = {"value": self.value, "low": self.low, "high": self.high}

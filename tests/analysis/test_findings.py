@@ -65,7 +65,7 @@ def test_a_new_question_is_a_function_and_a_line(tmp_path, monkeypatch):
         row = {**cohort.columns(), "model": cohort.model, "metric": "characters", "value": found}
         return [row]
 
-    monkeypatch.setitem(results.COHORT_QUESTIONS, "longest_text", longest_text)
+    monkeypatch.setitem(results.QUESTIONS, "longest_text", longest_text)
     arm = make_arm(tmp_path, axes={"train.lr": "1"}, seed=0, effect=1.0, n=16)
     results.write_analysis(tmp_path, results.analyse([arm], FAST))
     table = as_table(read_findings(tmp_path), "longest_text")

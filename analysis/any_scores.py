@@ -168,7 +168,7 @@ class AucRow(NamedTuple):
     n_members: int
     n_nonmembers: int
     unscored: int
-    """Labelled rows this setting could not score."""
+    """Rows this setting could not score."""
     own_rows: bool
     """Whether it failed too often and is measured on rows of its own."""
     tpr: Mapping[float, Estimate]
@@ -178,56 +178,41 @@ class AucRow(NamedTuple):
 
 def auc_table(
     scores: pa.Table,
-    labels: Sequence[int | bool | None],
-    groups: Sequence[str | None] | None = None,
+    labels: Sequence[bool],
+    groups: Sequence[str] | None = None,
     settings: AnalysisSettings | None = None,
 ) -> list[AucRow]:
     """Return one row a detector and setting, in the order of the scores.
 
     Args:
         scores: row (index into `labels`), detector, setting, score; higher = member.
-        labels: 1 or True for members, 0 or False for non-members, None for unknown.
-        groups: rows that share a passage; None is a group of its own.
+        labels: True for members.
+        groups: rows that share a passage; None makes each row its own.
         settings: of the intervals; defaults where not given.
-
-    Raises:
-        InputError: for a label that is none of these, or groups of another length.
     """
     how = settings or AnalysisSettings()
-    wrong = next((label for label in labels if label not in (0, 1, None)), None)
-    if wrong is not None:
-        raise InputError(
-            f"{wrong!r} is no label", where="label", allowed="1 (member), 0 (non-member), empty"
-        )
-    if groups is not None and len(groups) != len(labels):
-        raise InputError(f"{len(groups)} groups for {len(labels)} labels", where="group")
-    known = np.array([label is not None for label in labels], dtype=bool)
-    member = np.array([bool(label) for label in labels], dtype=bool) & known
+    member = np.array(labels, dtype=bool)
     names = group_names(groups, len(labels))
     columns = scores_by_setting(scores, len(labels))
-    scored = {key: known & np.isfinite(values) for key, values in columns.items()}
+    scored = {key: np.isfinite(values) for key, values in columns.items()}
     apart = {
-        key
-        for key, there in scored.items()
-        if (known & ~there).sum() > how.max_unscored * known.sum()
+        key for key, there in scored.items() if (~there).sum() > how.max_unscored * len(labels)
     }
-    common = known.copy()
+    common = np.ones(len(labels), dtype=bool)
     for key in columns.keys() - apart:
         common &= scored[key]
     table = []
     for key, values in columns.items():
         used = scored[key] if key in apart else common
-        inside, outside = used & member, used & ~member
         rows = (values[used], member[used], names[used].tolist())
-        estimate = auc_estimate(*rows, confidence=how.confidence)
         table.append(
             AucRow(
                 detector=key[0],
                 setting=key[1],
-                auc=estimate if known.any() else no_estimate("no labels"),
-                n_members=int(inside.sum()),
-                n_nonmembers=int(outside.sum()),
-                unscored=int((known & ~scored[key]).sum()),
+                auc=auc_estimate(*rows, confidence=how.confidence),
+                n_members=int((used & member).sum()),
+                n_nonmembers=int((used & ~member).sum()),
+                unscored=int((~scored[key]).sum()),
                 own_rows=key in apart,
                 tpr={
                     rate: tpr_estimate(*rows, rate, confidence=how.confidence)
@@ -260,8 +245,8 @@ class Thresholded(NamedTuple):
 
 def document_table(
     scores: pa.Table,
-    labels: Sequence[int | bool | None],
-    groups: Sequence[str | None] | None,
+    labels: Sequence[bool],
+    groups: Sequence[str] | None,
     settings: AnalysisSettings | None = None,
 ) -> DocumentTable | None:
     """Return the AUCs over groups of rows; None where no group of one label has two rows.
@@ -276,14 +261,13 @@ def document_table(
         return None
     rows_of: dict[str, list[int]] = {}
     for row, group in enumerate(groups):
-        if group is not None and labels[row] is not None:
-            rows_of.setdefault(group, []).append(row)
+        rows_of.setdefault(group, []).append(row)
     documents = {
         name: rows for name, rows in rows_of.items() if len({labels[row] for row in rows}) == 1
     }
     if not any(len(rows) > 1 for rows in documents.values()):
         return None
-    member = np.array([bool(labels[rows[0]]) for rows in documents.values()])
+    member = np.array([labels[rows[0]] for rows in documents.values()], dtype=bool)
     parts, thresholded = [], {}
     for (detector, setting), values in scores_by_setting(scores, len(labels)).items():
         means = np.array([_mean(values[rows]) for rows in documents.values()])

@@ -88,7 +88,7 @@ def measured_metrics(
     return Findings(question_table("metrics", keys, rows).to_pylist(), keys)
 
 
-def column_cell(
+def column_auc(
     cohort: Cohort,
     loaded: Sequence[LoadedArm],
     column: Column,
@@ -200,7 +200,7 @@ def missing_scores(
         counted.members_missing / counted.members - counted.nonmembers_missing / counted.nonmembers
     )
     extremes = [
-        column_cell(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
+        column_auc(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
         for lowest in (True, False)
     ]
     aucs = " and ".join("–" if one is None else Estimate.of(one).text() for one in extremes)

@@ -29,7 +29,7 @@ from analysis.validate.checks import (
     Finding,
     after_removal,
     chance,
-    column_cell,
+    column_auc,
     infinite_scores,
     missing_scores,
     orientation,
@@ -144,7 +144,7 @@ class _Scored:
         loaded = self.joined(place, cohort.loaded)
         if any(column not in arm.index for arm in loaded):
             return None
-        return column_cell(cohort.cohort, loaded, column, settings, copies=copies)
+        return column_auc(cohort.cohort, loaded, column, settings, copies=copies)
 
 
 def validate_detectors(

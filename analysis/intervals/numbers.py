@@ -5,15 +5,6 @@
 A builder gives what each dataset of each seed says of K numbers (`Part`); a difference of two on
 the same rows subtracts influence values, so that what both share cancels. Values that are not
 finite are left out, and so is a dataset without a member. Cost: 1 ms for 200 rows.
-
-The base model is a control variate: what the luck of the pool adds to a number is taken out.
-
-    adjusted = number - weight * (base - centre),    weight = covariance / variance
-
-It saw no member, so its number (an AUC whose expectation is 0.5, a Somers' D whose expectation is
-0) differs from the centre by nothing but which rows became members. The same rows are in the
-trained model's number. Covariance and variance come from the influence values that the two share,
-group by group. The plain difference (a weight of 1) has often the larger variance.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.intervals.clustered import Clustered, Part, Seeds, cluster
+from analysis.intervals.clustered import Clustered, Part, cluster
+from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import (
@@ -395,44 +387,3 @@ def _numbers(
                 made, weight, count, len(outside), int(lacking[at].sum()), present
             )
     return Numbers(seeds, scale)
-
-
-def control_weights(seeds: Seeds, base: Seeds) -> Floats:
-    """Return the weight of the base model's deviation in each of K numbers.
-
-    Args:
-        seeds: of the trained models.
-        base: of the base model on the same rows, seed by seed and dataset by dataset.
-
-    Returns:
-        [K]; NaN where the base model's number does not vary.
-    """
-    one, other = cluster(seeds).influence, cluster(base).influence
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (one * other).sum(axis=1) / np.square(other).sum(axis=1)
-
-
-def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list[dict[str, Part]]:
-    """Return the adjusted numbers with their influence values.
-
-    Args:
-        seeds, base: as for `control_weights`.
-        weights: what it returned.
-        centre: what the base model's number is expected to be.
-    """
-    return [
-        {name: _adjusted(part, others[name], weights, centre) for name, part in parts.items()}
-        for parts, others in zip(seeds, base, strict=True)
-    ]
-
-
-def _adjusted(part: Part, base: Part, weights: Floats, centre: float) -> Part:
-    mine, theirs = part.sample, base.sample
-    # The weight was found in the same rows, which costs one degree of freedom on either side.
-    cost = np.sqrt(mine.groups / np.maximum(mine.groups - 1, 1))
-    sample = mine._replace(
-        value=mine.value - weights * (theirs.value - centre),
-        influence=(mine.influence - weights[:, None] * theirs.influence) * cost[:, :, None],
-        freedom=np.maximum(mine.freedom - 1, 1.0),
-    )
-    return part._replace(sample=sample)

@@ -383,13 +383,11 @@ def _auc_html(run: Run) -> str:
     tables = contaminated_cohorts(split_by_cohort(run.metrics, run.axes))
     if not tables:
         return ""
-    names = list(dict.fromkeys(name for table in tables for name in table.values("detector")))
-    head = "".join(
-        f"<th>{html.escape(table.cohort.label() or 'contaminated')}</th>" for table in tables
-    )
+    labels = (table.cohort.label() or "contaminated" for table in tables)
+    head = "".join(f"<th>{html.escape(label)}</th>" for label in labels)
     best = [ranked(table)[:1] for table in tables]
     body = ""
-    for name in names:
+    for name in dict.fromkeys(name for table in tables for name in table.values("detector")):
         cells = ""
         for table, first in zip(tables, best, strict=True):
             cell = table.reported(name)

@@ -82,6 +82,10 @@ class Cohort(NamedTuple):
         """Return the values of the axes by their columns in tables."""
         return {axis_column(key): value for key, value in self.axes}
 
+    def place(self) -> dict[str, str]:
+        """Return the columns that name it in tables: the axes and the model."""
+        return {**self.columns(), "model": self.model}
+
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedArm:

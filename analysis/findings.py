@@ -3,9 +3,11 @@
 Each row answers a question; `as_table` returns the rows of one. `QUESTIONS` names those whose
 tables have columns of their own, any other has the columns of the findings: a new kind of finding
 is a function that makes its rows, and a line where it is called. What a row does not say is null.
+`Findings` looks rows up by the values that name them, for whoever shows or compares numbers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from analysis.arm import axis_column
+from analysis.arm import Cohort, axis_column
+from analysis.copy_bins import ALL
+from analysis.intervals.estimate import Estimate
 from inject.files import replacing
 from inject.tables import read_parquet
 
@@ -64,6 +68,12 @@ _QUESTIONS = {
     "checks": """check=kind verdict model dataset detector setting selection copies value low high
         needed_low=alone_low needed_high=alone_high n_members n_nonmembers n_seeds total=pairs
         off=flagged note=caution""",
+    "comparison": f"""run=kind arm=level words=factor model dataset detector setting selection
+        metric value low high {_SEEDS} seed_low seed_high interval=caution first=base_value
+        second=x""",
+    "validation": f"""kind arm=level detector setting selection role=side rank=step
+        own_rows=unscored versus versus_setting dataset copies metric value low high {_SEEDS}
+        interval=caution check=factor severity=verdict found=shown meaning=moment action=since""",
     "unlearning": """model method dataset copies measure=metric detector setting value low high
         forget=n_members holdout=n_nonmembers groups=n_groups seeds=n_seeds note=caution""",
     "verdict": """method measure=metric detector versus kind verdict value low high unlearned
@@ -103,6 +113,84 @@ def question_table(
 ) -> pa.Table:
     """Return rows as the table of a question; what a row does not say is null."""
     return pa.Table.from_pylist(list(rows), schema=table_schema(question, axes))
+
+
+Row = Mapping[str, Any]
+_WHOLE = {"dataset": "all", "selection": "default", "copies": ALL, "variant": ALL, "metric": "auc"}
+"""What a place means that does not name one of these columns."""
+
+
+class Findings:
+    """Rows of one question, looked up by the values of their columns."""
+
+    def __init__(
+        self, rows: Iterable[Row], axes: Sequence[str] = (), place: Mapping[str, str] | None = None
+    ) -> None:
+        """Keep the rows, in their order.
+
+        Args:
+            rows: by the question's own columns.
+            axes: the swept axes, by their dotted keys.
+            place: the values that all rows have.
+        """
+        self.rows = tuple(rows)
+        self.axes = tuple(axes)
+        self._whole = {**_WHOLE, **(place or {})}
+        self._known: dict[tuple[str, ...], dict[tuple[object, ...], Row]] = {}
+
+    def get(self, **place: str) -> Estimate | None:
+        """Return the number of a place: of all members by AUC, as far as it says nothing else."""
+        row = self.row(**place)
+        return None if row is None else Estimate.of(row)
+
+    def reported(self, detector: str, **place: str) -> Estimate | None:
+        """Return the number that stands for a detector: the tuned setting's, else the default's."""
+        row = self.reported_row(detector, **place)
+        return None if row is None else Estimate.of(row)
+
+    def reported_row(self, detector: str, **place: str) -> Row | None:
+        """Return the row of what `reported` returns."""
+        tuned = self.row(detector=detector, selection="tuned", **place)
+        return tuned or self.row(detector=detector, **place)
+
+    def row(self, **place: str) -> Row | None:
+        """Return the first row of a place, as `get` reads it; None if there is none."""
+        columns = self.rows[0] if self.rows else place
+        wanted = {name: one for name, one in self._whole.items() if name in columns} | place
+        names = tuple(wanted)
+        if names not in self._known:
+            last_first = reversed(self.rows)
+            self._known[names] = {tuple(row[name] for name in names): row for row in last_first}
+        return self._known[names].get(tuple(wanted.values()))
+
+    def where(self, **place: str) -> "Findings":
+        """Return the rows that have these values."""
+        same = (row for row in self.rows if all(row[name] == one for name, one in place.items()))
+        return Findings(same, self.axes, self._whole | place)
+
+    def values(self, column: str) -> list[str]:
+        """Return the different values of a column, in order of the rows."""
+        return list(dict.fromkeys(row[column] for row in self.rows))
+
+    @cached_property
+    def cohort(self) -> Cohort:
+        """The arm and the model that the first row is of."""
+        first = self.rows[0]
+        return Cohort(tuple((axis, first[axis_column(axis)]) for axis in self.axes), first["model"])
+
+
+def split_by_cohort(table: pa.Table, axes: Sequence[str]) -> list[Findings]:
+    """Return the rows of each arm and model, in order of first appearance."""
+    columns = ["model", *map(axis_column, axes)]
+    cohorts: dict[tuple[str, ...], list[Row]] = {}
+    for row in table.to_pylist():
+        cohorts.setdefault(tuple(row[name] for name in columns), []).append(row)
+    return [Findings(rows, axes) for rows in cohorts.values()]
+
+
+def contaminated_cohorts(tables: Iterable[Findings]) -> list[Findings]:
+    """Return the cohorts whose model saw the members."""
+    return [table for table in tables if table.cohort.model == "contaminated"]
 
 
 def write_findings(folder: Path, tables: Mapping[str, pa.Table]) -> None:

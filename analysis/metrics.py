@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+TUNE_AUC = "tune_auc"
+"""AUC on the `tune` rows, by which the best detector is chosen; reported is the one on `test`."""
 SUPPORT = 10
 """False positives that an operating point must be able to rest on."""
 

@@ -105,7 +105,7 @@ class Analysis:
 Question = Callable[
     [Cohort, Sequence[LoadedArm], Sequence[Choice], AnalysisSettings], Sequence[Row]
 ]
-COHORT_QUESTIONS: Mapping[str, Question] = {
+QUESTIONS: Mapping[str, Question] = {
     "dataset_detectors": dataset_rows,
     "flagged": flagged_rows,
 }
@@ -129,9 +129,7 @@ def analyse(
         InputError: from `load_arm` and `cohorts`.
     """
     axes = axis_names(arms)
-    rows: dict[str, list[Row]] = {
-        name: [] for name in ("metrics", "differences", *COHORT_QUESTIONS)
-    }
+    rows: dict[str, list[Row]] = {name: [] for name in ("metrics", "differences", *QUESTIONS)}
     scores, choices, unscored, copies = [], [], [], []
     bases = BaseModels(arms)
     for cohort, same in cohorts(arms).items():
@@ -148,7 +146,7 @@ def analyse(
         rows["metrics"] += PassageCopies(loaded).beside(metrics, work.cells)
         rows["differences"] += differences
         copies += doses if cohort.model == CONTAMINATED else []
-        for name, ask in COHORT_QUESTIONS.items():
+        for name, ask in QUESTIONS.items():
             rows[name] += ask(cohort, loaded, chosen, settings)
         scores += [score_table(arm, cohort, picked) for arm in loaded]
     return Analysis(

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from analysis.arm import UPPER_BOUNDS
 from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_order, is_dose
-from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
-from analysis.selection.ranking import best_first, rank_detectors, reported_cell
+from analysis.findings import Findings, contaminated_cohorts
+from analysis.intervals.estimate import Estimate
+from analysis.selection.ranking import best_first, ranked, tune_auc
 
 _MIN_HEADLINE_MEMBERS = 30
 """An AUC over fewer members makes no headline where there is another."""
@@ -42,12 +43,23 @@ NO_NAMES: Names = MappingProxyType({})
 class Headline(NamedTuple):
     """The best detector of the best arm, over all members with at least one copy."""
 
-    table: CohortMetrics
+    table: Findings
     detector: str
     selection: str
-    cell: Cell
+    cell: Estimate
     among: int
     """Arms it is the best of; in each the best detector stands."""
+
+    @property
+    def tune(self) -> float:
+        """What it was chosen by; NaN without tune rows."""
+        return tune_auc(self.table, self.detector)
+
+    @property
+    def setting(self) -> str:
+        """The detector's setting."""
+        row = self.table.reported_row(self.detector)
+        return "" if row is None else str(row["setting"])
 
 
 class Dose(NamedTuple):
@@ -55,34 +67,35 @@ class Dose(NamedTuple):
 
     label: str
     """A number of copies or a range of them, as `analysis.copy_bins` writes it."""
-    cell: Cell
-    table: CohortMetrics
+    cell: Estimate
+    table: Findings
     """The arm."""
 
 
-def find_headline(tables: Sequence[CohortMetrics]) -> Headline | None:
+def find_headline(tables: Sequence[Findings]) -> Headline | None:
     """Return the arm whose best detector, as `analysis.selection.ranking` has it, is best.
 
     It is the bold cell of that arm's row in the table of detectors and arms.
     """
     found = []
     for table in contaminated_cohorts(tables):
-        cells = {name: reported_cell(table, name) for name in table.values("detector")}
-        for name in rank_detectors(cells)[:1]:
-            cell = cells[name]
-            if cell is not None:
-                tuned = table.get(name, selection="tuned") is not None
-                selection = "tuned" if tuned else "default"
-                found.append(Headline(table, name, selection, cell, 0))
+        for name in ranked(table)[:1]:
+            row = table.reported_row(name)
+            if row is not None:
+                found.append(Headline(table, name, row["selection"], Estimate.of(row), 0))
     if not found:
         return None
     # A few members with a lucky AUC make no headline.
-    enough = [item for item in found if item.cell.n_members >= _MIN_HEADLINE_MEMBERS] or found
-    best = best_first({at: item.cell for at, item in enumerate(enough)})[0]
-    return enough[best]._replace(among=len(enough))
+    enough = [item for item in found if item.cell.members >= _MIN_HEADLINE_MEMBERS] or found
+    places = dict(enumerate(enough))
+    best = best_first(
+        {at: item.cell for at, item in places.items()},
+        {at: item.tune for at, item in places.items()},
+    )
+    return enough[best[0]]._replace(among=len(enough))
 
 
-def summary_sentences(tables: Sequence[CohortMetrics], names: Names = NO_NAMES) -> list[str]:
+def summary_sentences(tables: Sequence[Findings], names: Names = NO_NAMES) -> list[str]:
     """Return the sentences that a run says at its end and at the top of its page, in order."""
     best = find_headline(tables)
     if best is None:
@@ -91,7 +104,7 @@ def summary_sentences(tables: Sequence[CohortMetrics], names: Names = NO_NAMES) 
     return [headline_sentence(tables, best), f"{key}{rest} {AUC_MEANS}", behind_sentence(best)]
 
 
-def headline_sentence(tables: Sequence[CohortMetrics], best: Headline) -> str:
+def headline_sentence(tables: Sequence[Findings], best: Headline) -> str:
     """Say how well members with the most copies are told, and those with the fewest.
 
     Args:
@@ -107,7 +120,7 @@ def headline_sentence(tables: Sequence[CohortMetrics], best: Headline) -> str:
     return f"{sentence}." if few is many else f"{sentence}; {_fewer(many, few)}."
 
 
-def find_doses(tables: Sequence[CohortMetrics], best: Headline) -> list[Dose]:
+def find_doses(tables: Sequence[Findings], best: Headline) -> list[Dose]:
     """Return the numbers of copies of the headline's arm that carry a sentence, fewest first.
 
     Where all its members have one number, arms that differ from it in copies alone are added.
@@ -121,20 +134,20 @@ def find_doses(tables: Sequence[CohortMetrics], best: Headline) -> list[Dose]:
     return sorted(doses, key=lambda dose: copies_order(dose.label))
 
 
-def _doses(table: CohortMetrics, best: Headline) -> list[Dose]:
+def _doses(table: Findings, best: Headline) -> list[Dose]:
     labels = [label for label in table.values("copies") if is_dose(label) and label != "0"]
-    cells = [(label, reported_cell(table, best.detector, copies=label)) for label in labels]
+    cells = [(label, table.reported(best.detector, copies=label)) for label in labels]
     return [
         Dose(label, cell, table)
         for label, cell in cells
         if cell is not None
         and cell.available
-        and cell.n_members >= _MIN_DOSE_MEMBERS
-        and DOUBTFUL not in cell.interval
+        and cell.members >= _MIN_DOSE_MEMBERS
+        and DOUBTFUL not in cell.about
     ]
 
 
-def without_copies(table: CohortMetrics) -> tuple[tuple[str, str], ...]:
+def without_copies(table: Findings) -> tuple[tuple[str, str], ...]:
     """Return the axes of an arm that say nothing of copies."""
     return tuple(pair for pair in table.cohort.axes if pair[0].split(".")[0] != "copies")
 
@@ -153,7 +166,7 @@ def copied(label: str) -> str:
     return f"copied {label.replace('-', ' to ')} times"
 
 
-def _claim(cell: Cell) -> str:
+def _claim(cell: Estimate) -> str:
     """Say no more than the interval holds."""
     if cell.high < 0.5:
         return "ranks below one never trained on"
@@ -167,7 +180,7 @@ def _claim(cell: Cell) -> str:
 
 def _fewer(many: Dose, few: Dose) -> str:
     """Say how members with fewer copies compare."""
-    numbers, start = f"({ends_text(few.cell)})", copied(few.label)
+    numbers, start = f"({few.cell.text()})", copied(few.label)
     if few.cell.contains(0.5):
         too = "neither can it" if many.cell.contains(0.5) else "it cannot be told"
         return f"{start}, {too} {numbers}"
@@ -188,13 +201,12 @@ def choice_sentence(best: Headline, names: Names = NO_NAMES) -> tuple[str, str]:
         What names it, and the rest of the sentence.
     """
     table, name = best.table, names.get(best.detector, best.detector)
-    cells = {one: reported_cell(table, one) for one in detectors_of(best)}
-    compared = len(rank_detectors(cells))
+    compared = len(ranked(table))
     role = "an upper bound" if best.detector in UPPER_BOUNDS else "the chosen detector"
     arms = "" if best.among == 1 else f" in {best.among} arms"
     if compared == 1 and best.among == 1:
         rest = ": no other was compared."
-    elif isfinite(best.cell.tune):
+    elif isfinite(best.tune):
         rest = f": of {compared}{arms} the best on rows kept for choosing (tune split)."
     else:
         rest = (
@@ -208,31 +220,21 @@ def behind_sentence(best: Headline) -> str:
     """Return the AUC over all members, the rows behind it, and what its interval speaks of."""
     cell = best.cell
     return (
-        f"All members with a copy: {auc_text(cell)}; {cell.n_members:,} members, "
-        f"{cell.n_nonmembers:,} non-members. {seeds_sentence(cell)}"
+        f"All members with a copy: {auc_text(cell)}; {cell.members:,} members, "
+        f"{cell.nonmembers:,} non-members. {seeds_sentence(cell)}"
     )
 
 
-def seeds_sentence(cell: Cell) -> str:
+def seeds_sentence(cell: Estimate) -> str:
     """Say what the intervals speak of."""
-    seeds = "One seed" if cell.n_seeds == 1 else f"{cell.n_seeds} seeds"
-    about, _, caution = cell.interval.partition("; ")
+    seeds = "One seed" if cell.seeds == 1 else f"{cell.seeds} seeds"
+    about, _, caution = cell.about.partition("; ")
     of = {"this model": "this one model", "any seed": "any seed"}.get(about, "these models")
     if isfinite(cell.seed_low) and about.startswith("these"):
         seeds += f" ({cell.seed_low:.2f} and {cell.seed_high:.2f})"
     return f"{seeds}: intervals speak of {of}{f'; {caution}' if caution else ''}."
 
 
-def detectors_of(best: Headline) -> list[str]:
-    """Return the detectors of the headline's arm."""
-    return best.table.values("detector")
-
-
-def auc_text(cell: Cell) -> str:
+def auc_text(cell: Estimate) -> str:
     """Return `AUC 0.86 [0.81, 0.89]`."""
-    return f"AUC {ends_text(cell)}"
-
-
-def ends_text(cell: Cell) -> str:
-    """Return `0.86 [0.81, 0.89]`."""
-    return f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+    return f"AUC {cell.text()}"

@@ -15,8 +15,7 @@ from analysis.compared_rows import compare_rows
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells, is_dose
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.numbers import Numbers
-from analysis.metrics import tpr_name
-from analysis.metrics_table import TUNE_AUC, Cell
+from analysis.metrics import TUNE_AUC, tpr_name
 from analysis.selection.ranking import rank_detectors
 from analysis.settings import AnalysisSettings
 
@@ -129,14 +128,14 @@ class PreparedCohort:
                     if few and np.isfinite(found.value):
                         about = f"none: {members} members, fewer than min_members"
                         found = Estimate(found.value, nan, nan, about, *found[4:8])
-                    row = {**head, "copies": cell.label, "metric": name, **_columns(found)}
+                    row = {**head, "copies": cell.label, "metric": name, **found.row()}
                     if name == AUC and cell.label in (ALL, "0") and variant == ALL:
                         alone = None if dataset == POOLED else dataset
                         error = column_error(self.arms, column, cell, self.settings, alone)
                         row["chance_error"] = error
                     yield row
             if np.isfinite(measured.trend[d].value):
-                yield {**head, "copies": ALL, "metric": TREND, **_columns(measured.trend[d])}
+                yield {**head, "copies": ALL, "metric": TREND, **measured.trend[d].row()}
 
     def choice_rows(
         self,
@@ -289,8 +288,7 @@ class PreparedCohort:
 
     def _head(self, column: Column, selection: str, dataset: str) -> dict[str, str]:
         return {
-            **self.cohort.columns(),
-            "model": self.cohort.model,
+            **self.cohort.place(),
             "dataset": dataset,
             "detector": column.detector,
             "setting": column.setting,
@@ -312,21 +310,12 @@ class PreparedCohort:
 def _best(aucs: Mapping[Column, Estimate], tune: Mapping[Column, float]) -> Column:
     """Return the best of some columns in one cell, as the page calls it."""
     by_name = {column.detector: column for column in aucs}
-    cells = {
-        name: Cell(
-            setting=column.setting,
-            value=aucs[column].value,
-            low=aucs[column].low,
-            high=aucs[column].high,
-            n_members=aucs[column].members,
-            n_nonmembers=aucs[column].nonmembers,
-            n_seeds=aucs[column].seeds,
-            tune=tune.get(column, nan),
-        )
-        for name, column in by_name.items()
-    }
+    best = rank_detectors(
+        {name: aucs[column] for name, column in by_name.items()},
+        {name: tune.get(column, nan) for name, column in by_name.items()},
+    )
     # Without a single interval there is no best, and any reference is as good as another.
-    return by_name[next(iter(rank_detectors(cells)), next(iter(by_name)))]
+    return by_name[next(iter(best), next(iter(by_name)))]
 
 
 def paired_gaps(
@@ -340,10 +329,6 @@ def paired_gaps(
         return found.estimates(dataset, confidence=settings.confidence)
 
     return gap
-
-
-def _columns(found: Estimate) -> dict[str, Any]:
-    return {**found.measures(), **found.counts()}
 
 
 def _cells(loaded: Sequence[LoadedArm], settings: AnalysisSettings) -> list[CopiesCell]:

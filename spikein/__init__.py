@@ -8,7 +8,7 @@ its module along when it is first used.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analysis.auc_interval import auc_interval
+    from analysis.any_scores import auc_interval
     from analysis.intervals.estimate import Estimate
     from analysis.validate.validation import Validation
     from detect.access import Access
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
-    "analysis.auc_interval": ("auc_interval",),
+    "analysis.any_scores": ("auc_interval",),
     "analysis.intervals.estimate": ("Estimate",),
     "analysis.validate.validation": ("Validation",),
     "detect.access": ("Access",),

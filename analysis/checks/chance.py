@@ -17,7 +17,7 @@ highest AUC is above all ends only if it is above its own (intersection and unio
 """
 
 from collections.abc import Sequence
-from math import isfinite, sqrt
+from math import isfinite, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +25,10 @@ import numpy as np
 from analysis.arm import Column
 from analysis.auc_cells import ArmRows, compared_sides
 from analysis.copy_bins import CopiesCell
+from analysis.findings import Row
+from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, Mask
 from analysis.metrics import Floats
-from analysis.metrics_table import Cell
 from analysis.settings import AnalysisSettings
 
 CHANCE = 0.5
@@ -36,13 +37,6 @@ MARGIN = 0.1
 CHECKS = 4
 """Checks of AUCs that a page can have: blind, base model, zero copies, clean twin."""
 _TAIL = 0.025
-
-
-class Ends(NamedTuple):
-    """The two ends of an interval."""
-
-    low: float
-    high: float
 
 
 class Dealt(NamedTuple):
@@ -108,42 +102,44 @@ def column_error(
     return dealing_error(seeds)
 
 
-def cells_off_chance(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells that lie farther from 0.5 than chance, for their number and the checks'."""
+def off_chance(rows: Sequence[Row]) -> list[int]:
+    """Return which AUCs lie farther from 0.5 than chance, for their number and the checks'."""
     return [
-        cell for cell in cells if abs(cell.value - CHANCE) > chance_width(cell, CHECKS * len(cells))
+        at
+        for at, row in enumerate(rows)
+        if abs(row["value"] - CHANCE) > chance_width(row, CHECKS * len(rows))
     ]
 
 
-def chance_width(cell: Cell, number: int) -> float:
+def chance_width(row: Row, number: int) -> float:
     """Return how far from 0.5 chance puts an AUC, as one of `number` that are looked at."""
     from scipy.stats import norm
 
-    error = cell.chance_error
-    if not isfinite(error):
-        # A cell without: that of independent rows (Mann and Whitney 1947).
-        members, others = max(cell.n_members, 1), max(cell.n_nonmembers, 1)
+    error = row["chance_error"]
+    if error is None or not isfinite(error):
+        # A row without: that of independent examples (Mann and Whitney 1947).
+        members, others = max(row["n_members"], 1), max(row["n_nonmembers"], 1)
         error = sqrt((members + others + 1) / (12 * members * others))
     return float(norm.isf(_TAIL / number)) * error
 
 
-def possible_aucs(cell: Cell) -> Ends:
-    """Return the AUCs that a cell's interval still holds possible: no fewer than chance does."""
-    least = chance_width(cell, 1)
-    return Ends(
-        max(0.0, min(cell.low, cell.value - least)), min(1.0, max(cell.high, cell.value + least))
-    )
+def possible_auc(row: Row) -> Estimate:
+    """Return an AUC with what its interval still holds possible: no less than chance does."""
+    auc = Estimate.of(row)
+    if not auc.available:
+        return auc
+    least = chance_width(row, 1)
+    low, high = min(auc.low, auc.value - least), max(auc.high, auc.value + least)
+    return auc._replace(low=max(0.0, low), high=min(1.0, high))
 
 
-def joint_ends(cells: Sequence[Cell], *, failed: bool) -> Ends:
-    """Return the AUCs that several cells leave room for together, 0.5 included unless failed."""
+def joint_room(aucs: Sequence[Estimate], *, failed: bool) -> Estimate:
+    """Return the AUCs that several leave room for together, 0.5 included unless failed."""
     chance = [] if failed else [CHANCE]
-    return Ends(
-        min([*(cell.low for cell in cells), *chance]),
-        max([*(cell.high for cell in cells), *chance]),
-    )
+    low = min([*(one.low for one in aucs), *chance])
+    return Estimate(nan, low, max([*(one.high for one in aucs), *chance]))
 
 
-def within_margin(ends: Ends) -> bool:
+def within_margin(room: Estimate) -> bool:
     """Say whether both ends are as near to 0.5 as a passed check asks."""
-    return ends.low >= CHANCE - MARGIN and ends.high <= CHANCE + MARGIN
+    return room.low >= CHANCE - MARGIN and room.high <= CHANCE + MARGIN

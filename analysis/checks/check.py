@@ -4,19 +4,18 @@ Of each check one row says the verdict and what stands behind all of it; of a ch
 more an AUC says what that one leaves room for. Whoever shows a check reads numbers and no sentence.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from analysis.checks.chance import CHANCE, MARGIN, Ends
-from analysis.findings import question_table
-from analysis.metrics_table import Cell
+from analysis.checks.chance import CHANCE, MARGIN
+from analysis.findings import Row, question_table
+from analysis.intervals.estimate import Estimate
 
 QUESTION = "checks"
-NEEDED = Ends(CHANCE - MARGIN, CHANCE + MARGIN)
+NEEDED = Estimate(CHANCE, CHANCE - MARGIN, CHANCE + MARGIN)
 """Where all that a passed check of AUCs leaves room for lies."""
 Verdict = Literal["passed", "failed", "cannot tell", "not measured"]
 
@@ -25,12 +24,12 @@ class CheckRow(NamedTuple):
     """One interval behind a verdict."""
 
     label: str
-    cell: Cell
-    """With the ends of `possible_aucs`."""
+    row: Row
+    """Of the metrics."""
+    auc: Estimate
+    """With the ends of `possible_auc`."""
     pooled: bool
     """Whether it is over all datasets, as those are that a passed check needs near 0.5."""
-    place: Mapping[str, str] = MappingProxyType({})
-    """Swept axes, model, dataset, detector, setting, selection and copies of the cell."""
 
 
 class StreamFacts(NamedTuple):
@@ -51,7 +50,7 @@ class Check:
     sentence: str
     margin: str = ""
     """What an AUC's check leaves room for: part of the verdict's line."""
-    room: Ends | None = None
+    room: Estimate | None = None
     """The same as numbers; None where no AUC was measured."""
     total: int = 0
     """What was looked at: copies looked for in the streams or fed to the models, documents
@@ -89,25 +88,18 @@ def checks_table(checks: Sequence[Check], axes: Sequence[str]) -> pa.Table:
 
 def _rows(check: Check) -> Iterator[dict[str, Any]]:
     head: dict[str, Any] = {"check": check.key}
+    room: dict[str, float] = {}
     if check.room is not None:
         head |= {"needed_low": NEEDED.low, "needed_high": NEEDED.high}
+        room = {"low": check.room.low, "high": check.room.high}
     yield {
         **head,
+        **room,
         "verdict": check.verdict,
-        **({} if check.room is None else check.room._asdict()),
         "total": check.total,
         "off": check.off,
         "note": check.sentence,
     }
     for row in check.rows:
-        if row.cell.available:
-            yield {
-                **head,
-                **row.place,
-                "value": row.cell.value,
-                "low": row.cell.low,
-                "high": row.cell.high,
-                "n_members": row.cell.n_members,
-                "n_nonmembers": row.cell.n_nonmembers,
-                "n_seeds": row.cell.n_seeds,
-            }
+        if row.auc.available:
+            yield {**row.row, **head, "low": row.auc.low, "high": row.auc.high}

@@ -15,23 +15,22 @@ the default and the tuned setting of every detector, all datasets and each alone
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from analysis.arm import MODEL_FREE
+from analysis.arm import MODEL_FREE, Cohort
 from analysis.checks.chance import (
     CHANCE,
     MARGIN,
-    Ends,
-    cells_off_chance,
-    joint_ends,
-    possible_aucs,
+    joint_room,
+    off_chance,
+    possible_auc,
     within_margin,
 )
 from analysis.checks.check import Check, CheckRow, StreamFacts, Verdict
 from analysis.copy_bins import ALL
-from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
+from analysis.findings import Findings, Row, contaminated_cohorts
+from analysis.intervals.estimate import Estimate
 from inject.overlap.filter import OverlapFacts
 from inject.stream.exposures import CopyOutcomes
 
@@ -41,7 +40,7 @@ _NAMED = 200
 
 
 def check_validity(
-    tables: Sequence[CohortMetrics],
+    tables: Sequence[Findings],
     audits: Mapping[str, Mapping[str, Any]],
     fed: Mapping[str, CopyOutcomes] = MappingProxyType({}),
     backgrounds: Sequence[OverlapFacts] = (),
@@ -195,7 +194,7 @@ def _backgrounds(found: Sequence[OverlapFacts]) -> Check:
     )
 
 
-def _blind(tables: Sequence[CohortMetrics]) -> Check:
+def _blind(tables: Sequence[Findings]) -> Check:
     # Without copies in play the base model's rows hold every member, hence come first.
     base = [table for table in tables if table.cohort.model == "base"]
     rows = _rows(base, MODEL_FREE) or _rows(contaminated_cohorts(tables), MODEL_FREE)
@@ -209,7 +208,7 @@ def _blind(tables: Sequence[CohortMetrics]) -> Check:
     )
 
 
-def _clean(tables: Sequence[CohortMetrics], model: str) -> Check:
+def _clean(tables: Sequence[Findings], model: str) -> Check:
     name, who = {
         "base": ("Base model", "The model that saw neither side"),
         "twin": (
@@ -222,13 +221,13 @@ def _clean(tables: Sequence[CohortMetrics], model: str) -> Check:
     return _at_chance(model, name, rows, who, "already told them apart")
 
 
-def _contestants(tables: Sequence[CohortMetrics]) -> list[str]:
+def _contestants(tables: Sequence[Findings]) -> list[str]:
     """Return the detectors that look at a model."""
     names = dict.fromkeys(name for table in tables for name in table.values("detector"))
     return [name for name in names if name not in MODEL_FREE]
 
 
-def _zero_copies(tables: Sequence[CohortMetrics]) -> Check:
+def _zero_copies(tables: Sequence[Findings]) -> Check:
     same = contaminated_cohorts(tables)
     rows = _rows(same, _contestants(same), copies="0")
     return _at_chance(
@@ -242,7 +241,7 @@ def _zero_copies(tables: Sequence[CohortMetrics]) -> Check:
 
 
 def _rows(
-    tables: Iterable[CohortMetrics], detectors: Iterable[str], *, copies: str = ALL
+    tables: Iterable[Findings], detectors: Iterable[str], *, copies: str = ALL
 ) -> tuple[CheckRow, ...]:
     """List every AUC interval of the detectors: default and tuned, pooled and by dataset.
 
@@ -255,32 +254,21 @@ def _rows(
         datasets = table.values("dataset")
         # Of a control every setting decides: what words do not show, lengths may.
         every = {
-            name: [key.selection for key in table.cells if key.detector == name]
-            if name in MODEL_FREE
-            else []
+            name: table.where(detector=name).values("selection") if name in MODEL_FREE else []
             for name in names
         }
         # With one dataset, the pooled row is that dataset's.
         for dataset in datasets[:1] if len(datasets) == 2 else datasets:
             for detector in names:
                 for selection in dict.fromkeys(["default", "tuned", *every[detector]]):
-                    cell = table.get(detector, dataset=dataset, selection=selection, copies=copies)
-                    if cell is None:
+                    place = {"detector": detector, "dataset": dataset, "copies": copies}
+                    row = table.row(**place, selection=selection)
+                    if row is None:
                         continue
-                    if cell.available:
-                        cell = replace(cell, **possible_aucs(cell)._asdict())
-                    mark = (detector, cell.setting, dataset, cell.value, cell.low, cell.high)
-                    place = {
-                        **table.cohort.columns(),
-                        "model": table.cohort.model,
-                        "dataset": dataset,
-                        "detector": detector,
-                        "setting": cell.setting,
-                        "selection": selection,
-                        "copies": copies,
-                    }
-                    label = _label(table, detector, cell, dataset)
-                    rows.setdefault(mark, CheckRow(label, cell, dataset == _POOLED, place))
+                    auc = possible_auc(row)
+                    mark = (detector, row["setting"], dataset, auc.value, auc.low, auc.high)
+                    found = CheckRow(_label(table.cohort, row), row, auc, dataset == _POOLED)
+                    rows.setdefault(mark, found)
     return tuple(rows.values())
 
 
@@ -292,11 +280,10 @@ def _at_chance(
     wrong: str,
     none: str = _NO_INTERVAL,
 ) -> Check:
-    measured = [row for row in rows if row.cell.available]
+    measured = [row for row in rows if row.auc.available]
     pooled = [row for row in measured if row.pooled]
-    cells = [row.cell for row in measured]
-    off = cells_off_chance(cells)
-    ends = joint_ends([row.cell for row in pooled], failed=bool(off)) if pooled else None
+    off = [measured[at] for at in off_chance([row.row for row in measured])]
+    room = joint_room([row.auc for row in pooled], failed=bool(off)) if pooled else None
 
     def check(verdict: Verdict, sentence: str, margin: str = "") -> Check:
         return Check(
@@ -306,82 +293,75 @@ def _at_chance(
             sentence=sentence,
             margin=margin,
             rows=tuple(rows),
-            room=ends,
-            total=len(cells),
+            room=room,
+            total=len(measured),
             off=len(off),
         )
 
-    if ends is None:
+    if room is None:
         return check("not measured", none)
-    inside = sum(cell.contains(CHANCE) for cell in cells)
-    alone = f" Taken alone, {inside} of {len(cells)} intervals contain 0.5."
-    alone = "" if len(cells) == 1 else alone
+    inside = sum(row.auc.contains(CHANCE) for row in measured)
+    alone = f" Taken alone, {inside} of {len(measured)} intervals contain 0.5."
+    alone = "" if len(measured) == 1 else alone
     if off:
-        worst = max(
-            (row for row in measured if row.cell in off),
-            key=lambda row: abs(row.cell.value - CHANCE),
-        )
+        worst = max(off, key=lambda row: abs(row.auc.value - CHANCE))
         return check(
             "failed",
-            f"{who} {wrong}: {len(off)} of {_aucs(len(cells))} "
+            f"{who} {wrong}: {len(off)} of {_aucs(len(measured))} "
             f"{'is' if len(off) == 1 else 'are'} farther from 0.5 than chance, corrected for the "
-            f"number; the farthest is {worst.label}, {_shown(worst.cell)} on "
-            f"{_rows_of(worst.cell)}.{alone}",
+            f"number; the farthest is {worst.label}, AUC {worst.auc.text()} on "
+            f"{_rows_of(worst.auc)}.{alone}",
         )
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
-    clear = f"none of {_aucs(len(cells))} is farther from 0.5 than chance"
-    if len(cells) == 1:
+    clear = f"none of {_aucs(len(measured))} is farther from 0.5 than chance"
+    if len(measured) == 1:
         clear = "the AUC is no farther from 0.5 than chance"
-    margin = f"leaves room for AUCs from {ends.low:.2f} to {ends.high:.2f}"
-    if within_margin(ends):
+    margin = f"leaves room for AUCs from {room.low:.2f} to {room.high:.2f}"
+    if within_margin(room):
         return check(
             "passed",
             f"{who} is equivalent to chance: {clear}, and what all datasets together "
             f"leave room for lies within the {asked} asked for. A bias of up to "
-            f"{_missed(ends):.2f} in AUC could have been missed.{_single_datasets(measured)}"
+            f"{_missed(room):.2f} in AUC could have been missed.{_single_datasets(measured)}"
             f"{alone}",
             margin,
         )
-    widest = max(pooled, key=lambda row: _missed(Ends(row.cell.low, row.cell.high)))
+    widest = max(pooled, key=lambda row: _missed(row.auc))
     return check(
         "cannot tell",
         f"No bias was found: {clear}. But so few rows could have missed one: a passed "
         f"check asks for {asked}. The least is known of {widest.label}, "
-        f"{_shown(widest.cell)} on {_rows_of(widest.cell)}.{alone}",
+        f"AUC {widest.auc.text()} on {_rows_of(widest.auc)}.{alone}",
         margin,
     )
 
 
 def _single_datasets(measured: Sequence[CheckRow]) -> str:
     """Say what single datasets could still hide, which have fewer rows than all together."""
-    cells = [row.cell for row in measured if not row.pooled]
-    if not cells:
+    aucs = [row.auc for row in measured if not row.pooled]
+    if not aucs:
         return ""
-    ends = joint_ends(cells, failed=False)
-    return f" Single datasets leave room from {ends.low:.2f} to {ends.high:.2f}."
+    room = joint_room(aucs, failed=False)
+    return f" Single datasets leave room from {room.low:.2f} to {room.high:.2f}."
 
 
-def _missed(ends: Ends) -> float:
+def _missed(room: Estimate) -> float:
     """Return the largest distance from chance that the intervals leave room for."""
-    return max(CHANCE - ends.low, ends.high - CHANCE)
+    return max(CHANCE - room.low, room.high - CHANCE)
 
 
-def _rows_of(cell: Cell) -> str:
-    return f"{cell.n_members:,} members and {cell.n_nonmembers:,} non-members"
+def _rows_of(cell: Estimate) -> str:
+    return f"{cell.members:,} members and {cell.nonmembers:,} non-members"
 
 
 def _aucs(count: int) -> str:
     return "1 AUC" if count == 1 else f"{count} AUCs"
 
 
-def _shown(cell: Cell) -> str:
-    return f"AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
-
-
-def _label(table: CohortMetrics, detector: str, cell: Cell, dataset: str) -> str:
-    setting = "" if cell.setting in ("default", "-", "") else f" ({cell.setting})"
-    where = "" if dataset == _POOLED else dataset
-    return " · ".join(part for part in (detector + setting, where, table.cohort.label()) if part)
+def _label(cohort: Cohort, row: Row) -> str:
+    setting = "" if row["setting"] in ("default", "-", "") else f" ({row['setting']})"
+    where = "" if row["dataset"] == _POOLED else row["dataset"]
+    return " · ".join(filter(None, (row["detector"] + setting, where, cohort.label())))
 
 
 def _plain(value: Any) -> str:

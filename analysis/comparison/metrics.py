@@ -19,11 +19,12 @@ import pyarrow.compute as pc
 
 from analysis.arm import Cohort, axis_column
 from analysis.arm_words import arm_words
+from analysis.copy_bins import ALL
+from analysis.findings import Findings, Row, question_table, split_by_cohort
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, pack_groups
 from analysis.intervals.numbers import EQUAL, Rows, auc_numbers, degenerate_reason
 from analysis.metrics import Floats
-from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, POOLED
 from inject.stream.exposures import seen_copy_counts
@@ -31,6 +32,10 @@ from inject.stream.exposures import seen_copy_counts
 _CONTAMINATED = "contaminated"
 _UNKNOWN_COPIES = frozenset({"retrained"})
 """Models that saw copies of some members, which a run's folder does not name."""
+_KEY = ("dataset", "detector", "selection", "metric")
+PLACE = ("arm", "words", "model", *_KEY)
+"""What names a number that is compared: `arm` is of the first run, and of the second, where it is
+called otherwise; `words` is the same in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,29 +71,11 @@ class Paired(NamedTuple):
     difference: Estimate
 
 
-class ComparedMetric(NamedTuple):
-    """One number in both runs."""
-
-    arm: str
-    """Of the first run; and of the second, where it is called otherwise."""
-    words: str
-    """The same in words."""
-    model: str
-    dataset: str
-    detector: str
-    selection: str
-    metric: str
-    first: Cell | None
-    second: Cell | None
-    paired: Paired | None
-    """None for what is not an AUC, and where the runs share no rows."""
-
-
 class Matched(NamedTuple):
     """Two cohorts that are compared."""
 
-    first: CohortMetrics
-    second: CohortMetrics
+    first: Findings
+    second: Findings
 
     @property
     def label(self) -> str:
@@ -108,9 +95,32 @@ class Matched(NamedTuple):
 class ComparedMetrics(NamedTuple):
     """Everything that is compared."""
 
-    rows: tuple[ComparedMetric, ...]
+    numbers: Findings
+    """The question `comparison`: of each number that of the `first` run, that of the `second`, and
+    their `difference` on the rows that both scored, with the two AUCs that it is of."""
     unmatched: tuple[str, ...]
     """Arms that stand in one run alone, in words."""
+
+    def places(self) -> list[dict[str, str]]:
+        """Return what names each number, in order."""
+        places = dict.fromkeys(tuple(row[name] for name in PLACE) for row in self.numbers.rows)
+        return [dict(zip(PLACE, place, strict=True)) for place in places]
+
+    def pooled_aucs(self) -> list[dict[str, str]]:
+        """Return what names the AUCs over all datasets of the contaminated models, tuned where
+        there is a choice: what a reader looks at first."""
+        wanted = {"model": _CONTAMINATED, "dataset": POOLED, "metric": AUC}
+        found = [
+            place
+            for place in self.places()
+            if wanted.items() <= place.items() and place["selection"] in ("tuned", "default")
+        ]
+        tuned = {(one["arm"], one["detector"]) for one in found if one["selection"] == "tuned"}
+        return [
+            one
+            for one in found
+            if one["selection"] == "tuned" or (one["arm"], one["detector"]) not in tuned
+        ]
 
 
 def compare_metrics(
@@ -118,8 +128,9 @@ def compare_metrics(
 ) -> ComparedMetrics:
     """Return the metrics of both runs, arm by arm."""
     pairs, unmatched = _match(first, second)
-    rows = [row for pair in pairs for row in _rows(pair, first, second, settings)]
-    return ComparedMetrics(tuple(rows), tuple(unmatched))
+    rows = (row for pair in pairs for row in _rows(pair, first, second, settings))
+    table = question_table("comparison", [], rows)
+    return ComparedMetrics(Findings(table.to_pylist()), tuple(unmatched))
 
 
 def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str]]:
@@ -143,9 +154,7 @@ def _match(first: RunTables, second: RunTables) -> tuple[list[Matched], list[str
     return pairs, unmatched
 
 
-def _alone(
-    run: RunTables, tables: Sequence[CohortMetrics], other: RunTables, alike: int
-) -> list[str]:
+def _alone(run: RunTables, tables: Sequence[Findings], other: RunTables, alike: int) -> list[str]:
     """Say of each arm why the other run has none to compare it with."""
     why = f"has {alike} arms like it" if alike else "has no such arm"
     labels = [" · ".join(x for x in (t.cohort.model, t.cohort.label()) if x) for t in tables]
@@ -153,9 +162,9 @@ def _alone(
 
 
 def _by_key(
-    run: RunTables, tables: Iterable[CohortMetrics], axes: Sequence[str]
-) -> dict[str, list[CohortMetrics]]:
-    found: dict[str, list[CohortMetrics]] = {}
+    run: RunTables, tables: Iterable[Findings], axes: Sequence[str]
+) -> dict[str, list[Findings]]:
+    found: dict[str, list[Findings]] = {}
     for table in tables:
         values = {**run.fixed, **dict(table.cohort.axes)}
         key = "\0".join([table.cohort.model, *(values.get(axis, "") for axis in axes)])
@@ -165,36 +174,32 @@ def _by_key(
 
 def _rows(
     pair: Matched, first: RunTables, second: RunTables, settings: AnalysisSettings
-) -> Iterator[ComparedMetric]:
+) -> Iterator[Row]:
     model = pair.first.cohort.model
     known = model not in _UNKNOWN_COPIES
     ours = scored_rows(first, pair.first.cohort) if known else {}
     theirs = scored_rows(second, pair.second.cohort) if known else {}
     keys = dict.fromkeys(
-        key
+        tuple(row[name] for name in _KEY)
         for table in pair
-        for key in table.cells
-        if key.copies == "all" and key.variant == "all" and _is_compared(key.metric)
+        for row in table.where(copies=ALL, variant=ALL).rows
+        if _is_compared(row["metric"])
     )
     differences: dict[tuple[str, str], Mapping[str, Paired]] = {}
-    for key in keys:
-        column = (key.detector, key.selection)
+    for place in (dict(zip(_KEY, key, strict=True)) for key in keys):
+        column = (place["detector"], place["selection"])
         if column not in differences:
             differences[column] = paired_differences(
                 ours.get(column, []), theirs.get(column, []), confidence=settings.confidence
             )
-        yield ComparedMetric(
-            arm=pair.label,
-            words=pair.words,
-            model=model,
-            dataset=key.dataset,
-            detector=key.detector,
-            selection=key.selection,
-            metric=key.metric,
-            first=pair.first.cells.get(key),
-            second=pair.second.cells.get(key),
-            paired=differences[column].get(key.dataset) if key.metric == AUC else None,
-        )
+        head = {"arm": pair.label, "words": pair.words, "model": model, **place}
+        for run, table in zip(("first", "second"), pair, strict=True):
+            if (row := table.row(**place)) is not None:
+                yield {**row, **head, "run": run}
+        paired = differences[column].get(place["dataset"])
+        if paired is not None and place["metric"] == AUC:
+            aucs = {"first": paired.first.value, "second": paired.second.value}
+            yield {**head, "run": "difference", **aucs, **paired.difference.row()}
 
 
 def _is_compared(metric: str) -> bool:
@@ -243,19 +248,6 @@ def _copies(run: RunTables, cohort: Cohort) -> dict[int, Mapping[str, int]]:
         seed: seen_copy_counts(table.filter(pc.equal(table["seed"], seed)))
         for seed in table["seed"].unique().to_pylist()
     }
-
-
-def pooled_aucs(rows: Sequence[ComparedMetric]) -> list[ComparedMetric]:
-    """Return the AUCs over all datasets of the contaminated models, tuned where there is a choice:
-    what a reader looks at first."""
-    wanted = [
-        row
-        for row in rows
-        if (row.model, row.dataset, row.metric) == (_CONTAMINATED, POOLED, AUC)
-        and row.selection in ("tuned", "default")
-    ]
-    tuned = {(row.arm, row.detector) for row in wanted if row.selection == "tuned"}
-    return [r for r in wanted if r.selection == "tuned" or (r.arm, r.detector) not in tuned]
 
 
 def paired_differences(

@@ -77,8 +77,7 @@ def _rows_of(
         adjusted |= dict(zip(places, values.tolist(), strict=True))
     return [
         {
-            **cohort.columns(),
-            "model": cohort.model,
+            **cohort.place(),
             "seed": arm.arm.seed,
             "dataset": name,
             "detector": detector.name,

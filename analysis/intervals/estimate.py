@@ -1,7 +1,8 @@
 """A value with its interval, what is behind it, and what to know of it."""
 
+from collections.abc import Mapping
 from math import isfinite, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Estimate(NamedTuple):
@@ -24,6 +25,21 @@ class Estimate(NamedTuple):
     seed_low: float = nan
     """The lowest of the seeds' values; of two seeds this and the next are both."""
     seed_high: float = nan
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Estimate":
+        """Return the number of a row of findings."""
+        return cls(
+            value=row["value"],
+            low=row["low"],
+            high=row["high"],
+            about=row.get("interval", ""),
+            members=row["n_members"],
+            nonmembers=row.get("n_nonmembers", 0),
+            seeds=row["n_seeds"],
+            seed_low=row.get("seed_low", nan),
+            seed_high=row.get("seed_high", nan),
+        )
 
     @property
     def reason(self) -> str | None:
@@ -50,6 +66,11 @@ class Estimate(NamedTuple):
         """Whether the interval contains `value`."""
         return self.low <= value <= self.high
 
+    def text(self, digits: int = 2) -> str:
+        """Return `0.79 [0.75, 0.82]`."""
+        ends = f"[{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        return f"{self.value:.{digits}f} {ends if isfinite(self.low) else '(no interval)'}"
+
     def around(self, value: float) -> "Estimate":
         """Return an estimate at another value, its interval reaching as far as that."""
         if not isfinite(value):
@@ -75,6 +96,10 @@ class Estimate(NamedTuple):
     def counts(self) -> dict[str, int]:
         """Return the rows and seeds behind it, as tables of findings call them."""
         return {"n_members": self.members, "n_nonmembers": self.nonmembers, "n_seeds": self.seeds}
+
+    def row(self) -> dict[str, float | str]:
+        """Return both; what `of` reads again."""
+        return {**self.measures(), **self.counts()}
 
     def columns(self) -> dict[str, float | str | None]:
         """Return what files and `--json` say of it."""

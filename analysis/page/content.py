@@ -14,7 +14,7 @@ from typing import NamedTuple
 from analysis.arm import axis_names
 from analysis.checks.check import Check
 from analysis.checks.validity import check_validity
-from analysis.metrics_table import CohortMetrics, split_by_cohort
+from analysis.findings import Findings, split_by_cohort
 from analysis.page.cost import cost_parts, provenance_parts
 from analysis.page.drawing.picture import Picture
 from analysis.page.first_screen import CHECKS, arms_picture, badges, first_parts, gains
@@ -33,15 +33,13 @@ from analysis.page.parts import (
     present,
     render_page,
 )
-from analysis.page.pictures.scores import scores_picture
-from analysis.page.pictures.training import training_picture
 from analysis.page.sections.accuracy import accuracy_parts
 from analysis.page.sections.all_results import all_results
 from analysis.page.sections.checks import audits_parts as stream_audits
 from analysis.page.sections.checks import checks_parts, checks_tables
 from analysis.page.sections.copies import copies_parts, copies_picture
 from analysis.page.sections.detector import detector_parts, left_out_listing
-from analysis.page.sections.examples import examples_parts
+from analysis.page.sections.examples import examples_parts, scores_picture, training_picture
 from analysis.page.sections.experiment import experiment_parts
 from analysis.page.sections.factors import factors_parts
 from analysis.page.sections.rates import rates_parts
@@ -61,7 +59,6 @@ from analysis.summary import (
     seeds_sentence,
     summary_sentences,
 )
-from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
 from analysis.unlearning.headline import judged_models
 from detect.guarded_call import NO_SCORE
 
@@ -95,7 +92,7 @@ class _Content(NamedTuple):
     """What sections are made of."""
 
     inputs: PageInputs
-    tables: Sequence[CohortMetrics]
+    tables: Sequence[Findings]
     checks: Sequence[Check]
     view: View | None
     notes: Sequence[str]
@@ -239,8 +236,6 @@ def _around(content: _Content, answers: Sequence[Section]) -> list[Section]:
 def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
     """Return the sections on detectors that have something to say."""
     inputs, view = content.inputs, content.view
-    axes = axis_names(inputs.arms)
-    accuracy = accuracy_gain_tables(inputs.accuracy, axes) if inputs.accuracy else []
     sections = (
         Section(
             "detector",
@@ -273,7 +268,9 @@ def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
             "accuracy",
             "Task",
             "Did the model get better at the task?",
-            accuracy_parts(accuracy, view) if accuracy else [],
+            accuracy_parts(inputs.accuracy, axis_names(inputs.arms), view)
+            if inputs.accuracy
+            else [],
         ),
     )
     return [section for section in sections if section.parts]

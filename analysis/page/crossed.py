@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from math import isfinite, log2, nan
 from typing import NamedTuple, TypeVar
 
-from analysis.metrics_table import Cell
+from analysis.findings import Row
+from analysis.intervals.estimate import Estimate
 from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.matrix import (
     Matrix,
@@ -26,6 +27,8 @@ ABSENT = Entry(NOTHING, kind="none absent")
 """A place without any measurement."""
 MAX_PANELS = 20
 Item = TypeVar("Item")
+Measured = Estimate | Row
+"""A number with its interval, or the row of findings that holds it."""
 
 
 class Unit(NamedTuple):
@@ -54,23 +57,24 @@ class Unit(NamedTuple):
         return f"{' '.join(said)} {self.ends(low, high)}"
 
     def entry(
-        self, cell: Cell | None, *, best: bool = False, n: str = "", lacking: str = ""
+        self, shown: Measured | None, *, best: bool = False, n: str = "", lacking: str = ""
     ) -> Entry:
         """Return a number with its interval as a place of a table.
 
         Args:
-            cell: what was measured, if anything was.
+            shown: what was measured, if anything was.
             best: whether it is the best of its line.
             n: the examples behind it, where the head does not say so.
             lacking: what to show in place of a number without an interval.
         """
-        if cell is None:
+        if shown is None:
             return ABSENT
+        cell = estimate_of(shown)
         if not cell.available:
-            equal = not isfinite(cell.value) and cell.n_members >= 2 and not self.signed
+            equal = not isfinite(cell.value) and cell.members >= 2 and not self.signed
             return Entry(lacking or ("no value" if equal else NOTHING), kind="none")
         entry = self.place(cell.value, cell.low, cell.high, *filter(None, [n]))
-        doubtful = "†" if DOUBTFUL in cell.interval else ""
+        doubtful = "†" if DOUBTFUL in cell.about else ""
         return entry._replace(ends=f"{entry.ends}{doubtful}", strong=best or entry.strong)
 
     def place(self, value: float, low: float, high: float, *notes: str) -> Entry:
@@ -84,8 +88,9 @@ class Unit(NamedTuple):
             strong=self.signed and known and not low <= 0 <= high,
         )
 
-    def dot(self, head: str, cell: Cell | None, *, bold: bool = False) -> Dot | None:
+    def dot(self, head: str, shown: Measured | None, *, bold: bool = False) -> Dot | None:
         """Return a number as a mark that says whose it is and what stands behind it."""
+        cell = None if shown is None else estimate_of(shown)
         if cell is None or not cell.available:
             return None
         said = self.text(cell.value, cell.low, cell.high)
@@ -97,7 +102,7 @@ class Unit(NamedTuple):
             f"{head}: {said} · {counts(cell)}",
             text=self.number(cell.value),
             bold=bold,
-            doubtful=DOUBTFUL in cell.interval,
+            doubtful=DOUBTFUL in cell.about,
         )
 
 
@@ -108,10 +113,15 @@ NATS = Unit("nats", 3)
 DIFFERENCE = Unit("", 3, signed=True)
 
 
-def counts(cell: Cell) -> str:
+def estimate_of(shown: Measured) -> Estimate:
+    """Return a number with its interval."""
+    return shown if isinstance(shown, Estimate) else Estimate.of(shown)
+
+
+def counts(cell: Estimate) -> str:
     """Return the examples behind a number."""
-    others = f", {cell.n_nonmembers:,} non-members" if cell.n_nonmembers else ""
-    return f"{cell.n_members:,} members{others}"
+    others = f", {cell.nonmembers:,} non-members" if cell.nonmembers else ""
+    return f"{cell.members:,} members{others}"
 
 
 class Head(NamedTuple):
@@ -144,7 +154,7 @@ class Crossed:
 
     rows: Sequence[Head]
     columns: Sequence[Head]
-    cells: Mapping[tuple[Head, Head], Cell | str]
+    cells: Mapping[tuple[Head, Head], Row | str]
     """A text stands for what has no number. Places that are in no shown row or column count, too:
     the CSV file has them."""
     unit: Unit
@@ -240,14 +250,12 @@ class Crossed:
 
     def behind(self) -> str:
         """Return what is behind a number: `17 to 45 members, 60 non-members, 2 training seeds`."""
-        cells = [cell for cell in self.cells.values() if isinstance(cell, Cell)]
+        cells = [Estimate.of(row) for row in self.cells.values() if not isinstance(row, str)]
         members, others = (
             " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers))))
-            for numbers in zip(
-                *((cell.n_members, cell.n_nonmembers) for cell in cells), strict=True
-            )
+            for numbers in zip(*((cell.members, cell.nonmembers) for cell in cells), strict=True)
         )
-        seeds = with_noun(max(cell.n_seeds for cell in cells), "training seed")
+        seeds = with_noun(max(cell.seeds for cell in cells), "training seed")
         return f"{members} members, {others} non-members, {seeds}"
 
     def records(self, row: str, column: str) -> list[dict[str, object]]:
@@ -257,16 +265,16 @@ class Crossed:
             {
                 row: line.words if line.name is None else line.name,
                 column: head.words if head.name is None else head.name,
-                "setting": cell.setting,
-                **{name: getattr(cell, name) for name in ends},
+                "setting": cell.get("setting", ""),
+                **{name: cell.get(name, 0) for name in ends},
             }
             for (line, head), cell in self.cells.items()
-            if isinstance(cell, Cell)
+            if not isinstance(cell, str)
         ]
 
-    def _cell(self, row: Head, column: Head) -> Cell | None:
+    def _cell(self, row: Head, column: Head) -> Row | None:
         cell = self.cells.get((row, column))
-        return cell if isinstance(cell, Cell) else None
+        return None if isinstance(cell, str) else cell
 
     def _dot(self, row: Head, column: Head) -> Dot | str | None:
         place = row, column
@@ -287,13 +295,22 @@ def cross(
     column: Callable[[Item], Head],
     *,
     unit: Unit,
-    cell: Callable[[Item], Cell | str | None],
+    cell: Callable[[Item], Row | str | None],
     bold: Callable[[Item], bool] = lambda _: False,
 ) -> Crossed:
-    """Return numbers by row and column, both in order of appearance."""
+    """Return numbers by row and column, both in order of appearance.
+
+    Args:
+        items: one a number, or more.
+        row: its line.
+        column: its column.
+        unit: of all numbers.
+        cell: the row of findings that holds it.
+        bold: whether it is emphasised.
+    """
     rows: dict[Head, None] = {}
     columns: dict[Head, None] = {}
-    cells: dict[tuple[Head, Head], Cell | str] = {}
+    cells: dict[tuple[Head, Head], Row | str] = {}
     strong = set()
     for item in items:
         place = row(item), column(item)

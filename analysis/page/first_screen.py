@@ -23,7 +23,6 @@ from analysis.page.grids import copies_text
 from analysis.page.parts import Badge, Badges, Columns, Gain, Gains, Part, present
 from analysis.page.sections.copies import copies_picture
 from analysis.page.view import LOSS, MAX_ARMS, View, short_counts
-from analysis.selection.ranking import reported_cell
 from analysis.summary import find_doses
 
 CHECKS = "checks"
@@ -55,10 +54,10 @@ def arms_picture(view: View) -> Picture | None:
     names = view.shown
     columns = {}
     for table, (group, head) in zip(view.arms, view.heads(view.arms), strict=True):
-        loss = reported_cell(table, LOSS)
+        loss = table.reported(LOSS)
         columns[table.cohort] = Head(
             head, group=group, said=view.words(table.cohort), name=table.cohort.label(),
-            note=short_counts(reported_cell(table, view.best.detector)),
+            note=short_counts(table.reported(view.best.detector)),
             rule=loss.value if loss is not None else nan,
         )  # fmt: skip
     every = cross(
@@ -66,7 +65,7 @@ def arms_picture(view: View) -> Picture | None:
         lambda item: view.head(item[0]),
         lambda item: columns[item[1].cohort],
         unit=AUC,
-        cell=lambda item: reported_cell(item[1], item[0]),
+        cell=lambda item: item[1].reported_row(item[0]),
         bold=lambda item: view.bold.get(item[1].cohort) == item[0],
     )
     shown = replace(
@@ -168,7 +167,7 @@ def axis_gain(view: View, row: Mapping[str, Any]) -> Gain:
 
 
 def _loss_gain(view: View) -> Gain | None:
-    cell = differences_of(view).get(view.best.detector, {}).get(LOSS)
+    cell = differences_of(view).get(detector=view.best.detector, reference=LOSS)
     if cell is None or not cell.available:
         return None
     may = "" if not cell.contains(0) else ", which may be none"

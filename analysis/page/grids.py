@@ -13,11 +13,12 @@ from analysis.adjusted import ADJUSTED_AUC
 from analysis.arm import MODEL_FREE, Cohort
 from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_order, copies_start
-from analysis.metrics_table import Cell, CohortMetrics
+from analysis.findings import Findings
+from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import ABSENT, AUC
 from analysis.page.parts import Fold, Part
 from analysis.page.table import Column, Entry, Row, Table, with_noun
-from analysis.selection.ranking import common_rows, rank_detectors, reported_cell
+from analysis.selection.ranking import common_rows, rank_detectors, tune_auc
 from analysis.summary import NO_NAMES, Names
 
 MAX_COLUMNS = 5
@@ -35,29 +36,26 @@ Line = tuple[Column, Sequence[Entry]]
 
 
 def table_line(
-    head: str, note: str, detectors: Sequence[str], cells: Sequence[Cell | None], *, best: bool
+    head: str, cells: Mapping[str, Estimate | None], tune: Mapping[str, float] | None = None
 ) -> Line:
     """Return one line of a table.
 
     Args:
         head: the name of the line.
-        note: the text under the head, before the number of rows and seeds.
-        detectors: the columns.
-        cells: one a detector.
-        best: mark the best detector where its interval is above 0.5.
+        cells: by detector, in the order of the columns.
+        tune: AUCs on the `tune` rows, by which the best detector is marked if its interval is
+            above 0.5; None marks none.
     """
-    named = dict(zip(detectors, cells, strict=True))
-    measured = {name: cell for name, cell in named.items() if name not in MODEL_FREE}
-    rows = common_rows(measured if any(measured.values()) else named)
-    first = next(iter(rank_detectors(named)), None) if best else None
-    subtitle = " · ".join(part for part in (note, _row_counts(cells, rows)) if part)
-    return Column(head, right=True, note=subtitle), [
+    measured = {name: cell for name, cell in cells.items() if name not in MODEL_FREE}
+    rows = common_rows(measured if any(measured.values()) else cells)
+    first = None if tune is None else next(iter(rank_detectors(cells, tune)), None)
+    return Column(head, right=True, note=_row_counts([*cells.values()], rows)), [
         AUC.entry(
             cell,
             best=name == first and cell is not None and cell.low > 0.5,
             n=_own_counts(cell, rows),
         )
-        for name, cell in named.items()
+        for name, cell in cells.items()
     ]
 
 
@@ -121,31 +119,28 @@ def _with_value(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(row for row in rows if any(entry != ABSENT for entry in row[1:]))
 
 
-def _own_counts(cell: Cell | None, rows: tuple[int, int]) -> str:
-    if cell is None or (cell.n_members, cell.n_nonmembers) == rows:
+def _own_counts(cell: Estimate | None, rows: tuple[int, int]) -> str:
+    if cell is None or (cell.members, cell.nonmembers) == rows:
         return ""
-    return f"{cell.n_members:,} + {cell.n_nonmembers:,}"
+    return f"{cell.members:,} + {cell.nonmembers:,}"
 
 
-def _row_counts(cells: Sequence[Cell | None], rows: tuple[int, int]) -> str:
+def _row_counts(cells: Sequence[Estimate | None], rows: tuple[int, int]) -> str:
     seeds = [
-        cell.n_seeds
-        for cell in cells
-        if cell is not None and (cell.n_members, cell.n_nonmembers) == rows
+        cell.seeds for cell in cells if cell is not None and (cell.members, cell.nonmembers) == rows
     ]
     return f"{rows[0]:,} + {rows[1]:,}, {with_noun(max(seeds), 'seed')}" if seeds else ""
 
 
 def adjusted_tables(
-    tables: Sequence[CohortMetrics], detectors: Sequence[str], names: Names = NO_NAMES
+    tables: Sequence[Findings], detectors: Sequence[str], names: Names = NO_NAMES
 ) -> list[Table]:
     """All trained arms with the luck of the pool taken out; none where no base model was scored."""
     lines = []
     for table in tables:
-        cells = [reported_cell(table, name, metric=ADJUSTED_AUC) for name in detectors]
-        if any(cell is not None for cell in cells):
-            head = arm_words(table.cohort.axes) or "all members"
-            lines.append(table_line(head, "", detectors, cells, best=False))
+        cells = {name: table.reported(name, metric=ADJUSTED_AUC) for name in detectors}
+        if any(cell is not None for cell in cells.values()):
+            lines.append(table_line(arm_words(table.cohort.axes) or "all members", cells))
     return tables_by_detector(
         "Detectors and arms, adjusted by the base model",
         detectors,
@@ -162,7 +157,7 @@ def adjusted_tables(
     )
 
 
-def dataset_tables(table: CohortMetrics, detectors: Sequence[str]) -> list[Table]:
+def dataset_tables(table: Findings, detectors: Sequence[str]) -> list[Table]:
     """One arm by dataset; nothing where there is one, which the table of arms shows."""
     datasets = table.values("dataset")
     if len(datasets) < 3:
@@ -178,13 +173,13 @@ def dataset_tables(table: CohortMetrics, detectors: Sequence[str]) -> list[Table
 
 
 def copies_tables(
-    table: CohortMetrics, detectors: Sequence[str], names: Names = NO_NAMES
+    table: Findings, detectors: Sequence[str], names: Names = NO_NAMES
 ) -> list[Table]:
     """One arm by realised copies."""
-    labels: dict[tuple[Cell | None, ...], str] = {}
+    labels: dict[tuple[Estimate | None, ...], str] = {}
     for label in sorted(table.values("copies"), key=copies_order):
         # Where all members have eight copies, `all`, `8` and `4+` are one and the same.
-        cells = tuple(reported_cell(table, name, copies=label) for name in detectors)
+        cells = tuple(table.reported(name, copies=label) for name in detectors)
         labels.setdefault(cells, label)
     return _one_arm(
         table,
@@ -203,7 +198,7 @@ def in_arm(cohort: Cohort) -> str:
 
 
 def _one_arm(
-    table: CohortMetrics,
+    table: Findings,
     detectors: Sequence[str],
     title: str,
     parts: Mapping[str, Mapping[str, str]],
@@ -211,14 +206,9 @@ def _one_arm(
     names: Names,
 ) -> list[Table]:
     """Return one arm's tuned AUCs; a line's head, and which part of the rows it is of."""
+    tune = {name: tune_auc(table, name) for name in detectors}
     lines = [
-        table_line(
-            head,
-            "",
-            detectors,
-            [reported_cell(table, name, **part) for name in detectors],
-            best=True,
-        )
+        table_line(head, {name: table.reported(name, **part) for name in detectors}, tune)
         for head, part in parts.items()
     ]
     return tables_by_detector(

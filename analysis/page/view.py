@@ -9,16 +9,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
-from analysis.arm import MODEL_FREE, Cohort, cohorts, load_arm
+import numpy as np
+
+from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, cohorts, load_arm
 from analysis.arm_words import arm_words
-from analysis.metrics_table import Cell, CohortMetrics, contaminated_cohorts
-from analysis.page.cohort import CohortData
+from analysis.auc_cells import Counts
+from analysis.compared_rows import compare_rows
+from analysis.findings import Findings, contaminated_cohorts
+from analysis.intervals.estimate import Estimate
+from analysis.metrics import Floats
 from analysis.page.crossed import Head
 from analysis.page.inputs import PageInputs
-from analysis.selection.ranking import rank_detectors, reported_cell
+from analysis.selection.ranking import ranked
 from analysis.selection.tuning import Choice, reported_columns
+from analysis.settings import AnalysisSettings
 from analysis.summary import Headline
 from analysis.tables import POOLED
 
@@ -28,12 +34,64 @@ MAX_DETECTORS = 20
 _FEW = 5
 
 
+class CohortRows(NamedTuple):
+    """Test rows of one column over all seeds and datasets of a cohort."""
+
+    exceeded: Floats
+    """Per member: the share of its own dataset's non-members that score as high or higher."""
+    copies: Counts
+    """Per member: realised copies."""
+    members: Floats
+    """Per member: score in robust standard deviations of its dataset's non-members from
+    their median (median absolute deviation × 1.4826)."""
+    nonmembers: Floats
+    """Per non-member, on the same scale."""
+
+
+class CohortData(NamedTuple):
+    """A cohort's arms in memory with the columns that are reported."""
+
+    cohort: Cohort
+    loaded: Sequence[LoadedArm]
+    columns: dict[Column, tuple[str, ...]]
+    choices: Sequence[Choice]
+
+    def column(self, detector: str, selection: str) -> Column:
+        """Return the column of a detector under a selection, else under its default."""
+        mine = {at: column for column, kinds in self.columns.items()
+                if column.detector == detector for at in kinds}  # fmt: skip
+        return mine.get(selection) or mine["default"]
+
+    def rows(self, detector: str, selection: str, settings: AnalysisSettings) -> CohortRows:
+        """Return a detector's scores, placed and standardised within each dataset and seed."""
+        parts = []
+        for arm in self.loaded:
+            column = self.column(detector, selection)
+            for dataset in dict.fromkeys(arm.dataset[arm.test]):
+                rows = compare_rows(
+                    arm, list(self.columns), dataset, cohort=self.cohort, settings=settings
+                ).rows(column)
+                scores = arm.scores[:, arm.index[column]]
+                inside, outside = scores[rows & arm.member], np.sort(scores[rows & ~arm.member])
+                if not len(inside) or not len(outside):
+                    continue
+                higher = len(outside) - np.searchsorted(outside, inside, side="left")
+                centre = np.median(outside)
+                scale = 1.4826 * np.median(np.abs(outside - centre)) or 1.0
+                parts.append((higher / len(outside), arm.copies[rows & arm.member],
+                              (inside - centre) / scale, (outside - centre) / scale))  # fmt: skip
+        if not parts:
+            empty = np.zeros(0)
+            return CohortRows(empty, empty.astype(np.int64), empty, empty)
+        return CohortRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class View:
     """A run whose detectors have an AUC with an interval."""
 
     inputs: PageInputs
-    tables: Sequence[CohortMetrics]
+    tables: Sequence[Findings]
     """The metrics of all models."""
     best: Headline
 
@@ -55,7 +113,7 @@ class View:
         """Return an arm in words; empty where there is but one."""
         return arm_words(cohort.axes)
 
-    def heads(self, arms: Sequence[CohortMetrics]) -> list[tuple[str, str]]:
+    def heads(self, arms: Sequence[Findings]) -> list[tuple[str, str]]:
         """Return for each arm the head of its group, if any, and its own; first those shown."""
         arms, rest = arms[:MAX_ARMS], arms[MAX_ARMS:]
         varied = [
@@ -89,7 +147,7 @@ class View:
         every = dict.fromkeys(name for one in self.tables for name in one.values("detector"))
 
         def sort_key(name: str) -> tuple[bool, float]:
-            cell = reported_cell(table, name)
+            cell = table.reported(name)
             height = -cell.value if cell is not None and cell.available else 9.0
             return name in MODEL_FREE, height
 
@@ -109,11 +167,11 @@ class View:
         return [name for name in names if name in kept]
 
     @cached_property
-    def arms(self) -> list[CohortMetrics]:
+    def arms(self) -> list[Findings]:
         """All arms, the headline's first, then those that differ from it in the fewest axes."""
         mine = self.best.table.cohort.axes
 
-        def distance(table: CohortMetrics) -> int:
+        def distance(table: Findings) -> int:
             return sum(a != b for a, b in zip(table.cohort.axes, mine, strict=True))
 
         near = sorted(contaminated_cohorts(self.tables), key=distance)
@@ -127,9 +185,8 @@ class View:
         """The detector of each arm that is best on the rows kept for choosing."""
         found: dict[Cohort, str] = {}
         for table in self.arms:
-            cells = {name: reported_cell(table, name) for name in table.values("detector")}
-            if ranked := rank_detectors(cells):
-                found[table.cohort] = ranked[0]
+            if names := ranked(table):
+                found[table.cohort] = names[0]
         return found
 
     @cached_property
@@ -138,7 +195,7 @@ class View:
         return [
             name
             for name in self.order
-            if name not in MODEL_FREE and reported_cell(self.best.table, name) is not None
+            if name not in MODEL_FREE and self.best.table.reported(name) is not None
         ]
 
     @cached_property
@@ -190,9 +247,9 @@ def capital(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}"
 
 
-def short_counts(cell: Cell | None) -> str:
+def short_counts(cell: Estimate | None) -> str:
     """Return `n 112 + 210`."""
-    return "" if cell is None else f"n {cell.n_members:,} + {cell.n_nonmembers:,}"
+    return "" if cell is None else f"n {cell.members:,} + {cell.nonmembers:,}"
 
 
 def setting_words(setting: str) -> str:

@@ -10,11 +10,13 @@ processors differ in the last bits of a score, and nothing that is chosen may ha
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from typing import TypeVar
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
-from analysis.metrics_table import Cell, CohortMetrics
+from analysis.findings import Findings
+from analysis.intervals.estimate import Estimate
+from analysis.metrics import TUNE_AUC
 
 TIE = 1e-6
 """AUCs that are not further apart are equal; two rows that change places move one by more."""
@@ -22,48 +24,49 @@ TIE = 1e-6
 Key = TypeVar("Key")
 
 
-def reported_cell(
-    table: CohortMetrics,
-    detector: str,
-    *,
-    dataset: str = "all",
-    copies: str = "all",
-    metric: str = "auc",
-) -> Cell | None:
-    """Return the number that stands for a detector: the tuned setting's, else the default's."""
-    part = {"dataset": dataset, "copies": copies, "metric": metric}
-    return table.get(detector, selection="tuned", **part) or table.get(detector, **part)
-
-
-def common_rows(cells: Mapping[str, Cell | None]) -> tuple[int, int]:
+def common_rows(cells: Mapping[str, Estimate | None]) -> tuple[int, int]:
     """Return how many members and non-members most of the detectors were measured on."""
-    counts = Counter(
-        (cell.n_members, cell.n_nonmembers) for cell in cells.values() if cell is not None
-    )
+    counts = Counter((cell.members, cell.nonmembers) for cell in cells.values() if cell is not None)
     return max(counts, key=lambda rows: (counts[rows], rows), default=(0, 0))
 
 
-def rank_detectors(cells: Mapping[str, Cell | None]) -> list[str]:
+def tune_auc(table: Findings, detector: str) -> float:
+    """Return the AUC on the `tune` rows of the setting that stands for a detector; NaN without."""
+    found = table.reported(detector, metric=TUNE_AUC)
+    return nan if found is None else found.value
+
+
+def ranked(table: Findings) -> list[str]:
+    """Return the contestants of an arm by what is reported of them, best first."""
+    names = table.values("detector")
+    return rank_detectors(
+        {name: table.reported(name) for name in names},
+        {name: tune_auc(table, name) for name in names},
+    )
+
+
+def rank_detectors(cells: Mapping[str, Estimate | None], tune: Mapping[str, float]) -> list[str]:
     """Return the contestants, best first.
 
     Args:
         cells: of one arm and selection, by detector.
+        tune: their AUCs on the `tune` rows.
     """
     there = {name: cell for name, cell in cells.items() if cell is not None and cell.available}
     rows = common_rows({name: c for name, c in there.items() if name not in MODEL_FREE})
     found = [
         name
         for name, cell in there.items()
-        if name not in MODEL_FREE and (cell.n_members, cell.n_nonmembers) == rows
+        if name not in MODEL_FREE and (cell.members, cell.nonmembers) == rows
     ]
     contestants = [name for name in found if name not in UPPER_BOUNDS] or found
-    return best_first({name: there[name] for name in contestants})
+    return best_first({name: there[name] for name in contestants}, tune)
 
 
-def best_first(cells: Mapping[Key, Cell]) -> list[Key]:
+def best_first(cells: Mapping[Key, Estimate], tune: Mapping[Key, float]) -> list[Key]:
     """Return the keys of cells in the order of their AUC on `tune`, or of their lower bounds."""
     names = list(cells)
-    values = [cell.tune for cell in cells.values()]
+    values = [tune[name] for name in names]
     if not any(map(isfinite, values)):
         values = [cell.low for cell in cells.values()]
     return [names[at] for at in highest_first(values)]

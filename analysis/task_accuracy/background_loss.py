@@ -63,18 +63,8 @@ def _rows(arms: Sequence[BackgroundArm], confidence: float) -> list[dict[str, An
             int(part.weight[0]) for seed_parts in numbers.seeds for part in seed_parts.values()
         ]
         for estimate in numbers.estimates(confidence=confidence):
-            rows.append(
-                {
-                    **{axis_column(axis): value for axis, value in arms[0].axes.items()},
-                    "metric": metric,
-                    "value": estimate.value,
-                    "low": estimate.low,
-                    "high": estimate.high,
-                    "documents": min(counts),
-                    "n_seeds": estimate.seeds,
-                    "interval": estimate.about,
-                }
-            )
+            axes = {axis_column(axis): value for axis, value in arms[0].axes.items()}
+            rows.append({**axes, "metric": metric, **estimate.row(), "documents": min(counts)})
     return rows
 
 

@@ -15,7 +15,7 @@ and a pseudo-row weighs as many rows as are worth one alone (the design effect).
 degrees of freedom of Welch; from three seeds on, both are as in `analysis.intervals.joint`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import axis_column
-from analysis.findings import question_table
+from analysis.findings import Row, question_table
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.joint import join_seeds
 from analysis.metrics import Floats
@@ -35,10 +35,9 @@ from inject.errors import InputError
 from inject.examples.example import read_examples
 
 MEAN = "mean"
+"""Of the datasets' values, each counted once."""
 SCORINGS = ("plain", "calibrated")
 _SIDES = ("member", "nonmember")
-_QUANTITY = ("quantity", "side", "moment")
-"""Columns of the table that name a `Quantity`."""
 
 Strings = npt.NDArray[np.object_]
 
@@ -62,32 +61,15 @@ class AccuracyArm:
 
 
 class Quantity(NamedTuple):
-    """What a row of the table tells."""
+    """What a row of the table tells, by its columns."""
 
-    name: str
+    quantity: str
     """`accuracy`, `change` (after - before), `gap` (members - non-members), `excess` (change of
     members - change of non-members)."""
     side: str
     """`member` or `nonmember`; empty for what compares them."""
     moment: str
     """`before` or `after`; empty for what compares them."""
-
-
-class AccuracyCell(NamedTuple):
-    """One quantity of one dataset, with its interval."""
-
-    axes: tuple[tuple[str, str], ...]
-    dataset: str
-    """Or `mean`: of the datasets' values, each counted once."""
-    scoring: str
-    quantity: Quantity
-    value: float
-    low: float
-    high: float
-    n_members: int
-    """Summed over seeds, as `n_nonmembers`."""
-    n_nonmembers: int
-    n_seeds: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,9 +123,7 @@ def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], i
     return found
 
 
-def accuracy_cells(
-    arms: Sequence[AccuracyArm], settings: AnalysisSettings
-) -> tuple[AccuracyCell, ...]:
+def accuracy_table(arms: Sequence[AccuracyArm], settings: AnalysisSettings) -> pa.Table:
     """Return every quantity of every dataset, arms that differ in their seed alone combined.
 
     Members that drew no copy count as the settings say (`zero_copies`).
@@ -157,29 +137,14 @@ def accuracy_cells(
         if arm.seed in seeds:
             raise InputError(f"two arms have the axes {dict(arm.axes)} and the seed {arm.seed}")
         seeds[arm.seed] = arm
-    cells: list[AccuracyCell] = []
+    names = list(dict.fromkeys(name for arm in arms for name in arm.axes))
+    rows: list[Row] = []
     for axes, seeds in cohorts.items():
+        place = {axis_column(name): dict(axes).get(name, "") for name in names}
         loaded = [_load(seeds[seed], settings) for seed in sorted(seeds)]
         for scoring in SCORINGS:
-            cells += gain_cells(axes, scoring, loaded, settings)
-    return tuple(cells)
-
-
-def accuracy_table(cells: Sequence[AccuracyCell]) -> pa.Table:
-    """Return the cells as a table: a column an axis, then those of `AccuracyCell`."""
-    axes = list(dict.fromkeys(name for cell in cells for name, _ in cell.axes))
-    return question_table(
-        "accuracy",
-        axes,
-        (
-            {
-                **{axis_column(name): dict(cell.axes).get(name, "") for name in axes},
-                **cell._asdict(),
-                **dict(zip(_QUANTITY, cell.quantity, strict=True)),
-            }
-            for cell in cells
-        ),
-    )
+            rows += [{**place, **row} for row in accuracy_rows(scoring, loaded, settings)]
+    return question_table("accuracy", names, rows)
 
 
 def _load(arm: AccuracyArm, settings: AnalysisSettings) -> Answers:
@@ -206,16 +171,12 @@ def _load(arm: AccuracyArm, settings: AnalysisSettings) -> Answers:
     return Answers(dataset=dataset, side=side, group=group, correct=correct)
 
 
-def gain_cells(
-    axes: tuple[tuple[str, str], ...],
-    scoring: str,
-    answers: Sequence[Answers],
-    settings: AnalysisSettings,
-) -> list[AccuracyCell]:
-    """Return every quantity of one arm, of each dataset and of their mean.
+def accuracy_rows(
+    scoring: str, answers: Sequence[Answers], settings: AnalysisSettings
+) -> Iterator[Row]:
+    """Yield every quantity of one arm, of each dataset and of their mean.
 
     Args:
-        axes: of the arm.
         scoring: `plain` or `calibrated`.
         answers: of each seed.
         settings: the confidence.
@@ -227,7 +188,6 @@ def gain_cells(
         if all((scoring, moment) in one.correct for one in answers)
     ]
     n_groups, seeds = _parts(answers, names, moments, scoring)
-    cells = []
     for dataset in [*names, *([MEAN] if len(names) > 1 else [])]:
         within = names if dataset == MEAN else [dataset]
         members, nonmembers = (
@@ -235,26 +195,21 @@ def gain_cells(
             for side in _SIDES
         )
         for quantity, signs in quantities(moments).items():
-            found = _interval(
+            value, low, high = _interval(
                 [_of_seed(parts, signs, within, n_groups) for parts in seeds],
                 settings.confidence,
             )
-            least = 0.0 if quantity.name == "accuracy" else -1.0
-            cells.append(
-                AccuracyCell(
-                    axes=axes,
-                    dataset=dataset,
-                    scoring=scoring,
-                    quantity=quantity,
-                    value=found[0],
-                    low=max(found[1], least),
-                    high=min(found[2], 1.0),
-                    n_members=members,
-                    n_nonmembers=nonmembers,
-                    n_seeds=len(answers),
-                )
-            )
-    return cells
+            yield {
+                "dataset": dataset,
+                "scoring": scoring,
+                **quantity._asdict(),
+                "value": value,
+                "low": max(low, 0.0 if quantity.quantity == "accuracy" else -1.0),
+                "high": min(high, 1.0),
+                "n_members": members,
+                "n_nonmembers": nonmembers,
+                "n_seeds": len(answers),
+            }
 
 
 def _parts(

@@ -11,7 +11,6 @@ from analysis.task_accuracy.background_loss import (
 )
 from analysis.task_accuracy.contamination import (
     AccuracyArm,
-    accuracy_cells,
     accuracy_table,
 )
 from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
@@ -71,7 +70,7 @@ def build(context: StepContext) -> None:
     ]
     tables = {}
     if arms:
-        tables["accuracy"] = accuracy_table(accuracy_cells(arms, settings))
+        tables["accuracy"] = accuracy_table(arms, settings)
     if backgrounds:
         tables[BACKGROUND_LOSS] = background_loss_table(backgrounds, confidence=settings.confidence)
     write_findings(context.out, tables)

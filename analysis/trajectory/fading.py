@@ -17,7 +17,6 @@ from analysis.arm import Column
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
-from analysis.intervals.estimate import Estimate
 from analysis.intervals.numbers import Numbers
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC
@@ -154,7 +153,8 @@ def _fading_row(
         "since_low": since.low,
         "since_high": since.high,
         "metric": AUC,
-        **_columns(found[0], pairs),
+        **found[0].row(),
+        "pairs": pairs,
         "interval": found[0].about + ("" if constant else f"; {NOT_CONSTANT}"),
         "tokens_since": times / pairs * scored[0].batch_tokens,
     }
@@ -171,15 +171,4 @@ def _slope_row(
     found = numbers.estimates(confidence=settings.confidence)
     if not found or found[0].members < settings.min_members:
         return None
-    return {"metric": FADING_SLOPE, **_columns(found[0], pairs)}
-
-
-def _columns(found: Estimate, pairs: int) -> dict[str, Any]:
-    return {
-        **{end: getattr(found, end) for end in ("value", "low", "high")},
-        "interval": found.about,
-        "pairs": pairs,
-        "n_members": found.members,
-        "n_nonmembers": found.nonmembers,
-        "n_seeds": found.seeds,
-    }
+    return {"metric": FADING_SLOPE, **found[0].row(), "pairs": pairs}

@@ -12,7 +12,6 @@ from typing import Any
 
 from analysis.arm import arm_label
 from analysis.copy_bins import ALL, copies_order, is_dose
-from analysis.metrics_table import Cell, plain_cell
 
 Row = Mapping[str, Any]
 
@@ -162,12 +161,12 @@ def has_interval(row: Row | None) -> bool:
     return bool(ends) and all(one is not None and isfinite(one) for one in ends)
 
 
-def measured_cell(row: Row | None) -> Cell | None:
-    """Return a row as a number with its interval and what is behind it; None without."""
+def measured_cell(row: Row | None) -> Row | None:
+    """Return a row that has an interval with what is behind it as metrics call it; None without."""
     if row is None or not has_interval(row):
         return None
     counts = {"n_members": row["forget"], "n_nonmembers": row["holdout"], "n_seeds": row["seeds"]}
-    return plain_cell({**row, **counts})
+    return {**row, **counts}
 
 
 def _qualifier(row: Row) -> str:

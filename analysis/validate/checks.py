@@ -12,17 +12,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from analysis.any_scores import auc_estimate
 from analysis.arm import Cohort, Column, LoadedArm
 from analysis.auc_cells import ColumnMetrics, measure_columns
-from analysis.auc_interval import auc_estimate
-from analysis.checks.chance import CHANCE, chance_width, possible_aucs, within_margin
+from analysis.checks.chance import CHANCE, chance_width, possible_auc, within_margin
 from analysis.compared_rows import missing_scores as count_missing
 from analysis.copy_bins import ALL
-from analysis.findings import question_table
+from analysis.findings import Findings, Row, question_table
 from analysis.intervals.estimate import Estimate
-from analysis.metrics_table import Cell, CohortMetrics, split_by_cohort
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
 
@@ -68,15 +66,15 @@ def on_shared_rows(
     return work, measure_columns(work.arms, columns, work.datasets, work.cells, every_row)
 
 
-def measured_tables(
+def measured_metrics(
     work: PreparedCohort,
     picked: Mapping[Column, Sequence[str]],
     measured: Mapping[Column, ColumnMetrics],
-) -> tuple[pa.Table, CohortMetrics]:
-    """Return the metrics of columns as the report has them: as a table, and by cell.
+) -> Findings:
+    """Return the metrics of columns as the report has them.
 
     Args:
-        work: what was measured.
+        work: the cohort, made ready.
         picked: the selections that each column stands for.
         measured: the columns.
     """
@@ -87,33 +85,31 @@ def measured_tables(
         for selection in selections
         for row in work.metric_rows(column, selection, measured[column])
     )
-    metrics = question_table("metrics", keys, rows)
-    (table,) = split_by_cohort(metrics, keys)
-    return metrics, table
+    return Findings(question_table("metrics", keys, rows).to_pylist(), keys)
 
 
-def column_cell(
+def column_auc(
     cohort: Cohort,
     loaded: Sequence[LoadedArm],
     column: Column,
     settings: AnalysisSettings,
     *,
     copies: str = ALL,
-) -> Cell | None:
+) -> Row | None:
     """Return the pooled AUC of one column on the rows that it can score, by number of copies."""
     work, measured = on_shared_rows(cohort, loaded, [column], settings)
-    _, table = measured_tables(work, {column: ["default"]}, measured)
-    return table.get(column.detector, copies=copies)
+    metrics = measured_metrics(work, {column: ["default"]}, measured)
+    return metrics.row(detector=column.detector, copies=copies)
 
 
-def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
+def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
     """Say whether the score is turned the right way, and on how few rows that rests.
 
     Args:
-        cell: its pooled AUC.
+        row: its pooled AUC.
         repeatable: a row keeps its score; of scores that change the sign means nothing.
     """
-    if cell is None or not (cell.available or np.isfinite(cell.value)):
+    if row is None or not np.isfinite(row["value"]):
         return [
             Finding(
                 "orientation",
@@ -123,12 +119,13 @@ def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
                 "See the other lines.",
             )
         ]
-    ends = possible_aucs(cell) if cell.available else None
+    cell = Estimate.of(row)
+    ends = possible_auc(row) if cell.available else None
     if ends is not None and not repeatable:
         finding = Finding(
             "orientation",
             "note",
-            f"AUC {interval_text(cell)}.",
+            f"AUC {cell.text()}.",
             "Its scores change, so this shows neither that it finds members nor its sign.",
             "Make a row keep its score first: see what is wrong above.",
         )
@@ -136,18 +133,18 @@ def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
         finding = Finding(
             "orientation",
             "wrong",
-            f"AUC {interval_text(cell)}: members score lower than non-members.",
+            f"AUC {cell.text()}: members score lower than non-members.",
             "The sign is turned; a higher score must mean 'more likely a member'.",
             "Return the negative of the score.",
         )
     elif ends is not None and ends.low > 0.5:
-        finding = Finding("orientation", "passed", f"AUC {interval_text(cell)}: above chance.")
+        finding = Finding("orientation", "passed", f"AUC {cell.text()}: above chance.")
     else:
-        reason = cell.interval.removeprefix("none: ") or "too few rows"
+        reason = cell.about.removeprefix("none: ") or "too few rows"
         finding = Finding(
             "orientation",
             "note",
-            f"AUC {interval_text(cell)}: not distinguishable from chance."
+            f"AUC {cell.text()}: not distinguishable from chance."
             if ends is not None
             else f"AUC {cell.value:.2f}, without an interval: {reason}.",
             "They show neither that it finds members nor that its sign is turned.",
@@ -156,15 +153,14 @@ def orientation(cell: Cell | None, *, repeatable: bool) -> list[Finding]:
     return [finding, *_few_rows(cell)]
 
 
-def _few_rows(cell: Cell) -> list[Finding]:
-    if min(cell.n_members, cell.n_nonmembers) >= FEW:
+def _few_rows(cell: Estimate) -> list[Finding]:
+    if min(cell.members, cell.nonmembers) >= FEW:
         return []
     return [
         Finding(
             "rows",
             "note",
-            f"Only {cell.n_members} members and {cell.n_nonmembers} non-members stand behind its "
-            "AUC.",
+            f"Only {cell.members} members and {cell.nonmembers} non-members stand behind its AUC.",
             "Intervals from so few rows are wide.",
             "Judge it on a larger run before you publish a rank.",
         )
@@ -204,10 +200,10 @@ def missing_scores(
         counted.members_missing / counted.members - counted.nonmembers_missing / counted.nonmembers
     )
     extremes = [
-        column_cell(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
+        column_auc(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
         for lowest in (True, False)
     ]
-    aucs = " and ".join("–" if one is None else interval_text(one) for one in extremes)
+    aucs = " and ".join("–" if one is None else Estimate.of(one).text() for one in extremes)
     return Finding(
         "missing scores",
         "wrong",
@@ -269,19 +265,19 @@ def ties(loaded: Sequence[LoadedArm], column: Column) -> Finding:
     return Finding("ties", "passed", f"{distinct} different scores on {rows} rows.")
 
 
-def chance(name: str, cell: Cell | None, number: int) -> Finding:
+def chance(name: str, row: Row | None, number: int) -> Finding:
     """Say whether the detector is at chance on a model that saw none of the members.
 
     Args:
         name: of the model, in words.
-        cell: its pooled AUC there.
+        row: its pooled AUC there.
         number: how many such models are looked at.
     """
     where = f"on the {name}"
-    return _at_chance(f"chance {where}", cell, number, where=where, saw="none of the members")
+    return _at_chance(f"chance {where}", row, number, where=where, saw="none of the members")
 
 
-def after_removal(forgotten: Cell | None, kept: Cell | None, number: int) -> Finding:
+def after_removal(forgotten: Row | None, kept: Row | None, number: int) -> Finding:
     """Say whether the detector is at chance on members that the retrained model never saw.
 
     Args:
@@ -296,18 +292,18 @@ def after_removal(forgotten: Cell | None, kept: Cell | None, number: int) -> Fin
         where="for the forgotten members on the retrained model",
         saw="none of them",
     )
-    if kept is None or not kept.available:
+    if kept is None or not Estimate.of(kept).available:
         return finding
-    beside = f" For the members that it did see: AUC {interval_text(kept)}."
+    beside = f" For the members that it did see: AUC {Estimate.of(kept).text()}."
     return finding._replace(found=finding.found + beside)
 
 
-def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: str) -> Finding:
-    if cell is None or not cell.available:
+def _at_chance(check: str, row: Row | None, number: int, *, where: str, saw: str) -> Finding:
+    if row is None or not (cell := Estimate.of(row)).available:
         return Finding(check, "note", f"There is no AUC with an interval {where}.")
-    ends = possible_aucs(cell)
-    shown = interval_text(cell)
-    if abs(cell.value - CHANCE) > chance_width(cell, number):
+    ends = possible_auc(row)
+    shown = cell.text()
+    if abs(cell.value - CHANCE) > chance_width(row, number):
         return Finding(
             check,
             "wrong",
@@ -324,12 +320,6 @@ def _at_chance(check: str, cell: Cell | None, number: int, *, where: str, saw: s
         f"AUC {shown} {where}: no farther from 0.5 than chance.",
         f"So few rows could miss a bias as large as {largest:.2f}.",
     )
-
-
-def interval_text(auc: Cell | Estimate) -> str:
-    """Return an AUC with its interval, if it has one."""
-    ends = f" [{auc.low:.2f}, {auc.high:.2f}]" if np.isfinite(auc.low) else " (no interval)"
-    return f"{auc.value:.2f}{ends}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -21,7 +21,7 @@ from analysis.intervals.influence import Counts, Mask, Sample
 from analysis.intervals.numbers import Numbers, Rows, auc_numbers
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
-from analysis.validate.checks import FEW, Finding, interval_text
+from analysis.validate.checks import FEW, Finding
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
 from detect.views import TEXT
@@ -112,8 +112,8 @@ def length_findings(
     low, high = parts.difference.low, parts.difference.high
     ends = f" [{low:+.3f}, {high:+.3f}]" if np.isfinite(low) else ""
     compared = (
-        f"{shown} AUC {interval_text(parts.plain)}; among texts of like length "
-        f"({parts.strata} strata) {interval_text(parts.within)}, {parts.difference.value:+.3f}"
+        f"{shown} AUC {parts.plain.text()}; among texts of like length "
+        f"({parts.strata} strata) {parts.within.text()}, {parts.difference.value:+.3f}"
         f"{ends}."
     )
     explained = parts.plain.low > 0.5 and parts.within.low <= 0.5

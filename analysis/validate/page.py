@@ -1,4 +1,4 @@
-"""A validation for people and for programs: a page, and plain JSON values.
+"""A validation for people: its page.
 
 The page is one self-contained HTML file, in the look of a run's report.
 
@@ -6,12 +6,13 @@ Styles and the picture are inside, there is no script, and a content security po
 anything. Every text is escaped.
 """
 
-from dataclasses import asdict
+from collections.abc import Collection
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
-from analysis.metrics_table import Cell
+from analysis.findings import Row
+from analysis.intervals.estimate import Estimate
+from analysis.metrics import tpr_name
 from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import (
@@ -34,7 +35,7 @@ from analysis.page.parts import (
     render_page,
 )
 from analysis.page.table import NOTHING, Column, Entry, Table, facts, numbers, with_noun
-from analysis.validate.ranking import Difference, Ranked
+from analysis.summary import auc_text
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
 from inject.secrets import masked
@@ -92,42 +93,49 @@ def render(found: Validation) -> str:
 
 def ranking_table(found: Validation) -> Table:
     """Return all detectors of the arm, the highest AUC first."""
-    lines = found.ranking.lines
-    rates = [
-        rate
+    lines, table = found.ranking.lines.rows, found.ranking.table
+    judged = {one.name for one in found.judged}
+    tprs = {
+        rate: [
+            table.row(detector=line["detector"], selection=line["selection"], metric=tpr_name(rate))
+            for line in lines
+        ]
         for rate in found.settings.false_positive_rates
-        if any(cell is not None and isfinite(cell.value) for cell in (x.tpr[rate] for x in lines))
-    ]
+    }
+    tprs = {
+        rate: rows
+        for rate, rows in tprs.items()
+        if any(row is not None and isfinite(row["value"]) for row in rows)
+    }
     return Table(
         title="Ranking",
         columns=(
             Column("Detector"),
-            *numbers("Rank", "AUC", "Rows", *(f"TPR at {100 * rate:g}% FPR" for rate in rates)),
+            *numbers("Rank", "AUC", "Rows", *(f"TPR at {100 * rate:g}% FPR" for rate in tprs)),
         ),
         rows=tuple(
             (
-                Entry(line.detector, notes=_about(line)),
-                NOTHING if line.rank is None else str(line.rank),
-                AUC.entry(line.auc, best=line.judged),
-                _rows_of(line.auc, "(own)" if line.own_rows else ""),
-                *(AUC.entry(line.tpr[rate], best=line.judged) for rate in rates),
+                Entry(line["detector"], notes=_about(line, judged)),
+                str(line["rank"] or NOTHING),
+                AUC.entry(line, best=line["detector"] in judged),
+                _rows_of(line, "(own)" if line["own_rows"] else ""),
+                *(AUC.entry(row, best=line["detector"] in judged) for row in rates),
             )
-            for line in lines
+            for line, *rates in zip(lines, *tprs.values(), strict=True)
         ),
         caption="By AUC; a TPR at a false-positive rate t is shown from 10 / t non-members on. "
         "Controls and upper bounds have no rank.",
     )
 
 
-def _about(line: Ranked) -> tuple[str, ...]:
-    setting = "" if line.setting == "-" else line.setting
-    return tuple(part for part in ("judged" if line.judged else "", setting, line.role) if part)
+def _about(line: Row, judged: Collection[str]) -> tuple[str, ...]:
+    setting = "" if line["setting"] == "-" else line["setting"]
+    told = "judged" if line["detector"] in judged else ""
+    return tuple(part for part in (told, setting, line["role"]) if part)
 
 
-def _rows_of(counted: Cell | Difference | None, remark: str) -> str:
-    if counted is None:
-        return ""
-    return f"{counted.n_members:,} + {counted.n_nonmembers:,} {remark}".rstrip()
+def _rows_of(row: Row, remark: str) -> str:
+    return f"{row['n_members']:,} + {row['n_nonmembers']:,} {remark}".rstrip()
 
 
 def _checks(one: Judged) -> list[Part]:
@@ -166,18 +174,22 @@ def _checks(one: Judged) -> list[Part]:
 
 def differences_table(found: Validation, name: str) -> Table:
     """Return the paired differences of one judged detector to all others."""
-    every = (found.ranking.difference(name, line.detector) for line in found.ranking.lines)
-    measured = [one for one in every if one is not None and isfinite(one.estimate.value)]
+    gaps = found.ranking.differences
+    every = (gaps.row(detector=name, versus=line["detector"]) for line in found.ranking.lines.rows)
     return Table(
         title=f"AUC of {name} minus that of each other detector",
         columns=(Column("Detector"), *numbers("Difference", "Rows")),
         rows=tuple(
             (
-                Entry(one.versus, notes=() if one.versus_setting == "-" else (one.versus_setting,)),
-                DIFFERENCE.place(one.estimate.value, one.estimate.low, one.estimate.high),
-                _rows_of(one, "(those both can score)" if one.own_rows else ""),
+                Entry(
+                    gap["versus"],
+                    notes=() if gap["versus_setting"] == "-" else (gap["versus_setting"],),
+                ),
+                DIFFERENCE.place(gap["value"], gap["low"], gap["high"]),
+                _rows_of(gap, "(those both can score)" if gap["own_rows"] else ""),
             )
-            for one in measured
+            for gap in every
+            if gap is not None and isfinite(gap["value"])
         ),
         caption="Paired: both on the same rows, with the same resamplings. Bold: the interval "
         "leaves out 0.",
@@ -202,21 +214,24 @@ def _provenance(found: Validation) -> Table:
 
 def ranking_picture(found: Validation) -> Picture | None:
     """Return all detectors with an AUC, the highest on top; None where none has one."""
-    cells = [
-        (line, line.auc) for line in found.ranking.lines if line.auc and isfinite(line.auc.value)
-    ]
-    if not cells:
+    lines = [row for row in found.ranking.lines.rows if isfinite(row["value"])]
+    if not lines:
         return None
-    shared = next((cell for line, cell in cells if not line.own_rows), cells[0][1])
-    apart = [line.detector for line, _ in cells if line.own_rows]
+    judged = {one.name for one in found.judged}
+    shared = Estimate.of(next((row for row in lines if not row["own_rows"]), lines[0]))
+    apart = [row["detector"] for row in lines if row["own_rows"]]
     dots = [
-        Dot(cell.value, cell.low, cell.high, f"{line.detector}: AUC {_auc_text(cell)}",
-            text=f"{cell.value:.2f}", bold=line.judged)
-        for line, cell in cells
+        Dot(row["value"], row["low"], row["high"],
+            f"{row['detector']}: AUC {Estimate.of(row).text()}",
+            text=f"{row['value']:.2f}", bold=row["detector"] in judged)
+        for row in lines
     ]  # fmt: skip
     columns = [MatrixColumn("", dots)]
     matrix = Matrix(
-        rows=[MatrixRow(line.detector, "chosen" if line.judged else "") for line, _ in cells],
+        rows=[
+            MatrixRow(row["detector"], "chosen" if row["detector"] in judged else "")
+            for row in lines
+        ],
         columns=columns,
         axis=auc_axis(columns),
         label="AUC by detector, the highest first: " + "; ".join(dot.hover for dot in dots),
@@ -225,30 +240,23 @@ def ranking_picture(found: Validation) -> Picture | None:
     caption = (
         f"All members with a copy in the arm {found.arm}; settings chosen on the tune split. "
         f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
-        f"summed by group. {shared.n_members:,} members and {shared.n_nonmembers:,} non-members of "
-        f"the test split, {with_noun(shared.n_seeds, 'training seed')}."
+        f"summed by group. {shared.members:,} members and {shared.nonmembers:,} non-members of "
+        f"the test split, {with_noun(shared.seeds, 'training seed')}."
     )
     if apart:
         caption += f" On rows of their own: {', '.join(apart)}."
     return picture("ranked", "AUC by detector", caption, matrix, 900.0)
 
 
-def _auc_text(cell: Cell) -> str:
-    ends = f" [{cell.low:.2f}, {cell.high:.2f}]" if isfinite(cell.low) else ""
-    return f"{cell.value:.2f}{ends}"
-
-
 def _sentence(found: Validation, one: Judged) -> str:
     line = found.ranking.line(one.name)
-    ranked = sum(1 for other in found.ranking.lines if other.rank is not None)
+    ranked = max(row["rank"] for row in found.ranking.lines.rows)
     wrong = [finding.check for finding in one.findings if finding.severity == "wrong"]
-    cell = line.auc
-    if line.rank is None or cell is None:
-        place = f"{one.name} has no AUC"
-    else:
+    place = f"{one.name} has no AUC"
+    if line["rank"]:
         place = (
-            f"{one.name} has AUC {cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}] and ranks "
-            f"{line.rank} of {ranked} detectors"
+            f"{one.name} has {auc_text(Estimate.of(line))} and ranks {line['rank']} of {ranked} "
+            "detectors"
         )
     if not wrong:
         return f"{place}; the checks find nothing wrong."
@@ -256,67 +264,6 @@ def _sentence(found: Validation, one: Judged) -> str:
 
 
 def _parts(found: Validation) -> list[Table]:
-    names = [line.detector for line in found.ranking.lines]
+    names = found.ranking.lines.values("detector")
     table = found.ranking.table
     return [*dataset_tables(table, names), *copies_tables(table, names)]
-
-
-def plain_validation(found: Validation) -> dict[str, Any]:
-    """Return everything that a validation says; what could not be measured is null."""
-    return {
-        "experiment": found.name,
-        "source": found.source,
-        "content": found.content or None,
-        "provenance": found.provenance.model_dump(mode="json"),
-        "arm": found.arm,
-        "arms": list(found.arms),
-        "confidence": found.settings.confidence,
-        "ranking": [_line(one) for one in found.ranking.lines],
-        "metrics": [_finite(row) for row in found.ranking.metrics.to_pylist()],
-        "differences": [_difference(one) for one in found.ranking.differences],
-        "detectors": [_judged(one) for one in found.judged],
-        "refused": [asdict(one) for one in found.refused],
-    }
-
-
-def _line(one: Ranked) -> dict[str, Any]:
-    return {
-        "rank": one.rank,
-        "detector": one.detector,
-        "setting": one.setting,
-        "selection": one.selection,
-        "judged": one.judged,
-        "role": one.role or None,
-        "own_rows": one.own_rows,
-        "auc": _cell(one.auc),
-        "tpr": {f"{rate:g}": _cell(cell) for rate, cell in one.tpr.items()},
-    }
-
-
-def _judged(one: Judged) -> dict[str, Any]:
-    return {
-        "detector": one.name,
-        "given": one.candidate.given,
-        "takes": one.candidate.takes,
-        "seconds_per_thousand_rows": one.seconds,
-        "findings": [finding._asdict() for finding in one.findings],
-        "arms": {arm: _cell(cell) for arm, cell in one.arms},
-        "notes": list(one.notes),
-    }
-
-
-def _difference(one: Difference) -> dict[str, Any]:
-    plain = one._asdict()
-    estimate = plain.pop("estimate")
-    return {**plain, **_finite(estimate.columns())}
-
-
-def _cell(cell: Cell | None) -> dict[str, Any] | None:
-    return None if cell is None else _finite(asdict(cell))
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not isfinite(value) else value
-        for name, value in values.items()
-    }

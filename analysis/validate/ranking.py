@@ -9,12 +9,11 @@ both detectors on the same rows, with the same resamplings.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, nan
+from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from analysis.arm import (
     MODEL_FREE,
@@ -29,15 +28,14 @@ from analysis.arm import (
 )
 from analysis.auc_cells import ColumnMetrics, measure_columns
 from analysis.copy_bins import ALL
-from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.metrics import tpr_name
-from analysis.metrics_table import Cell, CohortMetrics
-from analysis.selection.ranking import highest_first, reported_cell
+from analysis.findings import Findings, Row
+from analysis.intervals.estimate import no_estimate
+from analysis.selection.ranking import highest_first
 from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import POOLED, PreparedCohort
 from analysis.validate.candidate import CandidateScores
-from analysis.validate.checks import measured_tables, on_shared_rows
+from analysis.validate.checks import measured_metrics, on_shared_rows
 from detect.ground_truth.ground_truth import (
     BASE,
     CONTAMINATED,
@@ -163,72 +161,26 @@ def _strength(one: CohortModels, settings: AnalysisSettings) -> float:
     return max(found, default=0.0)
 
 
-class Difference(NamedTuple):
-    """The AUC of a judged detector minus that of another, on the same rows."""
-
-    detector: str
-    setting: str
-    versus: str
-    versus_setting: str
-    dataset: str
-    copies: str
-    estimate: Estimate
-    n_members: int
-    n_nonmembers: int
-    own_rows: bool
-    """Whether these are the rows that both of them can score, in place of those of the table."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ranked:
-    """One line of the ranking."""
-
-    detector: str
-    setting: str
-    selection: str
-    """`tuned`, or `default` where nothing could be chosen."""
-    judged: bool
-    """Whether it is one of those that are judged."""
-    role: str
-    """Empty for a contestant; `control` (no model), `upper bound` (more than an auditor knows)."""
-    rank: int | None
-    """By AUC among the contestants; None for others, and where there is no AUC."""
-    auc: Cell | None
-    tpr: Mapping[float, Cell | None]
-    """By false-positive rate."""
-    own_rows: bool
-    """Whether it is measured on rows of its own, as it could not score many."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """All detectors of one arm."""
+    """All detectors of one arm, as rows of the question `validation`."""
 
-    lines: tuple[Ranked, ...]
-    """The highest AUC first."""
-    table: CohortMetrics
-    """By dataset, copies and metric."""
-    metrics: pa.Table
-    """The same as a table."""
-    differences: tuple[Difference, ...]
+    lines: Findings
+    """The AUC of each detector, the highest first. `rank` is among the contestants: 0 for others,
+    and without an AUC. `role` is empty for a contestant, else `control` (it looks at no model) or
+    `upper bound` (it knows more than an auditor). `own_rows` is 1 if it is measured on rows of its
+    own, as it could not score many."""
+    differences: Findings
+    """The AUC of each judged detector minus that of each other, on the same rows; `own_rows` is 1
+    if these are those that both of them can score, in place of those of the lines."""
+    table: Findings
+    """The metrics by dataset, copies and metric."""
     reported: Mapping[str, Column]
     """The setting that stands for each detector."""
 
-    def line(self, detector: str) -> Ranked:
+    def line(self, detector: str) -> Row:
         """Return the line of a detector."""
-        return next(one for one in self.lines if one.detector == detector)
-
-    def difference(self, detector: str, versus: str) -> Difference | None:
-        """Return the pooled difference of a judged detector to another."""
-        wanted = (detector, versus, POOLED, ALL)
-        return next(
-            (
-                one
-                for one in self.differences
-                if (one.detector, one.versus, one.dataset, one.copies) == wanted
-            ),
-            None,
-        )
+        return next(row for row in self.lines.rows if row["detector"] == detector)
 
 
 def rank(
@@ -249,7 +201,7 @@ def rank(
     picked = reported_columns(loaded, choices)
     work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
     measured = measure_columns(work.arms, list(picked), work.datasets, work.cells, settings)
-    metrics, table = measured_tables(work, picked, measured)
+    table = measured_metrics(work, picked, measured)
     reported = {
         choice.detector: column
         for choice in choices
@@ -260,55 +212,35 @@ def rank(
         column for arm in work.arms for compared in arm.compared.values() for column in compared.own
     }
     return Ranking(
-        lines=_lines(table, reported, apart, judged, settings),
-        table=table,
-        metrics=metrics,
-        differences=tuple(
-            one
+        lines=Findings(_lines(table, reported, apart)),
+        differences=Findings(
+            row
             for name in judged
             if name in reported
-            for one in _differences(work, reported, name, measured, apart)
+            for row in _differences(work, reported, name, measured, apart)
         ),
+        table=table,
         reported=reported,
     )
 
 
 def _lines(
-    table: CohortMetrics,
-    reported: Mapping[str, Column],
-    apart: set[Column],
-    judged: Sequence[str],
-    settings: AnalysisSettings,
-) -> tuple[Ranked, ...]:
-    cells = {name: reported_cell(table, name) for name in reported}
-
-    names = sorted(cells)
-    values = [nan if (cell := cells[name]) is None else cell.value for name in names]
-    lines: list[Ranked] = []
+    table: Findings, reported: Mapping[str, Column], apart: set[Column]
+) -> Iterator[dict[str, Any]]:
+    rows = [row for name in sorted(reported) if (row := table.reported_row(name))]
     rank = 0
-    for name in (names[at] for at in highest_first(values)):
+    for row in (rows[at] for at in highest_first([row["value"] for row in rows])):
+        name = row["detector"]
         role = "control" if name in MODEL_FREE else "upper bound" if name in UPPER_BOUNDS else ""
-        cell = cells[name]
-        placed = not role and cell is not None and isfinite(cell.value)
+        placed = not role and isfinite(row["value"])
         rank += placed
-        selection = "default" if table.get(name, selection="tuned") is None else "tuned"
-        lines.append(
-            Ranked(
-                detector=name,
-                setting=reported[name].setting,
-                selection=selection,
-                judged=name in judged,
-                role=role,
-                rank=rank if placed else None,
-                auc=cell,
-                tpr={
-                    rate: table.get(name, selection=selection, metric=tpr_name(rate))
-                    for rate in settings.false_positive_rates
-                },
-                own_rows=reported[name] in apart,
-            )
-        )
-    return tuple(lines)
+        yield {
+            **row,
+            "kind": "rank",
+            "role": role,
+            "rank": rank if placed else 0,
+            "own_rows": int(reported[name] in apart),
+        }
 
 
 def _differences(
@@ -317,7 +249,7 @@ def _differences(
     name: str,
     measured: Mapping[Column, ColumnMetrics],
     apart: set[Column],
-) -> Iterator[Difference]:
+) -> Iterator[dict[str, Any]]:
     """Yield the paired differences of one detector to all others, of every dataset and cell."""
     column = reported[name]
     for other in reported.values():
@@ -344,8 +276,17 @@ def _differences(
                     continue
                 value = auc.value - versus.value
                 found = gap._replace(value=value) if isfinite(value) else _NO_AUC
-                counts = (auc.members, auc.nonmembers)
-                yield Difference(*column, *other, dataset, cell.label, found, *counts, own)
+                yield {
+                    "kind": "difference",
+                    **column._asdict(),
+                    "versus": other.detector,
+                    "versus_setting": other.setting,
+                    "dataset": dataset,
+                    "copies": cell.label,
+                    **found.measures(),
+                    **auc.counts(),
+                    "own_rows": int(own),
+                }
 
 
 _NO_AUC = no_estimate("one of the two has no AUC")

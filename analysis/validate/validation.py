@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import pyarrow as pa
 from pydantic import ValidationError
 
 from analysis.arm import Column, LoadedArm
 from analysis.copy_bins import ALL
-from analysis.metrics_table import Cell
+from analysis.findings import Row, question_table
 from analysis.settings import AnalysisSettings
 from analysis.validate.candidate import (
     TIME_LIMIT,
@@ -28,7 +29,7 @@ from analysis.validate.checks import (
     Finding,
     after_removal,
     chance,
-    column_cell,
+    column_auc,
     infinite_scores,
     missing_scores,
     orientation,
@@ -71,7 +72,7 @@ class Judged:
     """The worst first."""
     seconds: float
     """To score 1,000 rows, as measured."""
-    arms: tuple[tuple[str, Cell | None], ...]
+    arms: tuple[tuple[str, Row | None], ...]
     """Its AUC in every arm."""
     notes: tuple[str, ...]
     """Its own, and what of its grid could not be run."""
@@ -102,6 +103,16 @@ class Validation:
     content: str = ""
     """The digest of the bundle; empty for a run."""
 
+    @property
+    def findings(self) -> pa.Table:
+        """The question `validation`: ranks, paired differences, AUCs by arm, and checks."""
+        rows = [*self.ranking.lines.rows, *self.ranking.differences.rows]
+        for one in self.judged:
+            head = {"detector": one.name}
+            rows += [{**(row or {}), **head, "kind": "arm", "arm": arm} for arm, row in one.arms]
+            rows += [{**head, "kind": "check", **finding._asdict()} for finding in one.findings]
+        return question_table("validation", [], rows)
+
 
 @dataclass(kw_only=True)
 class _Scored:
@@ -128,12 +139,12 @@ class _Scored:
         settings: AnalysisSettings,
         *,
         copies: str = ALL,
-    ) -> Cell | None:
+    ) -> Row | None:
         """Return the AUC of a setting in a cohort; None where it was not scored there."""
         loaded = self.joined(place, cohort.loaded)
         if any(column not in arm.index for arm in loaded):
             return None
-        return column_cell(cohort.cohort, loaded, column, settings, copies=copies)
+        return column_auc(cohort.cohort, loaded, column, settings, copies=copies)
 
 
 def validate_detectors(
@@ -289,7 +300,7 @@ def _judge(
     stable = _stable(candidate, chosen, settings)
     repeatable = all(finding.severity != "wrong" for finding in stable)
     findings = [
-        *orientation(ranking.line(candidate.name).auc, repeatable=repeatable),
+        *orientation(ranking.line(candidate.name), repeatable=repeatable),
         missing_scores(chosen.cohort, loaded, column, settings),
         *infinite_scores(loaded, column),
         ties(loaded, column),

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from analysis.comparison.metrics import ComparedMetrics, Paired, RunTables, compare_metrics
+from analysis.comparison.metrics import ComparedMetrics, RunTables, compare_metrics
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.files import write_text
@@ -64,57 +63,6 @@ def compare_runs(first: AnyPath, second: AnyPath, *, runs: AnyPath | None = None
         ),
         settings=settings,
     )
-
-
-def plain_comparison(found: RunComparison) -> dict[str, Any]:
-    """Return what `spikein compare --json` prints."""
-    origins = found.origins
-    return {
-        "first": {"name": found.names[0], "folder": str(found.first.folder)},
-        "second": {"name": found.names[1], "folder": str(found.second.folder)},
-        "settings": origins.settings,
-        "artifacts": origins.kinds,
-        "artifact_changes": origins.changes,
-        "versions": origins.versions,
-        "notes": origins.notes,
-        "confidence": found.settings.confidence,
-        "metrics": [
-            {
-                "arm": row.arm,
-                "model": row.model,
-                "dataset": row.dataset,
-                "detector": row.detector,
-                "selection": row.selection,
-                "metric": row.metric,
-                "first": _cell(row.first),
-                "second": _cell(row.second),
-                "paired": _paired(row.paired),
-            }
-            for row in found.metrics.rows
-        ],
-        "unmatched": found.metrics.unmatched,
-    }
-
-
-def _cell(cell: Any) -> dict[str, Any] | None:
-    if cell is None:
-        return None
-    names = ("setting", "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "interval")
-    return {name: getattr(cell, name) for name in names}
-
-
-def _paired(paired: Paired | None) -> dict[str, Any] | None:
-    if paired is None:
-        return None
-    gap = paired.difference
-    return {
-        "first": paired.first.value,
-        "second": paired.second.value,
-        **{name: getattr(gap, name) for name in ("value", "low", "high", "about")},
-        "n_members": gap.members,
-        "n_nonmembers": gap.nonmembers,
-        "n_seeds": gap.seeds,
-    }
 
 
 def _tables(run: Run, name: str, axes: Sequence[str]) -> RunTables:

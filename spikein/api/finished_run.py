@@ -15,9 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.arm import axis_column
-from analysis.findings import COLUMNS, FINDINGS_FILE, as_table, questions
-from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.selection.ranking import rank_detectors, reported_cell
+from analysis.findings import (
+    COLUMNS,
+    FINDINGS_FILE,
+    as_table,
+    contaminated_cohorts,
+    questions,
+    split_by_cohort,
+)
+from analysis.selection.ranking import ranked
 from analysis.selection.tuning import score_schema
 from analysis.summary import summary_sentences
 from detect.scores.table import SCORES_FILE
@@ -377,21 +383,15 @@ def _auc_html(run: Run) -> str:
     tables = contaminated_cohorts(split_by_cohort(run.metrics, run.axes))
     if not tables:
         return ""
-    names = list(dict.fromkeys(name for table in tables for name in table.values("detector")))
-    head = "".join(
-        f"<th>{html.escape(table.cohort.label() or 'contaminated')}</th>" for table in tables
-    )
-    best = [
-        rank_detectors({name: reported_cell(table, name) for name in names})[:1] for table in tables
-    ]
+    labels = (table.cohort.label() or "contaminated" for table in tables)
+    head = "".join(f"<th>{html.escape(label)}</th>" for label in labels)
+    best = [ranked(table)[:1] for table in tables]
     body = ""
-    for name in names:
+    for name in dict.fromkeys(name for table in tables for name in table.values("detector")):
         cells = ""
         for table, first in zip(tables, best, strict=True):
-            cell = reported_cell(table, name)
-            text = "–"
-            if cell is not None and cell.available:
-                text = f"{cell.value:.2f} [{cell.low:.2f}, {cell.high:.2f}]"
+            cell = table.reported(name)
+            text = cell.text() if cell is not None and cell.available else "–"
             cells += f"<td><b>{text}</b></td>" if name in first else f"<td>{text}</td>"
         body += f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>"
     return (

@@ -156,8 +156,8 @@ def validate(
 
 
         found = spikein.validate(mean, "quickstart.bundle")
-        for line in found.ranking.lines:
-            print(line.rank, line.detector, line.auc)
+        for row in found.ranking.lines.rows:
+            print(row["rank"], row["detector"], row["value"])
         ```
     """
     given = [detectors] if isinstance(detectors, str) or callable(detectors) else detectors

@@ -22,7 +22,7 @@ from analysis.factors.power import (
     seen_difference,
     typical,
 )
-from analysis.metrics_table import split_by_cohort
+from analysis.findings import split_by_cohort
 from analysis.summary import find_headline
 from inject.errors import InputError
 from inject.examples.contaminant import Contaminant

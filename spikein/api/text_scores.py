@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from analysis.auc_table import AucRow, auc_table
+from analysis.any_scores import AucRow, auc_table
 from detect.settings import detector_parts
 from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError

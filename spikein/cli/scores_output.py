@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from spikein.cli.output import print_rows, say
 
 if TYPE_CHECKING:
-    from analysis.auc_table import AucRow, DocumentTable
-    from analysis.decisions.flagged_file import FileDecision
+    from analysis.any_scores import AucRow, DocumentTable
+    from analysis.decisions.flagged import FileDecision
     from analysis.intervals.estimate import Estimate
     from detect.user_rows.labelled_rows import LabelledRows
     from spikein.scoring.scored_rows import ScoredRows
@@ -104,7 +104,7 @@ def _counts(result: "ScoredRows") -> list[dict[str, Any]]:
 
 
 def _auc_rows(result: "ScoredRows") -> "list[AucRow]":
-    from analysis.auc_table import auc_table
+    from analysis.any_scores import auc_table
 
     # A text that stands twice is no second observation.
     groups = result.rows.groups or result.rows.texts
@@ -135,7 +135,7 @@ def _print_aucs(result: "ScoredRows") -> None:
 
 
 def _documents(result: "ScoredRows") -> "DocumentTable | None":
-    from analysis.auc_table import document_table
+    from analysis.any_scores import document_table
 
     if result.rows.labels is None:
         return None
@@ -196,7 +196,7 @@ def _remark(row: "AucRow") -> str:
 
 def _decisions(result: "ScoredRows") -> "list[FileDecision]":
     """Return what each setting flags; nothing without known non-members."""
-    from analysis.decisions.flagged_file import decide_rows
+    from analysis.decisions.flagged import decide_rows
 
     return decide_rows(
         result.scores,

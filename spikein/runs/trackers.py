@@ -22,9 +22,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from analysis.arm import axis_column
 from analysis.arm_words import arm_words
-from analysis.findings import FINDINGS_FILE, read_table
-from analysis.metrics_table import contaminated_cohorts, split_by_cohort
-from analysis.selection.ranking import reported_cell
+from analysis.findings import FINDINGS_FILE, contaminated_cohorts, read_table, split_by_cohort
 from inject.errors import InputError
 from inject.secrets import masked
 from spikein.config.yaml_document import read_document
@@ -103,7 +101,7 @@ def run_results(folder: Path, page: Path, store: Path) -> Results:
     for table in contaminated_cohorts(split_by_cohort(metrics, axes)):
         arm = arm_words(table.cohort.axes)
         for detector in table.values("detector"):
-            cell = reported_cell(table, detector)
+            cell = table.reported(detector)
             if cell is None:
                 continue
             place = "/".join(part for part in (detector, _plain(arm)) if part)

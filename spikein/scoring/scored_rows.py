@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.decisions.flagged_file import Calibration
+from analysis.decisions.flagged import Calibration
 from detect.access import Access
 from detect.detector_settings import (
     DetectorSetting,

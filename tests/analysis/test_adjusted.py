@@ -6,7 +6,7 @@ import pytest
 
 from analysis.adjusted import ADJUSTED_AUC, ADJUSTED_TREND
 from analysis.arm import axis_names, load_arm
-from analysis.metrics_table import contaminated_cohorts, split_by_cohort
+from analysis.findings import contaminated_cohorts, split_by_cohort
 from analysis.page.grids import adjusted_tables
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings

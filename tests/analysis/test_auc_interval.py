@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from analysis.any_scores import auc_interval, auc_table
 from analysis.arm import Column, load_arm
-from analysis.auc_interval import auc_interval
-from analysis.auc_table import auc_table
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.auc_table import document_table
+from analysis.any_scores import document_table
 from analysis.settings import AnalysisSettings
 
 FAST = AnalysisSettings(replicates=100)

@@ -19,6 +19,8 @@ from analysis.findings import (
     table_schema,
     write_findings,
 )
+from analysis.metrics import TUNE_AUC
+from tests.analysis.made_findings import made_arm, number
 from tests.analysis.synthetic import FAST, make_arm
 
 AXES = ["copies", "train.lr"]
@@ -65,7 +67,7 @@ def test_a_new_question_is_a_function_and_a_line(tmp_path, monkeypatch):
         row = {**cohort.columns(), "model": cohort.model, "metric": "characters", "value": found}
         return [row]
 
-    monkeypatch.setitem(results.COHORT_QUESTIONS, "longest_text", longest_text)
+    monkeypatch.setitem(results.QUESTIONS, "longest_text", longest_text)
     arm = make_arm(tmp_path, axes={"train.lr": "1"}, seed=0, effect=1.0, n=16)
     results.write_analysis(tmp_path, results.analyse([arm], FAST))
     table = as_table(read_findings(tmp_path), "longest_text")
@@ -74,3 +76,22 @@ def test_a_new_question_is_a_function_and_a_line(tmp_path, monkeypatch):
     assert (row["train.lr"], row["model"], row["metric"]) == ("1", "contaminated", "characters")
     assert row["value"] > 0
     assert row["low"] is None
+
+
+def test_a_place_means_all_members_as_far_as_it_says_nothing_else():
+    """Whoever narrowed findings to tuned settings asks for these without saying so again."""
+    arm = made_arm({
+        ("all", "loss", "default", "all", "auc"): number(0.6, 0.5, 0.7),
+        ("all", "min_k", "default", "all", "auc"): number(0.7, 0.6, 0.8),
+        ("all", "min_k", "tuned", "all", "auc"): number(0.8, 0.7, 0.9, tune=0.85),
+        ("news", "min_k", "tuned", "1", "auc"): number(0.5, 0.4, 0.6),
+    }, ("train.lr", "0.1"))  # fmt: skip
+    assert arm.cohort.label() == "lr 0.1"
+    assert arm.get(detector="min_k").value == 0.7
+    assert [arm.reported(name).value for name in arm.values("detector")] == [0.6, 0.8]
+    assert arm.reported("min_k", metric=TUNE_AUC).value == 0.85
+    assert arm.get(detector="min_k", copies="1") is None
+    tuned = arm.where(selection="tuned")
+    assert (tuned.get(detector="min_k").value, tuned.get(detector="loss")) == (0.8, None)
+    news = arm.where(dataset="news", selection="tuned").get(detector="min_k", copies="1")
+    assert (news.text(), news.available, news.members) == ("0.50 [0.40, 0.60]", True, 40)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from analysis.arm import Arm, Column, load_arm
-from analysis.metrics_table import TUNE_AUC
+from analysis.metrics import TUNE_AUC
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from detect.scores.table import read_scores, write_scores

@@ -1,15 +1,14 @@
 """The first sentences: words chosen by the numbers, for every shape of run."""
 
 import re
-from dataclasses import replace
 from math import nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.arm import Cohort
-from analysis.metrics_table import Cell, CohortMetrics, Key
+from analysis.findings import Findings
+from analysis.intervals.estimate import Estimate
 from analysis.summary import (
     choice_sentence,
     find_headline,
@@ -17,22 +16,18 @@ from analysis.summary import (
     seeds_sentence,
     summary_sentences,
 )
+from tests.analysis.made_findings import Number, number, one_arm
 
 LR = ("train.lr", "0.001")
 
 
-def cell(value: float, low: float, high: float, **more) -> Cell:
-    plain = {"setting": "-", "n_members": 40, "n_nonmembers": 80, "n_seeds": 1}
-    about = {"interval": "this model", "tune": value}
-    return Cell(value=value, low=low, high=high, **{**plain, **about, **more})
+def cell(value: float, low: float, high: float, **more) -> Number:
+    return number(value, low, high, **{"tune": value, **more})
 
 
-def arm(doses: dict[str, Cell], *axes: tuple[str, str], detector: str = "loss") -> CohortMetrics:
+def arm(doses: dict[str, Number], *axes: tuple[str, str], detector: str = "loss") -> Findings:
     """Return an arm by numbers of copies; `all` is over all members."""
-    cells = {
-        Key("all", detector, "default", label, "all", "auc"): one for label, one in doses.items()
-    }
-    return CohortMetrics(cohort=Cohort(axes, "contaminated"), cells=cells)
+    return one_arm({(detector, label): one for label, one in doses.items()}, *axes)
 
 
 HIGH, MIDDLE, LOW = cell(0.99, 0.97, 1.0), cell(0.71, 0.66, 0.79), cell(0.52, 0.45, 0.6)
@@ -91,8 +86,8 @@ WIDE, BELOW = cell(0.9, 0.62, 0.99), cell(0.3, 0.2, 0.4)
                         "all": HIGH,
                         "1": MIDDLE,
                         "4": HIGH,
-                        "8": replace(HIGH, n_members=9),
-                        "9": replace(HIGH, interval="this model; not to be trusted: 9 groups"),
+                        "8": HIGH | {"n_members": 9},
+                        "9": HIGH | {"interval": "this model; not to be trusted: 9 groups"},
                     }
                 )
             ],
@@ -131,7 +126,7 @@ def test_no_sentence_claims_what_its_interval_does_not_hold(few, many):
     tables = [arm({"all": cells["8"], **cells})]
     sentence = headline_sentence(tables, find_headline(tables))
     first, second = sentence.split("; ")
-    low, high = cells["8"].low, cells["8"].high
+    low, high = cells["8"]["low"], cells["8"]["high"]
     assert ("cannot be told" in first) == (low <= 0.5 <= high)
     assert ("ranks below" in first) == (high < 0.5)
     for word, least in (("nearly always", 0.95), ("mostly", 0.8), ("often told", 0.65)):
@@ -139,43 +134,39 @@ def test_no_sentence_claims_what_its_interval_does_not_hold(few, many):
     if "told" in first and "cannot" not in first:
         assert low > 0.5
     if "less often" in second and "no less" not in second:
-        assert cells["1"].high < low
+        assert cells["1"]["high"] < low
     if "more often" in second:
-        assert cells["1"].low > high
-    if cells["1"].low <= 0.5 <= cells["1"].high:
+        assert cells["1"]["low"] > high
+    if cells["1"]["low"] <= 0.5 <= cells["1"]["high"]:
         assert "it cannot be told" in second or "neither can it" in second
     shown = [float(x) for x in re.findall(r"\d\.\d\d", sentence)]
     assert shown == [many[1], low, high, few[1], few[0], few[2]]
 
 
 def test_who_was_chosen_among_how_many_and_on_which_rows():
-    def choice(**cells: Cell) -> str:
-        table = arm({}, LR)
-        keys = {
-            Key("all", name, "default", "all", "all", "auc"): one for name, one in cells.items()
-        }
-        best = find_headline([replace(table, cells=keys)])
+    def choice(**cells: Number) -> str:
+        best = find_headline([one_arm({(name,): one for name, one in cells.items()}, LR)])
         return "".join(choice_sentence(best, {"min_k": "Min-K%"}))
 
     assert choice(loss=MIDDLE, min_k=HIGH, blind=HIGH) == (
         "Min-K%, the chosen detector: of 2 the best on rows kept for choosing (tune split)."
     )
-    unchosen = [replace(one, tune=nan) for one in (MIDDLE, HIGH)]
+    unchosen = [one | {"tune": nan} for one in (MIDDLE, HIGH)]
     assert "chosen on the rows that it is reported on, so read it with care" in choice(
         loss=unchosen[0], min_k=unchosen[1]
     )
     assert choice(loss=HIGH) == "loss, the chosen detector: no other was compared."
     assert choice(lira=HIGH, loss=MIDDLE).startswith("loss, the chosen detector")
     assert choice(lira=HIGH).startswith("lira, an upper bound")
-    own = replace(HIGH, n_members=14)
+    own = HIGH | {"n_members": 14}
     assert choice(recall=own, loss=MIDDLE, zlib=LOW).startswith("loss, ")
 
 
 def test_what_the_seeds_say():
-    assert seeds_sentence(HIGH) == "One seed: intervals speak of this one model."
-    three = replace(HIGH, n_seeds=3, interval="any seed")
+    assert seeds_sentence(Estimate.of(HIGH)) == "One seed: intervals speak of this one model."
+    three = Estimate.of(HIGH)._replace(seeds=3, about="any seed")
     assert seeds_sentence(three) == "3 seeds: intervals speak of any seed."
-    two = replace(HIGH, n_seeds=2, interval="these models", seed_low=0.7, seed_high=0.9)
+    two = three._replace(seeds=2, about="these models", seed_low=0.7, seed_high=0.9)
     assert seeds_sentence(two) == "2 seeds (0.70 and 0.90): intervals speak of these models."
 
 

@@ -1,7 +1,7 @@
 """A run as the sections of its page see it."""
 
 from analysis.arm import axis_names
-from analysis.metrics_table import split_by_cohort
+from analysis.findings import split_by_cohort
 from analysis.page.inputs import PageInputs
 from analysis.page.view import View
 from analysis.summary import find_headline

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from analysis.arm_words import arm_words
 from analysis.copy_bins import ALL
-from analysis.metrics_table import Cell, CohortMetrics, Key
+from analysis.findings import Findings, Row
+from analysis.intervals.estimate import Estimate
 from analysis.page.parts import Explorer
 from analysis.page.table import NOTHING, Entry, Table, numbers, texts
 from analysis.summary import NO_NAMES, Names
@@ -22,19 +23,20 @@ _POOLED = "all"
 _EVERY_COPY = "all (1 or more)"
 _AUC = "auc"
 _TPR = "tpr@"
+_DIVIDED = ("dataset", "detector", "copies", "variant")
 _COUNTS = ("Members", "Non-members", "Seeds")
 _FILTERED = ("Arm", "Dataset", "Detector", "Selection", "Copies", "Variant")
 
 
 class _Result(NamedTuple):
     arm: str
-    key: Key
+    row: Row
     selection: str
-    cell: Cell
-    rates: dict[float, Cell]
+    auc: Estimate
+    rates: dict[float, float]
 
 
-def all_results(tables: Sequence[CohortMetrics], names: Names = NO_NAMES) -> Explorer | None:
+def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer | None:
     """Return the table of all AUCs; None where there is none.
 
     Args:
@@ -88,51 +90,49 @@ def all_results(tables: Sequence[CohortMetrics], names: Names = NO_NAMES) -> Exp
     )
 
 
-def _results(table: CohortMetrics) -> list[_Result]:
+def _results(table: Findings) -> list[_Result]:
     """Return the AUCs of one cohort; a tuned setting that is the default one is one row."""
     label = " · ".join(part for part in (table.cohort.model, arm_words(table.cohort.axes)) if part)
     # With one dataset the pooled rows say the same again.
     single = len(set(table.values("dataset")) - {_POOLED}) == 1
     metrics = [name for name in table.values("metric") if name.startswith(_TPR)]
     results: dict[tuple[str, ...], _Result] = {}
-    for key, cell in table.cells.items():
-        if key.metric != _AUC or not isfinite(cell.value):
+    for row in table.where(metric=_AUC).rows:
+        if not isfinite(row["value"]) or (single and row["dataset"] == _POOLED):
             continue
-        if single and key.dataset == _POOLED:
-            continue
-        place = (key.dataset, key.detector, cell.setting, key.copies, key.variant)
+        place = tuple(row[name] for name in (*_DIVIDED, "setting"))
         if place in results:
             results[place] = results[place]._replace(selection="default, tuned")
             continue
-        selection = key.selection if key.selection in ("default", "tuned") else "control"
+        own = {name: row[name] for name in (*_DIVIDED, "selection")}
         rates = {
-            float(metric.removeprefix(_TPR)): rate
+            float(metric.removeprefix(_TPR)): rate.value
             for metric in metrics
-            if (rate := table.cells.get(key._replace(metric=metric))) is not None
-            and isfinite(rate.value)
+            if (rate := table.get(**own, metric=metric)) is not None and isfinite(rate.value)
         }
-        results[place] = _Result(label, key, selection, cell, rates)
+        selection = row["selection"] if row["selection"] in ("default", "tuned") else "control"
+        results[place] = _Result(label, row, selection, Estimate.of(row), rates)
     return list(results.values())
 
 
 def _row(result: _Result, rates: Sequence[float], names: Names) -> tuple[Entry, ...]:
-    cell, key = result.cell, result.key
-    ends = _number(cell.low, f"{cell.low:.3f}–{cell.high:.3f}") if cell.available else _NONE
+    auc, row = result.auc, result.row
+    ends = _number(auc.low, f"{auc.low:.3f}–{auc.high:.3f}") if auc.available else _NONE
     return (
         Entry(result.arm),
-        Entry("all pooled" if key.dataset == _POOLED else key.dataset),
-        Entry(names.get(key.detector, key.detector)),
-        Entry(NOTHING if cell.setting == "-" else cell.setting),
+        Entry("all pooled" if row["dataset"] == _POOLED else row["dataset"]),
+        Entry(names.get(row["detector"], row["detector"])),
+        Entry(NOTHING if row["setting"] == "-" else row["setting"]),
         Entry(result.selection),
-        Entry(_EVERY_COPY if key.copies == ALL else key.copies),
-        Entry("any" if key.variant == ALL else key.variant),
-        _number(cell.value),
+        Entry(_EVERY_COPY if row["copies"] == ALL else row["copies"]),
+        Entry("any" if row["variant"] == ALL else row["variant"]),
+        _number(auc.value),
         ends,
-        *(_number(result.rates[rate].value) if rate in result.rates else _NONE for rate in rates),
-        _number(cell.n_members, f"{cell.n_members:,}"),
-        _number(cell.n_nonmembers, f"{cell.n_nonmembers:,}"),
-        _number(cell.n_seeds, str(cell.n_seeds)),
-        Entry(cell.interval),
+        *(_number(result.rates[rate]) if rate in result.rates else _NONE for rate in rates),
+        _number(auc.members, f"{auc.members:,}"),
+        _number(auc.nonmembers, f"{auc.nonmembers:,}"),
+        _number(auc.seeds, str(auc.seeds)),
+        Entry(auc.about),
     )
 
 
@@ -145,18 +145,18 @@ def _number(value: float, text: str = "") -> Entry:
 
 def _at_most(results: list[_Result], most: int) -> tuple[list[_Result], str]:
     """Return at most so many rows, the finest divisions left out first, and what was left out."""
-    tuned = {(one.arm, one.key.detector) for one in results if one.selection == "tuned"}
+    tuned = {(one.arm, one.row["detector"]) for one in results if one.selection == "tuned"}
     steps: tuple[tuple[str, Callable[[_Result], bool]], ...] = (
         (
             "single datasets at single numbers of copies",
-            lambda one: one.key.dataset == _POOLED or one.key.copies == ALL,
+            lambda one: one.row["dataset"] == _POOLED or one.row["copies"] == ALL,
         ),
         (
             "default settings where another was chosen",
-            lambda one: one.selection != "default" or (one.arm, one.key.detector) not in tuned,
+            lambda one: one.selection != "default" or (one.arm, one.row["detector"]) not in tuned,
         ),
-        ("single numbers of copies", lambda one: one.key.copies == ALL),
-        ("single datasets", lambda one: one.key.dataset == _POOLED),
+        ("single numbers of copies", lambda one: one.row["copies"] == ALL),
+        ("single datasets", lambda one: one.row["dataset"] == _POOLED),
     )
     shown, reasons = results, []
     for reason, keep in steps:

@@ -75,7 +75,7 @@ def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
     rows: list[MatrixRow] = []
     dots: list[Dot | None] = []
     for check in checks:
-        pooled = [row for row in check.rows if row.pooled and row.cell.available]
+        pooled = [row for row in check.rows if row.pooled and row.auc.available]
         ends = check.room
         if ends is None:
             continue
@@ -91,10 +91,10 @@ def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
                 bold=True,
             )
         )
-        far = sorted(pooled, key=lambda row: -abs(row.cell.value - CHANCE))[:_MAX_ROWS]
+        far = sorted(pooled, key=lambda row: -abs(row.auc.value - CHANCE))[:_MAX_ROWS]
         for row in far:
             rows.append(MatrixRow(_label(row, names)))
-            dots.append(AUC.dot(f"{check.name}, {row.label}", row.cell))
+            dots.append(AUC.dot(f"{check.name}, {row.label}", row.auc))
     if not rows:
         return None
     matrix = Matrix(
@@ -114,7 +114,7 @@ def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
 
 def _label(row: CheckRow, names: Names) -> str:
     """Return a detector with its setting, and its arm where that tells it from others."""
-    detector, setting = row.place["detector"], setting_words(row.place["setting"])
+    detector, setting = row.row["detector"], setting_words(row.row["setting"])
     return " ".join(filter(None, [names.get(detector, detector), setting]))
 
 
@@ -127,8 +127,8 @@ def checks_tables(checks: Sequence[Check]) -> list[Table]:
             rows=tuple(
                 (
                     Entry(row.label, strong=row.pooled),
-                    AUC.entry(row.cell),
-                    f"{row.cell.n_members:,} + {row.cell.n_nonmembers:,}",
+                    AUC.entry(row.auc),
+                    f"{row.auc.members:,} + {row.auc.nonmembers:,}",
                 )
                 for row in check.rows
             ),

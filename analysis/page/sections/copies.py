@@ -3,15 +3,14 @@
 from dataclasses import replace
 
 from analysis.copy_bins import copies_middle, copies_order, is_dose
-from analysis.metrics_table import Cell, CohortMetrics
+from analysis.findings import Findings
+from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AUC, Crossed, Head, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_tables, copies_text, folded
 from analysis.page.parts import Columns, Note, Part, present
 from analysis.page.table import Table
 from analysis.page.view import MAX_ARMS, View, capital
-from analysis.selection.ranking import reported_cell
-from analysis.summary import ends_text
 from analysis.tables import TREND
 
 _MAX_COLUMNS = 5
@@ -44,18 +43,18 @@ def copies_picture(view: View) -> Picture | None:
         lambda item: view.head(item[0], view.kind(item[0])),
         lambda item: _dose_head(item[1]),
         unit=AUC,
-        cell=lambda item: reported_cell(table, item[0], copies=item[1]),
+        cell=lambda item: table.reported_row(item[0], copies=item[1]),
     )
     panels = crossed.panels("AUC by number of copies", "copies of a member in the training stream")
     if panels is None:
         return None
     cells = [*_dose_cells(table, view.best.detector).values()]
-    members = ", ".join(f"{cell.n_members:,}" for cell in cells)
+    members = ", ".join(f"{cell.members:,}" for cell in cells)
     where = f"{capital(view.arm)}. " if view.arm else ""
     return picture(
         "copies",
         "AUC by number of copies",
-        f"{where}Bands: 95 %. n: {members} members + {cells[0].n_nonmembers:,}. Thin orange: "
+        f"{where}Bands: 95 %. n: {members} members + {cells[0].nonmembers:,}. Thin orange: "
         f"{view.name} again.",
         panels,
         500,
@@ -63,7 +62,7 @@ def copies_picture(view: View) -> Picture | None:
     )
 
 
-def dose_labels(table: CohortMetrics) -> list[str]:
+def dose_labels(table: Findings) -> list[str]:
     """Return the numbers of copies of an arm, fewest first."""
     return sorted(filter(is_dose, table.values("copies")), key=copies_order)
 
@@ -77,16 +76,16 @@ def _dose_head(label: str) -> Head:
     )
 
 
-def _dose_cells(table: CohortMetrics, detector: str) -> dict[str, Cell]:
-    cells = {label: reported_cell(table, detector, copies=label) for label in dose_labels(table)}
+def _dose_cells(table: Findings, detector: str) -> dict[str, Estimate]:
+    cells = {label: table.reported(detector, copies=label) for label in dose_labels(table)}
     return {label: cell for label, cell in cells.items() if cell is not None and cell.available}
 
 
-def _sentence(view: View, table: CohortMetrics) -> str:
+def _sentence(view: View, table: Findings) -> str:
     """Say whether the AUC rises with copies, and what it is at each number of them."""
     name = view.best.detector
     known = _dose_cells(table, name)
-    trend = table.get(name, selection=view.best.selection, metric=TREND)
+    trend = table.get(detector=name, selection=view.best.selection, metric=TREND)
     verb = "is not shown to change"
     if trend is not None and trend.available:
         verb = "rises" if trend.low > 0 else "falls" if trend.high < 0 else verb
@@ -94,7 +93,7 @@ def _sentence(view: View, table: CohortMetrics) -> str:
     labels = list(known)
     if len(labels) > 5:
         labels = [*labels[:2], *labels[-2:]]
-    said = ", ".join(f"{ends_text(known[label])} with {copies_text(label)}" for label in labels)
+    said = ", ".join(f"{known[label].text()} with {copies_text(label)}" for label in labels)
     listed = f": {said}" if said else ""
     return f"{where} AUC of {view.name} {verb} with the number of copies{listed}."
 
@@ -106,8 +105,8 @@ def _by_arm(view: View) -> Crossed:
     name = view.best.detector
     heads = {}
     for table, (group, head) in zip(arms, view.heads(arms), strict=True):
-        cells = [reported_cell(table, name, copies=label) for label in labels]
-        members = ", ".join(f"{cell.n_members:,}" for cell in cells if cell)
+        cells = [table.reported(name, copies=label) for label in labels]
+        members = ", ".join(f"{cell.members:,}" for cell in cells if cell)
         heads[table.cohort] = Head(
             capital(head), "chosen" if table is view.best.table else "", group,
             f"n {members}", view.words(table.cohort), table.cohort.label(),
@@ -117,7 +116,7 @@ def _by_arm(view: View) -> Crossed:
         lambda item: heads[item[0].cohort],
         lambda item: _dose_head(item[1]),
         unit=AUC,
-        cell=lambda item: reported_cell(item[0], name, copies=item[1]),
+        cell=lambda item: item[0].reported_row(name, copies=item[1]),
     )
     rows = crossed.rows[:MAX_ARMS]
     known = {head for row, head in crossed.cells if row in rows}
@@ -134,9 +133,9 @@ def _picture(view: View, crossed: Crossed, width: float) -> Picture | None:
     return picture("copies-by-arm", title, caption, panels, width, records) if panels else None
 
 
-def _table(view: View, arm: CohortMetrics, crossed: Crossed) -> Table:
-    first = reported_cell(arm, view.best.detector)
-    others = f"; {first.n_nonmembers:,} non-members" if first else ""
+def _table(view: View, arm: Findings, crossed: Crossed) -> Table:
+    first = arm.reported(view.best.detector)
+    others = f"; {first.nonmembers:,} non-members" if first else ""
     return crossed.table(
         f"{view.name} by number of copies",
         "Arm",

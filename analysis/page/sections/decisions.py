@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from math import isfinite, isnan
-from typing import Any
 
 import pyarrow as pa
 
 from analysis.arm import UPPER_BOUNDS, Cohort
 from analysis.dataset_detectors.detector import POOLED
 from analysis.dataset_detectors.registry import dataset_detector_names, get_dataset_detector
-from analysis.page.contrasts import columns_of, matching_rows
+from analysis.findings import Findings, Row
 from analysis.page.grids import in_arm
 from analysis.page.parts import Fold, Note, Part, present
 from analysis.page.table import listing, p_text, with_noun
@@ -43,7 +42,7 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
         listing(
             f"Findings on whole data sets{in_arm(cohort)}",
             columns,
-            [_finding(row) for row in matching_rows(datasets, columns_of(cohort))],
+            [_finding(row) for row in _rows(datasets, cohort.place())],
             "p-values are one-sided: small where the rows were seen. Holm: adjusted for the data "
             "sets that one detector tested. Rows 'non-members' are a control that nobody saw: "
             "their p-values are uniform.",
@@ -56,7 +55,11 @@ def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
     )
 
 
-def _finding(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _rows(table: pa.Table, place: Mapping[str, str]) -> Sequence[Row]:
+    return Findings(table.to_pylist()).where(**place).rows
+
+
+def _finding(row: Row) -> tuple[str, ...]:
     dataset = "all data sets" if row["dataset"] == POOLED else row["dataset"]
     # The statistic with its value, and its interval where it has one.
     measured = f"{row['statistic']}: none"
@@ -87,12 +90,12 @@ def flagged_parts(
         cohort: the arm.
         detectors: in the page's order.
     """
-    arm = {row["detector"]: row for row in matching_rows(flagged, columns_of(cohort) | _ALL)}
+    arm = {row["detector"]: row for row in _rows(flagged, cohort.place() | _ALL)}
     if not arm:
         return []
     rows = [arm[name] for name in detectors if name in arm]
     level = f"{100 * rows[0]['level']:g} %"
-    calibrations: dict[tuple[int, int, float], list[Mapping[str, Any]]] = {}
+    calibrations: dict[tuple[int, int, float], list[Row]] = {}
     for row in rows:
         own = (row["calibration_rows"], row["calibration_groups"], row["smallest_p"])
         calibrations.setdefault(own, []).append(row)
@@ -128,11 +131,11 @@ def flagged_parts(
     return present(table, [Note(sentence, "how") for sentence in sentences if sentence])
 
 
-def _listed(rows: Sequence[Mapping[str, Any]], names: Names) -> str:
+def _listed(rows: Sequence[Row], names: Names) -> str:
     return ", ".join(names.get(row["detector"], row["detector"]) for row in rows)
 
 
-def _flagged_texts(row: Mapping[str, Any], names: Names) -> tuple[str, ...]:
+def _flagged_texts(row: Row, names: Names) -> tuple[str, ...]:
     role = " (an upper bound)" if row["detector"] in UPPER_BOUNDS else ""
     found = "" if isnan(row["members_found"]) else f"{100 * row['members_found']:.0f} %"
     return (
@@ -146,7 +149,7 @@ def _flagged_texts(row: Mapping[str, Any], names: Names) -> tuple[str, ...]:
 
 def _flagged_control(flagged: pa.Table, model: str, level: str) -> str:
     """Say what is flagged on a model that saw no member, where all of it is wrong."""
-    own = matching_rows(flagged, {"model": model} | _ALL)
+    own = _rows(flagged, {"model": model} | _ALL)
     if not own:
         return ""
     wrong: dict[str, int] = {}

@@ -6,11 +6,13 @@ and those that could not run are listed with what to set.
 """
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
+from math import isfinite
 
 from analysis.arm import MODEL_FREE, UPPER_BOUNDS
 from analysis.compared_rows import UnscoredRows
-from analysis.metrics_table import Cell, CohortMetrics
+from analysis.findings import Findings
+from analysis.findings import Row as Found
+from analysis.intervals.estimate import Estimate
 from analysis.page.contrasts import BEST, differences_of
 from analysis.page.crossed import AUC, POINTS, Head, counts, cross
 from analysis.page.drawing.picture import Picture, picture
@@ -24,7 +26,7 @@ from analysis.page.view import (
     setting_words,
     short_counts,
 )
-from analysis.selection.ranking import common_rows, reported_cell
+from analysis.selection.ranking import common_rows, tune_auc
 from analysis.summary import auc_text
 from detect.detector_table import DetectorFacts
 from detect.scoring import LeftOut
@@ -58,19 +60,20 @@ def detector_parts(view: View, notes: Sequence[str]) -> list[Part]:
     )
 
 
-def _sentence(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> str:
+def _sentence(view: View, gaps: Findings) -> str:
     """Say who was chosen, who cannot be told from it, and what it has over loss."""
     best = view.best
     start = f"{view.name}, with {auc_text(best.cell)}"
-    known = [cells[BEST] for cells in gaps.values() if BEST in cells and cells[BEST].available]
-    alike = sum(cell.contains(0) for cell in known)
+    every = map(Estimate.of, gaps.where(reference=BEST).rows)
+    known = [gap for gap in every if gap.available]
+    alike = sum(gap.contains(0) for gap in known)
     others = f"{alike} of {len(known)} others cannot be told from it"
     if not known:
         return f"{start}; nothing else was compared with it."
-    ahead = sum(cell.low > 0 for cell in known)
+    ahead = sum(gap.low > 0 for gap in known)
     if ahead:
         others += f", {ahead} {'is' if ahead == 1 else 'are'} ahead of it on the test split"
-    over = gaps.get(best.detector, {}).get(LOSS)
+    over = gaps.get(detector=best.detector, reference=LOSS)
     if over is None or not over.available:
         return f"{start}; {others}."
     lead = POINTS.text(over.value, over.low, over.high)
@@ -78,24 +81,26 @@ def _sentence(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> str:
     return f"{start}; {others}, and its lead over plain Loss, {lead}, {verdict}."
 
 
-def _picture(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> Picture | None:
+def _picture(view: View, gaps: Findings) -> Picture | None:
     """Return the paired differences to the chosen detector and to loss."""
-    names = [name for name in view.shown if name in gaps or name == view.best.detector]
+    compared = {*gaps.values("detector"), view.best.detector}
+    names = [name for name in view.shown if name in compared]
     references = [
         (key, reference, Head(f"less {view.title(reference)}", note=note, name=reference))
         for key, reference, note in (
             (BEST, view.best.detector, "all at once"),
             (LOSS, LOSS, "each for itself"),
         )
-        if any(key in cells for cells in gaps.values())
-        and (key == BEST or view.best.detector != LOSS)
+        if key in gaps.values("reference") and (key == BEST or view.best.detector != LOSS)
     ]
     crossed = cross(
         ((name, *reference) for reference in references for name in names),
         lambda item: view.head(item[0]),
         lambda item: item[3],
         unit=POINTS,
-        cell=lambda item: "itself" if item[0] == item[2] else gaps.get(item[0], {}).get(item[1]),
+        cell=lambda item: (
+            "itself" if item[0] == item[2] else gaps.row(detector=item[0], reference=item[1])
+        ),
     )
     matrix = crossed.matrix()
     if matrix is None or len(names) < 2:
@@ -107,12 +112,12 @@ def _picture(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> Picture | No
     return picture("differences", "Paired differences", caption, matrix, 560, records)
 
 
-def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, Fold | None]:
+def _tables(view: View, gaps: Findings) -> tuple[Table, Fold | None]:
     """Return the table down to loss, and the rest of it, folded."""
     order = view.order
-    cells = {name: _cell(name, view) for name in order}
+    measured = {name: _metrics_of(name, view).reported_row(name) for name in order}
     facts = {one.name: one for one in view.inputs.detectors}
-    rows = {name: _row(view, name, cells, facts.get(name), gaps) for name in order}
+    rows = {name: _row(view, name, measured, facts.get(name), gaps) for name in order}
     end = order.index(LOSS) + 1 if LOSS in order else len(order)
     end = max(order.index(view.best.detector) + 1, min(max(end, 2), _OPEN_ROWS))
     where = f"{capital(view.arm)}. " if view.arm else ""
@@ -135,21 +140,20 @@ def _tables(view: View, gaps: Mapping[str, Mapping[str, Cell]]) -> tuple[Table, 
 def _row(
     view: View,
     name: str,
-    cells: Mapping[str, Cell | None],
+    measured: Mapping[str, Found | None],
     facts: DetectorFacts | None,
-    gaps: Mapping[str, Mapping[str, Cell]],
+    gaps: Findings,
 ) -> Row:
-    cell = cells[name]
-    setting = tuple(filter(None, [setting_words(cell.setting)])) if cell is not None else ()
-    remarks = _remarks(name, facts, cells, view.best.table, view.inputs.analysis.unscored)
-    first = view.bold.get(view.best.table.cohort) == name
-    tune = nan if cell is None else cell.tune
-    over = gaps.get(name, {}).get(LOSS)
+    table, row = view.best.table, measured[name]
+    setting = tuple(filter(None, [setting_words(row["setting"])])) if row is not None else ()
+    remarks = _remarks(name, facts, measured, table, view.inputs.analysis.unscored)
+    first = view.bold.get(table.cohort) == name
+    tune = tune_auc(_metrics_of(name, view), name)
     return (
         Entry(view.title(name), notes=(*setting, *remarks), kind=view.kind(name)),
         Entry(f"{tune:.2f}" if isfinite(tune) else NOTHING, kind="interval", strong=first),
-        AUC.entry(cell, best=first),
-        POINTS.entry(over),
+        AUC.entry(row, best=first),
+        POINTS.entry(gaps.row(detector=name, reference=LOSS)),
         (facts.access if facts else _UNDECLARED),
     )
 
@@ -164,22 +168,26 @@ def left_out_listing(left_out: Sequence[LeftOut]) -> Table | None:
     )
 
 
-def _cell(name: str, view: View) -> Cell | None:
-    """Return what stands for a detector; a control's is the same beside whichever model."""
-    cell = reported_cell(view.best.table, name)
-    if cell is None and name in MODEL_FREE:
-        return next(filter(None, (reported_cell(one, name) for one in view.tables)), None)
-    return cell
+def _metrics_of(name: str, view: View) -> Findings:
+    """Return the metrics that a detector is in; a control is the same beside whichever model."""
+    tables = [view.best.table, *(view.tables if name in MODEL_FREE else ())]
+    return next((one for one in tables if one.reported_row(name)), tables[0])
 
 
 def _remarks(
     name: str,
     facts: DetectorFacts | None,
-    cells: Mapping[str, Cell | None],
-    table: CohortMetrics,
+    measured: Mapping[str, Found | None],
+    table: Findings,
     unscored: Sequence[UnscoredRows],
 ) -> list[str]:
     """Return what a reader must know of a row, and why it has no rank."""
+    row = measured[name]
+    cells = {
+        key: None if one is None else Estimate.of(one)
+        for key, one in measured.items()
+        if key == name or key not in MODEL_FREE
+    }
     cell = cells[name]
     places = [place for place in unscored if place.cohort == table.cohort]
     remarks = []
@@ -197,23 +205,21 @@ def _remarks(
         remarks.append(f"no value: {_why_no_value(name, cell, places)}")
     elif not cell.available:
         remarks.append("no interval: too few rows")
-    elif name not in MODEL_FREE:
-        measured = {key: one for key, one in cells.items() if key not in MODEL_FREE}
-        if (cell.n_members, cell.n_nonmembers) != common_rows(measured):
-            remarks.append(f"on rows of its own: {counts(cell)}")
+    elif name not in MODEL_FREE and (cell.members, cell.nonmembers) != common_rows(cells):
+        remarks.append(f"on rows of its own: {counts(cell)}")
     unlike = [
         one
         for place in places
         for one in place.missing
-        if one.detector == name and one.unlike and (cell is None or one.setting == cell.setting)
+        if one.detector == name and one.unlike and (row is None or one.setting == row["setting"])
     ]
     if unlike:
         remarks.append(min(unlike, key=lambda one: one.p_value).sentence())
     return remarks
 
 
-def _why_no_value(name: str, cell: Cell, places: Sequence[UnscoredRows]) -> str:
-    if min(cell.n_members, cell.n_nonmembers) >= 2:
+def _why_no_value(name: str, cell: Estimate, places: Sequence[UnscoredRows]) -> str:
+    if min(cell.members, cell.nonmembers) >= 2:
         return "all its scores are equal"
     reasons = (one.reason for place in places for one in place.reasons if one.detector == name)
     return next(reasons, "too few rows")

@@ -1,17 +1,31 @@
-"""Examples at the ends of the ranking, so that a reader sees what the scores are about.
+"""Scores and examples, on a page of their own.
 
-The text of a protected dataset never enters the page unless that was asked for; its id,
-copies and score do.
+Examples at the ends of the ranking let a reader see what the scores are about. The text of a
+protected dataset never enters the page unless that was asked for; its id, copies and score do.
+Below them is how the chosen detector's scores are distributed, a density a number of copies, and
+the training loss of each arm, with where the copies were read.
 """
 
 from collections.abc import Sequence
+from math import nan
+from pathlib import Path
 
 import numpy as np
 
 from analysis.arm import Arm, LoadedArm, cohorts, load_arm
+from analysis.arm_words import arm_words
+from analysis.copy_bins import copies_cells, is_dose
+from analysis.metrics import Floats
+from analysis.page.drawing.elements import Dot, round_ticks
+from analysis.page.drawing.panels import Line, LinePanel, Panels
+from analysis.page.drawing.picture import Picture, picture
+from analysis.page.grids import copies_text
 from analysis.page.parts import Heading, Part
-from analysis.page.table import PROTECTED, Column, Entry, Table, numbers
-from analysis.page.view import View
+from analysis.page.table import PROTECTED, Column, Entry, Table, numbers, tokens_label, with_noun
+from analysis.page.view import CohortRows, View, setting_words
+from analysis.settings import AnalysisSettings
+from inject.stream.exposures import read_exposures
+from train.loop.log import read_log
 
 _EXAMPLES_PER_KIND = 3
 _MAX_LENGTH = 280
@@ -25,7 +39,7 @@ def examples_parts(arms: Sequence[Arm], view: View, *, show_protected: bool) -> 
     """
     best, label = view.best, view.arm
     loaded = load_arm(cohorts(arms)[best.table.cohort][0])
-    setting = best.cell.setting
+    setting = best.setting
     column = next(one for one in loaded.grid(best.detector) if one.setting == setting)
     scores = loaded.scores[:, loaded.index[column]]
     usable = loaded.test & np.isfinite(scores)
@@ -74,3 +88,156 @@ def shorten(text: str) -> str:
     """Shorten a text to a few lines, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _MAX_LENGTH else flat[: _MAX_LENGTH - 1].rstrip() + "…"
+
+
+_LIMITS = (0.005, 0.995)
+"""Quantiles of the scores that the picture reaches to."""
+_STEPS = 160
+
+
+def scores_picture(view: View) -> Picture | None:
+    """Return a density a group, of members by their copies, with that of non-members in each."""
+    best, settings = view.best, view.inputs.analysis_settings
+    rows = view.data.rows(best.detector, best.selection, settings)
+    if len(rows.nonmembers) < 2 or len(rows.members) < 2:
+        return None
+    groups = _score_groups(rows, settings)
+    low, high = np.quantile(np.concatenate([rows.nonmembers, rows.members]), _LIMITS)
+    margin = 0.12 * (high - low) or 1.0
+    places = np.linspace(low - margin, high + margin, _STEPS)
+    lines = {name: _density(values, places) for name, values in groups.items()}
+    medians = {name: f"{np.median(values):+.2f}".replace("-", "−")
+               for name, values in groups.items()}  # fmt: skip
+    faint = Line(lines["non-members"], "faint", marks=False)
+    members = [name for name in groups if name != "non-members"]
+    panels = Panels(
+        panels=[
+            LinePanel(
+                name,
+                [faint, Line(lines[name], "chosen", marks=False)],
+                f"median {medians[name]}",
+            )
+            for name in members
+        ],
+        x=[
+            (tick, f"{tick:g}".replace("-", "−"))
+            for tick in round_ticks(low - margin, high + margin)
+        ],
+        y=[(0.0, ""), (1.0, "")],
+        centre=0.0,
+        x_label="robust deviations from the median non-member",
+        label="Distributions of scores, their medians in robust standard deviations: "
+        + ", ".join(f"{name} {median}" for name, median in medians.items()),
+        height=230.0,
+    )
+    setting = setting_words(view.data.column(best.detector, best.selection).setting)
+    title = f"Scores of {', '.join(filter(None, (view.name, setting, view.arm)))}"
+    sizes = ", ".join(f"{len(groups[name]):,}" for name in members)
+    caption = (
+        "Kernel densities of equal height, in robust standard deviations from the median of each "
+        f"dataset's non-members. Orange: members by their copies (n {sizes}); grey: non-members, "
+        f"median {medians['non-members']}. {len(rows.members):,} members and "
+        f"{len(rows.nonmembers):,} non-members of the test split, "
+        f"{with_noun(len(view.data.loaded), 'training seed')}."
+    )
+    numbers = [{"group": name, "score": float(value)}
+               for name, values in groups.items() for value in values]  # fmt: skip
+    return picture("scores", title, caption, panels, 1180, numbers) if members else None
+
+
+def _score_groups(rows: CohortRows, settings: AnalysisSettings) -> dict[str, Floats]:
+    groups = {"non-members": rows.nonmembers}
+    for cell in copies_cells(rows.copies.tolist(), high_copies=settings.high_copies):
+        values = rows.members[cell.holds(rows.copies)]
+        if is_dose(cell.label) and len(values) >= settings.min_members:
+            groups[copies_text(cell.label)] = values
+    return groups
+
+
+def _density(values: Floats, places: Floats) -> list[tuple[float, Dot]]:
+    """Return a Gaussian kernel density with Silverman's bandwidth; a spike where all are equal."""
+    spread = min(
+        float(np.std(values)), float(np.subtract(*np.quantile(values, [0.75, 0.25]))) / 1.34
+    )
+    width = 0.9 * (spread or float(np.std(values))) * len(values) ** -0.2
+    width = max(width, float(places[1] - places[0]))
+    density = np.exp(-0.5 * ((places[:, None] - values) / width) ** 2).sum(axis=1)
+    heights = density / density.max() if density.max() > 0 else np.ones_like(density)
+    return [
+        (float(x), Dot(float(y), 0.0, float(y), "")) for x, y in zip(places, heights, strict=True)
+    ]
+
+
+_MAX_PANELS = 6
+
+
+def training_picture(arms: Sequence[Arm]) -> Picture | None:
+    """Return one panel an arm (its first seed); None if no arm has a log."""
+    logged = {
+        cohort: same[0].training
+        for cohort, same in cohorts(arms).items()
+        if cohort.model == "contaminated" and same[0].training is not None
+    }
+    panels, rows, said, copies = [], list[dict[str, object]](), [], 0
+    for cohort, folder in [*logged.items()][:_MAX_PANELS]:
+        # A step whose windows hold no label has no loss.
+        log = [row for row in read_log(folder) if np.isfinite(row.loss)]
+        if not log:
+            continue
+        tokens, loss = [row.tokens for row in log], [row.loss for row in log]
+        smooth, read = _smooth(np.array(loss)), _first_reads(folder)
+        lines = (("faint", tokens, loss), ("", tokens, smooth), ("strokes", read, read))
+        counted, name = f"{len(read):,} copies", arm_words(cohort.axes) or "contaminated"
+        panels.append(LinePanel(name, [_line(*line) for line in lines], counted))
+        rows += [
+            {"arm": cohort.label(), "tokens": at, "loss": value, "running_median": middle}
+            for at, value, middle in zip(tokens, loss, smooth, strict=True)
+        ]
+        said.append(f"{name}: from {smooth[0]:.2f} to {smooth[-1]:.2f}, {counted}.")
+        copies += len(read)
+    if not panels:
+        return None
+    losses = [dot.value for panel in panels for _, dot in panel.lines[0].points]
+    last = max(panel.lines[0].points[-1][0] for panel in panels)
+    figure = Panels(
+        panels=panels,
+        x=[(at, tokens_label(at)) for at in round_ticks(0, last)],
+        y=[(at, f"{at:g}") for at in round_ticks(min(losses), max(losses) + 1e-6)],
+        centre=nan,
+        x_label="tokens trained on",
+        label=f"Training loss, copies marked where they were read. {' '.join(said)}",
+        height=280.0,
+        per_row=3,
+    )
+    caption = (
+        "Nats a token. Thin: loss of each logged step; thick: its running median. Each stroke at "
+        f"the foot is a copy of a member, where the model first read any of it ({copies:,} "
+        "copies). First training seed of each arm."
+    )
+    if len(logged) > _MAX_PANELS:
+        caption += f" Not drawn: {with_noun(len(logged) - _MAX_PANELS, 'further arm')}."
+    return picture("training", "Training loss and exposures", caption, figure, 1180, rows)
+
+
+def _first_reads(folder: Path) -> list[int]:
+    """Return the tokens before each copy was first read."""
+    first: dict[tuple[str, int], int] = {}
+    # A copy that straddles windows, or is read in several epochs, has several rows.
+    columns = ["example_id", "copy", "tokens_before"]
+    for row in read_exposures(folder, columns=columns).to_pylist():
+        if row["tokens_before"] is not None:
+            copy = (row["example_id"], row["copy"])
+            first[copy] = min(first.get(copy, row["tokens_before"]), row["tokens_before"])
+    return list(first.values())
+
+
+def _line(kind: str, x: Sequence[float], y: Sequence[float]) -> Line:
+    points = [(at, Dot(value, nan, nan, "")) for at, value in zip(x, y, strict=True)]
+    return Line(points, kind, marks=False)
+
+
+def _smooth(loss: Floats) -> list[float]:
+    """Running median over a tenth of the steps, at least five."""
+    half = max(2, len(loss) // 20)
+    windows = (loss[max(0, at - half) : at + half + 1] for at in range(len(loss)))
+    return [float(np.median(window)) for window in windows]

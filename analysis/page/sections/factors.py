@@ -1,17 +1,12 @@
 """What each factor does: paired changes in points of AUC, and the lines and tests behind them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from analysis.arm import axis_column, axis_names
 from analysis.factors.contrasts import CONTRAST
-from analysis.page.contrasts import (
-    change_words,
-    contrast_cell,
-    headline_contrasts,
-    level_cell,
-)
+from analysis.findings import Row
+from analysis.page.contrasts import change_words, headline_contrasts, level_cell
 from analysis.page.crossed import POINTS, Head, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Columns, Note, Part, present
@@ -20,7 +15,6 @@ from analysis.page.table import NOTHING, Column, Entry, Table, numbers
 from analysis.page.view import View, capital
 
 _MAX_CONTRASTS = 4
-Row = Mapping[str, Any]
 
 
 def factors_parts(view: View) -> list[Part]:
@@ -78,7 +72,7 @@ def _picture(view: View, contrasts: Sequence[Row], width: float) -> Picture | No
             columns.get(_place(row, view)) or Head(change_words(row), group=arm_of(row, axes))
         ),
         unit=POINTS,
-        cell=contrast_cell,
+        cell=lambda row: row,
     )
     shown = replace(
         every, rows=[view.head(name) for name in view.shown], columns=[*columns.values()]
@@ -106,7 +100,7 @@ def _table(view: View, contrasts: Sequence[Row]) -> Table:
             (
                 Entry(change_words(row), notes=(where,) if (where := arm_of(row, axes)) else ()),
                 moved,
-                POINTS.entry(contrast_cell(row)),
+                POINTS.entry(row),
                 f"{row['n_members']:,}",
                 f"{row['n_seeds']}",
             )

@@ -5,8 +5,8 @@ from math import log10, nan
 
 import numpy as np
 
+from analysis.intervals.estimate import Estimate
 from analysis.metrics import Floats
-from analysis.metrics_table import Cell
 from analysis.page.crossed import AUC
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels
@@ -15,7 +15,6 @@ from analysis.page.parts import Columns, Fold, Note, Part, fold_rest, present
 from analysis.page.sections.decisions import dataset_findings, flagged_parts
 from analysis.page.table import Column, Entry, Table
 from analysis.page.view import LOSS, View, capital, short_counts
-from analysis.selection.ranking import reported_cell
 from analysis.summary import auc_text
 
 _OPEN_ROWS = 8
@@ -31,9 +30,7 @@ def rates_parts(view: View) -> list[Part]:
         if name.startswith("tpr@")
     }
     cells = {
-        rate: {
-            name: reported_cell(view.best.table, name, metric=metric) for name in view.models_only
-        }
+        rate: {name: view.best.table.reported(name, metric=metric) for name in view.models_only}
         for rate, metric in sorted(metrics.items())
     }
     measured = {
@@ -63,7 +60,7 @@ def _percent(rate: float) -> str:
 
 
 def _sentence(
-    view: View, measured: Mapping[float, Mapping[str, Cell | None]], lacking: Sequence[float]
+    view: View, measured: Mapping[float, Mapping[str, Estimate | None]], lacking: Sequence[float]
 ) -> str:
     shares = [
         (_percent(rate), f"{100 * cell.value:.0f} % [{100 * cell.low:.0f}, {100 * cell.high:.0f}]")
@@ -76,7 +73,7 @@ def _sentence(
         else f"with {rate} false alarms {view.name} finds {share} of the members"
         for at, (rate, share) in enumerate(shares)
     ]
-    others = view.best.cell.n_nonmembers
+    others = view.best.cell.nonmembers
     said = [", ".join(found)] if found else []
     if lacking:
         *rates, last = map(_percent, lacking)
@@ -86,7 +83,7 @@ def _sentence(
 
 
 def _tables(
-    view: View, measured: Mapping[float, Mapping[str, Cell | None]], lacking: Sequence[float]
+    view: View, measured: Mapping[float, Mapping[str, Estimate | None]], lacking: Sequence[float]
 ) -> tuple[Table | None, Fold | None]:
     if not measured:
         return None, None

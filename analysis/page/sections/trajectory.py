@@ -1,11 +1,12 @@
 """What the page shows of detection along training: sentences, pictures and the tables behind."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
-from analysis.metrics_table import Cell, plain_cell
+from analysis.findings import Row
+from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AUC as AUCS
 from analysis.page.crossed import Head, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
@@ -17,8 +18,6 @@ from analysis.selection.ranking import highest_first
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import FADING_SLOPE, RATE_WARNING, not_constant
-
-Row = Mapping[str, Any]
 
 _MAX_DETECTORS = 4
 _MIN_MEMBERS = 30
@@ -198,7 +197,7 @@ def _lines(
             at=doublings(row[x] / least) if logarithmic else float(row[x]),
         ),
         unit=AUCS,
-        cell=plain_cell,
+        cell=lambda row: row,
     )
     since = " since the last copy was seen" if name == "fading" else ""
     panels = crossed.panels(title, f"tokens trained on{since}", ghost=name == "trajectory")
@@ -235,17 +234,14 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
     )
     if not_constant(rows):
         return [sentence, RATE_WARNING]
-    return [f"{sentence} AUC {_interval(first)} {_when(first)}, {_interval(last)} {_when(last)}."]
+    ends = (f"{Estimate.of(row).text()} {_when(row)}" for row in (first, last))
+    return [f"{sentence} AUC {', '.join(ends)}."]
 
 
 def _whole(rows: Sequence[Row], detector: str, metric: str) -> Row | None:
     """Return the one number over all times and copies."""
     found = (r for r in _tuned(rows, detector) if r["metric"] == metric and r["copies"] == ALL)
     return next(found, None)
-
-
-def _interval(row: Row) -> str:
-    return f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
 
 
 def _when(row: Row) -> str:
@@ -263,7 +259,7 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
     names = list(dict.fromkeys(row["detector"] for row in rows))
     order = [*best, *(name for name in names if name not in best)]
     cells = {
-        (row["step"], row["detector"], row["copies"]): plain_cell(row)
+        (row["step"], row["detector"], row["copies"]): Estimate.of(row)
         for row in rows
         if row["selection"] == "tuned"
     }
@@ -272,7 +268,7 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
     for step in sorted(tokens):
         measured = [cells.get((step, name, ALL)) for name in order]
         unseen = cells.get((step, best[0], "0"))
-        seen = next((cell.n_members for cell in measured if cell), 0)
+        seen = next((cell.members for cell in measured if cell), 0)
         note = f"{tokens[step]:,} tokens, {seen:,} members seen"
         if any(measured) or unseen:
             head = Column(f"step {step:,}", right=True, note=note)
@@ -287,11 +283,11 @@ def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]
     )
 
 
-def _of_members(cell: Cell | None, usual: int) -> Entry:
+def _of_members(cell: Estimate | None, usual: int) -> Entry:
     """Return a number with the members behind it, where they are not the usual ones."""
-    if cell is None or cell.n_members == usual:
+    if cell is None or cell.members == usual:
         return AUCS.entry(cell)
-    return AUCS.entry(cell, n=f"{cell.n_members:,} members")
+    return AUCS.entry(cell, n=f"{cell.members:,} members")
 
 
 def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
@@ -300,7 +296,7 @@ def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
         return []
     bins = list(dict.fromkeys(row["since"] for row in sorted(aucs, key=lambda r: r["since_low"])))
     labels = sorted({row["copies"] for row in aucs}, key=copies_order)
-    cells = {(row["copies"], row["since"]): plain_cell(row) for row in aucs}
+    cells = {(row["copies"], row["since"]): Estimate.of(row) for row in aucs}
     heads = ["1 step" if since == "1" else f"{since} steps" for since in bins]
     return split_table(
         Table(

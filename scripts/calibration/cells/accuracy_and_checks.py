@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.checks.chance import Dealt, chance_width, dealing_error
-from analysis.metrics_table import Cell as AucCell
+from analysis.findings import Row
 from analysis.settings import AnalysisSettings
-from analysis.task_accuracy.contamination import Answers, gain_cells
+from analysis.task_accuracy.contamination import Answers, Quantity, accuracy_rows
 from scripts.calibration.cells.cell import Cell, Drawn
 from scripts.calibration.cells.factors import LARGEST, Counts, Design, Floats, Mask, Pool
 
@@ -48,12 +48,13 @@ def one_gain(random: np.random.Generator, *, design: GainDesign, quantity: str) 
     """Return one quantity over all data sets."""
     by_seed, truths = _answers(design, random)
     dataset = "mean" if design.datasets > 1 else "d0"
-    (cell,) = [
-        cell
-        for cell in gain_cells((), "plain", by_seed, AnalysisSettings())
-        if cell.dataset == dataset and " ".join(filter(None, cell.quantity)) == quantity
+    (row,) = [
+        row
+        for row in accuracy_rows("plain", by_seed, AnalysisSettings())
+        if row["dataset"] == dataset
+        and " ".join(row[name] for name in Quantity._fields if row[name]) == quantity
     ]
-    return Drawn(cell.low, cell.high, truths[quantity])
+    return Drawn(row["low"], row["high"], truths[quantity])
 
 
 _BEFORE = 0.45
@@ -136,7 +137,7 @@ def one_check(random: np.random.Generator, *, design: CheckDesign) -> Drawn:
     scores, member, number = unbiased(random, design)
     found = check_cell(scores, member, number)
     width = chance_width(found, 1)
-    return Drawn(0.5 - width, 0.5 + width, found.value)
+    return Drawn(0.5 - width, 0.5 + width, found["value"])
 
 
 def unbiased(random: np.random.Generator, design: CheckDesign) -> tuple[Floats, Mask, Counts]:
@@ -151,20 +152,16 @@ def unbiased(random: np.random.Generator, design: CheckDesign) -> tuple[Floats, 
     return scores, number % 2 == 0, number
 
 
-def check_cell(scores: Floats, member: Mask, number: Counts) -> AucCell:
+def check_cell(scores: Floats, member: Mask, number: Counts) -> Row:
     """Return one detector's AUC as the page's checks read it."""
     above = np.searchsorted(np.sort(scores[~member]), scores[member])
     value = float(above.mean() / (~member).sum())
-    return AucCell(
-        setting="",
-        value=value,
-        low=value,
-        high=value,
-        n_members=int(member.sum()),
-        n_nonmembers=int((~member).sum()),
-        n_seeds=1,
-        chance_error=dealing_error([[Dealt("", scores, member, number)]]),
-    )
+    return {
+        "value": value,
+        "n_members": int(member.sum()),
+        "n_nonmembers": int((~member).sum()),
+        "chance_error": dealing_error([[Dealt("", scores, member, number)]]),
+    }
 
 
 def gain_designs() -> Iterator[Cell]:

@@ -35,7 +35,7 @@ def compare(
 
       spikein compare a b --json | jq '.metrics[] | select(.dataset == "all")'
     """
-    from spikein.api.comparison import compare_runs, plain_comparison, write_comparison
+    from spikein.api.comparison import compare_runs, write_comparison
     from spikein.store.filesystem import check_file
 
     if out is not None:
@@ -43,11 +43,30 @@ def compare(
     found = compare_runs(first, second, runs=runs)
     page = None if out is None else write_comparison(out, found)
     if as_json:
-        print_json(plain_comparison(found))
+        print_json({**_head(found), "metrics": found.metrics.numbers.rows})
         return
     _print_comparison(found)
     if page is not None:
         say(f"Page: {page}", style="bold")
+
+
+def _head(found: "RunComparison") -> dict[str, object]:
+    """Return what `--json` says beside the numbers."""
+    origins = found.origins
+    runs = {"first": found.first, "second": found.second}
+    return {
+        **{
+            which: {"name": name, "folder": str(run.folder)}
+            for (which, run), name in zip(runs.items(), found.names, strict=True)
+        },
+        "settings": origins.settings,
+        "artifacts": origins.kinds,
+        "artifact_changes": origins.changes,
+        "versions": origins.versions,
+        "notes": origins.notes,
+        "confidence": found.settings.confidence,
+        "unmatched": found.metrics.unmatched,
+    }
 
 
 def _print_comparison(found: "RunComparison") -> None:

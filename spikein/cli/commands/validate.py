@@ -27,7 +27,7 @@ from spikein.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from analysis.metrics_table import Cell
+    from analysis.findings import Row
     from analysis.validate.validation import Judged, Validation
 
 _STYLES = {"wrong": "bold red", "look": "yellow", "note": "", "passed": "green"}
@@ -110,9 +110,7 @@ def validate(
 
         page = write_page(out, found)
     if as_json:
-        from analysis.validate.page import plain_validation
-
-        print_json(plain_validation(found))
+        print_json({**_head(found), "findings": found.findings.to_pylist()})
     else:
         _print_validation(found)
         if page is not None:
@@ -131,6 +129,31 @@ def validate(
         raise typer.Exit(2 if found.refused else 1)
 
 
+def _head(found: "Validation") -> dict[str, object]:
+    """Return what `--json` says beside the findings."""
+    return {
+        "experiment": found.name,
+        "source": found.source,
+        "content": found.content or None,
+        "provenance": found.provenance.model_dump(mode="json"),
+        "arm": found.arm,
+        "arms": found.arms,
+        "confidence": found.settings.confidence,
+        "detectors": [
+            {
+                "detector": one.name,
+                "given": one.candidate.given,
+                "takes": one.candidate.takes,
+                "seconds_per_thousand_rows": one.seconds,
+                "notes": one.notes,
+            }
+            for one in found.judged
+        ],
+        "refused": [vars(one) for one in found.refused],
+        "metrics": found.ranking.table.rows,
+    }
+
+
 def _print_validation(found: "Validation") -> None:
     """Print the ranking, the differences to others, and the findings of each detector."""
     from analysis.validate.page import differences_table, ranking_table
@@ -145,8 +168,8 @@ def _print_validation(found: "Validation") -> None:
 
 def _print_judged(found: "Validation", one: "Judged") -> None:
     line = found.ranking.line(one.name)
-    ranked = [other for other in found.ranking.lines if other.rank is not None]
-    place = "without a rank" if line.rank is None else f"{line.rank} of {len(ranked)} by AUC"
+    ranked = max(row["rank"] for row in found.ranking.lines.rows)
+    place = f"{line['rank']} of {ranked} by AUC" if line["rank"] else "without a rank"
     say("")
     say(
         f"{one.name}: {place}; {one.candidate.takes}; {one.seconds:.2g} s for 1,000 rows.",
@@ -162,7 +185,12 @@ def _print_judged(found: "Validation", one: "Judged") -> None:
     for title, part in (("dataset", "dataset"), ("copies", "copies")):
         names = [name for name in found.ranking.table.values(part) if name != "all"]
         cells = [
-            (name, found.ranking.table.get(one.name, selection=line.selection, **{part: name}))
+            (
+                name,
+                found.ranking.table.row(
+                    detector=one.name, selection=line["selection"], **{part: name}
+                ),
+            )
             for name in names
         ]
         if len(cells) > 1:
@@ -173,11 +201,13 @@ def _print_judged(found: "Validation", one: "Judged") -> None:
         say(f"  AUC by arm: {shown}")
 
 
-def _auc(cell: "Cell | None") -> str:
-    """Return `0.81 [0.74, 0.87]`."""
-    if cell is None or not isfinite(cell.value):
+def _auc(row: "Row | None") -> str:
+    """Return `0.810 [0.740, 0.870]`."""
+    from analysis.intervals.estimate import Estimate
+
+    if row is None or not isfinite(row["value"]):
         return "none"
-    return f"{cell.value:.3f} [{cell.low:.3f}, {cell.high:.3f}]"
+    return Estimate.of(row).text(3)
 
 
 def bundle(

@@ -3,11 +3,12 @@
 The page is one self-contained HTML file in the look of a run's report, without any script.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from math import isfinite
 
-from analysis.comparison.metrics import ComparedMetric, ComparedMetrics, pooled_aucs
-from analysis.metrics_table import Cell
+from analysis.comparison.metrics import ComparedMetrics
+from analysis.findings import Findings, Row
+from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.parts import Fold, Note, Part, Section, fold_items, present, render_page
 from analysis.page.table import NOTHING, Entry, Table, numbers, texts, with_noun
@@ -64,13 +65,16 @@ def versions_table(names: tuple[str, str], origins: Origins) -> Table:
 
 def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | None:
     """Return the AUCs over all datasets beside each other; None where there are none."""
-    rows = pooled_aucs(metrics.rows)
-    if not rows:
+    places = metrics.pooled_aucs()
+    if not places:
         return None
     return Table(
         title="AUC over all datasets",
         columns=(*texts("Detector", "Arm"), *numbers(*names, "Difference on the same rows")),
-        rows=tuple((detector_title(row.detector), row.words, *_beside(row)) for row in rows),
+        rows=tuple(
+            (detector_title(place["detector"]), place["words"], *_beside(metrics.numbers, place))
+            for place in places
+        ),
         caption="Members with at least one copy; tuned settings where there was a choice. The "
         f"difference is {names[1]} less {names[0]}, on the rows that both scored; bold: its "
         "interval leaves out 0. The AUCs beside it are those of each run, on its own rows.",
@@ -108,16 +112,18 @@ def _differing_parts(names: tuple[str, str], origins: Origins) -> list[Part]:
 
 
 def _number_parts(names: tuple[str, str], metrics: ComparedMetrics) -> list[Part]:
-    rows = metrics.rows[:MAX_ROWS]
-    left_out = len(metrics.rows) - len(rows)
+    every_place = metrics.places()
+    places = every_place[:MAX_ROWS]
+    left_out = len(every_place) - len(places)
     described = ("Detector", "Arm", "Model", "Dataset", "Selection", "Metric")
     every = Table(
         title="All numbers",
         columns=(*texts(*described), *numbers(*names, "Difference on the same rows")),
         rows=tuple(
-            (*(getattr(row, part.lower()) for part in described), *_beside(row)) for row in rows
+            (*(place[part.lower()] for part in described), *_beside(metrics.numbers, place))
+            for place in places
         ),
-        caption=f"The first {len(rows)}; {left_out} more are in --json."
+        caption=f"The first {len(places)}; {left_out} more are in --json."
         if left_out
         else "Over all copies.",
         style="stack listing",
@@ -126,27 +132,29 @@ def _number_parts(names: tuple[str, str], metrics: ComparedMetrics) -> list[Part
     return present(
         pooled_table(names, metrics),
         fold_items("Arms that are not compared", unmatched),
-        Fold(f"Every number: {len(rows)}", [every]) if rows else None,
+        Fold(f"Every number: {len(places)}", [every]) if places else None,
     )
 
 
-def _beside(row: ComparedMetric) -> tuple[Entry, Entry, Entry]:
+def _beside(numbers: Findings, place: Mapping[str, str]) -> tuple[Entry, Entry, Entry]:
     """Return a number of either run, and their paired difference."""
-    return _of_one(row.first), _of_one(row.second), _paired(row)
+    first, second = (numbers.row(run=run, **place) for run in ("first", "second"))
+    gap = numbers.get(run="difference", **place)
+    if gap is not None:
+        return _of_one(first), _of_one(second), _paired(gap)
+    why = "no shared rows" if first and second else "in one run only"
+    nothing = Entry(why if place["metric"] == "auc" else NOTHING, kind="none")
+    return _of_one(first), _of_one(second), nothing
 
 
-def _of_one(cell: Cell | None) -> Entry:
-    if cell is None or not isfinite(cell.value):
+def _of_one(row: Row | None) -> Entry:
+    if row is None or not isfinite(row["value"]):
         return Entry(NOTHING, kind="none")
-    setting = () if cell.setting in ("-", "default") else (cell.setting,)
-    return AUC.place(cell.value, cell.low, cell.high, *setting)
+    setting = () if row["setting"] in ("-", "default") else (row["setting"],)
+    return AUC.place(row["value"], row["low"], row["high"], *setting)
 
 
-def _paired(row: ComparedMetric) -> Entry:
-    if row.paired is None:
-        why = "no shared rows" if row.first and row.second else "in one run only"
-        return Entry(why if row.metric == "auc" else NOTHING, kind="none")
-    gap = row.paired.difference
+def _paired(gap: Estimate) -> Entry:
     counts = f"{gap.members:,} + {gap.nonmembers:,}, " if gap.available else ""
     return DIFFERENCE.place(gap.value, gap.low, gap.high, counts + gap.about)
 
@@ -163,17 +171,20 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
     ]
     if not settings and max(first, second) > 0:
         sentences.append("Data, code or libraries differ, since no setting does.")
-    return [*sentences, _numbers(names, pooled_aucs(metrics.rows))]
+    return [*sentences, _numbers(names, metrics)]
 
 
-def _numbers(names: tuple[str, str], rows: Sequence[ComparedMetric]) -> str:
-    paired = [row.paired.difference for row in rows if row.paired is not None]
-    if not rows:
+def _numbers(names: tuple[str, str], metrics: ComparedMetrics) -> str:
+    places, numbers = metrics.pooled_aucs(), metrics.numbers
+    paired = [gap for one in places if (gap := numbers.get(run="difference", **one))]
+    if not places:
         return (
             "No arm of one is the only one that matches an arm of the other, so no number is "
             "compared, whatever detectors they share; each arm and why is listed."
         )
-    if not any(row.first and row.second for row in rows):
+    if not any(
+        numbers.row(run="first", **one) and numbers.row(run="second", **one) for one in places
+    ):
         return "They share no detector, so no number is compared."
     if not paired:
         return (

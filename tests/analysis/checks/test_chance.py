@@ -1,25 +1,25 @@
 """The rule of the checks, against simulations whose truth is known: no bias, or one of a size."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from analysis.auc_interval import auc_estimate
+from analysis.any_scores import auc_estimate
 from analysis.checks.chance import (
     CHECKS,
     Dealt,
-    cells_off_chance,
     dealing_error,
-    joint_ends,
-    possible_aucs,
+    joint_room,
+    off_chance,
+    possible_auc,
     within_margin,
 )
-from analysis.metrics_table import Cell
+from analysis.findings import Row
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.accuracy_and_checks import CheckDesign, check_cell, unbiased
+from tests.analysis.made_findings import number
 from tests.analysis.oracles import auc
 
 SETTINGS = 8
@@ -33,8 +33,8 @@ def check_of(
     shift: float | np.ndarray = 0.0,
     *,
     interval: bool = True,
-) -> list[Cell]:
-    """Return one check's cells: scores that share most of their noise, members shifted.
+) -> list[Row]:
+    """Return one check's rows: scores that share most of their noise, members shifted.
 
     Args:
         shift: of all settings, or one per setting.
@@ -52,18 +52,9 @@ def check_of(
             value, low, high = auc_estimate(column, member, groups)[:3]
         else:
             value, low, high = auc(column[member], column[~member]), np.nan, np.nan
-        cells.append(
-            Cell(
-                setting=str(len(cells)),
-                value=value,
-                low=low,
-                high=high,
-                n_members=members,
-                n_nonmembers=nonmembers,
-                n_seeds=1,
-                chance_error=dealing_error([[Dealt("", column, member, np.arange(n))]]),
-            )
-        )
+        error = dealing_error([[Dealt("", column, member, np.arange(n))]])
+        counts = {"n_members": members, "n_nonmembers": nonmembers}
+        cells.append(number(value, low, high, chance_error=error, **counts))
     return cells
 
 
@@ -88,15 +79,13 @@ def test_unequal_groups_fail_no_more_checks_than_meant(design):
     """An interval about the AUC that was found failed in 18 and 2.5 % of such checks, not 1.25."""
     random = np.random.default_rng(0)
     count, rate = 1000, 0.05 / CHECKS
-    failed = sum(
-        bool(cells_off_chance([check_cell(*unbiased(random, design))])) for _ in range(count)
-    )
+    failed = sum(bool(off_chance([check_cell(*unbiased(random, design))])) for _ in range(count))
     assert failed <= count * rate + 3 * np.sqrt(count * rate * (1 - rate))
 
 
 def failures(members: int, nonmembers: int, count: int, shift: float = 0.0) -> int:
     return sum(
-        bool(cells_off_chance(check_of(seed, members, nonmembers, shift, interval=False)))
+        bool(off_chance(check_of(seed, members, nonmembers, shift, interval=False)))
         for seed in range(count)
     )
 
@@ -113,7 +102,7 @@ def test_many_rows_without_a_bias_pass_and_few_never_do():
     def passes(members: int, nonmembers: int) -> float:
         found = [check_of(seed, members, nonmembers) for seed in range(20)]
         return np.mean(
-            [all(within_margin(possible_aucs(cell)) for cell in cells) for cells in found]
+            [all(within_margin(possible_auc(cell)) for cell in cells) for cells in found]
         )
 
     assert passes(9, 9) == 0
@@ -123,7 +112,7 @@ def test_many_rows_without_a_bias_pass_and_few_never_do():
 def test_a_bias_larger_than_the_margin_does_not_pass():
     """Members shifted by 0.45 standard deviations: an AUC of 0.62 that no page may call chance."""
     cells = [check_of(seed, 300, 300, shift=0.45) for seed in range(20)]
-    passed = [all(within_margin(possible_aucs(cell)) for cell in same) for same in cells]
+    passed = [all(within_margin(possible_auc(cell)) for cell in same) for same in cells]
     assert not any(passed)
 
 
@@ -154,9 +143,8 @@ def test_room_holds_all_aucs_at_once(shifts):
     covered = 0
     for seed in range(count):
         cells = check_of(seed, 40, 80, shift)
-        cells = [replace(cell, **possible_aucs(cell)._asdict()) for cell in cells]
-        failed = bool(cells_off_chance(cells))
-        room = joint_ends(cells, failed=failed)
+        failed = bool(off_chance(cells))
+        room = joint_room([possible_auc(cell) for cell in cells], failed=failed)
         assert failed or room.low <= 0.5 <= room.high
         covered += room.low <= truth.min() and truth.max() <= room.high
     assert covered >= count * 0.95 - 3 * np.sqrt(count * 0.95 * 0.05)

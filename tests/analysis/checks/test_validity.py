@@ -1,32 +1,22 @@
-from dataclasses import replace
-
 import pytest
 
-from analysis.arm import Cohort
 from analysis.checks.check import checks_table
 from analysis.checks.validity import check_validity
-from analysis.metrics_table import Cell, CohortMetrics, Key
 from analysis.page.setup import background_parts
 from analysis.tables import TREND
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Unchecked
 from inject.stream.exposures import CopyName, CopyOutcomes
+from tests.analysis.made_findings import made_arm, number
 
 
 def cell(value, half=0.05, setting="default"):
-    return Cell(
-        setting=setting,
-        value=value,
-        low=value - half,
-        high=value + half,
-        n_members=400,
-        n_nonmembers=480,
-        n_seeds=1,
-    )
+    counts = {"n_members": 400, "n_nonmembers": 480}
+    return number(value, value - half, value + half, setting=setting, **counts)
 
 
-def table(model, axes=(), **cells):
-    """Cells by `detector__copies`; both selections, one dataset."""
+def table(model, axes=(), more=None, **cells):
+    """Cells by `detector__copies`; both selections, one dataset; more by all that names them."""
     found = {}
     for name, value in cells.items():
         detector, _, rest = name.partition("__")
@@ -34,8 +24,8 @@ def table(model, axes=(), **cells):
         copies = {"": "all", "trend": "all", "high": "4+"}.get(rest, rest)
         for dataset in ("all", "news"):
             for selection in ("default", "tuned"):
-                found[Key(dataset, detector, selection, copies, "all", metric)] = value
-    return CohortMetrics(cohort=Cohort(tuple(axes), model), cells=found)
+                found[dataset, detector, selection, copies, metric] = value
+    return made_arm(found | (more or {}), *axes, model=model)
 
 
 def verdicts(tables, audits=None):
@@ -87,23 +77,17 @@ def test_each_check_can_fail():
 
 def test_the_base_check_looks_at_every_setting_that_is_shown():
     """The default loss is at chance, a tuned setting far from it: that fails, and is named."""
-    base = table("base", loss=cell(0.5), min_k=cell(0.5))
-    cells = dict(base.cells)
-    cells[Key("all", "min_k", "tuned", "all", "all", "auc")] = cell(0.3, setting="k=0.9")
-    check = check_validity([CohortMetrics(cohort=base.cohort, cells=cells)], {})[2]
+    tuned = {("all", "min_k", "tuned", "all", "auc"): cell(0.3, setting="k=0.9")}
+    base = table("base", more=tuned, loss=cell(0.5), min_k=cell(0.5))
+    check = check_validity([base], {})[2]
     assert check.verdict == "failed"
     assert "the farthest is min_k (k=0.9), AUC 0.30 [0.25, 0.35]" in check.sentence
     assert any(row.label == "min_k (k=0.9)" for row in check.rows)
 
 
 def test_each_dataset_alone_can_fail_the_check():
-    base = table("base", loss=cell(0.5))
-    cells = dict(base.cells)
-    for selection in ("default", "tuned"):
-        for name in ("news", "books"):
-            value = cell(0.9) if name == "books" else cell(0.5)
-            cells[Key(name, "loss", selection, "all", "all", "auc")] = value
-    check = check_validity([CohortMetrics(cohort=base.cohort, cells=cells)], {})[2]
+    books = {("books", "loss", one, "all", "auc"): cell(0.9) for one in ("default", "tuned")}
+    check = check_validity([table("base", more=books, loss=cell(0.5))], {})[2]
     assert check.verdict == "failed"
     assert "books" in check.sentence
 
@@ -111,14 +95,14 @@ def test_each_dataset_alone_can_fail_the_check():
 def test_one_interval_off_among_many_is_chance_and_no_failure():
     names = [f"d{at}" for at in range(12)]
     base = table("base", **{name: cell(0.555 if name == "d3" else 0.5) for name in names})
-    assert not base.get("d3").contains(0.5)
+    assert not base.get(detector="d3").contains(0.5)
     check = check_validity([base], {})[2]
     assert check.verdict == "cannot tell", "nor is it a proof that nothing is there"
     assert "11 of 12 intervals contain 0.5" in check.sentence
 
 
 def test_nine_and_nine_rows_cannot_pass():
-    few = replace(cell(0.5, 0.05), n_members=9, n_nonmembers=9)
+    few = cell(0.5, 0.05) | {"n_members": 9, "n_nonmembers": 9}
     base = table("base", blind=few, loss=few)
     arm = table("contaminated", loss=cell(0.8), loss__0=few)
     checks = check_validity([base, arm], {})
@@ -214,7 +198,7 @@ def test_room_of_a_check_that_found_no_bias_includes_chance():
     head, *aucs = checks_table([check], ["lr"]).to_pylist()
     assert (head["low"], head["high"]) == (pytest.approx(0.41), 0.5)
     assert [(row["low"], row["high"]) for row in aucs] == [
-        (one.cell.low, one.cell.high) for one in check.rows
+        (one.auc.low, one.auc.high) for one in check.rows
     ]
 
 
@@ -231,11 +215,11 @@ def test_verdicts_are_corrected_for_the_number_of_aucs():
 
 def test_words_tfidf_and_length_decide_together():
     """Words and TF-IDF see nothing; lengths tell the sides apart, and the check fails."""
-    base = table("base", blind=cell(0.5), loss=cell(0.5))
-    cells = dict(base.cells)
-    for dataset in ("all", "news"):
-        length = Key(dataset, "blind", "features=length", "all", "all", "auc")
-        cells[length] = cell(0.62, setting="features=length")
-    check = check_validity([CohortMetrics(cohort=base.cohort, cells=cells)], {})[1]
+    lengths = {
+        (dataset, "blind", "features=length", "all", "auc"): cell(0.62, setting="features=length")
+        for dataset in ("all", "news")
+    }
+    base = table("base", more=lengths, blind=cell(0.5), loss=cell(0.5))
+    check = check_validity([base], {})[1]
     assert check.verdict == "failed"
     assert "the farthest is blind (features=length), AUC 0.62" in check.sentence

@@ -8,10 +8,9 @@ from analysis.comparison.metrics import (
     ScoredRow,
     compare_metrics,
     paired_differences,
-    pooled_aucs,
     scored_rows,
 )
-from analysis.metrics_table import split_by_cohort
+from analysis.findings import split_by_cohort
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from inject.examples.example import examples_table, read_examples
@@ -98,11 +97,7 @@ def test_a_difference_is_that_of_the_report_to_the_last_bit(run):
 
 def test_values_are_the_rank_aucs_of_the_shared_rows_and_nothing_else(run, other):
     found = compare_metrics(run[0], other[0], SETTINGS)
-    (row,) = [
-        one for one in found.rows
-        if (one.arm, one.dataset, one.detector, one.selection, one.metric)
-        == ("lr 0.001", "news", "zlib", "default", "auc")
-    ]  # fmt: skip
+    row = found.numbers.row(run="difference", arm="lr 0.001", dataset="news", detector="zlib")
     sides = [
         scored_rows(one, split_by_cohort(one.metrics, ["train.lr"])[0].cohort)["zlib", "default"]
         for one, _ in (run, other)
@@ -111,8 +106,8 @@ def test_values_are_the_rank_aucs_of_the_shared_rows_and_nothing_else(run, other
     shared = [one for one in sides[0] if (one.seed, one.example_id) in second]
     assert len(shared) > 100
     for values, shown in (
-        ([one.score for one in shared], row.paired.first),
-        ([second[one.seed, one.example_id] for one in shared], row.paired.second),
+        ([one.score for one in shared], row["first"]),
+        ([second[one.seed, one.example_id] for one in shared], row["second"]),
     ):
         aucs = []
         for seed in (0, 1, 2):
@@ -123,20 +118,19 @@ def test_values_are_the_rank_aucs_of_the_shared_rows_and_nothing_else(run, other
                 if x.seed == y.seed == seed and x.member and not y.member
             ]
             aucs.append(np.mean(pairs))
-        assert shown.value == pytest.approx(np.mean(aucs), abs=1e-12)
-    first, second, gap = row.paired
-    assert gap.value == pytest.approx(second.value - first.value)
-    assert gap.low > 0, "the second run's models saw the copies better"
+        assert shown == pytest.approx(np.mean(aucs), abs=1e-12)
+    assert row["value"] == pytest.approx(row["second"] - row["first"])
+    assert row["low"] > 0, "the second run's models saw the copies better"
 
 
 def test_arms_of_one_run_alone_are_named(run, other):
     found = compare_metrics(run[0], other[0], SETTINGS)
-    assert {row.arm for row in found.rows} == {"lr 0.001"}
+    assert found.numbers.values("arm") == ["lr 0.001"]
     assert found.unmatched == (
         "first: contaminated · lr 0.01 (second has no such arm)",
         "second: contaminated · lr 0.1 (first has no such arm)",
     )
-    names = [row.detector for row in pooled_aucs(found.rows)]
+    names = [place["detector"] for place in found.pooled_aucs()]
     assert len(names) == len(set(names)), "one line a detector"
 
 

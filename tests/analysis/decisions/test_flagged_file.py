@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.decisions.flagged_file import Calibration, decide_rows
+from analysis.decisions.flagged import Calibration, decide_rows
 
 LEVEL = 0.1
 

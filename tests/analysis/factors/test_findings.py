@@ -9,7 +9,7 @@ from analysis.factors.findings import analyse_factors
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Items, pictures_in
-from analysis.page.pictures.dose_response import dose_response_picture
+from analysis.page.sections.factor_tables import dose_response_picture
 from analysis.page.sections.factors import factors_parts
 from analysis.results import analyse, read_analysis, write_analysis
 from analysis.settings import AnalysisSettings

@@ -6,10 +6,9 @@ from math import nan
 
 import pytest
 
-from analysis.arm import Cohort
-from analysis.checks.chance import Ends
 from analysis.checks.check import Check
-from analysis.metrics_table import CohortMetrics, Key
+from analysis.findings import Findings
+from analysis.intervals.estimate import Estimate
 from analysis.page.drawing.elements import clipped, text_width, wrapped
 from analysis.page.first_screen import badges, first_parts
 from analysis.page.inputs import PageInputs
@@ -22,6 +21,7 @@ from analysis.page.view import MAX_ARMS, MAX_DETECTORS, View
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
+from tests.analysis.made_findings import one_arm
 from tests.analysis.test_summary import cell
 
 GOOD = cell(0.8, 0.7, 0.9)
@@ -30,15 +30,7 @@ NOTHING = cell(nan, nan, nan)
 EVIL = '<script>alert("x")</script>'
 
 
-def arm(cells: dict[tuple[str, ...], object], *axes: tuple[str, str]) -> CohortMetrics:
-    keys = {
-        Key("all", name, "default", rest[0] if rest else "all", "all", "auc"): one
-        for (name, *rest), one in cells.items()
-    }
-    return CohortMetrics(cohort=Cohort(axes, "contaminated"), cells=keys)
-
-
-def html_of(tables: list[CohortMetrics]) -> str:
+def html_of(tables: list[Findings]) -> str:
     best = find_headline(tables)
     empty = analyse([], AnalysisSettings(dataset_detectors=()))
     inputs = PageInputs(name="x", arms=[], analysis=empty, experiment_yaml="")
@@ -51,18 +43,18 @@ def html_of(tables: list[CohortMetrics]) -> str:
 @pytest.mark.parametrize(
     "tables",
     [
-        [arm({("lira",): GOOD})],
-        [arm({("zlib",): GOOD, ("surp",): GOOD})],
-        [arm({("loss",): GOOD, ("zlib",): NOTHING})],
-        [arm({("loss",): GOOD, ("loss", "0"): GOOD})],
-        [arm({("loss",): GOOD, ("loss", "1"): GOOD, ("loss", "8"): NOTHING, ("zlib",): GOOD})],
-        [arm({("loss",): GOOD, ("loss", "1"): NOTHING, ("loss", "2"): NOTHING})],
-        [arm({("loss",): GOOD, **{("loss", x): GOOD for x in ("1", "2", "3", "5-8", "9-16")}})],
-        [arm({("loss",): DOUBTED, ("loss", "1"): DOUBTED, ("loss", "2"): DOUBTED})],
-        [arm({("loss",): cell(1.0, 1.0, 1.0)})],
-        [arm({("loss",): GOOD}, ("train.lr", f"{at / 100}")) for at in range(1, 31)],
-        [arm({(f"d{at}",): GOOD for at in range(40)} | {("loss",): cell(0.5, 0.4, 0.6)})],
-        [arm({(EVIL,): GOOD, (EVIL, "1"): GOOD, (EVIL, "2"): GOOD}, (EVIL, EVIL), ("b", EVIL))],
+        [one_arm({("lira",): GOOD})],
+        [one_arm({("zlib",): GOOD, ("surp",): GOOD})],
+        [one_arm({("loss",): GOOD, ("zlib",): NOTHING})],
+        [one_arm({("loss",): GOOD, ("loss", "0"): GOOD})],
+        [one_arm({("loss",): GOOD, ("loss", "1"): GOOD, ("loss", "8"): NOTHING, ("zlib",): GOOD})],
+        [one_arm({("loss",): GOOD, ("loss", "1"): NOTHING, ("loss", "2"): NOTHING})],
+        [one_arm({("loss",): GOOD, **{("loss", x): GOOD for x in ("1", "2", "3", "5-8", "9-16")}})],
+        [one_arm({("loss",): DOUBTED, ("loss", "1"): DOUBTED, ("loss", "2"): DOUBTED})],
+        [one_arm({("loss",): cell(1.0, 1.0, 1.0)})],
+        [one_arm({("loss",): GOOD}, ("train.lr", f"{at / 100}")) for at in range(1, 31)],
+        [one_arm({(f"d{at}",): GOOD for at in range(40)} | {("loss",): cell(0.5, 0.4, 0.6)})],
+        [one_arm({(EVIL,): GOOD, (EVIL, "1"): GOOD, (EVIL, "2"): GOOD}, (EVIL, EVIL), ("b", EVIL))],
     ],
 )
 def test_every_shape_of_run_is_drawn_with_the_numbers_of_its_cells(tables):
@@ -70,24 +62,31 @@ def test_every_shape_of_run_is_drawn_with_the_numbers_of_its_cells(tables):
     assert EVIL not in html
     shown = re.findall(r"AUC (\d\.\d\d) \[(\d\.\d\d), (\d\.\d\d)\] ·", unescape(html))
     known = {
-        (f"{one.value:.2f}", f"{one.low:.2f}", f"{one.high:.2f}")
+        (f"{row['value']:.2f}", f"{row['low']:.2f}", f"{row['high']:.2f}")
         for table in tables
-        for one in table.cells.values()
+        for row in table.rows
     }
     assert shown
     assert set(shown) <= known
     wide = html.split('<svg class="wide"')[1].split("</svg>")[0]
     hovers = wide.count("AUC ")
     assert hovers <= MAX_ARMS * MAX_DETECTORS + 1
-    assert ("†" in wide) == (tables[0].cells.get(Key("all", "loss", "default", "all", "all", "auc"))
-                             is DOUBTED)  # fmt: skip
+    loss = tables[0].get(detector="loss")
+    assert ("†" in wide) == (loss == Estimate.of(DOUBTED))
 
 
 def test_badges_say_the_number_and_what_a_pass_needs():
+    room = Estimate(nan, 0.12, 0.61)
     checks = [
         Check(key="streams", name="A", verdict="passed", sentence="", total=650),
         Check(key="fed", name="B", verdict="failed", sentence="", total=10, off=1),
-        Check(key="base", name="Base", verdict="cannot tell", sentence="", room=Ends(0.12, 0.61)),
+        Check(
+            key="base",
+            name="Base",
+            verdict="cannot tell",
+            sentence="",
+            room=room,
+        ),
         Check(key="twin", name="Twin", verdict="not measured", sentence=""),
     ]
     shown = badges(checks).badges

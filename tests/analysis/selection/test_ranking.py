@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.arm import Cohort
-from analysis.copy_bins import ALL
-from analysis.metrics_table import Cell, CohortMetrics, Key
+from analysis.findings import Findings
+from analysis.intervals.estimate import Estimate
 from analysis.selection.ranking import TIE, best_first, highest_first, rank_detectors
 from analysis.summary import find_headline
+from tests.analysis.made_findings import number, one_arm
 
 PAIRS = 38 * 70
 """Members times non-members of a tune split: an AUC is a whole number of half pairs."""
@@ -19,22 +19,13 @@ rounding = st.floats(-TIE / 2.1, TIE / 2.1)
 SIDES = pytest.mark.parametrize("last_bits", [0.0, 1e-9, -1e-9])
 
 
-def cell(tune: float, *, low: float = 0.6, value: float = 0.7) -> Cell:
-    return Cell(
-        setting="-",
-        value=value,
-        low=low,
-        high=0.9,
-        n_members=100,
-        n_nonmembers=200,
-        n_seeds=1,
-        tune=tune,
-    )
+def cell(low: float = 0.6) -> Estimate:
+    return Estimate(0.7, low, 0.9, members=100, nonmembers=200, seeds=1)
 
 
-def table(rate: str, **tune: float) -> CohortMetrics:
-    cells = {Key("all", name, "default", ALL, ALL, "auc"): cell(at) for name, at in tune.items()}
-    return CohortMetrics(cohort=Cohort((("train.lr", rate),), "contaminated"), cells=cells)
+def table(rate: str, **tune: float) -> Findings:
+    cells = {(name,): number(0.7, 0.6, 0.9, tune=at) for name, at in tune.items()}
+    return one_arm(cells, ("train.lr", rate))
 
 
 @given(aucs, st.data())
@@ -48,8 +39,9 @@ def test_an_order_is_the_same_whatever_the_last_bits_are(values, data):
 
 @SIDES
 def test_the_first_of_equal_detectors_is_the_best(last_bits):
-    cells = {"loss": cell(0.75), "zlib": cell(0.75 + last_bits, low=0.65), "min_k": cell(0.7)}
-    assert rank_detectors(cells) == ["loss", "zlib", "min_k"]
+    cells = {"loss": cell(), "zlib": cell(low=0.65), "min_k": cell()}
+    tune = {"loss": 0.75, "zlib": 0.75 + last_bits, "min_k": 0.7}
+    assert rank_detectors(cells, tune) == ["loss", "zlib", "min_k"]
 
 
 @SIDES
@@ -60,6 +52,8 @@ def test_the_first_of_equal_arms_makes_the_headline(last_bits):
 
 
 def test_without_tune_rows_the_lower_bound_decides():
-    cells = {"loss": cell(nan, low=0.6), "zlib": cell(nan, low=0.61), "min_k": cell(nan, low=nan)}
-    assert best_first(cells) == ["zlib", "loss", "min_k"]
-    assert best_first({**cells, "blind": cell(0.5)}) == ["blind", "loss", "zlib", "min_k"]
+    cells = {"loss": cell(), "zlib": cell(low=0.61), "min_k": cell(low=nan)}
+    tune = dict.fromkeys(cells, nan)
+    assert best_first(cells, tune) == ["zlib", "loss", "min_k"]
+    every = {**cells, "blind": cell()}
+    assert best_first(every, tune | {"blind": 0.5}) == ["blind", "loss", "zlib", "min_k"]

@@ -1,9 +1,12 @@
-"""The rows of what the scores gained: which arms, which cells, in which order; their picture."""
+"""The section on what the scores gained: which arms, which numbers, in which order; its picture."""
 
-from analysis.page.parts import pictures_in
+import pyarrow as pa
+
+from analysis.findings import question_table
+from analysis.page.parts import Fold, pictures_in
 from analysis.page.sections.accuracy import accuracy_parts
-from analysis.task_accuracy.accuracy_gain import accuracy_gain_tables
-from analysis.task_accuracy.contamination import MEAN, AccuracyCell, Quantity, accuracy_table
+from analysis.page.table import Table
+from analysis.task_accuracy.contamination import MEAN, Quantity
 from tests.analysis.viewing import view_of
 
 ALL = [
@@ -15,65 +18,58 @@ ALL = [
 ]  # fmt: skip
 
 
-def cells(datasets: list[str], axes: dict[str, str], quantities=ALL) -> list[AccuracyCell]:
-    return [
-        AccuracyCell(
-            axes=tuple(axes.items()),
-            dataset=dataset,
-            scoring=scoring,
-            quantity=quantity,
-            value=0.1 * number,
-            low=0.0,
-            high=1.0,
-            n_members=20,
-            n_nonmembers=30,
-            n_seeds=2,
-        )
+def accuracy(datasets: list[str], rates: list[str], quantities=ALL) -> pa.Table:
+    counts = {"n_members": 20, "n_nonmembers": 30, "n_seeds": 2}
+    return question_table("accuracy", ["train.lr"], [
+        {"train.lr": rate, "dataset": dataset, "scoring": scoring, **quantity._asdict(),
+         "value": 0.1 * number, "low": 0.0, "high": 1.0, **counts}
+        for rate in rates
         for dataset in datasets
         for scoring in ("plain", "calibrated")
         for number, quantity in enumerate(quantities)
-    ]
+    ])  # fmt: skip
+
+
+def tables_of(table: pa.Table) -> dict[str, Table]:
+    parts = accuracy_parts(table, ["train.lr"], None)
+    parts += [inner for part in parts if hasattr(part, "parts") for inner in part.parts]
+    folded = {part.title: part.parts[0] for part in parts if isinstance(part, Fold)}
+    return {part.title: part for part in parts if isinstance(part, Table)} | folded
 
 
 def test_the_mean_stands_first_and_datasets_apart() -> None:
-    table = accuracy_table(
-        [
-            *cells(["a", "b", MEAN], {"train.lr": "1e-4"}),
-            *cells(["a", "b", MEAN], {"train.lr": "1e-3"}),
-        ]
-    )
-    plain, calibrated = accuracy_gain_tables(table, ["train.lr"])
-    assert (plain.scoring, calibrated.scoring) == ("plain", "calibrated")
-    assert [(row.arm, row.dataset) for row in plain.rows] == [("lr 1e-4", MEAN), ("lr 1e-3", MEAN)]
-    assert len(plain.by_dataset) == 4
-    row = plain.rows[0]
-    assert row.note == "20 members, 30 non-members, 2 seeds"
-    assert [round(cell.value, 1) for cell in row.changes] == [0.6, 0.4, 0.5]
-    assert [round(cell.value, 1) for cell in row.accuracies] == [0.0, 0.1, 0.2, 0.3]
+    tables = tables_of(accuracy(["a", "b", MEAN], ["1e-4", "1e-3"]))
+    plain = tables["Change of right answers, plain scores"]
+    assert [row[0].notes for row in plain.rows] == [
+        ("mean of the datasets: 20 members, 30 non-members, 2 seeds",)
+    ] * 2
+    assert [entry.text for entry in plain.rows[0][1:]] == ["+60.0", "+40.0", "+50.0"]
+    shares = tables["Right answers before and after"]
+    assert [entry.text for entry in shares.rows[0][1:]] == ["0.00", "0.10", "0.20", "0.30"]
+    assert len(tables["By dataset, plain scores"].rows) == 4
+    assert len(tables["With calibrated scores"].rows) == 2
 
 
 def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
     after = [quantity for quantity in ALL if quantity.moment == "after"]
-    [plain, _] = accuracy_gain_tables(accuracy_table(cells(["a"], {}, after)), [])
-    [row] = plain.rows
-    assert (row.arm, row.dataset, plain.by_dataset) == ("", "a", ())
-    assert row.changes == (None, None, None)
-    assert [cell is None for cell in row.accuracies] == [True, False, True, False]
+    tables = tables_of(accuracy(["a"], [""], after))
+    (row,) = tables["Change of right answers, plain scores"].rows
+    assert row[0].text == "All arms"
+    assert row[0].notes[0].startswith("a: ")
+    assert {entry.text for entry in row[1:]} == {"–"}
+    (shares,) = tables["Right answers before and after"].rows
+    assert [entry.text == "–" for entry in shares[1:]] == [True, False, True, False]
+    assert not any(title.startswith("By dataset") for title in tables)
 
 
 def test_the_picture_shows_every_arm_that_has_a_before(analysed) -> None:
     view = view_of(*analysed)
-    found = cells(["a", "b", MEAN], {"train.lr": "1e-4"}) + cells(
-        ["a", "b", MEAN], {"train.lr": "2"}
-    )
-    (drawn,) = pictures_in(
-        accuracy_parts(accuracy_gain_tables(accuracy_table(found), ["train.lr"]), view)
-    )
+    shown = accuracy_parts(accuracy(["a", "b", MEAN], ["1e-4", "2"]), ["train.lr"], view)
+    (drawn,) = pictures_in(shown)
     assert [(row["arm"], row["scoring"], round(row["value"], 1)) for row in drawn.rows] == [
         (arm, scoring, 0.6) for scoring in ("plain", "calibrated") for arm in ("lr 1e-4", "lr 2")
     ]
     hover = ": +60.0 points [+0.0, +100.0] · 20 members, 30 non-members</title>"
     assert drawn.drawing.wide.count(hover) == 4
     after = [quantity for quantity in ALL if quantity.moment == "after"]
-    nothing = accuracy_gain_tables(accuracy_table(cells(["a"], {}, after)), [])
-    assert list(pictures_in(accuracy_parts(nothing, view))) == []
+    assert list(pictures_in(accuracy_parts(accuracy(["a"], [""], after), ["train.lr"], view))) == []

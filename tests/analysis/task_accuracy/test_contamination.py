@@ -3,16 +3,17 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import t as student
 
+from analysis.findings import Findings
+from analysis.intervals.estimate import Estimate
 from analysis.settings import AnalysisSettings
 from analysis.task_accuracy.contamination import (
     MEAN,
     AccuracyArm,
-    AccuracyCell,
     Quantity,
-    accuracy_cells,
     accuracy_table,
 )
 from detect.task_accuracy.answers import AccuracyRow, write_accuracy
@@ -70,9 +71,10 @@ def written(
     )
 
 
-def table(cells: tuple[AccuracyCell, ...], dataset: str = "a", scoring: str = "plain"):
+def named(table: pa.Table, dataset: str = "a", scoring: str = "plain") -> dict[Quantity, Estimate]:
     return {
-        cell.quantity: cell for cell in cells if cell.dataset == dataset and cell.scoring == scoring
+        Quantity(*(row[name] for name in Quantity._fields)): Estimate.of(row)
+        for row in Findings(table.to_pylist()).where(dataset=dataset, scoring=scoring).rows
     }
 
 
@@ -95,8 +97,8 @@ ROWS = [
 
 
 def test_quantities_by_hand(tmp_path: Path) -> None:
-    cells = accuracy_cells([written(tmp_path, ROWS)], SETTINGS)
-    found = {quantity: cell.value for quantity, cell in table(cells).items()}
+    table = accuracy_table([written(tmp_path, ROWS)], SETTINGS)
+    found = {quantity: one.value for quantity, one in named(table).items()}
     assert found == {
         Quantity("accuracy", "member", "before"): pytest.approx(11 / 20),
         Quantity("accuracy", "member", "after"): pytest.approx(16 / 20),
@@ -108,16 +110,16 @@ def test_quantities_by_hand(tmp_path: Path) -> None:
         Quantity("change", "nonmember", ""): pytest.approx(1 / 20),
         EXCESS: pytest.approx(4 / 20),
     }
-    mean = table(cells, MEAN)
+    mean = named(table, MEAN)
     # The mean of the datasets, though one of them is half as large.
     assert mean[EXCESS].value == pytest.approx((4 / 20 + 0) / 2)
     assert mean[Quantity("gap", "", "after")].value == pytest.approx((0.25 - 0.4) / 2)
-    assert (mean[EXCESS].n_members, mean[EXCESS].n_nonmembers) == (30, 30)
-    opposite = table(cells, scoring="calibrated")
+    assert (mean[EXCESS].members, mean[EXCESS].nonmembers) == (30, 30)
+    opposite = named(table, scoring="calibrated")
     assert opposite[EXCESS].value == pytest.approx(-4 / 20)
-    for cell in cells:
-        assert cell.low <= cell.value <= cell.high
-        assert cell.low < cell.high
+    for row in table.to_pylist():
+        assert row["low"] <= row["value"] <= row["high"]
+        assert row["low"] < row["high"]
 
 
 def test_the_change_is_paired(tmp_path: Path) -> None:
@@ -129,7 +131,7 @@ def test_the_change_is_paired(tmp_path: Path) -> None:
     ]
     widths = []
     for name, rows in (("kept", kept), ("swapped", swapped)):
-        cells = table(accuracy_cells([written(tmp_path / name, rows)], SETTINGS))
+        cells = named(accuracy_table([written(tmp_path / name, rows)], SETTINGS))
         change = cells[Quantity("change", "member", "")]
         assert change.value == pytest.approx(5 / 55)
         widths.append(change.high - change.low)
@@ -138,13 +140,13 @@ def test_the_change_is_paired(tmp_path: Path) -> None:
 
 def test_members_without_a_copy_are_set_apart_or_withheld(tmp_path: Path) -> None:
     arm = written(tmp_path, ROWS, unspiked=4)
-    apart = table(accuracy_cells([arm], SETTINGS))
+    apart = named(accuracy_table([arm], SETTINGS))
     after = Quantity("accuracy", "member", "after")
-    assert (apart[after].n_members, apart[after].n_nonmembers) == (16, 20)
+    assert (apart[after].members, apart[after].nonmembers) == (16, 20)
     assert apart[after].value == pytest.approx(12 / 16)
     joined = AnalysisSettings(replicates=400, zero_copies="nonmember")
-    counted = table(accuracy_cells([arm], joined))
-    assert (counted[after].n_members, counted[after].n_nonmembers) == (16, 24)
+    counted = named(accuracy_table([arm], joined))
+    assert (counted[after].members, counted[after].nonmembers) == (16, 24)
     assert counted[Quantity("accuracy", "nonmember", "after")].value == pytest.approx(15 / 24)
 
 
@@ -154,25 +156,19 @@ def test_seeds_are_combined_and_axes_kept_apart(tmp_path: Path) -> None:
         for rate in ("1e-4", "1e-3")
         for seed in (0, 1)
     ]
-    cells = accuracy_cells(arms, SETTINGS)
-    excess = [cell for cell in cells if cell.quantity == EXCESS and cell.dataset == "a"]
-    assert [(cell.axes, cell.scoring) for cell in excess] == [
-        ((("train.lr", rate),), scoring)
-        for rate in ("1e-4", "1e-3")
-        for scoring in ("plain", "calibrated")
+    rows = accuracy_table(arms, SETTINGS).to_pylist()
+    excess = [row for row in rows if (row["quantity"], row["dataset"]) == ("excess", "a")]
+    assert [(row["train.lr"], row["scoring"]) for row in excess] == [
+        (rate, scoring) for rate in ("1e-4", "1e-3") for scoring in ("plain", "calibrated")
     ]
-    assert {(cell.n_seeds, cell.n_members) for cell in excess} == {(2, 40)}
-    rows = accuracy_table(cells).to_pylist()
-    assert len(rows) == len(cells)
-    assert rows[0]["train.lr"] == "1e-4"
-    assert rows[0]["quantity"] == "accuracy"
+    assert {(row["n_seeds"], row["n_members"]) for row in excess} == {(2, 40)}
     with pytest.raises(InputError, match="two arms"):
-        accuracy_cells([arms[0], arms[0]], SETTINGS)
+        accuracy_table([arms[0], arms[0]], SETTINGS)
 
 
 def test_nothing_changed_is_no_certainty(tmp_path: Path) -> None:
     rows = [*block("a", "member", rr=20), *block("a", "nonmember", rr=20)]
-    found = table(accuracy_cells([written(tmp_path, rows)], SETTINGS))
+    found = named(accuracy_table([written(tmp_path, rows)], SETTINGS))
     right = found[Quantity("accuracy", "member", "after")]
     # Agresti and Coull for 20 of 20: two right and two wrong answers more, Student's t for 20 rows.
     assert (right.value, right.high) == (1, 1)
@@ -206,6 +202,6 @@ def test_rows_that_share_a_passage_count_as_one(tmp_path: Path) -> None:
             rows += [("a", side, False, right)] * 5
             groups += [f"{side}{index}"] * 5
     after = Quantity("accuracy", "member", "after")
-    alone = table(accuracy_cells([written(tmp_path / "x", rows)], SETTINGS))[after]
-    shared = table(accuracy_cells([written(tmp_path / "y", rows, groups=groups)], SETTINGS))[after]
+    alone = named(accuracy_table([written(tmp_path / "x", rows)], SETTINGS))[after]
+    shared = named(accuracy_table([written(tmp_path / "y", rows, groups=groups)], SETTINGS))[after]
     assert shared.high - shared.low > 1.5 * (alone.high - alone.low)

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from analysis.comparison.metrics import pooled_aucs
+from analysis.findings import Findings
 from analysis.results import analyse, write_analysis
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
-from spikein.api.comparison import compare_runs, plain_comparison, write_comparison
+from spikein.api.comparison import compare_runs, write_comparison
 from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
 from spikein.runs.comparison.page import pooled_table, summary
@@ -103,8 +103,8 @@ def test_settings_and_artifacts_that_differ_are_named_and_the_runs_names_are_no_
 
 
 def test_detector_of_one_run_is_not_called_one_without_shared_rows(found):
-    rows = tuple(row._replace(second=None, paired=None) for row in found.metrics.rows)
-    metrics = found.metrics._replace(rows=rows)
+    rows = [row for row in found.metrics.numbers.rows if row["run"] == "first"]
+    metrics = found.metrics._replace(numbers=Findings(rows))
     said = str(pooled_table(found.names, metrics).rows)
     assert "in one run only" in said
     assert "no shared rows" not in said
@@ -157,19 +157,16 @@ def test_json_has_every_number_and_no_nan(lab, found):
     )
     assert result.exit_code == 0, result.output
     shown = json.loads(result.stdout, parse_constant=pytest.fail)
-    assert shown.keys() == plain_comparison(found).keys()
     assert shown["settings"] == [{"key": "train.lr", "old": "0.0003", "new": "0.001"}]
-    (row,) = [
-        one for one in shown["metrics"]
-        if (one["dataset"], one["detector"], one["selection"], one["metric"])
-        == ("all", "loss", "tuned", "auc")
-    ]  # fmt: skip
-    assert row["paired"]["low"] > 0, "the second run's model saw the copies better"
-    assert row["paired"]["value"] == pytest.approx(row["second"]["value"] - row["first"]["value"],
-                                                   abs=0.1)  # fmt: skip
+    numbers = Findings(shown["metrics"])
+    first, second, gap = (
+        numbers.row(run=run, detector="loss", selection="tuned")
+        for run in ("first", "second", "difference")
+    )
+    assert gap["low"] > 0, "the second run's model saw the copies better"
+    assert gap["value"] == pytest.approx(second["value"] - first["value"], abs=0.1)
     rates = [one for one in shown["metrics"] if one["metric"].startswith("tpr@")]
-    assert rates
-    assert all(one["paired"] is None for one in rates)
+    assert {one["run"] for one in rates} == {"first", "second"}
 
 
 def test_the_table_says_what_differs_and_by_how_much(lab):
@@ -192,11 +189,12 @@ def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found
     assert [head.text for head in table.heads][-3:] == [
         "slow/1", "fast/1", "Difference on the same rows",
     ]  # fmt: skip
-    paired = {row.detector: row.paired.difference for row in pooled_aucs(found.metrics.rows)}
+    (place,) = [one for one in found.metrics.pooled_aucs() if one["detector"] == "loss"]
+    gap = found.metrics.numbers.get(run="difference", **place)
     shown = {row[0].text: row[-1].text for row in table.rows[1:]}
-    assert shown["Loss"].startswith(f"{paired['loss'].value:+.3f}".replace("-", "−"))
+    assert shown["Loss"].startswith(f"{gap.value:+.3f}".replace("-", "−"))
     (every,) = page.titled("All numbers")
-    assert len(every.rows) - 1 == len(found.metrics.rows)
+    assert len(every.rows) - 1 == len(found.metrics.places())
     assert EVIL in every.column("Dataset")
     assert page.titled("Settings")[0].rows[1][0].text == "train.lr"
 
@@ -224,7 +222,7 @@ def test_a_store_that_is_gone_is_said_and_the_numbers_stay(lab, tmp_path, found)
     assert len(alone.origins.notes) == 2
     assert "3 of 3 artifacts are not in the store any more" in alone.origins.notes[0]
     assert {one.same_content for one in alone.origins.changes} == {None}
-    assert str(alone.metrics) == str(found.metrics)
+    assert str(alone.metrics.numbers.rows) == str(found.metrics.numbers.rows)
 
 
 def test_bad_names_are_refused_in_words(lab):

@@ -8,7 +8,6 @@ from math import nan
 import pytest
 
 from analysis.intervals.estimate import Estimate
-from analysis.metrics_table import Cell
 from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.table import Column, Entry, Table, numbers
 from spikein.cli.output import print_error, print_json, print_table, say, show_table, tell, warn
@@ -76,7 +75,7 @@ def test_control_characters_are_written_out(capsys):
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch, width):
     as_terminal(monkeypatch, width)
-    auc = Cell(setting="-", value=0.86, low=0.81, high=0.89, n_members=9, n_nonmembers=9, n_seeds=1)
+    auc = Estimate(0.86, 0.81, 0.89)
     setting = "alpha=0.05:samples=10:temperature=1.0"
     names = ("min_k_plus_plus", "infilling_dc_pdd", "sentence_similarity")
     titles = ("AUC", *(f"TPR at {rate}% FPR" for rate in (10, 5, 1)))

@@ -2,28 +2,18 @@ import base64
 import hashlib
 import re
 
-from analysis.arm import Cohort
-from analysis.metrics_table import Cell, CohortMetrics, Key, split_by_cohort
+from analysis.findings import split_by_cohort
 from analysis.page.parts import render_page
 from analysis.page.sections import all_results as module
 from analysis.page.sections.all_results import all_results
 from analysis.page.template import page_script
+from tests.analysis.made_findings import Number, made_arm, number
 
 NAN = float("nan")
 
 
-def cell(value: float, **given) -> Cell:
-    plain = {"setting": "default", "low": value - 0.1, "high": value + 0.1}
-    counts = {"n_members": 40, "n_nonmembers": 50, "n_seeds": 1}
-    return Cell(value=value, **{**plain, **counts, **given})
-
-
-def cohort(cells: dict, model: str = "contaminated", axes=()) -> CohortMetrics:
-    keyed = {
-        Key(dataset, detector, selection, copies, "all", metric): one
-        for (dataset, detector, selection, copies, metric), one in cells.items()
-    }
-    return CohortMetrics(cohort=Cohort(tuple(axes), model), cells=keyed)
+def cell(value: float, **given) -> Number:
+    return number(value, value - 0.1, value + 0.1, setting="default") | given
 
 
 def named(found, row: int) -> dict[str, str]:
@@ -49,7 +39,7 @@ def test_a_chosen_setting_that_is_the_default_is_one_row():
     cells = {("all", "loss", name, "all", "auc"): cell(0.6) for name in ("default", "tuned")}
     cells["all", "min_k", "default", "all", "auc"] = cell(0.6, setting="k=0.2")
     cells["all", "min_k", "tuned", "all", "auc"] = cell(0.7, setting="k=0.5")
-    found = all_results([cohort(cells)])
+    found = all_results([made_arm(cells)])
     selections = [named(found, at)["Selection"] for at in range(3)]
     assert selections == ["default, tuned", "default", "tuned"]
 
@@ -61,7 +51,7 @@ def test_rates_stand_beside_their_auc_and_a_missing_number_is_sorted_last():
         ("all", "zlib", "default", "all", "auc"): cell(0.5, low=NAN, high=NAN),
         ("all", "none", "default", "all", "auc"): cell(NAN),
     }
-    found = all_results([cohort(cells)])
+    found = all_results([made_arm(cells)])
     assert len(found.table.rows) == 2, "no value, no row"
     assert named(found, 0)["TPR at 10 % FPR"] == "0.250"
     assert named(found, 1)["TPR at 10 % FPR"] == "–"
@@ -77,12 +67,12 @@ def test_too_many_rows_leave_out_the_finest_first_and_say_so(monkeypatch):
         for copies in ("all", "1", "2")
     }
     monkeypatch.setattr(module, "MAX_ROWS", 20)
-    found = all_results([cohort(cells)])
+    found = all_results([made_arm(cells)])
     assert len(found.table.rows) == 20
     assert "16 of 36 rows are not in this page" in found.table.caption
     assert "single datasets at single numbers of copies" in found.table.caption
     monkeypatch.setattr(module, "MAX_ROWS", 3)
-    found = all_results([cohort(cells)])
+    found = all_results([made_arm(cells)])
     assert len(found.table.rows) == 3
     assert "whatever comes after the first 3" in found.table.caption
     assert all_results([]) is None

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from analysis.arm import axis_names
-from analysis.metrics_table import split_by_cohort
+from analysis.findings import Findings, split_by_cohort
 from analysis.page.content import build_page
 from analysis.page.crossed import AUC
 from analysis.page.grids import MAX_ROWS, OPEN_ROWS, folded
@@ -18,7 +18,7 @@ from analysis.page.table import Column, Table
 from analysis.page.view import MAX_DETECTORS as MAX_SHOWN
 from analysis.page.view import View
 from analysis.results import analyse
-from analysis.selection.ranking import TIE, reported_cell
+from analysis.selection.ranking import TIE
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
 from detect.detector_table import describe_named
@@ -109,7 +109,7 @@ def test_every_detector_stands_in_the_table_once_by_its_auc_controls_last(view, 
     names = [*DEFAULTS, *map(further_name, range(FURTHER))]
     assert sorted(rows) == sorted(map(view.title, names))
     assert view.order[-1] == "blind"
-    values = [reported_cell(tables[0], name).value for name in view.order[:-1]]
+    values = [tables[0].reported(name).value for name in view.order[:-1]]
     assert all(after <= before + TIE for before, after in pairwise(values))
     strong = [name for name, row in rows.items() if row["AUC, test split"].strong]
     assert strong == [view.name], "bold: the best on the tune split"
@@ -122,16 +122,18 @@ def test_every_detector_stands_in_the_table_once_by_its_auc_controls_last(view, 
 def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(report, tables):
     arm, base = tables
     nothing = {"value": math.nan, "low": math.nan, "high": math.nan}
-    cells = {
-        key: replace(cell, **nothing) if key.detector == "surp" else cell
-        for key, cell in arm.cells.items()
-        if key.detector != "blind"
-    }
-    without = replace(arm, cells=cells)
+    rows = [
+        row | nothing if row["detector"] == "surp" else row
+        for row in arm.rows
+        if row["detector"] != "blind"
+    ]
+    without = Findings(rows)
     bare = replace(report, detectors=[], left_out=[])
     found = View(inputs=bare, tables=[without, base], best=find_headline([without]))
     rows = rows_of(found)
-    assert rows["blind"]["AUC, test split"] == AUC.entry(base.get("blind", selection="tuned"))
+    assert rows["blind"]["AUC, test split"] == AUC.entry(
+        base.get(detector="blind", selection="tuned")
+    )
     assert {row["What it needs"] for row in rows.values()} == {"not declared"}
     setting, *remarks = rows["surp"]["Detector"].notes
     assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
@@ -147,7 +149,7 @@ def test_the_page_shows_the_numbers_of_the_metrics_and_who_was_left_out(view, ta
         if "AUC, test split" not in heads:
             continue
         for row in table.rows[1:]:
-            cell = reported_cell(tables[0], titles[row[0].text])
+            cell = tables[0].reported(titles[row[0].text])
             if cell is not None and cell.available:
                 shown = numbers_of(row[heads.index("AUC, test split")])
                 assert shown == tuple(float(f"{x:.2f}") for x in (cell.value, cell.low, cell.high))

@@ -5,15 +5,15 @@ import re
 import numpy as np
 import pytest
 
-from analysis.arm import Cohort
-from analysis.metrics_table import Cell, CohortMetrics, Key, contaminated_cohorts
+from analysis.findings import contaminated_cohorts
 from analysis.page.crossed import doublings
 from analysis.page.parts import pictures_in
-from analysis.page.pictures.sweeps import axis_values, sweep_pictures
 from analysis.page.sections.copies import copies_picture
 from analysis.page.sections.rates import rates_parts
+from analysis.page.sections.results import axis_values, sweep_pictures
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
+from tests.analysis.made_findings import number, one_arm
 from tests.analysis.synthetic import make_arm
 from tests.analysis.viewing import view_of
 
@@ -48,7 +48,7 @@ def test_a_swept_number_has_an_axis_of_numbers(view):
     cells = {
         (dict(table.cohort.axes)["train.mode"], dict(table.cohort.axes)["corpus.tokens"]): cell
         for table in tables
-        if (cell := table.get("min_k", selection="tuned"))
+        if (cell := table.get(detector="min_k", selection="tuned"))
     }
     rows = [row for row in drawn.rows if row["line"].startswith("min_k, ")]
     assert len(rows) == len(cells) == 6
@@ -67,15 +67,9 @@ def test_a_decade_is_drawn_by_logarithms_and_words_make_no_axis():
     """3e-4 / 3e-5 is a bit less than ten in floats; Python takes `nan` and `inf` for numbers."""
     wanted = {"3e-05 0.0003": 2, "0 0.0003": 2, "0.1 nan": 0, "0.1 inf": 0, "0.1 x": 0}
     for values, count in wanted.items():
-        cells = {Key("all", "loss", "tuned", "all", "all", "auc"): CELL}
-        arms = [
-            CohortMetrics(cohort=Cohort((("train.lr", value),), "contaminated"), cells=cells)
-            for value in values.split()
-        ]
+        cells = {("loss",): number(0.6, 0.5, 0.7)}
+        arms = [one_arm(cells, ("train.lr", value)) for value in values.split()]
         assert len(axis_values(arms, "train.lr")) == count
-
-
-CELL = Cell(setting="-", value=0.6, low=0.5, high=0.7, n_members=40, n_nonmembers=50, n_seeds=1)
 
 
 def test_numbers_of_copies_are_as_far_apart_as_they_are(view):

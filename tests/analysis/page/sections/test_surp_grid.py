@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from analysis.arm import load_arm
-from analysis.page.pictures.surp_grid import surp_picture
+from analysis.page.sections.results import surp_picture
 from analysis.results import analyse
 from analysis.selection.tuning import setting_aucs
 from analysis.settings import AnalysisSettings

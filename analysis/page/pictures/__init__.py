@@ -1,1 +1,0 @@
-"""Pictures that are no section of their own: scores, training, sweeps, SURP, dose-response."""

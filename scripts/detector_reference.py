@@ -46,8 +46,9 @@ def _section(one: DetectorFacts, first: dict[str, str]) -> list[str]:
     lines = [
         f"### {one.name}",
         "",
-        f"*{one.title}* ({one.source.replace(f' ({one.title})', '')}). Cost: {one.cost}."
-        + (f" Needs: {', '.join(needs)}." if needs else ""),
+        f"*{one.title}* ({one.source.replace(f' ({one.title})', '')})."
+        + (f" Needs: {', '.join(needs)}." if needs else "")
+        + (f" Cost: {one.cost}." if one.cost != "target 1×" else ""),
         "",
         f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}"
         + (f" Depends on {one.depends_on}." if one.depends_on else "")

@@ -70,6 +70,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("spikein detect KEY=VALUE", ScoringOptions),
     ("spikein detect server.KEY=VALUE", ScoredServer),
 )
+_EXPLAINED = {title for title, _ in SECTIONS}
+"""Keys of the file that have a section."""
 
 
 def reference() -> str:
@@ -98,7 +100,7 @@ def _section(title: str, settings: type[BaseModel], first: dict[str, str]) -> st
     """
     lines, alike = [], list[str]()
     for name, field in settings.model_fields.items():
-        if name == "kind":
+        if name == "kind" or (settings is Experiment and name in _EXPLAINED):
             continue
         line = _line(name, field)
         if first.setdefault(line, title) == title:

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/detectors.md from what the detectors declare.
+"""Write the reference part of docs/detectors.md from what the detectors declare.
 
     python -m scripts.detector_reference
 
@@ -6,6 +6,7 @@ The same declarations fill `spikein detectors` and a run's page, so that the doc
 drift (a test compares).
 """
 
+from itertools import groupby
 from pathlib import Path
 
 from detect.detector_table import DetectorFacts, describe_named
@@ -16,48 +17,38 @@ MARK = "<!-- from here on written by python -m scripts.detector_reference -->\n"
 
 
 def reference() -> str:
-    """Return the table of all built-in detectors, and a section for each, as Markdown."""
-    found = [describe_named(name) for name in detector_names()]
-    lines = [
-        "## All detectors",
-        "",
-        "| name | in print | access | needs beside the text | cost of a text | paper |",
-        "|---|---|---|---|---|---|",
-        *(
-            _row(
-                f"[`{one.name}`](#{one.name})",
-                one.title,
-                one.access,
-                ", ".join(need for need in one.needs if need != "view text"),
-                one.cost,
-                one.source.replace(f" ({one.title})", ""),
-            )
-            for one in found
-        ),
-        "",
-        "## Each in full",
-        "",
-    ]
+    """Return the built-in detectors by access, and a section for each, as Markdown."""
+    facts = [describe_named(name) for name in detector_names()]
+    lines = ["## All detectors", ""]
+    for access, alike in groupby(sorted(facts, key=_access), key=_access):
+        links = ", ".join(f"[`{one.name}`](#{one.name})" for one in alike)
+        lines.append(f"- **{access}**: {links}")
+    lines.append("")
     first: dict[str, str] = {}
-    for one in found:
-        lines += _section(one, first)
+    for detector in facts:
+        lines += _section(detector, first)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def document(existing: str) -> str:
-    """Return the whole document: what stands before the mark, then the reference."""
+    """Return the whole document: the text before the mark, then the reference."""
     return existing.split(MARK)[0] + MARK + "\n" + reference()
 
 
 def _section(one: DetectorFacts, first: dict[str, str]) -> list[str]:
-    """Return a line a parameter; those that an earlier detector has alike are named in one line.
+    """Return one line per parameter; those that an earlier detector explains share one line.
 
     Args:
         one: the detector.
-        first: each line so far, with the detector that it stands under; grows.
+        first: each line so far, with its detector; grows.
     """
+    needs = [need for need in one.needs if need != "view text"]
     lines = [
         f"### {one.name}",
+        "",
+        f"*{one.title}* ({one.source.replace(f' ({one.title})', '')})."
+        + (f" Needs: {', '.join(needs)}." if needs else "")
+        + (f" Cost: {one.cost}." if one.cost != "target 1×" else ""),
         "",
         f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}"
         + (f" Depends on {one.depends_on}." if one.depends_on else "")
@@ -79,8 +70,8 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
 
 
-def _row(*values: str) -> str:
-    return "| " + " | ".join(value.replace("|", "\\|") for value in values) + " |"
+def _access(one: DetectorFacts) -> str:
+    return one.access
 
 
 if __name__ == "__main__":

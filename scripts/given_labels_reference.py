@@ -1,4 +1,4 @@
-"""Writes the tables of docs/given-labels.md from the presets themselves.
+"""Write the tables of benchmarks in docs/score-any-model.md from the presets themselves.
 
     python -m scripts.given_labels_reference
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from detect.user_rows.benchmarks import benchmark_names, get_benchmark
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "given-labels.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "score-any-model.md"
 MARK = "<!-- from here on written by python -m scripts.given_labels_reference -->\n"
 
 
 def reference() -> str:
     """Return the tables as Markdown."""
     lines = [
-        "## Presets",
+        "### Presets",
         "",
         "| `--benchmark` | what it is | where it is published | its columns |",
         "|---|---|---|---|",
@@ -24,7 +24,7 @@ def reference() -> str:
     for name in benchmark_names():
         one = get_benchmark(name)
         lines.append(f"| `{one.name}` | {one.summary} | {one.source} | {one.columns} |")
-    lines += ["", "What their labels rest on:", ""]
+    lines += ["", "Where their labels come from:", ""]
     warnings: dict[str, list[str]] = {}
     for name in benchmark_names():
         warnings.setdefault(get_benchmark(name).warning, []).append(f"`{name}`")

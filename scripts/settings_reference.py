@@ -70,6 +70,8 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("spikein detect KEY=VALUE", ScoringOptions),
     ("spikein detect server.KEY=VALUE", ScoredServer),
 )
+_EXPLAINED = {title for title, _ in SECTIONS}
+"""Keys of the file that have a section."""
 
 
 def reference() -> str:
@@ -84,28 +86,29 @@ def reference() -> str:
 
 
 def document(existing: str) -> str:
-    """Return the whole document: what stands before the mark, then the reference."""
+    """Return the whole document: the text before the mark, then the reference."""
     return existing.split(MARK)[0] + MARK + "\n" + reference()
 
 
 def _section(title: str, settings: type[BaseModel], first: dict[str, str]) -> str:
-    """Return a line a key; keys that an earlier section has alike are named in one line.
+    """Return one line per key; keys that an earlier section explains share one line.
 
     Args:
         title: of the section.
         settings: whose keys it has.
-        first: each line so far, with the section that it stands in; grows.
+        first: each line so far, with its section; grows.
     """
-    lines, alike = [], dict[str, list[str]]()
+    lines, alike = [], list[str]()
     for name, field in settings.model_fields.items():
-        if name == "kind":
+        if name == "kind" or (settings is Experiment and name in _EXPLAINED):
             continue
         line = _line(name, field)
         if first.setdefault(line, title) == title:
             lines.append(line)
         else:
-            alike.setdefault(first[line], []).append(f"`{name}`")
-    lines += [f"- {', '.join(names)}: as under *{where}*." for where, names in alike.items()]
+            alike.append(f"`{name}`")
+    if alike:
+        lines.append(f"- {', '.join(alike)}")
     return "\n".join([f"### {title}", "", *lines, ""])
 
 

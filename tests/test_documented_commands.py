@@ -6,7 +6,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = [
-    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md")),
     *sorted((REPOSITORY / "docs").rglob("*.md")),
     *sorted((REPOSITORY / "configs").rglob("*.yaml")),
 ]

@@ -6,15 +6,9 @@ import pytest
 
 from tests.how_to import REPOSITORY, Reader, blocks, commands, not_shown
 
-PAGES = (
-    "add-a-detector.md",
-    "add-a-dataset.md",
-    "add-an-executor.md",
-    "add-an-unlearning-method.md",
-    "judge-a-new-detector.md",
-)
+PAGES = ("add-a-dataset.md", "evaluate-a-detector.md", "executors.md", "unlearning.md")
 # Pages that end in what they found, not in a test.
-WALKS = ("first-study.md", "score-a-file.md")
+WALKS = ("score-any-model.md", "tutorial.md")
 
 
 @pytest.mark.slow

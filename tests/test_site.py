@@ -122,7 +122,7 @@ def test_every_page_of_the_documents_is_on_the_site(site: Path):
 @pytest.mark.slow
 def test_dead_links_stop_the_build(tmp_path: Path):
     copy_repository(tmp_path / "copy")
-    page = tmp_path / "copy" / "docs" / "twins.md"
+    page = tmp_path / "copy" / "docs" / "formats.md"
     text = page.read_text(encoding="utf-8")
     dead = "[a page](no-such-page.md) and [a term](glossary.md#no-such-term)"
     for line, words in ((dead, ("no-such-page.md", "no-such-term")),
@@ -134,9 +134,9 @@ def test_dead_links_stop_the_build(tmp_path: Path):
 
 
 def test_links_lead_to_the_same_page_on_the_site():
-    text = "[a](docs/twins.md#cost), ![b](docs/images/c.png), [d](LICENSE) and `[e](docs/f.md)`"
+    text = "[a](docs/training.md#twins), ![b](docs/images/c.png), [d](LICENSE) and `[e](docs/f.md)`"
     assert linked(text, "README.md") == (
-        "[a](twins.md#cost), ![b](images/c.png), d and `[e](docs/f.md)`"
+        "[a](training.md#twins), ![b](images/c.png), d and `[e](docs/f.md)`"
     )
     assert linked("[a](../README.md) [b](glossary.md)", "docs/training.md") == (
         "[a](index.md) [b](glossary.md)"

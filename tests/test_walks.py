@@ -13,7 +13,7 @@ from tests.spikein.tiny import run, write_tiny
 pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-WALK = re.compile(r"^## (The walk of [^\n]+)\n(.*?)(?=^## |\Z)", re.M | re.S)
+WALK = re.compile(r"^## (From [^\n]+)\n(.*?)(?=^## |\Z)", re.M | re.S)
 LINE = re.compile(r"^\| +\d* *\| `([\w/.]+)::(\w+)` \|", re.M)
 ELSEWHERE = {
     "inject/examples/pool.py::draw_held_out",  # only where rows are held out

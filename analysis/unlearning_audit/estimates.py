@@ -6,7 +6,7 @@ none or all the exact bound for as many clusters). A mean or a difference of mea
 from 25 clusters a side on. A cluster is a group of
 texts. Where there are fewer than 15 groups, a book or two, clusters are runs of neighbouring chunks
 of one text: the interval then speaks of these texts alone, and says so. How often the intervals
-hold the truth: docs/unlearning-audit.md.
+hold the truth: docs/unlearning.md.
 """
 
 from collections.abc import Sequence

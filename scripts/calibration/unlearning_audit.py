@@ -6,7 +6,7 @@ python -m scripts.calibration.unlearning_audit --studies 100 --print
 Chunks are simulated by a latent normal number: chunks of one text share a part of it, and
 neighbours in a book follow an autoregression. The audit's own functions make every interval. A case
 outside of 92 to 97.5 % is simulated again with ten times as many new studies, these alone written.
-The file is docs/data/unlearning-audit-coverage.csv; docs/unlearning-audit.md sums it up.
+The file is docs/data/unlearning-audit-coverage.csv; docs/unlearning.md sums it up.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from inject.keyed import Stream, generator, item_key
 from scripts.calibration.coverage import HIGH, LOW, Coverage, settled
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = DOCS / "unlearning-audit.md"
+PAGE = DOCS / "unlearning.md"
 FILE = DOCS / "data" / "unlearning-audit-coverage.csv"
 BEGIN = "<!-- coverage: written by python -m scripts.calibration.unlearning_audit -->"
 END = "<!-- end of coverage -->"

@@ -64,7 +64,7 @@ def audit_unlearning(
         store: folder of what models scored and wrote, which is not made twice; by default the one
             in the user's cache folder.
         options: keys of an audit's file, such as `samples=20`, `holdout="other.txt"`,
-            `detector="loss"`; see docs/unlearning-audit.md.
+            `detector="loss"`; see docs/unlearning.md.
 
     Returns:
         The verdict, the tables, and where the folder lies.

@@ -1,4 +1,4 @@
-"""How many characters of a script are as rare in a row as words: for docs/validity.md.
+"""How many characters of a script are as rare in a row as words: for docs/contamination-audit.md.
 
 `python -m scripts.bench.injection.scripts FOLDER …`: each folder holds the same pages in another
 language, as `.html` or `.txt` files of the same names; pages that one of them lacks are left out.

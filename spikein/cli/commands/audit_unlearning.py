@@ -17,7 +17,7 @@ def audit_unlearning(
             "The model before unlearning, the one that is audited, and one that was made like "
             "the original and never saw the texts: folders or hub ids. Then settings, such as "
             "[cyan]samples=20[/], [cyan]detector=loss[/], [cyan]questions=FILE[/] "
-            "(docs/unlearning-audit.md of the repository has all).",
+            "(docs/unlearning.md of the repository has all).",
         ),
     ] = None,
     texts: Annotated[

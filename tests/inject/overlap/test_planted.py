@@ -1,4 +1,4 @@
-"""A planted set of 200 documents, half with known overlaps. Figures in docs/validity.md.
+"""A planted set of 200 documents, half with known overlaps. Figures in docs/contamination-audit.md.
 
 `python -m tests.inject.overlap.test_planted` prints them.
 """
@@ -106,7 +106,7 @@ def test_a_phrase_of_all_rows_does_not_pair_every_member_with_every_nonmember():
 
 
 def main() -> None:
-    """Print the table of docs/validity.md."""
+    """Print the table of docs/contamination-audit.md."""
     for settings in (
         OverlapSettings(),
         OverlapSettings(near_duplicate=None),

@@ -235,7 +235,7 @@ def test_settings_that_contradict_each_other(given_settings, said):
 @pytest.mark.parametrize("policy", ["splice", "window", "document"])
 @pytest.mark.parametrize("straddle", [None, "forbid"])
 def test_what_stays_when_a_dataset_joins_is_what_the_documentation_says(policy, straddle):
-    """docs/placement.md: which of anchor, window and place in the stream another dataset moves."""
+    """docs/copies.md: which of anchor, window and place in the stream another dataset moves."""
     if policy == "window" and straddle is None:
         straddle = "forbid"
     placement = Placement(policy=policy, straddle=straddle)

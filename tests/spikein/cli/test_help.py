@@ -55,7 +55,7 @@ def test_a_setting_that_is_given_as_an_option_is_shown_as_it_is_written():
 
 
 def test_how_commands_end_is_said_in_the_help_and_on_one_page():
-    page = (REPOSITORY / "docs" / "judge-a-new-detector.md").read_text()
+    page = (REPOSITORY / "docs" / "troubleshooting.md").read_text()
     table = re.findall(r"^\| (\d[\d, ]*) \|", page, re.MULTILINE)
     assert [int(code) for line in table for code in line.split(",")] == [*EXIT_STATUSES]
     said = " ".join(invoke("--help").output.split())

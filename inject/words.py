@@ -10,7 +10,8 @@ as it stands, since what looks like markup may be text. Two texts share what any
 
 A character of a script without spaces counts as a share of a word (`weight`), so that runs of n
 words and runs of characters of the same weight are equally rare: shares that make them so in
-translations, see docs/contamination-audit.md. Thus 13 words are 19 Han characters, 33 kana, 44 Thai letters.
+translations, see docs/contamination-audit.md. Thus 13 words are 19 Han characters, 33 kana, 44 Thai
+letters.
 
 Cost: ASCII text 30 MB/s and more, other text about half of that.
 """

@@ -16,9 +16,9 @@ from typing import Any
 from analysis.findings import as_table, read_findings
 from analysis.page.table import Table
 from analysis.page.unlearning.audits import audit_tables
+from analysis.page.unlearning.headline import judged_models, unlearning_headline
 from analysis.page.unlearning.tables import further_tables, measure_tables
 from analysis.page.unlearning.view import verdict_table
-from analysis.unlearning.headline import judged_models, unlearning_headline
 from analysis.unlearning.measured import MeasuredModels, measured_models
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import markdown

@@ -80,7 +80,10 @@ def absent_names(text: str) -> list[str]:
 
 # A how-to page names the files that it makes.
 MADE = {
-    "evaluate-a-detector.md": {"detect/detectors/ending.py", "tests/detect/detectors/test_ending.py"},
+    "evaluate-a-detector.md": {
+        "detect/detectors/ending.py",
+        "tests/detect/detectors/test_ending.py",
+    },
     "add-a-dataset.md": {
         "inject/examples/datasets/proverbs.py",
         "tests/inject/examples/datasets/test_proverbs.py",
@@ -117,7 +120,13 @@ def test_the_glossary_is_linked_from_the_pages_that_use_its_words():
         page.name: set(re.findall(r"glossary\.md#([\w-]+)\)", page.read_text(encoding="utf-8")))
         for page in pages()
     }
-    apart = {*(Path(name).name for name in NOT_ON_THE_SITE), "CONTRIBUTING.md", "api.md", "benchmarks.md", "glossary.md"}
+    apart = {
+        *(Path(name).name for name in NOT_ON_THE_SITE),
+        "CONTRIBUTING.md",
+        "api.md",
+        "benchmarks.md",
+        "glossary.md",
+    }
     assert [name for name, found in used.items() if not found and name not in apart] == []
     assert set().union(*used.values()) <= terms()
     asked = "arm cohort twin copy exposure pool side split member non-member canary anchor window"

@@ -48,6 +48,7 @@ from analysis.page.sections.trajectory import along_training, trajectory_parts
 from analysis.page.sections.unscored import detector_notes
 from analysis.page.setup import background_parts
 from analysis.page.unlearning.first_screen import leading_sentences
+from analysis.page.unlearning.headline import judged_models
 from analysis.page.unlearning.view import lead_parts, unlearning_sections
 from analysis.page.view import View
 from analysis.summary import (
@@ -59,7 +60,6 @@ from analysis.summary import (
     seeds_sentence,
     summary_sentences,
 )
-from analysis.unlearning.headline import judged_models
 from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"

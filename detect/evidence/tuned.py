@@ -48,7 +48,7 @@ class Tuned(Need):
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether rows are held out to tune on."""
-        return sources.held_out
+        return sources.held_out > 0
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return a pass of the model that is scored, with adapters of the held-out rows."""

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import norm, t
 
 from analysis.factors.contrasts import best_set, contrasts
-from analysis.factors.doses import REACHED, Line, fit_line
+from analysis.factors.lines import REACHED, Line, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power
 from analysis.intervals.influence import Counts, Mask
 from analysis.intervals.joint import BySeed

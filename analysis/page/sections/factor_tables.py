@@ -22,7 +22,7 @@ from analysis.factors.doses import (
     short_number,
     shown_reach,
 )
-from analysis.factors.doses import Line as Fit
+from analysis.factors.lines import Line as Fit
 from analysis.factors.study import collect_study
 from analysis.findings import Row
 from analysis.page.crossed import AUC, MAX_PANELS

@@ -5,8 +5,8 @@ A method is named where its whole interval supports the claim; the others are co
 
 from collections.abc import Callable, Sequence
 
+from analysis.page.unlearning.headline import Judged, listed, method_title
 from analysis.page.unlearning.tables import NUMBER, number_text
-from analysis.unlearning.headline import Judged, listed, method_title
 from analysis.unlearning.measured import (
     NO_METHOD,
     ORIGINAL,

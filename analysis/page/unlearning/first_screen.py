@@ -21,14 +21,14 @@ from analysis.page.drawing.matrix import (
 )
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Badge, Badges
-from analysis.page.unlearning.tables import NUMBER, SIGNED, counts_text, number_text
-from analysis.unlearning.headline import (
+from analysis.page.unlearning.headline import (
     NEAR,
     UNDECIDED,
     Judged,
     best_first,
     unlearning_headline,
 )
+from analysis.page.unlearning.tables import NUMBER, SIGNED, counts_text, number_text
 from analysis.unlearning.measured import UNLEARNED, Row, has_interval
 from analysis.unlearning.verdict import MEASURES, NO_NAMES, Names, measure_name
 

@@ -9,8 +9,8 @@ from analysis.page.drawing.elements import Dot, round_limits
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_text
+from analysis.page.unlearning.headline import method_title
 from analysis.page.unlearning.tables import model_text
-from analysis.unlearning.headline import method_title
 from analysis.unlearning.measured import (
     BASE,
     NO_METHOD,

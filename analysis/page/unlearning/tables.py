@@ -9,7 +9,7 @@ from analysis.copy_bins import ALL
 from analysis.page.crossed import Unit
 from analysis.page.grids import copies_text
 from analysis.page.table import Table, listing, p_text
-from analysis.unlearning.headline import method_title
+from analysis.page.unlearning.headline import method_title
 from analysis.unlearning.measured import (
     BASE,
     CONDITION,

@@ -24,6 +24,7 @@ from analysis.page.unlearning.answers import (
 )
 from analysis.page.unlearning.audits import audits_parts
 from analysis.page.unlearning.first_screen import cost_picture, position_picture, verdict_badges
+from analysis.page.unlearning.headline import Judged, method_title
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.pictures import copies_panels, detectors_picture
 from analysis.page.unlearning.tables import (
@@ -33,7 +34,6 @@ from analysis.page.unlearning.tables import (
     model_text,
     number_text,
 )
-from analysis.unlearning.headline import Judged, method_title
 from analysis.unlearning.measured import (
     MeasuredModels,
     Row,

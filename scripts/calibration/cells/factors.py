@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from analysis.factors.contrasts import contrasts
-from analysis.factors.doses import Line, fit_line
+from analysis.factors.lines import Line, fit_line
 from analysis.intervals.numbers import Numbers
 from scripts.calibration.cells.cell import Cell, Drawn
 from scripts.calibration.factor_studies import Scored, study_numbers

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from analysis.factors.doses import Line, fit_line, quantile_cells
+from analysis.factors.doses import quantile_cells
+from analysis.factors.lines import Line, fit_line
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.factors import Design, one_line
 from scripts.calibration.factor_studies import LineDesign, count_lines, draw_doses

@@ -9,11 +9,11 @@ from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables
 from analysis.page.unlearning.first_screen import leading_sentences
+from analysis.page.unlearning.headline import method_title
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
 from analysis.page.unlearning.tables import SIGNED, number_text, steps_text
 from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
 from analysis.references import bibliography
-from analysis.unlearning.headline import method_title
 from analysis.unlearning.measured import measured_models
 from scripts.pictures.page_measures import measure
 from tests.analysis.unlearned import DOSES, METHODS, audit_rows, measured_rows, verdict_rows

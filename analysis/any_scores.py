@@ -22,7 +22,7 @@ import pyarrow as pa
 from analysis.decisions.flagged import group_names, scores_by_setting
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, pack_groups
-from analysis.intervals.numbers import Rows, auc_numbers, degenerate_reason, tpr_numbers
+from analysis.intervals.rows import Rows, auc_numbers, degenerate_reason, tpr_numbers
 from analysis.metrics import SUPPORT, Floats, supports_rate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError

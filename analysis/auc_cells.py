@@ -22,9 +22,9 @@ from analysis.compared_rows import ComparedRows, Mask
 from analysis.copy_bins import CopiesCell
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, accepted_shares
-from analysis.intervals.numbers import (
+from analysis.intervals.numbers import Numbers
+from analysis.intervals.rows import (
     EQUAL,
-    Numbers,
     Rows,
     auc_numbers,
     degenerate_reason,

@@ -23,7 +23,7 @@ from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, question_table, split_by_cohort
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, pack_groups
-from analysis.intervals.numbers import EQUAL, Rows, auc_numbers, degenerate_reason
+from analysis.intervals.rows import EQUAL, Rows, auc_numbers, degenerate_reason
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, POOLED

@@ -17,7 +17,8 @@ from analysis.auc_cells import GroupNumbers, cohort_rows, compared_sides
 from analysis.compared_rows import compare_rows
 from analysis.intervals.influence import Counts, Mask
 from analysis.intervals.joint import BySeed
-from analysis.intervals.numbers import Numbers, Rows, auc_numbers
+from analysis.intervals.numbers import Numbers
+from analysis.intervals.rows import Rows, auc_numbers
 from analysis.metrics import Floats
 from analysis.selection.tuning import Choice, reported_columns
 from analysis.settings import AnalysisSettings

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from analysis.arm import axis_column
 from analysis.findings import question_table
-from analysis.intervals.numbers import Rows, mean_numbers
+from analysis.intervals.rows import Rows, mean_numbers
 from analysis.unlearning.evidence import text_memory
 from detect.token_statistics import read_statistics
 

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from analysis.arm import Arm, LoadedArm, join_arm
 from analysis.copy_bins import CopiesCell
-from analysis.intervals import numbers
+from analysis.intervals import rows as interval_rows
 from analysis.metrics import Floats
 from detect.scores.table import read_scores
 from detect.task_accuracy.answers import read_accuracy
@@ -182,20 +182,20 @@ class Cohort:
         return np.concatenate([rows.copies for rows in self.rows])
 
     @property
-    def documents(self) -> numbers.Rows:
+    def documents(self) -> interval_rows.Rows:
         """The documents of general text, which are the same in all seeds, as members."""
         of_models = [one.general for models in self.models for one in models.values()]
         count = next((len(one) for one in of_models if one is not None), 0)
         group = np.tile(np.arange(count), len(self.rows))
-        return numbers.Rows.of(group, seed=np.repeat(np.arange(len(self.rows)), count))
+        return interval_rows.Rows.of(group, seed=np.repeat(np.arange(len(self.rows)), count))
 
-    def chosen(self, member: RowChoice, nonmember: RowChoice | None = None) -> numbers.Rows:
+    def chosen(self, member: RowChoice, nonmember: RowChoice | None = None) -> interval_rows.Rows:
         """Return the rows of all seeds, of which some count, against others."""
         inside = np.concatenate([member(rows) for rows in self.rows])
         outside = np.zeros_like(inside)
         if nonmember is not None:
             outside = np.concatenate([nonmember(rows) for rows in self.rows])
-        return numbers.Rows(
+        return interval_rows.Rows(
             seed=np.repeat(np.arange(len(self.rows)), [len(rows.test) for rows in self.rows]),
             dataset=np.concatenate([rows.dataset for rows in self.rows]),
             group=np.concatenate([rows.group for rows in self.rows]),

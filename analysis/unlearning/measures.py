@@ -35,7 +35,8 @@ from analysis.arm import MODEL_FREE, axis_column
 from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell
 from analysis.intervals.ends import LEAST_GROUPS, Interval, Scale, find_relative_change
 from analysis.intervals.estimate import Estimate
-from analysis.intervals.numbers import Numbers, Rows, auc_numbers, mean_numbers, trend_numbers
+from analysis.intervals.numbers import Numbers
+from analysis.intervals.rows import Rows, auc_numbers, mean_numbers, trend_numbers
 from analysis.metrics import Floats
 from analysis.tables import POOLED
 from analysis.unlearning.evidence import (

@@ -22,7 +22,7 @@ from analysis.copy_bins import ALL, EVERY_MEMBER, copies_cells, is_dose
 from analysis.findings import question_table, read_table, write_findings
 from analysis.intervals.ends import LEAST_GROUPS
 from analysis.intervals.influence import Mask, pack_groups
-from analysis.intervals.numbers import Rows, share_numbers
+from analysis.intervals.rows import Rows, share_numbers
 from analysis.metrics import Floats
 from analysis.unlearning_audit.audit import (
     AUDIT_FILE,

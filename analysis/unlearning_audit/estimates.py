@@ -19,7 +19,8 @@ from analysis.intervals.clustered import Part
 from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS, Scale
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Mask, Sample, mean_sample, pack_groups
-from analysis.intervals.numbers import Numbers, Rows, mean_numbers, share_numbers
+from analysis.intervals.numbers import Numbers
+from analysis.intervals.rows import Rows, mean_numbers, share_numbers
 from analysis.metrics import Floats
 from inject.examples.example import Example
 

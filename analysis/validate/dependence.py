@@ -18,7 +18,8 @@ from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
 from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, Mask, Sample
-from analysis.intervals.numbers import Numbers, Rows, auc_numbers
+from analysis.intervals.numbers import Numbers
+from analysis.intervals.rows import Rows, auc_numbers
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from analysis.validate.checks import FEW, Finding

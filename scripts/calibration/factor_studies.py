@@ -17,7 +17,8 @@ from analysis.factors.lines import REACHED, Line, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power
 from analysis.intervals.influence import Counts, Mask
 from analysis.intervals.joint import BySeed
-from analysis.intervals.numbers import Numbers, Rows, auc_numbers
+from analysis.intervals.numbers import Numbers
+from analysis.intervals.rows import Rows, auc_numbers
 from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.simulation import OWN, SHARED

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.intervals.joint import group_freedom, join_seeds
-from analysis.intervals.numbers import Rows, auc_numbers, beside
+from analysis.intervals.numbers import beside
+from analysis.intervals.rows import Rows, auc_numbers
 from inject.keyed import Stream, generator, item_key
 from tests.analysis.oracles import auc
 

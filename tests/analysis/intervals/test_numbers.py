@@ -12,7 +12,7 @@ from analysis.auc_cells import measure_columns
 from analysis.intervals.clustered import Part, cluster
 from analysis.intervals.ends import Scale, find_difference, find_interval
 from analysis.intervals.influence import Side, auc_sample, difference, trend_sample
-from analysis.intervals.numbers import Rows, auc_numbers
+from analysis.intervals.rows import Rows, auc_numbers
 from analysis.settings import AnalysisSettings
 from analysis.tables import PreparedCohort
 from tests.analysis.oracles import auc

@@ -24,7 +24,8 @@ from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.influence import Counts, pack_groups
 from analysis.metrics import Floats
 from analysis.unlearning.evidence import RETRAINED, ModelKey
-from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, RowWriter, present_in
+from analysis.unlearning.measure_rows import RowWriter
+from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, present_in
 from analysis.unlearning.settings import MeasureSettings
 from inject.keyed import Stream, generator, item_key
 

@@ -10,35 +10,20 @@ the original (`setting`: `versus=retrained`, `versus=original`).
 General text, which no model was trained on, says what unlearning costs beyond the retain set. Each
 text is a document, and a group of its own; the same documents serve all seeds, so a document is one
 group in all of them, and the column `groups` counts documents.
-
-PrivLeak on MUSE's convention (Shi et al. 2024, `forget_holdout` counts the forget set as
-the non-members), in per cent: 100 · (a_u - a_r) / a_r with a = 1 - AUC. Hence -100 is a forget set
-that is separated from the holdout perfectly, 0 the retrained model, and above 0 more was forgotten
-than there was to forget; no bound lies above, and a small a_r makes large numbers of small gaps.
-
-A model that learns half of the forget set again is looked at after some steps on the other half:
-the mean log-probability of that half, its difference to the retrained model after as many steps
-(what is above 0 there was still in the weights), and the first of those steps at which it is back
-at the original's. That number has no interval: it is one of the few steps that were looked at.
-Where the last step does not reach, there is no number, and the note says so.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from math import isfinite, nan
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 
-from analysis.arm import MODEL_FREE, axis_column
-from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell
-from analysis.intervals.ends import LEAST_GROUPS, Interval, Scale, find_relative_change
-from analysis.intervals.estimate import Estimate
+from analysis.arm import MODEL_FREE
+from analysis.copy_bins import EVERY_MEMBER, CopiesCell
+from analysis.intervals.ends import Scale
 from analysis.intervals.numbers import Numbers
-from analysis.intervals.rows import Rows, auc_numbers, mean_numbers, trend_numbers
+from analysis.intervals.rows import Rows, auc_numbers, mean_numbers
 from analysis.metrics import Floats
-from analysis.tables import POOLED
 from analysis.unlearning.evidence import (
     ORIGINAL,
     RETRAINED,
@@ -50,7 +35,6 @@ from analysis.unlearning.evidence import (
     Values,
 )
 from analysis.unlearning.evidence import Rows as SeedRows
-from analysis.unlearning.settings import MeasureSettings
 
 NO_DETECTOR = "-"
 
@@ -125,7 +109,7 @@ def present_in(values: Values) -> int:
     return sum(of_seed is not None for of_seed in values)
 
 
-def _forget(rows: SeedRows) -> Mask:
+def forget_rows(rows: SeedRows) -> Mask:
     return rows.forget
 
 
@@ -154,7 +138,7 @@ def _accuracy(member: RowChoice, texts: str) -> Measure:
 FORGET_LOG_PROBABILITY = Measure(
     name="forget_log_probability",
     read=_text("log_probability"),
-    member=_forget,
+    member=forget_rows,
     by_copies=True,
     trend=True,
 )
@@ -175,7 +159,7 @@ TEXT_MEASURES = (
     EXTRACTION_STRENGTH,
     RETAIN_LOG_PROBABILITY,
     RETAIN_ACCURACY,
-    _accuracy(_forget, "forget"),
+    _accuracy(forget_rows, "forget"),
     _accuracy(_holdout, "holdout"),
     GENERAL_LOG_PROBABILITY,
 )
@@ -233,265 +217,4 @@ def relearned_measure(step: int) -> Measure:
         by_copies=False,
         trend=False,
         setting=f"steps={step}",
-    )
-
-
-@dataclass(kw_only=True)
-class RowWriter:
-    """Gathers the rows of one cohort."""
-
-    cohort: Cohort
-    cells: Sequence[CopiesCell]
-    """Numbers of copies, the first of which is all of them."""
-    confidence: float
-    """Coverage asked of every interval."""
-    rows: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(
-        self,
-        key: ModelKey,
-        measure: Measure,
-        numbers: Numbers,
-        *,
-        expected: int = 1,
-        find: Callable[[str | None], Sequence[Estimate]] | None = None,
-    ) -> None:
-        """Add a number of all datasets together and of each, of all copies and of each number.
-
-        Numbers of copies with fewer than three groups get no row. A number of which there is
-        nothing gets one, without a value.
-
-        Args:
-            key: of the model.
-            measure: what it is called.
-            numbers: one number a cell, or one for all.
-            expected: seeds that have the models it is of.
-            find: what they say of a dataset (None: of all together), if not their own intervals.
-        """
-        # A dataset of which no text counts here has nothing to say; documents have no dataset.
-        datasets = dict.fromkeys(name for seed in numbers.seeds for name in seed if name)
-        for dataset in (None, *datasets):
-            own = find or partial(numbers.estimates, confidence=self.confidence)
-            estimates = own(dataset)
-            for cell, estimate in zip(self.cells, estimates, strict=False):
-                if cell.label != ALL and estimate.groups < LEAST_GROUPS:
-                    continue
-                values = {
-                    **{end: getattr(estimate, end) for end in ("value", "low", "high")},
-                    "groups": estimate.groups,
-                    "seeds": estimate.seeds,
-                    "note": estimate.note,
-                }
-                if measure.member is not None:
-                    notes = (
-                        estimate.note,
-                        _missing(expected, estimate.seeds),
-                        _left_out(numbers.left_out(dataset)),
-                    )
-                    values |= {
-                        "forget": estimate.members,
-                        "holdout": estimate.nonmembers,
-                        "note": "; ".join(filter(None, notes)),
-                    }
-                self.add_plain(key, measure, dataset, values, copies=cell.label)
-            if not estimates:
-                self.add_plain(key, measure, dataset, {"note": "no value"})
-
-    def add_plain(
-        self,
-        key: ModelKey,
-        measure: Measure,
-        dataset: str | None,
-        values: Mapping[str, Any],
-        *,
-        copies: str = ALL,
-    ) -> None:
-        """Add a row that is found otherwise; what is not given is absent."""
-        self.rows.append(
-            {
-                **{axis_column(key): value for key, value in self.cohort.axes.items()},
-                "model": key.model,
-                "method": key.method,
-                "dataset": POOLED if dataset is None else dataset,
-                "copies": copies,
-                "measure": measure.name,
-                "detector": measure.detector,
-                "setting": measure.setting,
-                **dict.fromkeys(("value", "low", "high"), nan),
-                **dict.fromkeys(("forget", "holdout", "groups", "seeds"), 0),
-                "note": "",
-                **values,
-            }
-        )
-
-
-def _missing(expected: int, seeds: int) -> str:
-    lacking = expected - seeds
-    return f"{lacking} of {expected} seeds have no value" if lacking > 0 else ""
-
-
-def _left_out(rows: int) -> str:
-    return f"{rows} {'row has' if rows == 1 else 'rows have'} no value" if rows else ""
-
-
-def write_measures(writer: RowWriter, settings: MeasureSettings) -> None:
-    """Add every measure of every model that has it."""
-    cohort = writer.cohort
-    for key in cohort.keys:
-        for measure in auc_measures(cohort, key):
-            write_measure(writer, key, measure, settings)
-        _write_conditions(writer, key, settings)
-    for measure in TEXT_MEASURES:
-        for key in cohort.keys:
-            write_measure(writer, key, measure, settings)
-
-
-def write_measure(
-    writer: RowWriter, key: ModelKey, measure: Measure, settings: MeasureSettings
-) -> None:
-    """Add a measure of a model, if it has it, and its differences to other models."""
-    cohort = writer.cohort
-    mine = measure.values(cohort, key)
-    if not (expected := present_in(mine)):
-        return
-    own = measure.numbers(cohort, mine, cells=writer.cells)
-    writer.add(key, measure, own[0], expected=expected)
-    # No two models are compared twice.
-    for reference in () if key == RETRAINED else measure.references:
-        theirs = measure.values(cohort, reference)
-        if reference != key and present_in(theirs):
-            gap = _write_gap(writer, key, measure, (mine, theirs), _difference(measure, reference))
-            if measure.trend and reference == RETRAINED:
-                _write_trends(writer, key, measure, (mine, theirs), gap, settings)
-
-
-def _write_gap(
-    writer: RowWriter, key: ModelKey, measure: Measure, pair: tuple[Values, Values], named: Measure
-) -> Numbers:
-    """Add what the first values' measure differs by from the second's, and return it."""
-    mine, theirs = measure.numbers(writer.cohort, *pair, cells=writer.cells)
-    writer.add(key, named, mine - theirs, expected=present_in(pair[0]))
-    return mine - theirs
-
-
-def _difference(measure: Measure, reference: ModelKey) -> Measure:
-    """Return what the difference to another model is called."""
-    setting = measure.setting
-    if measure.nonmember is None:
-        setting = ":".join(filter(None, (setting, f"versus={reference.model}")))
-    return replace(measure, name=f"{measure.name}_difference", setting=setting)
-
-
-def _write_trends(
-    writer: RowWriter,
-    key: ModelKey,
-    measure: Measure,
-    pair: tuple[Values, Values],
-    gap: Numbers,
-    settings: MeasureSettings,
-) -> None:
-    """Add PrivLeak of an AUC, and Somers' D of a difference to the retrained model given copies:
-    above 0, more copies leave more behind.
-    """
-    cohort, expected = writer.cohort, present_in(pair[0])
-    named = _difference(measure, RETRAINED)
-    if measure.nonmember is not None:
-        find = partial(privleak, gap, settings=settings, confidence=writer.confidence)
-        writer.add(key, replace(named, name="privleak"), gap, expected=expected, find=find)
-    mine, theirs = measure.shared(cohort, *pair)
-    numbers = trend_numbers(cohort.chosen(_forget), mine - theirs, cohort.copies)
-    # With one number of copies there is no trend to speak of.
-    if any(numbers.seeds):
-        trend = replace(named, name=f"{named.name}_trend")
-        writer.add(key, trend, numbers, expected=expected)
-
-
-def _write_conditions(writer: RowWriter, key: ModelKey, settings: MeasureSettings) -> None:
-    """Add the AUC under each condition, against the retrained model's and against none's."""
-    cohort = writer.cohort
-    conditions = dict.fromkeys(
-        name for models in cohort.models if key in models for name in models[key].conditions
-    )
-    for condition in conditions:
-        for plain in auc_measures(cohort, key):
-            measure = auc_measure(plain.detector, condition=condition)
-            mine = measure.values(cohort, key)
-            if present_in(mine):
-                write_measure(writer, key, measure, settings)
-                pair = mine, plain.values(cohort, key)
-                _write_gap(writer, key, measure, pair, replace(measure, name="auc_change"))
-
-
-def privleak(
-    gap: Numbers, dataset: str | None, *, settings: MeasureSettings, confidence: float
-) -> list[Estimate]:
-    """Return PrivLeak in per cent with its interval; warns where the denominator is small.
-
-    Args:
-        gap: AUC less the retrained model's.
-        dataset: which; None for all together.
-        settings: what counts as small.
-        confidence: coverage asked for.
-    """
-    sides = [numbers.clustered(dataset) for numbers in (gap, *(gap.parents or ()))]
-    clusters = [side for side in sides if side is not None]
-    if len(clusters) < 3:
-        return []
-    mine, theirs = (side._replace(value=1 - side.value) for side in clusters[1:])
-    interval = find_relative_change(clusters[0], mine, theirs, confidence=confidence)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = 100 * (mine.value - theirs.value) / theirs.value
-    about = [
-        f"{said}; its denominator is small: {below:.3f}"
-        if below < settings.small_denominator
-        else said
-        for said, below in zip(interval.about, theirs.value.tolist(), strict=True)
-    ]
-    # Without a denominator there is no number.
-    value = np.where(theirs.value > 0, value, np.nan)
-    low, high = (np.where(np.isfinite(value), 100 * end, np.nan) for end in interval[:2])
-    relative = clusters[0]._replace(value=value)
-    return gap.described(relative, Interval(low, high, about), dataset)
-
-
-def write_relearning(writer: RowWriter, settings: MeasureSettings) -> None:
-    """Add what every model knows after some steps that was trained on the forget set again.
-
-    That is the mean log-probability of the half that it was not trained on after each step, its
-    difference to the retrained model's, and the steps until it is back.
-    """
-    cohort = writer.cohort
-    for key in cohort.keys:
-        kept = [set(models[key].relearning) for models in cohort.models if key in models]
-        steps = sorted(set.intersection(*kept))
-        if steps:
-            measures = {step: relearned_measure(step) for step in (0, *steps)}
-            for measure in measures.values():
-                write_measure(writer, key, measure, settings)
-            _write_steps(writer, key, measures)
-
-
-def _write_steps(writer: RowWriter, key: ModelKey, measures: Mapping[int, Measure]) -> None:
-    """Add the first of the steps at which a model is back at the original's log-probability."""
-    cohort = writer.cohort
-    original = measures[0].values(cohort, ORIGINAL)
-    pairs = {
-        step: measure.numbers(cohort, measure.values(cohort, key), original)
-        for step, measure in measures.items()
-    }
-    gaps = {step: one - other for step, (one, other) in pairs.items()}
-    means = {step: gap.estimates(confidence=writer.confidence) for step, gap in gaps.items()}
-    steps = next((step for step, found in means.items() if found and found[0].value >= 0), nan)
-    late = f"not back after {max(gaps)} steps" if any(means.values()) else "no value"
-    counts = {"forget": means[0][0].members, "groups": means[0][0].groups} if means[0] else {}
-    writer.add_plain(
-        key,
-        replace(measures[0], name="relearn_steps", setting=""),
-        None,
-        {
-            "value": steps,
-            **counts,
-            "seeds": sum(bool(seed) for seed in gaps[0].seeds),
-            "note": "no interval: one of the steps looked at" if isfinite(steps) else late,
-        },
     )

@@ -23,7 +23,7 @@ from analysis.unlearning.evidence import (
     load_cohort,
 )
 from analysis.unlearning.forget_quality import write_forget_quality
-from analysis.unlearning.measures import RowWriter, write_measures, write_relearning
+from analysis.unlearning.measure_rows import RowWriter, write_measures, write_relearning
 from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.verdict import verdict_rows
 from detect.scores.table import default_settings

@@ -20,7 +20,8 @@ from analysis.intervals.numbers import Numbers
 from analysis.metrics import Floats
 from analysis.unlearning.evidence import Cohort, Rows
 from analysis.unlearning.forget_quality import forget_quality
-from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, auc_measure, privleak
+from analysis.unlearning.measure_rows import privleak
+from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, auc_measure
 from analysis.unlearning.position import find_position
 from analysis.unlearning.settings import MeasureSettings
 from inject.keyed import Stream, generator, item_key

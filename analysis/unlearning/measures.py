@@ -110,6 +110,7 @@ def present_in(values: Values) -> int:
 
 
 def forget_rows(rows: SeedRows) -> Mask:
+    """Return which rows are of the forget set."""
     return rows.forget
 
 

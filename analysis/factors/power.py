@@ -246,9 +246,10 @@ def typical(values: Iterable[float]) -> float | None:
 
 
 def _usable(aucs: BySeed) -> BySeed:
-    """Return numbers under the seeds in which all of them have enough groups."""
+    """Return numbers under the seeds in which all of them, one or more, have enough groups."""
     there = np.isfinite(aucs.value) & (aucs.groups >= LEAST_GROUPS)
-    return aucs.part(np.asarray(there.all(axis=1), dtype=bool), slice(None))
+    every = np.asarray(there.any(axis=1) & there.all(axis=1), dtype=bool)
+    return aucs.part(every, slice(None))
 
 
 def _of_arm(aucs: BySeed) -> Iterator[tuple[str, float]]:
@@ -268,6 +269,8 @@ def _of_arm(aucs: BySeed) -> Iterator[tuple[str, float]]:
 
 def _of_pair(aucs: BySeed) -> Iterator[tuple[str, float]]:
     """Yield the correlation of two arms by their rows, and from three seeds on by their seeds."""
+    if not len(aucs.value):
+        return
     one, other = (aucs.influence[:, k] for k in (0, 1))
     squares = float(np.square(one).sum() * np.square(other).sum())
     if squares > 0:

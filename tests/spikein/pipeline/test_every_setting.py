@@ -65,7 +65,6 @@ OTHERS = {
     "AuditRule": "the base of `ChunkAudit`, which is looked at, and of `AuditSettings`",
     "AuditSettings": "an audit by `spikein audit-unlearning`, of given models",
     "Revisions": "its models' versions",
-    "Judge": "whom it asks",
     "SearchedRows": "contaminants, seeds and rules, which are looked at",
     "DataSet": "the catalogue of public data; what is fetched enters by its content",
     "DataFile": "a file of that catalogue",

@@ -35,7 +35,7 @@ class BaseModels:
         self._loaded: dict[str, LoadedArm] = {}
 
     def of(self, arm: Arm) -> LoadedArm | None:
-        """Return the base model of a trained one; None where there is none, or several."""
+        """Return the base model of a trained one; None if there is none, or several."""
         found = [
             base
             for base in self._arms
@@ -66,7 +66,7 @@ class Adjusted(NamedTuple):
 def base_scores(
     column: Column, arms: Sequence[LoadedArm], bases: Sequence[LoadedArm | None]
 ) -> Floats | None:
-    """Return the base models' scores of all rows of a column, NaN where there is none.
+    """Return the base models' scores of all rows of a column, NaN if there is none.
 
     None if a seed has no base model that was scored in this column.
 

@@ -1,6 +1,6 @@
 """AUCs and TPRs of any scores with the intervals that the report uses; no experiment around them.
 
-`auc_interval` answers for one column, for everybody who has two arrays, and `auc_table` for all
+`auc_interval` answers for one column, for anyone with two arrays, and `auc_table` for all
 settings of a file (`spikein detect`), alike to the last bit. Influence values are summed by group,
 the value is the mean over seeds, and where nothing honest can be said the ends are NaN and `reason`
 says why.
@@ -172,7 +172,7 @@ class AucRow(NamedTuple):
     own_rows: bool
     """Whether it failed too often and is measured on rows of its own."""
     tpr: Mapping[float, Estimate]
-    """True-positive rate by false-positive rate; with a reason where too few non-members stand
+    """True-positive rate by false-positive rate; with a reason if too few non-members are
     behind it."""
 
 
@@ -249,11 +249,11 @@ def document_table(
     groups: Sequence[str] | None,
     settings: AnalysisSettings | None = None,
 ) -> DocumentTable | None:
-    """Return the AUCs over groups of rows; None where no group of one label has two rows.
+    """Return the AUCs over groups of rows; None if no group of one label has two rows.
 
     Args:
         scores: as `auc_table`.
-        labels: as `auc_table`; a group with rows of both labels is no document.
+        labels: as `auc_table`; a group with rows of both labels is not a document.
         groups: the document of each row.
         settings: of the intervals.
     """

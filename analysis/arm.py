@@ -44,13 +44,13 @@ class Arm:
     examples: Path
     """Folder of the examples (`inject.examples.example.read_examples`)."""
     copies: Mapping[str, int] | None
-    """Realised copies by example_id (absent means 0); None where copies have no meaning, as
+    """Realised copies by example_id (absent means 0); None if copies have no meaning, as
     for the base model: then every member counts in `all`, and there is no row by copies."""
     defaults: Mapping[str, str]
     """The default setting of each detector, as written in the column `setting`."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """What the copies of each example carried, by example_id: `whole`, `question`, …, or `mixed`
-    where its copies differ; empty where all copies carried the whole example."""
+    where its copies differ; empty if all copies carried the whole example."""
     training: Path | None = None
     """Folder of the trained model: the log of its training, and its exposures (what it saw, and
     when)."""
@@ -96,7 +96,7 @@ class LoadedArm:
     columns: Sequence[Column]
     """Detector and setting of each column, in the order of the scores file."""
     scores: Floats
-    """[n_examples, n_columns]; NaN where the detector cannot score."""
+    """[n_examples, n_columns]; NaN if the detector cannot score."""
     reasons: Mapping[tuple[int, Column], str]
     """Why a score is NaN, by example index and column."""
     member: npt.NDArray[np.bool_]
@@ -106,7 +106,7 @@ class LoadedArm:
     copies: npt.NDArray[np.int64]
     """Realised copies; 0 for non-members. One for members where copies have no meaning."""
     variant: npt.NDArray[np.object_]
-    """What each member's copies carried; empty where there is nothing to tell."""
+    """What each member's copies carried; empty if there is nothing to tell."""
     index: Mapping[Column, int] = field(default_factory=dict)
 
     @property

@@ -306,7 +306,7 @@ def compared_sides(loaded: LoadedArm, rows: Mask, settings: AnalysisSettings) ->
 
 
 def _mean(values: Floats) -> Floats:
-    """Return the mean over the seeds that have a value; NaN where none has."""
+    """Return the mean over the seeds that have a value; NaN if none has."""
     there = np.isfinite(values)
     return _ratio(np.where(there, values, 0.0).sum(axis=0), there.sum(axis=0))
 

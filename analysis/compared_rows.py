@@ -57,7 +57,7 @@ class MissingScores(NamedTuple):
 def missing_scores(
     detector: str, setting: str, scores: Floats, member: npt.NDArray[np.bool_]
 ) -> MissingScores | None:
-    """Return what is missing by side; None where nothing is, or a side is empty.
+    """Return what is missing by side; None if nothing is, or a side is empty.
 
     Args:
         detector, setting: whose scores.

@@ -114,7 +114,7 @@ class ChoiceAnswers:
     """The answers about one passage, one for each of `detect.choices.ORDERS`."""
 
     log_probability: npt.NDArray[np.float32] | None = None
-    """Of each label at the answer's position, over the whole vocabulary: [24, 4]. None where only
+    """Of each label at the answer's position, over the whole vocabulary: [24, 4]. None if only
     letters are known."""
     letters: npt.NDArray[np.int8] | None = None
     """The place of the label that was named, [24]; -1 where the answer names none."""

@@ -230,7 +230,7 @@ _ARGUMENTS: dict[Argument, tuple[type[Any], tuple[str, ...]]] = {
 
 
 def declared_argument(function: Callable[..., Any]) -> Argument | None:
-    """Return what a plain function says that it takes; None where it does not say.
+    """Return what a plain function says that it takes; None if it does not say.
 
     Its annotation counts, then the name of its first parameter.
     """

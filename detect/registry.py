@@ -54,7 +54,7 @@ class KnownDetector:
     code: tuple[str, ...]
     """Modules of ours that it runs, for `Step.code`."""
     reference: str = ""
-    """How `get_detector` finds it again, from any folder; empty where it cannot."""
+    """How `get_detector` finds it again, from any folder; empty if it cannot."""
     digest: str | None = None
     """Of the source of a plug-in; None for a built-in one."""
     function: Callable[..., Any] | None = None

@@ -51,7 +51,7 @@ class TokenFrequency:
     identity: Mapping[str, Any] = field(default_factory=dict)
     """What was counted, with which tokenizer; plain JSON values."""
     words: WordFrequency | None = None
-    """Counts of the words; None where only ids were counted."""
+    """Counts of the words; None if only ids were counted."""
 
     @property
     def total(self) -> int:

@@ -28,7 +28,7 @@ PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
 """Whose code is followed; libraries count by their versions."""
 
 Reader = Callable[[str], bytes | None]
-"""From a dotted name to the source of that module; None where there is no such module."""
+"""From a dotted name to the source of that module; None if there is no such module."""
 
 DataReader = Callable[[str, str], bytes]
 """From a module's dotted name and a file's name to the content of that file beside the module."""
@@ -151,7 +151,7 @@ class Sources:
 
 
 def read_source(name: str) -> bytes | None:
-    """Return the source of a module, or None where there is no such module.
+    """Return the source of a module, or None if there is no such module.
 
     One that is not ours holds the function of a step, as those of tests do.
     """

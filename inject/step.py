@@ -83,7 +83,7 @@ class ContentRead(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a step is expected to take, for `spikein plan`; None where that is not known."""
+    """What a step is expected to take, for `spikein plan`; None if that is not known."""
 
     tokens: int | None = None
     """Tokens passed through a model."""

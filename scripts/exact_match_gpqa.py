@@ -48,9 +48,9 @@ class DecisionRates(NamedTuple):
     """How good yes-or-no decisions are."""
 
     precision: float
-    """Share of members among the texts that were called members; NaN where none was."""
+    """Share of members among the texts that were called members; NaN if none was."""
     recall: float
-    """Share of the members that were called members; NaN where there are none."""
+    """Share of the members that were called members; NaN if there are none."""
     f_beta: float
     """(1 + β²) · precision · recall / (β² · precision + recall); 0 where nothing was found."""
 
@@ -99,7 +99,7 @@ class Rates(NamedTuple):
     after_others: float
     """On rows that neither model saw."""
     decisions: DecisionRates | None
-    """Of two exact matches and more, after; None where one part of a text is masked."""
+    """Of two exact matches and more, after; None if one part of a text is masked."""
 
 
 def exact_match(gpqa: str, background: str, sizes: Sizes, *, seed: int = 0) -> list[Rates]:

@@ -32,7 +32,7 @@ class Progress:
     def step_advanced(
         self, name: str, done: float, total: float | None, unit: str, note: str
     ) -> None:
-        """A step has done `done` of `total` units; the total is None where it is not known."""
+        """A step has done `done` of `total` units; the total is None if it is not known."""
 
     def step_finished(
         self, name: str, *, built: bool, seconds: float, same_as: str | None = None

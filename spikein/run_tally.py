@@ -127,7 +127,7 @@ class RunTally:
         )
 
     def left(self) -> float | None:
-        """Return about how many seconds the rest will take; None where nothing tells."""
+        """Return about how many seconds the rest will take; None if nothing tells."""
         now = time.monotonic()
         if self._estimate is None or now - self._estimate[0] > _ANEW_SECONDS:
             self._estimate = now, self._left(now)

@@ -221,7 +221,7 @@ def operations_per_token(
 
 
 def peak_operations(device: "torch.device", *, bfloat16: bool) -> float:
-    """Return a device's dense bfloat16 operations a second; NaN where it is not known."""
+    """Return a device's dense bfloat16 operations a second; NaN if it is not known."""
     if device.type != "cuda" or not bfloat16:
         return float("nan")
     import torch

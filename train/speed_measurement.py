@@ -122,7 +122,7 @@ def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sam
 
 
 def _smaller(sample: Sample) -> Sample | None:
-    """Return the next smaller sample, the width last; None where there is none."""
+    """Return the next smaller sample, the width last; None if there is none."""
     shape = sample.shape
     if sample.windows > 1:
         return sample._replace(windows=1)

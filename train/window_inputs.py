@@ -64,7 +64,7 @@ class WindowInputs:
 def window_inputs(
     view: View, *, masks: Sequence[Mask] | None, separate: bool
 ) -> WindowInputs | None:
-    """Return what windows bring beside their ids; None where that is nothing."""
+    """Return what windows bring beside their ids; None if that is nothing."""
     if masks is None and not separate:
         return None
     return WindowInputs(view, masks=masks, separate=separate)

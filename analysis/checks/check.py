@@ -51,7 +51,7 @@ class Check:
     margin: str = ""
     """What an AUC's check leaves room for: part of the verdict's line."""
     room: Estimate | None = None
-    """The same as numbers; None where no AUC was measured."""
+    """The same as numbers; None if no AUC was measured."""
     total: int = 0
     """What was looked at: copies looked for in the streams or fed to the models, documents
     compared, AUCs."""
@@ -62,7 +62,7 @@ class Check:
     facts: tuple[tuple[str, str], ...] = ()
     """What the audit reported of every stream alike, as names and values."""
     streams: StreamFacts | None = None
-    """What it reported of each; None where there is one stream, or all are alike."""
+    """What it reported of each; None if there is one stream, or all are alike."""
 
     @property
     def verdict_line(self) -> str:

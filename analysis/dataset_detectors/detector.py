@@ -75,7 +75,7 @@ class DatasetEvidence:
     reference_scores: Floats | None = None
     """The same under a reference model."""
     paraphrase_scores: Mapping[str, tuple[Floats, Floats]] | None = None
-    """By detector: of the text, and of its first paraphrase; NaN where it has none."""
+    """By detector: of the text, and of its first paraphrase; NaN if it has none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class TTest(NamedTuple):
 
 
 def welch_test(higher: Floats, lower: Floats) -> TTest | None:
-    """Test whether the first mean is higher, variances unequal; None where nothing varies."""
+    """Test whether the first mean is higher, variances unequal; None if nothing varies."""
     from scipy.stats import ttest_ind
 
     if min(len(higher), len(lower)) < 2 or (np.ptp(higher) == 0 and np.ptp(lower) == 0):
@@ -129,7 +129,7 @@ def welch_test(higher: Floats, lower: Floats) -> TTest | None:
 
 
 def mean_test(differences: Floats) -> TTest | None:
-    """Test whether a mean is above 0; None where nothing varies."""
+    """Test whether a mean is above 0; None if nothing varies."""
     from scipy.stats import ttest_1samp
 
     if len(differences) < 2 or np.ptp(differences) == 0:

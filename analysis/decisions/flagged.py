@@ -315,7 +315,7 @@ def group_names(groups: Sequence[str | None] | None, rows: int) -> np.ndarray:
 
 
 def scores_by_setting(scores: pa.Table, n: int) -> dict[tuple[str, str], np.ndarray]:
-    """Return each setting's scores by row, NaN where it has none."""
+    """Return each setting's scores by row, NaN if it has none."""
     found: dict[tuple[str, str], np.ndarray] = {}
     names = zip(scores["detector"].to_pylist(), scores["setting"].to_pylist(), strict=True)
     values = zip(scores["row"].to_pylist(), scores["score"].to_pylist(), strict=True)

@@ -201,7 +201,7 @@ def quantile_cells(values: Floats, which: Mask, strata: Counts) -> Mask:
 
 
 def _places(arm: StudyArm, cells: Mask, values: Floats) -> Floats:
-    """Return the mean value of each part, a mean of its seeds'; NaN where one has no row."""
+    """Return the mean value of each part, a mean of its seeds'; NaN if one has no row."""
     seeds = arm.rows.seed == np.arange(len(arm.seeds))[:, None]
     within = cells & seeds[:, None]
     with np.errstate(invalid="ignore"):

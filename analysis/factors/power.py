@@ -134,7 +134,7 @@ def _apart(one: float, other: float, correlation: float) -> float:
 def needed_members(
     seeds: int, assumed: Assumptions, *, delta: float | None = None, wanted: float = WANTED
 ) -> int | None:
-    """Return the fewest members that give the wanted power; None where no number does.
+    """Return the fewest members that give the wanted power; None if no number does.
 
     Args:
         seeds: how many models.
@@ -162,7 +162,7 @@ def needed_members(
 def seen_difference(
     members: float, seeds: int, assumed: Assumptions, *, wanted: float = WANTED
 ) -> float | None:
-    """Return the smallest difference that has the wanted power; None where none below 1 has."""
+    """Return the smallest difference that has the wanted power; None if none below 1 has."""
     low, high = 0.0, 1 - assumed.auc - 1e-6
     if difference_power(high, members, seeds, assumed) < wanted:
         return None
@@ -176,7 +176,7 @@ def seen_difference(
 def seen_auc(
     members: float, seeds: int, assumed: Assumptions, *, wanted: float = WANTED
 ) -> float | None:
-    """Return the smallest AUC above 0.5 that has the wanted power; None where none has."""
+    """Return the smallest AUC above 0.5 that has the wanted power; None if none has."""
     # Beyond some AUC a seed's deviation is more than what is left to 1: the first that is told.
     for high in np.arange(0.51, 0.96, 0.01).tolist():
         if auc_power(members, seeds, replace(assumed, auc=high)) >= wanted:

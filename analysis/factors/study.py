@@ -75,7 +75,7 @@ class Study:
         return [name for name, _ in self.arms[0].cohort.axes] if self.arms else []
 
     def axis_numbers(self, axis: str) -> list[float] | None:
-        """Return the arms' values of an axis; None where one is no positive number."""
+        """Return the arms' values of an axis; None if one is no positive number."""
         try:
             found = [float(arm.axis(axis)) for arm in self.arms]
         except ValueError:

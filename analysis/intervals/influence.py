@@ -28,7 +28,7 @@ class Sample(NamedTuple):
     """What one set of rows (one dataset under one model) says of K numbers."""
 
     value: Floats
-    """[K]; NaN where there is none."""
+    """[K]; NaN if there is none."""
     influence: Floats
     """Of members and of non-members, summed by group, [2, K, n_groups]; of mean zero on each side,
     scaled so that the sum of squares has no bias."""

@@ -49,7 +49,7 @@ class BySeed(NamedTuple):
     """K numbers under each of S seeds, datasets together."""
 
     value: Floats
-    """[S, K]; NaN where there is none."""
+    """[S, K]; NaN if there is none."""
     influence: Floats
     """[S, K, groups of all datasets]."""
     groups: Counts

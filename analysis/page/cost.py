@@ -94,13 +94,13 @@ def _cost(
 
 
 def _sum_known(values: Iterable[float | None]) -> float | None:
-    """Return the sum; None where a value is not known."""
+    """Return the sum; None if a value is not known."""
     known = list(values)
     return None if None in known else sum(value or 0.0 for value in known)
 
 
 def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
-    """Return the costs as a table of the page; None where nothing was scored."""
+    """Return the costs as a table of the page; None if nothing was scored."""
     columns = ("Passes a text", "Tokens in", "Tokens out", "Time of its steps", "Its own steps")
     return listing(
         "What each detector cost",

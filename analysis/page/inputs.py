@@ -80,15 +80,15 @@ class StepRecord:
 
     name: str
     tokens: int | None
-    """Tokens trained on or scored; None where the step has none."""
+    """Tokens trained on or scored; None if the step has none."""
     seconds: float
     """Wall-clock seconds when it was computed."""
     created: str
     """When it was computed: UTC, ISO 8601."""
     code: str | None
-    """The version of the code that computed it; None where it was not recorded."""
+    """The version of the code that computed it; None if it was not recorded."""
     machine: str | None
-    """The kind of machine; None where it was not recorded."""
+    """The kind of machine; None if it was not recorded."""
 
 
 class NamedArtifact(NamedTuple):
@@ -109,7 +109,7 @@ class EvidenceStep:
     seconds: float
     """When it was computed."""
     tokens_in: int | None = None
-    """Tokens scored, or of prompts; None where the step asked no model, or did not count."""
+    """Tokens scored, or of prompts; None if the step asked no model, or did not count."""
     tokens_out: int | None = None
     """Tokens that a model wrote."""
 
@@ -123,7 +123,7 @@ class DetectorWork:
     """Passes over each text, as the detector's needs declare it."""
     steps: tuple[EvidenceStep, ...]
     scoring_seconds: float | None
-    """From evidence to scores, all its settings; None where it was not recorded."""
+    """From evidence to scores, all its settings; None if it was not recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,11 +154,11 @@ class PageInputs:
     """What the audit of each background's text found."""
     pools: Sequence[PoolReport] = ()
     accuracy: pa.Table | None = None
-    """The task accuracies; None where no dataset has closed answers."""
+    """The task accuracies; None if no dataset has closed answers."""
     background_loss: pa.Table | None = None
     """The losses on held-out background; None unless measured."""
     trajectory: TrajectoryTables | None = None
-    """Detection along training; None where no checkpoint was kept."""
+    """Detection along training; None if no checkpoint was kept."""
     steps: Sequence[StepRecord] = ()
     artifacts: Sequence[NamedArtifact] = ()
     """Those that the page names by their digests."""
@@ -175,7 +175,7 @@ class PageInputs:
     notes: Sequence[str] = ()
     """What the graph left out, and why."""
     unlearning: UnlearningInputs | None = None
-    """What unlearned models still know; None where none was made."""
+    """What unlearned models still know; None if none was made."""
     figure_links: bool = False
     """Whether the files of the figures lie beside the page."""
     show_protected: bool = False

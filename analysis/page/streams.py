@@ -36,7 +36,7 @@ class TrainedModel:
     folder: Path
     """Of the model."""
     audit: Path | None
-    """The folder of its stream's audit; None where the stream has none."""
+    """The folder of its stream's audit; None if the stream has none."""
 
 
 def stream_audits(models: Iterable[tuple[str, Path]]) -> dict[str, AuditReport]:

@@ -73,7 +73,7 @@ def numbers(*titles: str) -> list[Column]:
 def listing(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = ""
 ) -> Table | None:
-    """Return the rows with the columns in which they differ; None where there are none.
+    """Return the rows with the columns in which they differ; None if there are none.
 
     A value that all rows share stands in the caption, and a column without any value goes.
 

@@ -110,7 +110,7 @@ class View:
         return self.names.get(detector, detector)
 
     def words(self, cohort: Cohort) -> str:
-        """Return an arm in words; empty where there is but one."""
+        """Return an arm in words; empty if there is but one."""
         return arm_words(cohort.axes)
 
     def heads(self, arms: Sequence[Findings]) -> list[tuple[str, str]]:
@@ -137,7 +137,7 @@ class View:
 
     @property
     def arm(self) -> str:
-        """The headline's arm in words; empty where there is but one."""
+        """The headline's arm in words; empty if there is but one."""
         return self.words(self.best.table.cohort)
 
     @cached_property

@@ -26,7 +26,7 @@ class Choice:
     detector: str
     default: str
     tuned: str | None
-    """None where the tune rows support no choice: no member or no non-member."""
+    """None if the tune rows support no choice: no member or no non-member."""
     tune_auc: float
     """AUC of the chosen setting on the tune rows: what the best detector is chosen by. Optimistic,
     so another is reported."""

@@ -51,7 +51,7 @@ class AccuracyArm:
     seed: int
     """The experiment's seed of this arm."""
     before: Path | None
-    """Folder of the base model's answers; None where there is none."""
+    """Folder of the base model's answers; None if there is none."""
     after: Path
     """Folder of the trained model's answers."""
     examples: Path

@@ -121,7 +121,7 @@ def _fading_row(
     since: SinceBin,
     settings: AnalysisSettings,
 ) -> dict[str, Any] | None:
-    """Return the AUC of the pairs of one bin, or None where there are too few members."""
+    """Return the AUC of the pairs of one bin, or None if there are too few members."""
     parts: list[dict[str, Part]] = []
     pairs, times = 0, 0.0
     for datasets in place_datasets(scored, column, cell):
@@ -166,7 +166,7 @@ def _slope_row(
     cell: CopiesCell,
     settings: AnalysisSettings,
 ) -> dict[str, Any] | None:
-    """Return the slope within examples; None where too few were seen by two models."""
+    """Return the slope within examples; None if too few were seen by two models."""
     numbers, pairs = fading_slope(scored, column, cell)
     found = numbers.estimates(confidence=settings.confidence)
     if not found or found[0].members < settings.min_members:

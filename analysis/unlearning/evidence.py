@@ -44,7 +44,7 @@ NO_METHOD = "-"
 
 
 class TextMemory(NamedTuple):
-    """One text under one model; all NaN where it has no scored token or the model diverged."""
+    """One text under one model; all NaN if it has no scored token or the model diverged."""
 
     log_probability: float
     """Mean over the tokens, nats."""
@@ -143,7 +143,7 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedModel:
-    """One model's numbers in the order of the examples, [n] each; NaN where there is none."""
+    """One model's numbers in the order of the examples, [n] each; NaN if there is none."""
 
     settings: Mapping[str, str]
     """Of each detector."""

@@ -73,7 +73,7 @@ class MeasuredModels:
 
     @property
     def headline_detector(self) -> str | None:
-        """The detector whose numbers stand for the others'; None where none was run."""
+        """The detector whose numbers stand for the others'; None if none was run."""
         names = self.detectors
         return next((one for one in HEADLINE_DETECTORS if one in names), next(iter(names), None))
 

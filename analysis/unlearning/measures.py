@@ -66,7 +66,7 @@ class Measure:
         return [self.read(models[key]) if key in models else None for models in cohort.models]
 
     def shared(self, cohort: Cohort, *several: Values) -> Floats:
-        """Return values of several models, [models, n], NaN where one of them has none."""
+        """Return values of several models, [models, n], NaN if one of them has none."""
         sizes = np.bincount(self.rows(cohort).seed).tolist()
         values = np.stack([_joined(sizes, of_model) for of_model in several])
         return np.where(np.isfinite(values).all(axis=0), values, nan)
@@ -94,7 +94,7 @@ class Measure:
         return [mean_numbers(rows, values, within, scale=self.scale) for values in shared]
 
     def of(self, cohort: Cohort, keys: Sequence[ModelKey]) -> list[Numbers] | None:
-        """Return the numbers of models, all copies together; None where one has no value."""
+        """Return the numbers of models, all copies together; None if one has no value."""
         several = [self.values(cohort, key) for key in keys]
         return self.numbers(cohort, *several) if all(map(present_in, several)) else None
 

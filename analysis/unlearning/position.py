@@ -29,7 +29,7 @@ class Position(NamedTuple):
     """Where a model stands between two others, and the measure of all three."""
 
     estimate: Estimate
-    """NaN where the original and the retrained model have one value; its groups are those of the
+    """NaN if the original and the retrained model have one value; its groups are those of the
     smaller side."""
     unlearned: float = nan
     retrained: float = nan

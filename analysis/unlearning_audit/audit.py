@@ -169,7 +169,7 @@ def _chunk_table(
 
 
 def null(value: float) -> float | None:
-    """Return a number; None where it is none."""
+    """Return a number; None if it is none."""
     return float(value) if isfinite(value) else None
 
 

@@ -88,7 +88,7 @@ class Weights(NamedTuple):
 
     same: bool
     cosine: float
-    """Of all matrices; NaN where it was not measured."""
+    """Of all matrices; NaN if it was not measured."""
     about: str
     """What was compared, or why nothing was."""
 

@@ -46,7 +46,7 @@ class Findings(NamedTuple):
     written: Mapping[str, Written]
     """By model: which of the audited chunks it remembers."""
     longest: Mapping[str, float]
-    """By model: the longest run of true words that it writes of a chunk; empty where it wrote
+    """By model: the longest run of true words that it writes of a chunk; empty if it wrote
     none."""
 
 

@@ -42,7 +42,7 @@ class Band(NamedTuple):
             return (ratios > self.low) & (ratios < self.high)
 
     def flags(self, ratios: Floats) -> Floats:
-        """Return 1 for the ratios inside, 0 for those outside, NaN where there is none."""
+        """Return 1 for the ratios inside, 0 for those outside, NaN if there is none."""
         return np.where(np.isfinite(ratios), self.holds(ratios), np.nan)
 
 
@@ -50,7 +50,7 @@ class Scores(NamedTuple):
     """A number a text: a detector's score, or the ratio of two."""
 
     values: Floats
-    """NaN where there is none."""
+    """NaN if there is none."""
     reasons: list[str | None]
     """Why there is none."""
 
@@ -88,7 +88,7 @@ class Threshold(NamedTuple):
     """A band whose false alarms are as rare as was asked."""
 
     band: Band | None
-    """None where the ratios are too few for the rate, or none lies above the lower edge."""
+    """None if the ratios are too few for the rate, or none lies above the lower edge."""
     edge: Estimate
     """Its upper edge."""
     false_alarms: Estimate
@@ -119,7 +119,7 @@ def calibrated_band(ratios: Floats, clusters: Clusters, low: float, rate: float)
 
 
 def conformal_edge(ratios: Floats, low: float, rate: float) -> float | None:
-    """Return the upper edge; None where there are too few ratios for the rate.
+    """Return the upper edge; None if there are too few ratios for the rate.
 
     Infinite where fewer than k ratios lie above the lower edge: no edge flags too many.
     """

@@ -157,7 +157,7 @@ def _suspicious_alone(written: Written) -> bool:
 
 
 def _most(written: Written, counted: Mask) -> float | None:
-    """Return how many chunks may count at most; None where as many do as are seen.
+    """Return how many chunks may count at most; None if as many do as are seen.
 
     If no chunk that was drawn counts, chunks that were not drawn may: none of the m clusters of
     those that were drawn does, so at most 1 - 0.025^(1 / m) of them do.

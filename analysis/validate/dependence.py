@@ -48,7 +48,7 @@ class WithinLength(NamedTuple):
 def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.object_]) -> float:
     """Return Spearman's rank correlation within datasets, weighted by their rows.
 
-    NaN where no dataset has three rows with both numbers, and different ones.
+    NaN if no dataset has three rows with both numbers, and different ones.
     """
     from scipy.stats import rankdata
 
@@ -200,7 +200,7 @@ def nearest_finding(
 
 
 def _nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None:
-    """Return the strongest correlation with its name; None where there is none."""
+    """Return the strongest correlation with its name; None if there is none."""
     known = [(name, value) for name, value in correlations.items() if np.isfinite(value)]
     return max(known, key=lambda pair: abs(pair[1]), default=None)
 
@@ -314,7 +314,7 @@ def _mean_correlation(
 
 
 def _strata(length: Floats, member: Mask) -> Counts | None:
-    """Return the stratum of each row; None where there are too few rows for two."""
+    """Return the stratum of each row; None if there are too few rows for two."""
     smaller = min(int(member.sum()), int((~member).sum()))
     count = min(_STRATA, smaller // _FEWEST)
     if count < 2 or smaller < FEW // 2:

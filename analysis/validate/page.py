@@ -213,7 +213,7 @@ def _provenance(found: Validation) -> Table:
 
 
 def ranking_picture(found: Validation) -> Picture | None:
-    """Return all detectors with an AUC, the highest on top; None where none has one."""
+    """Return all detectors with an AUC, the highest on top; None if none has one."""
     lines = [row for row in found.ranking.lines.rows if isfinite(row["value"])]
     if not lines:
         return None

@@ -140,7 +140,7 @@ class _Scored:
         *,
         copies: str = ALL,
     ) -> Row | None:
-        """Return the AUC of a setting in a cohort; None where it was not scored there."""
+        """Return the AUC of a setting in a cohort; None if it was not scored there."""
         loaded = self.joined(place, cohort.loaded)
         if any(column not in arm.index for arm in loaded):
             return None

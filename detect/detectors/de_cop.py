@@ -44,7 +44,7 @@ def among_labels(answers: ChoiceAnswers) -> F64:
 
 
 def adjustments(clean: Sequence[ChoiceAnswers]) -> F64 | None:
-    """Return Δ of each label (algorithm 1), [4]; None where no clean passage was answered.
+    """Return Δ of each label (algorithm 1), [4]; None if no clean passage was answered.
 
     Documents count alike, however many passages they have.
     """

@@ -49,7 +49,7 @@ class RmiaParameters(Settings):
 
 
 class _Probabilities(NamedTuple):
-    """exp(mean ℓ) of one text; NaN where there is none."""
+    """exp(mean ℓ) of one text; NaN if there is none."""
 
     target: float
     inside: float

@@ -275,7 +275,7 @@ def _check_ids(target: Target, ids: npt.NDArray[np.int64], row: int) -> None:
 
 
 def scoring_context(target: Target, policy: ScoringPolicy) -> int | None:
-    """Return the ids that a window may hold; None where nothing sets a limit.
+    """Return the ids that a window may hold; None if nothing sets a limit.
 
     Raises:
         InputError: the policy asks for more than the model has.

@@ -33,7 +33,7 @@ def write_cost(folder: Path, cost: MeasuredCost) -> None:
 
 
 def read_cost(folder: Path) -> MeasuredCost | None:
-    """Return what a step noted; None where it noted nothing."""
+    """Return what a step noted; None if it noted nothing."""
     path = folder / COST_FILE
     if not path.is_file():
         return None

@@ -147,7 +147,7 @@ def _shared(layer: DynamicLayer) -> _SharedLayer:
 
 
 def _difference(target: Target, prefix: SharedPrefix) -> str | None:
-    """Return how the cached way differs from the plain one on a few ids; None where it does not."""
+    """Return how the cached way differs from the plain one on a few ids; None if it does not."""
     few = [*prefix.ids[-1:], *prefix.ids[:_PROBE_IDS]]
     rows = torch.tensor([few, few], device=target.device)
     inputs = {

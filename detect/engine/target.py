@@ -34,7 +34,7 @@ class Target:
     model: Any
     tokenizer: Any
     context: int | None
-    """Most positions of one sequence; None where the model sets no limit."""
+    """Most positions of one sequence; None if the model sets no limit."""
     device: torch.device
 
     @cached_property

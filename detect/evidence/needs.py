@@ -42,7 +42,7 @@ class NeedCost(NamedTuple):
     what: str
     """A model that reads the text, such as `target`, or a phrase, such as `24 prompts`."""
     times: int | None = None
-    """How often the model reads the text; None where `what` is a phrase that says all."""
+    """How often the model reads the text; None if `what` is a phrase that says all."""
 
 
 class Shadow(NamedTuple):
@@ -140,7 +140,7 @@ class Need:
 
     @property
     def cost(self) -> NeedCost | None:
-        """What it takes of each text; None where no model is asked.
+        """What it takes of each text; None if no model is asked.
 
         A kind of need that declares none is named itself, where a model is asked.
         """
@@ -148,7 +148,7 @@ class Need:
 
     @property
     def part(self) -> str | None:
-        """The part of a bundle that it is read from; None where every bundle holds it."""
+        """The part of a bundle that it is read from; None if every bundle holds it."""
         return next(iter(self.parts), None)
 
     def met_by(self, evidence: Evidence) -> bool:
@@ -199,7 +199,7 @@ def cost_text(needs: Iterable[Need]) -> str:
 
 
 def unmet(sources: EvidenceSources) -> Callable[[Need], str | None]:
-    """Return a function from a need to what can be done about it; None where it can be met."""
+    """Return a function from a need to what can be done about it; None if it can be met."""
 
     def hint(need: Need) -> str | None:
         if need.met_with(sources):

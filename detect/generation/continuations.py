@@ -145,7 +145,7 @@ class Continued:
     beginning: str
     rest: str
     texts: tuple[str, ...]
-    """One a sample; empty where the text could not be divided."""
+    """One a sample; empty if the text could not be divided."""
     tokens_in: int = 0
     tokens_out: int = 0
     reason: str | None = None

@@ -175,7 +175,7 @@ def informative_word(text: str, question: str) -> MaskedPart | None:
 
 
 def wrong_option(text: str, fields: Mapping[str, Any]) -> MaskedPart | None:
-    """Return a wrong option of a question, drawn by the text; None where there are too few.
+    """Return a wrong option of a question, drawn by the text; None if there are too few.
 
     Deng et al. 2024; not defined for two classes, where the other option gives it away.
     """

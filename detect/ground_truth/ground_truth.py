@@ -56,7 +56,7 @@ class Provenance(_Record):
     finished: str
     """When the run's last step was built, UTC."""
     code: str
-    """Of the spikein that wrote the scores; empty where it is not known."""
+    """Of the spikein that wrote the scores; empty if it is not known."""
     artifacts: tuple[str, ...] = ()
     """What it was read from, as `kind/label-digest12`."""
 
@@ -74,7 +74,7 @@ class ModelTables(_Record):
     scores: str
     examples: str
     trained: str | None
-    """The model, of which only the exposures are read; None where it saw nothing by design."""
+    """The model, of which only the exposures are read; None if it saw nothing by design."""
     inputs: dict[str, str]
     """What the scores were made from, by the names of the scores' inputs."""
     left_out: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class ScoredModel:
     defaults: Mapping[str, str]
     """The default setting of each detector."""
     copies: Mapping[str, int] | None
-    """Copies that were seen whole, by example_id (absent: none); None where the model saw none by
+    """Copies that were seen whole, by example_id (absent: none); None if the model saw none by
     design."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """What the copies of each example carried, where that differs."""
@@ -129,7 +129,7 @@ class ScoredModel:
     """Whether each number of copies was given to as many groups of a dataset as another: decides
     the intervals."""
     exposures: pa.Table | None = None
-    """When each copy was seen (`exposures.parquet`); None where the model saw none by design."""
+    """When each copy was seen (`exposures.parquet`); None if the model saw none by design."""
     left_out: tuple[str, ...] = ()
     """Parts of the evidence that the run has and the bundle does not (`Need.part`)."""
 
@@ -157,7 +157,7 @@ class GroundTruth:
     """The experiment as it was run, as YAML."""
     provenance: Provenance
     content: str = ""
-    """The digest that names the bundle's content; empty where there is no bundle."""
+    """The digest that names the bundle's content; empty if there is no bundle."""
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ class LocalTextModel:
 
     @property
     def context(self) -> int | None:
-        """Most positions of prompt and continuation together; None where there is no limit."""
+        """Most positions of prompt and continuation together; None if there is no limit."""
         return self._target.context
 
     def prompt_tokens(self, prompts: Sequence[str]) -> list[int]:

@@ -26,7 +26,7 @@ def accuracy_step(
     contaminants: Sequence["Contaminant"],
     detect: DetectSettings,
 ) -> Step | None:
-    """Ask one model every example's question; None where no dataset has closed answers."""
+    """Ask one model every example's question; None if no dataset has closed answers."""
     kinds = {one.name or one.dataset: one.dataset for one in contaminants if one.dataset in FORMS}
     if not kinds:
         return None

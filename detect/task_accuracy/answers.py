@@ -37,7 +37,7 @@ class AccuracyRow(NamedTuple):
     dataset: str
     side: str
     answers: int | None = None
-    """How many there were to choose from; None where it could not be asked."""
+    """How many there were to choose from; None if it could not be asked."""
     correct_plain: bool | None = None
     correct_calibrated: bool | None = None
     probability_plain: float | None = None

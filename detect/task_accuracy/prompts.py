@@ -50,7 +50,7 @@ class Form:
     """Whether answers are texts of different lengths, not labels."""
 
     def ask(self, fields: Fields) -> Question | None:
-        """Return the question; None where a field is missing or nobody knows the answer."""
+        """Return the question; None if a field is missing or nobody knows the answer."""
         template = parse_template(self.template)
         found = self.answers(fields) if template.fits(fields) else None
         if found is None:
@@ -154,7 +154,7 @@ FORMS: Mapping[str, tuple[Form, ...]] = {
 
 
 def ask(dataset: str, fields: Fields) -> Question | None:
-    """Return how a row is asked; None where it has no closed answer.
+    """Return how a row is asked; None if it has no closed answer.
 
     Args:
         dataset: the dataset's name in `inject.examples.datasets`.

@@ -40,12 +40,12 @@ class LabelledRows(NamedTuple):
     ids: list[str]
     """The row's own `id`, else the hash of its text; equal ids are separate rows."""
     labels: list[bool] | None
-    """True for members; None where the file has no labels."""
+    """True for members; None if the file has no labels."""
     groups: list[str] | None
     paraphrases: list[tuple[str, ...]] | None = None
-    """Each text in other words; None where no row brings any."""
+    """Each text in other words; None if no row brings any."""
     titles: list[str] | None = None
-    """Of the document that each text is of; empty where it has none."""
+    """Of the document that each text is of; empty if it has none."""
     protected: tuple[str, ...] = ()
     """Names of the protected datasets that rows are of."""
     limited: bool = False
@@ -202,7 +202,7 @@ def _is_true(value: Any) -> bool:
 
 
 def _options(values: Mapping[str, Any], place: str) -> list[str] | None:
-    """Return the four options of a row; None where it has a text of its own, or no options."""
+    """Return the four options of a row; None if it has a text of its own, or no options."""
     if any(name in values for name in _TEXT_FIELDS) or _CHOICES[0] not in values:
         return None
     options = [values.get(name) or "" for name in _CHOICES]

@@ -48,7 +48,7 @@ class Layout:
 
     files: tuple[TokenFile, ...]
     documents: Callable[[], Iterator[I64]] | None
-    """Yields blocks of ascending document starts, the first of all 0; None where a document
+    """Yields blocks of ascending document starts, the first of all 0; None if a document
     is what ends with the end token, or with its file."""
 
     @property
@@ -89,7 +89,7 @@ def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
 def token_files(imported: Mapping[str, Any] | None) -> tuple[Path, ...] | None:
     """Return where the token files of an import lie now, in the order of the stream.
 
-    None where a corpus holds its own tokens, as that of rows does.
+    None if a corpus holds its own tokens, as that of rows does.
 
     Args:
         imported: the import's settings as plain values; None for a corpus that was built.

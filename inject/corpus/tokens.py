@@ -270,7 +270,7 @@ def write_excluded(folder: Path, excluded: Exclusions) -> None:
 
 
 def read_excluded(folder: Path) -> Exclusions | None:
-    """Read the table of a corpus folder; None where nothing is left out.
+    """Read the table of a corpus folder; None if nothing is left out.
 
     Raises:
         InputError: it is damaged.

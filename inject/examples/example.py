@@ -159,7 +159,7 @@ def write_held_out(folder: Path, examples: Sequence[Example]) -> None:
 
 
 def read_held_out(folder: Path) -> list[Example]:
-    """Read what `write_held_out` wrote, in the same order; empty where there is no such file."""
+    """Read what `write_held_out` wrote, in the same order; empty if there is no such file."""
     path = folder / HELD_OUT_FILE
     return _read(path) if path.is_file() else []
 

@@ -106,7 +106,7 @@ class RetainSet(MemberSelection):
 
 
 def listed_ids(selection: MemberSelection, *, where: str) -> dict[str, str] | None:
-    """Return the ids that a selection lists, each with its place; None where it lists none.
+    """Return the ids that a selection lists, each with its place; None if it lists none.
 
     Args:
         selection: the rules; their ids may stand in a file.

@@ -268,7 +268,7 @@ def length_error(
 def _cut(row: Example, tokenizer: Any, room: int) -> Example | None:
     """Cut a row's text behind the last token that fits, so that it has 1 to `room` tokens.
 
-    None where it cannot be cut: not even its first character fits.
+    None if it cannot be cut: not even its first character fits.
     """
     [(_, offsets)] = encode_with_offsets(tokenizer, [row.text])
     # A cut can change how the last word splits, so the result is counted again.

@@ -169,7 +169,7 @@ def _pooled(
 def _draw_cell(
     groups: list[Group], members: int, nonmembers: int, random: np.random.Generator
 ) -> tuple[list[Example], list[Example]] | None:
-    """Draw rows from groups in random order; None where no order was found that fits."""
+    """Draw rows from groups in random order; None if no order was found that fits."""
     spare = _rows(groups) - members - nonmembers
     gap = (spare + int(random.integers(2))) // 2
     found = _around(groups, members, gap, nonmembers, random)
@@ -186,7 +186,7 @@ def _draw_cell(
 def _around(
     groups: list[Group], members: int, gap: int, nonmembers: int, random: np.random.Generator
 ) -> tuple[list[Example], list[Example]] | None:
-    """Walk the circle from anywhere; None where a group would stand on both sides."""
+    """Walk the circle from anywhere; None if a group would stand on both sides."""
     total = _rows(groups)
     place = int(random.integers(total))
     inside: list[Example] = []

@@ -30,7 +30,7 @@ class RemoteDataset(NamedTuple):
     private: bool
     """Of one that is new: whether it will be."""
     commit: str | None
-    """What the branch shows now; None where the data set or the branch is new."""
+    """What the branch shows now; None if the data set or the branch is new."""
     new: bool
     """Whether the data set is."""
     files: tuple[str, ...]

@@ -123,7 +123,7 @@ def write_overlaps(folder: Path, found: Sequence[Overlap], facts: OverlapFacts) 
 
 
 def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
-    """Read both files; None where the folder has none.
+    """Read both files; None if the folder has none.
 
     Raises:
         InputError: they are damaged.

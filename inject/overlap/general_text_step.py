@@ -31,7 +31,7 @@ _HEAD = 64
 
 
 def general_text_step(corpus: Step, tokens: int) -> Step | None:
-    """Take so many tokens of the documents behind a corpus; None where there is none to take.
+    """Take so many tokens of the documents behind a corpus; None if there is none to take.
 
     Args:
         corpus: its step; an imported one has no order of documents that goes on behind it.

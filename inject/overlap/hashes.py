@@ -53,7 +53,7 @@ class Vocabulary:
         return np.fromiter(map(self._numbers.get, units, repeat(0)), np.int64, len(units))
 
     def weights(self, numbers: I64) -> I64 | None:
-        """Return the weights of units by their numbers; None where all of them are words."""
+        """Return the weights of units by their numbers; None if all of them are words."""
         if not self._light:
             return None
         if len(self._array) != len(self._weights):
@@ -70,7 +70,7 @@ class Prefixes(NamedTuple):
     unknown: I64
     """How many units before each place have no number, shape [units + 1]."""
     weights: I64 | None
-    """Weight of the units before each place, shape [units + 1]; None where all are words."""
+    """Weight of the units before each place, shape [units + 1]; None if all are words."""
 
 
 class Runs(NamedTuple):

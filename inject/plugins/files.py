@@ -42,7 +42,7 @@ class FileReference(NamedTuple):
     file: str
     name: str
     rest: str
-    """Parameters, as they were written: `k=0.2:rule=floor`; empty where there are none."""
+    """Parameters, as they were written: `k=0.2:rule=floor`; empty if there are none."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.name}"

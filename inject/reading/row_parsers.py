@@ -52,7 +52,7 @@ Parser = Callable[..., Iterator[PlacedRow]]
 
 
 def format_of(path: Path) -> str | None:
-    """Return the extension that names the format (`.jsonl.gz` …), or None where unknown."""
+    """Return the extension that names the format (`.jsonl.gz` …), or None if unknown."""
     name = path.name.lower()
     return max((known for known in PARSERS if name.endswith(known)), key=len, default=None)
 

@@ -48,9 +48,9 @@ class Reply(NamedTuple):
     model: str | None = None
     """The name that the server itself gives its model."""
     tokens_in: int | None = None
-    """Of the prompt, as the server counts; None where it does not say."""
+    """Of the prompt, as the server counts; None if it does not say."""
     tokens_out: int | None = None
-    """Written, as the server counts; None where it does not say."""
+    """Written, as the server counts; None if it does not say."""
     log_probabilities: Mapping[str, float] | None = None
     """Of the likeliest first tokens, where they were asked for and the server gave them."""
     tokens: TextTokens | None = None
@@ -185,7 +185,7 @@ class ReplyCache:
 
 
 def _checksum(row: Sequence[object]) -> str | None:
-    """Return the digest of a request's name and its reply; None where that is no reply."""
+    """Return the digest of a request's name and its reply; None if that is no reply."""
     try:
         return checksum(row)
     except TypeError:

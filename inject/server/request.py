@@ -141,7 +141,7 @@ def read_reply(content: bytes, request: TextRequest, api: Api) -> Reply:
 
 
 def _log_probabilities(listed: Any, api: Api) -> dict[str, float] | None:
-    """Return the log-probabilities of the likeliest first tokens; None where there are none."""
+    """Return the log-probabilities of the likeliest first tokens; None if there are none."""
     try:
         if api == "chat":
             first = listed["content"][0]["top_logprobs"]

@@ -77,7 +77,7 @@ def read_pool_and_corpus(context: StepContext) -> tuple[list[Example], dict[str,
 
 
 def renditions_of(context: StepContext) -> list[Rendition] | None:
-    """Return the texts that copies can carry; None where they all carry the whole example."""
+    """Return the texts that copies can carry; None if they all carry the whole example."""
     return read_renditions(context.inputs["variants"]) if "variants" in context.inputs else None
 
 

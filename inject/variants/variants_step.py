@@ -59,7 +59,7 @@ def variants_step(
 ) -> Step | None:
     """Write every variant of every member that copies can carry.
 
-    None where all copies carry the whole example, which needs no step.
+    None if all copies carry the whole example, which needs no step.
 
     Args:
         variants: which.

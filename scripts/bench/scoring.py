@@ -186,7 +186,7 @@ def ratio(times: list[float], bare: list[float]) -> float:
 
 
 def measured_apart(mode: str) -> float | None:
-    """Return `peak_extra` of a process of its own; None where the system cannot tell."""
+    """Return `peak_extra` of a process of its own; None if the system cannot tell."""
     if not Path("/proc/self/clear_refs").exists():
         return None
     # Freed tensors go back to the system at once, so that what is resident is in use.

@@ -59,7 +59,7 @@ class Case(NamedTuple):
     """What is true of the models, in words."""
     truth: float
     study: Callable[[np.random.Generator, Design], tuple[float, float]]
-    """Draws one study: both ends of its interval, NaN where it has none."""
+    """Draws one study: both ends of its interval, NaN if it has none."""
 
 
 def case_intervals(case: Case, studies: int, draw: str = "") -> Interval:

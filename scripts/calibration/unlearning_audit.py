@@ -268,7 +268,7 @@ class Line(NamedTuple):
     table: str
     case: str
     coverage: str
-    """Share of the intervals that hold the truth; empty where no study has one."""
+    """Share of the intervals that hold the truth; empty if no study has one."""
     refused: str
     """Share of the studies without an interval."""
     studies: str

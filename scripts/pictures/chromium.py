@@ -35,7 +35,7 @@ _SECONDS = 300
 
 
 def find_chromium() -> str | None:
-    """Return the program, or None where the machine has none."""
+    """Return the program, or None if the machine has none."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 

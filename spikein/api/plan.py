@@ -58,7 +58,7 @@ class PlanRow:
     memory_bytes: int | None = None
     disk_bytes: int | None = None
     seconds: float | None = None
-    """An estimate for this machine; None where there is none."""
+    """An estimate for this machine; None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +73,11 @@ class PlanResult:
     training: tuple[TrainingEstimate, ...] = ()
     """What the training runs are expected to take."""
     hardware: Hardware | None = None
-    """The GPUs that this assumes; None where the processor of this machine is enough."""
+    """The GPUs that this assumes; None if the processor of this machine is enough."""
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """What could not be looked up without a network, and why; not checked."""
     measured: TrainingRate | None = None
-    """How fast this machine trains; None where it was not measured."""
+    """How fast this machine trains; None if it was not measured."""
     problems: tuple[str, ...] = ()
     """What a run would refuse, found by looking at the rows of the datasets."""
     notes: tuple[str, ...] = ()

@@ -69,10 +69,10 @@ class PowerRow:
     """With the experiment's members: to tell the assumed AUC from 0.5."""
     difference_power: float
     seen_auc: float | None
-    """The smallest AUC that is distinguishable from 0.5 with 80 % power; None where none is."""
+    """The smallest AUC that is distinguishable from 0.5 with 80 % power; None if none is."""
     seen_difference: float | None
     needed_for_auc: int | None
-    """Members in the experiment file, all datasets together; None where no number does."""
+    """Members in the experiment file, all datasets together; None if no number does."""
     needed_for_difference: int | None
 
 

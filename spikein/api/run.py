@@ -173,7 +173,7 @@ def _announce_training(
 
 
 def _why_unwritable(store: Path) -> InputError | None:
-    """Return why nothing can be built in a store; None where it can.
+    """Return why nothing can be built in a store; None if it can.
 
     Raises:
         InputError: it is no folder, or it holds nothing that could be used instead.

@@ -23,10 +23,10 @@ class ScoredTexts(NamedTuple):
 
     scores: pa.Table
     """One row a text, detector and setting: row (of `texts`), example_id, detector, setting,
-    score (higher: more likely a member; NaN where there is none), reason (why there is none)."""
+    score (higher: more likely a member; NaN if there is none), reason (why there is none)."""
     aucs: pa.Table | None
     """One row a detector and setting: auc, low, high, reason, members, non-members, rows without a
-    score, and true-positive rates with their ends; None where no labels were given."""
+    score, and true-positive rates with their ends; None if no labels were given."""
     notes: tuple[str, ...]
     """What to know about the scores, such as detectors that were left out, and why."""
 

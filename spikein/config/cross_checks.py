@@ -104,7 +104,7 @@ def _corpus_problems(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _no_room(experiment: Experiment) -> str:
-    """Say that the copies cannot fit however short the examples are; empty where they may."""
+    """Say that the copies cannot fit however short the examples are; empty if they may."""
     low, high = experiment.placement.between
     room = experiment.corpus.tokens * (high - low)
     members = sum(contaminant.members for contaminant in experiment.contaminants)

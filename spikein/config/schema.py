@@ -127,7 +127,7 @@ class Experiment(Settings):
 
     @property
     def forget_set(self) -> ForgetSet | None:
-        """Whom the retrained model never sees; None where no such model is trained."""
+        """Whom the retrained model never sees; None if no such model is trained."""
         if self.unlearning is not None:
             return self.unlearning.forget
         share = self.twins.retrained

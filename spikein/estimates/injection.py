@@ -52,9 +52,9 @@ class InjectionEstimate:
     counts: tuple[float, ...]
     """Members expected with 0, 1, … copies; the last entry holds all higher counts."""
     tokens: float | None
-    """Payload tokens expected; None where the rows cannot be read here."""
+    """Payload tokens expected; None if the rows cannot be read here."""
     text_tokens: float | None
-    """Tokens of all texts that are scored, on both sides; None where the rows cannot be read."""
+    """Tokens of all texts that are scored, on both sides; None if the rows cannot be read."""
     measured: bool
     """Whether a tokenizer counted the tokens; else they follow from the bytes of the texts."""
     stream: int
@@ -64,7 +64,7 @@ class InjectionEstimate:
     seconds: float
     """To plan it."""
     note: str
-    """Why the tokens are unknown; empty where they are known."""
+    """Why the tokens are unknown; empty if they are known."""
     problem: str
     """Why a run would be refused, as far as this is known now; empty otherwise."""
     held_out: int = 0

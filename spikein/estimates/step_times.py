@@ -31,7 +31,7 @@ _FORWARD = 1 / 3
 
 
 def measured_rate(arms: Sequence[ArmExperiment]) -> "tuple[Sizes, TrainingRate] | None":
-    """Measure how fast this machine trains the first arm's model; None where it has no sizes."""
+    """Measure how fast this machine trains the first arm's model; None if it has no sizes."""
     experiment = arms[0].experiment
     sizes = known_sizes(experiment.model)
     if sizes is None:
@@ -49,7 +49,7 @@ def step_seconds(
     injection: Sequence[InjectionEstimate],
     context: int,
 ) -> float | None:
-    """Return the seconds that a step will take; None where it cannot be estimated.
+    """Return the seconds that a step will take; None if it cannot be estimated.
 
     Args:
         step: one step of the plan.

@@ -69,7 +69,7 @@ class TrainingEstimate:
     steps: int
     tokens: int
     cost: RunCost | None
-    """None where the model's sizes are not known."""
+    """None if the model's sizes are not known."""
     states: tuple[States, ...]
     """Model states on one GPU by stage of ZeRO, 0 to 3."""
     note: str

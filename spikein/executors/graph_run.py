@@ -80,7 +80,7 @@ class GraphRun:
         return self._outcomes[step.digest]
 
     def stored(self, step: Step) -> Outcome | None:
-        """Return what the store had of a step before the run; None where it has to be built.
+        """Return what the store had of a step before the run; None if it has to be built.
 
         The inputs must have an outcome.
         """

@@ -101,7 +101,7 @@ class LiveStatus:
         self._closed = threading.Event()
         self._guard = threading.RLock()
         self.folder: Path | None = None
-        """The folder of this run; None where the store cannot be written."""
+        """The folder of this run; None if the store cannot be written."""
         self._lock: FileLock | None = None
         with suppress(OSError):
             self._open(root / RUNS_FOLDER)

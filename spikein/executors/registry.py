@@ -128,6 +128,6 @@ def _made(plugin: Plugin) -> Executor:
 
 
 def _first_line(value: object) -> str:
-    """Return the first docstring line of an executor; empty where it has none."""
+    """Return the first docstring line of an executor; empty if it has none."""
     described = value if isinstance(value, type) else type(value)
     return (described.__doc__ or "").strip().partition("\n")[0]

@@ -36,7 +36,7 @@ class TaskFiles:
             self._write("progress", values)
 
     def progress(self) -> dict[str, Any]:
-        """Return what the step last said; empty where it said nothing."""
+        """Return what the step last said; empty if it said nothing."""
         found = self._read("progress") or {}
         return {name: value for name, value in found.items() if name in _PROGRESS}
 

@@ -41,7 +41,7 @@ class ArmNodes:
     base: Model | None
     """Scored or not."""
     checkpoints: tuple[Model, ...]
-    """The models along its training that are scored, the first and the last included; empty where
+    """The models along its training that are scored, the first and the last included; empty if
     none is kept."""
     twins: TwinNodes
     """Models with the arm's settings that saw no members, or other members."""

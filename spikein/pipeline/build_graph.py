@@ -67,7 +67,7 @@ class ExperimentGraph:
     """What training did to task accuracy and to the loss on held-out background; None if neither
     is measured."""
     trajectory: Step | None
-    """Detection at every checkpoint; None where no arm keeps checkpoints."""
+    """Detection at every checkpoint; None if no arm keeps checkpoints."""
     unlearning: Step | None
     """What unlearned models forgot and kept; None without the section `unlearning`."""
     unlearning_audits: Step | None
@@ -268,7 +268,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Background
 
 
 def _general(experiment: Experiment, corpus: Step) -> Step | None:
-    """Return general text, which no model was fed; None where nothing is unlearned."""
+    """Return general text, which no model was fed; None if nothing is unlearned."""
     section = experiment.unlearning
     return None if section is None else general_text_step(corpus, section.general_tokens)
 

@@ -44,7 +44,7 @@ class Model:
     node: ModelNode
     """The artifact."""
     scores: Step | None = None
-    """None where it is not scored."""
+    """None if it is not scored."""
     steps: Mapping[str, Step] = field(default_factory=dict)
     """What it was trained on: `plan` and `audit` of its stream, and the `membership` of a twin."""
     checkpoint: int | None = None

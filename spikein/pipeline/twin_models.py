@@ -74,7 +74,7 @@ class ArmInputs(NamedTuple):
     examples: Step
     """The pool, with the sides that hold for the model."""
     variants: Step | None
-    """What copies can carry; None where all carry whole examples."""
+    """What copies can carry; None if all carry whole examples."""
     base: ModelNode | None
     """The model that training starts from."""
 

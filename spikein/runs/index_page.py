@@ -28,7 +28,7 @@ class IndexRow(NamedTuple):
 
     name: str
     page: str | None
-    """Its address, relative to the page; None where there is no page."""
+    """Its address, relative to the page; None if there is no page."""
     finished: str
     """UTC, to the minute."""
     version: str

@@ -40,7 +40,7 @@ class PublishedRun:
     folder: Path
     record: RunRecord
     earlier: Path | None
-    """The run before it, whose artifacts are others; None where there is none such."""
+    """The run before it, whose artifacts are others; None if there is none such."""
 
 
 def publish_run(

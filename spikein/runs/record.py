@@ -71,7 +71,7 @@ class RunRecord(BaseModel):
     version: str
     """Of spikein."""
     store: Place | None
-    """None where the run rests on no artifact."""
+    """None if the run rests on no artifact."""
     started_in: Place
     """Relative paths in `experiment.yaml` start here."""
     artifacts: tuple[ArtifactName, ...]

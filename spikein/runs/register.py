@@ -32,7 +32,7 @@ class RegisteredRun:
     entry: Path
     """Its file."""
     id: str
-    """Of the run folder (`RunRecord.id`); empty where it has no record."""
+    """Of the run folder (`RunRecord.id`); empty if it has no record."""
     path: Path
     """Where the run folder was published."""
     artifacts: tuple[str, ...]
@@ -89,7 +89,7 @@ class Roots:
     live: dict[Path, frozenset[str]]
     """Run folder → `kind/label-digest12` of what it rests on."""
     ids: dict[Path, str]
-    """Run folder → its id; empty where it has no record."""
+    """Run folder → its id; empty if it has no record."""
     missing: tuple[RegisteredRun, ...]
     """Registered folders that are not at their place, and need artifacts that no other needs."""
     obsolete: tuple[RegisteredRun, ...]

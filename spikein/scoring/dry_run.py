@@ -45,7 +45,7 @@ class PlannedStep(NamedTuple):
     requests: Estimate | None
     """To a server."""
     seconds: float | None
-    """On this machine; None where there is no estimate."""
+    """On this machine; None if there is no estimate."""
 
 
 def planned_steps(plan: RowsPlan, requests: Mapping[str, Estimate]) -> list[PlannedStep]:
@@ -79,7 +79,7 @@ def _reads_rows(step: Step) -> bool:
 
 
 def _seconds(step: Step, tokens: int, context: int) -> float | None:
-    """Return the seconds that a step takes here; None where that cannot be estimated."""
+    """Return the seconds that a step takes here; None if that cannot be estimated."""
     if step.kind in _TEXTLESS:
         return OTHER_SECONDS
     model = step.execution.get("model", {})

@@ -75,7 +75,7 @@ class ScoredRows(NamedTuple):
     record: Mapping[str, Any]
     """How they were made, as plain JSON values."""
     calibration: Calibration | None = None
-    """Scores of held-out rows; None where none were given, or no detector can score them."""
+    """Scores of held-out rows; None if none were given, or no detector can score them."""
 
 
 @dataclass(frozen=True, kw_only=True)

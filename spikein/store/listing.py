@@ -72,7 +72,7 @@ class ContentIndex:
 
     def __init__(self) -> None:
         self._keys: dict[tuple[str, int], tuple[str | None, str] | None] = {}
-        """By folder and inode: the content key, None where what was read is not recorded; and the
+        """By folder and inode: the content key, None if what was read is not recorded; and the
         digest of the identity without the digests of the inputs."""
 
     def equal(self, folders: Iterable[Listed], content_key: str) -> Artifact | None:

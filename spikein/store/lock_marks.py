@@ -61,7 +61,7 @@ def clear_mark(lock: FileLock) -> None:
 
 
 def read_mark(path: Path) -> Mark | None:
-    """Return who holds, or held, a lock; None where that was not written down."""
+    """Return who holds, or held, a lock; None if that was not written down."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         return Mark(**values)

@@ -26,7 +26,7 @@ class Comparable(NamedTuple):
     guessing: float
     """Loss of guessing tokens by their frequency, as `guessing_loss`."""
     context: tuple[int, str] | None
-    """The fewest positions of any, and whose; None where none has a limit."""
+    """The fewest positions of any, and whose; None if none has a limit."""
     notes: tuple[str, ...]
 
 

@@ -27,7 +27,7 @@ class TrainingProgress(NamedTuple):
     """Of the last step, in nats a token."""
     tokens_per_second: float
     mfu: float
-    """Model FLOPs utilisation; NaN where the device's peak is not known."""
+    """Model FLOPs utilisation; NaN if the device's peak is not known."""
 
 
 class LogRow(NamedTuple):
@@ -45,7 +45,7 @@ class LogRow(NamedTuple):
     tokens_per_second: float
     """Tokens of the step over its wall time."""
     mfu: float = float("nan")
-    """Model FLOPs utilisation; NaN where the device's peak is not known."""
+    """Model FLOPs utilisation; NaN if the device's peak is not known."""
 
 
 SCHEMA = pa.schema(

@@ -120,7 +120,7 @@ class Prepared:
     """What the loop trains: the model itself, or the model with adapters on it."""
     settings: TrainSettings
     new: Mapping[str, tuple[float, float]] | None
-    """Norms of the new adapters; None where there are none."""
+    """Norms of the new adapters; None if there are none."""
 
     def save(
         self,

@@ -36,7 +36,7 @@ class ModelFlops(NamedTuple):
     """Operations a second of all devices together."""
 
     def utilisation(self, tokens_per_second: float) -> float:
-        """Return the model FLOPs utilisation; NaN where one of the two is not known."""
+        """Return the model FLOPs utilisation; NaN if one of the two is not known."""
         return tokens_per_second * self.operations_per_token / self.peak
 
 

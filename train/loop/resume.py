@@ -109,7 +109,7 @@ def _checkpoints(unfinished: Path) -> dict[int, Path]:
 
 
 def _unusable(folder: Path, unfinished: Path, kept: Sequence[int]) -> str | None:
-    """Return why a checkpoint cannot be used, with the models kept before it; None where it can."""
+    """Return why a checkpoint cannot be used, with the models kept before it; None if it can."""
     try:
         verify(folder)
     except Damaged as damage:

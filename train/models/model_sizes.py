@@ -131,7 +131,7 @@ _POSITIONS = ("max_position_embeddings", "n_positions")
 def block_count(model: ModelSettings) -> int | None:
     """Return how many blocks an experiment's model has, by its shape or its configuration.
 
-    None where the hub cannot be reached, and for a configuration that does not say.
+    None if the hub cannot be reached, and for a configuration that does not say.
 
     Raises:
         InputError: as `load_shape` and `find_model`.
@@ -143,7 +143,7 @@ def block_count(model: ModelSettings) -> int | None:
 
 
 def position_count(model: ModelSettings) -> int | None:
-    """Return the most positions of an experiment's model; None where they are not known.
+    """Return the most positions of an experiment's model; None if they are not known.
 
     A model whose hub cannot be reached has those of the published list.
 
@@ -159,7 +159,7 @@ def position_count(model: ModelSettings) -> int | None:
 
 
 def _configuration(model: ModelSettings) -> dict[str, Any] | None:
-    """Return what a pretrained model's `config.json` says of its text; None where it is unknown."""
+    """Return what a pretrained model's `config.json` says of its text; None if it is unknown."""
     try:
         folder = find_model(model.pretrained or "", revision=model.revision)
         text = (folder.path / "config.json").read_text(encoding="utf-8")

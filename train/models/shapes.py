@@ -42,7 +42,7 @@ class Family(NamedTuple):
     grouped: bool
     """Whether heads can share keys and values (`kv_heads`)."""
     norm_name: str | None
-    """The configuration's key for the epsilon of the norms; None where it is fixed."""
+    """The configuration's key for the epsilon of the norms; None if it is fixed."""
     rotary: Mapping[str, Any]
     """Further keys of its rotary positions."""
     norm_bytes: int

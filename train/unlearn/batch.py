@@ -116,7 +116,7 @@ class UnlearningBatch:
 
     forget: FedTexts
     retain: FedTexts | None = None
-    """None where there is no retain set, or the method does not look at it."""
+    """None if there is no retain set, or the method does not look at it."""
     alternative: FedTexts | None = None
     """None but for methods that ask for it."""
     settings: Any = None

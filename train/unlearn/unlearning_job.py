@@ -26,7 +26,7 @@ class UnlearningJob(Job):
     forget_ids: tuple[str, ...]
     """Members to be forgotten."""
     retain_ids: tuple[str, ...] = ()
-    """Members to be kept; may be empty where the method needs none."""
+    """Members to be kept; may be empty if the method needs none."""
     method: dict[str, Any]
     """What `train.unlearn.registry.parse_methods` takes, for one setting."""
 

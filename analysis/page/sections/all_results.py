@@ -37,7 +37,7 @@ class _Result(NamedTuple):
 
 
 def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer | None:
-    """Return the table of all AUCs; None where there is none.
+    """Return the table of all AUCs; None if there is none.
 
     Args:
         tables: the metrics of all models.

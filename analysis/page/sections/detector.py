@@ -159,7 +159,7 @@ def _row(
 
 
 def left_out_listing(left_out: Sequence[LeftOut]) -> Table | None:
-    """Return the detectors that could not run, with what to do; None where all ran."""
+    """Return the detectors that could not run, with what to do; None if all ran."""
     return listing(
         "Detectors that are not in this run",
         ("Detector", "Lacks", "What to do"),

@@ -47,10 +47,10 @@ class Judged(NamedTuple):
     method: str
     """What the method is called in print."""
     arm: str
-    """The arm in words; empty where there is but one."""
+    """The arm in words; empty if there is but one."""
     verdict: str
     decisive: Row | None
-    """The row that the verdict is told with; None where no single measure says it."""
+    """The row that the verdict is told with; None if no single measure says it."""
     rows: Sequence[Row]
     """What every measure says of it."""
 

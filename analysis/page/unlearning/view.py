@@ -58,9 +58,9 @@ class UnlearningInputs:
     margin: float = 0.1
     """Nats a token that may be lost of texts that should be kept."""
     audits: Sequence[Row] = ()
-    """Rows of the question `unlearning_audits`; empty where no model was audited."""
+    """Rows of the question `unlearning_audits`; empty if no model was audited."""
     audit_pages: Sequence[str] = ()
-    """The audits' pages, relative to the run's page; empty where they do not lie beside it."""
+    """The audits' pages, relative to the run's page; empty if they do not lie beside it."""
 
 
 def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names) -> list[Part]:

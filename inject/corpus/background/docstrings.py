@@ -197,7 +197,7 @@ def _meant(package: str) -> str | None:
 
 
 def _versions(packages: tuple[str, ...]) -> dict[str, str | None]:
-    """Return each package's version: Python's for the standard library, None where unknown."""
+    """Return each package's version: Python's for the standard library, None if unknown."""
     versions: dict[str, str | None] = {}
     for package in packages:
         owners = _distributions().get(package)

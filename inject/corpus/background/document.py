@@ -81,7 +81,7 @@ class Source(Settings, ABC):
 
 
 def text_of(values: Mapping[str, Any], field: str | None, place: str) -> str | None:
-    """Return the text of a row, or None where the row has none (null, or only blanks).
+    """Return the text of a row, or None if the row has none (null, or only blanks).
 
     Args:
         values: the row.

@@ -139,7 +139,7 @@ def source_table() -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
 
 
 def _plugin(kind: str) -> Plugin | None:
-    """Return the plug-in of a kind; None where no installed package offers it."""
+    """Return the plug-in of a kind; None if no installed package offers it."""
     if reference := file_reference(kind):
         if reference.rest:
             raise InputError(

@@ -87,7 +87,7 @@ class Choice(NamedTuple):
 
     options: list[str]
     gold: int | None
-    """Index of the right one; None where the row does not say."""
+    """Index of the right one; None if the row does not say."""
     by_text: bool
     """Whether the row gives the answer as the option's text."""
 
@@ -95,7 +95,7 @@ class Choice(NamedTuple):
 class _Given(NamedTuple):
     texts: list[str]
     names: list[str]
-    """What the data calls each option; empty where it does not."""
+    """What the data calls each option; empty if it does not."""
 
 
 def read_choice(

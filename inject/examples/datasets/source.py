@@ -63,7 +63,7 @@ class Dataset:
     alternatives: tuple[str, ...] = ()
     """Default templates for rows that lack a field of `template`, tried in this order."""
     hub: str | None = None
-    """The usual hub id; None where there is none."""
+    """The usual hub id; None if there is none."""
     hub_parts: tuple[str, ...] = ()
     """All hub ids, where the dataset is spread over several repositories."""
     protected: bool = False

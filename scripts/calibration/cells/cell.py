@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Drawn(NamedTuple):
-    """One interval of one study; both ends NaN where it was refused."""
+    """One interval of one study; both ends NaN if it was refused."""
 
     low: float
     high: float

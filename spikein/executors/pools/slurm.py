@@ -229,7 +229,7 @@ def job_parameters(settings: SlurmSettings, asked: StepRequest) -> dict[str, Any
 def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
     """Return what Slurm says of jobs, without those that it no longer knows.
 
-    None where it gives no answer: a controller that is down for a moment has lost no job.
+    None if it gives no answer: a controller that is down for a moment has lost no job.
     """
     found: dict[str, _Queued] = {}
     wanted = ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
@@ -254,7 +254,7 @@ def _queue(ids: Sequence[str]) -> Mapping[str, _Queued] | None:
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
-    """Return what a command of Slurm says; None where it takes too long."""
+    """Return what a command of Slurm says; None if it takes too long."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_SECONDS)
     except subprocess.TimeoutExpired:

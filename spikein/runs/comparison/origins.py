@@ -35,7 +35,7 @@ class ArtifactChange(NamedTuple):
     differs: tuple[str, ...]
     """What of the recipe: `settings train.lr`, `input corpus`, `code`, `library torch`."""
     same_content: bool | None
-    """Whether the files agree all the same; None where a store is gone."""
+    """Whether the files agree all the same; None if a store is gone."""
 
 
 class Versions(NamedTuple):

@@ -32,7 +32,7 @@ def comparison_page(names: tuple[str, str], origins: Origins, metrics: ComparedM
 
 
 def settings_table(names: tuple[str, str], origins: Origins) -> Table | None:
-    """Return the settings that differ; None where all are alike."""
+    """Return the settings that differ; None if all are alike."""
     if not origins.settings:
         return None
     return Table(
@@ -64,7 +64,7 @@ def versions_table(names: tuple[str, str], origins: Origins) -> Table:
 
 
 def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | None:
-    """Return the AUCs over all datasets beside each other; None where there are none."""
+    """Return the AUCs over all datasets beside each other; None if there are none."""
     places = metrics.pooled_aucs()
     if not places:
         return None

@@ -55,7 +55,10 @@ class _MeanLoss(torch.autograd.Function):
         rows, matrix = hidden.to(product), weight.to(product)
         of_hidden, of_weight, of_bias, *_ = ctx.needs_input_grad
         hidden_grad = torch.empty_like(hidden) if of_hidden else None
-        weight_grad = torch.zeros_like(weight, dtype=torch.float32) if of_weight else None
+        # Made by the first product: filling it with zeros first would write it twice.
+        weight_grad = None
+        if of_weight and not len(rows):
+            weight_grad = torch.zeros_like(weight, dtype=torch.float32)
         bias_grad = None if bias is None or not of_bias else torch.zeros_like(bias)
         total = hidden.new_zeros((), dtype=torch.float32)
         size = _chunk_rows(hidden.device, len(weight))
@@ -69,7 +72,9 @@ class _MeanLoss(torch.autograd.Function):
                 gradient = gradient.to(product)
                 if hidden_grad is not None:
                     hidden_grad[start : start + size] = gradient @ matrix
-                if weight_grad is not None and product == torch.float32:
+                if of_weight and weight_grad is None:
+                    weight_grad = (gradient.T @ part).float()
+                elif weight_grad is not None and product == torch.float32:
                     weight_grad.addmm_(gradient.T, part)
                 elif weight_grad is not None:
                     weight_grad += gradient.T @ part

@@ -60,6 +60,7 @@ def apply_overrides(
     values: dict[str, Any] = copy.deepcopy(dict(document.values))
     places = dict(document.places)
     problems: list[InputError] = []
+    assigned: dict[KeyPath, str] = {}
     for text in overrides:
         place = f"override {masked(text)}"
         try:
@@ -72,14 +73,17 @@ def apply_overrides(
         for old in [old for old in places if old[: len(path)] == path]:
             del places[old]
         places[path] = place
-        if axis := _swept(values, path):
-            problems.append(
-                InputError(
-                    f"{dotted(path)} is swept, so that its value would be replaced by the sweep's",
-                    where=place,
-                    hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to stop sweeping it.",
-                )
-            )
+        assigned[path] = place
+    # After the last override, as a later one may end the sweep.
+    problems += [
+        InputError(
+            f"{dotted(path)} is swept, so that its value would be replaced by the sweep's",
+            where=place,
+            hint=f"Give sweep.{axis}=[…], or sweep.{axis}=null to stop sweeping it.",
+        )
+        for path, place in assigned.items()
+        if (axis := _swept(values, path))
+    ]
     return Document(values=values, places=places, name=document.name), problems
 
 

@@ -186,6 +186,12 @@ def test_overrides_win_over_both_files(lab):
     assert "train.lr is swept" in problem
 
 
+@pytest.mark.parametrize("overrides", [("train.lr=3", "sweep=null"), ("sweep=null", "train.lr=3")])
+def test_a_key_whose_sweep_ends_on_the_same_command_line_may_be_set(lab, overrides):
+    child = write(lab, "extends: small.yaml\nsweep: {train.lr: [1, 2]}\n")
+    assert read_experiment(child, overrides).experiment.train.lr == 3.0
+
+
 def test_the_resolved_file_stands_alone(lab, tmp_path):
     child = write(lab, "extends: quickstart\nseeds: [3]\n")
     checked = read_experiment(child)

@@ -54,7 +54,7 @@ ANALYSES = "results trajectory accuracy_gain"
 
 DECIDES = {
     "inject.plan.placement": "plan",
-    "inject.plan.plan_step": "plan",
+    "inject.plan.make_plan": "plan",
     "inject.plan.audit_step": "audit",
     "inject.overlap.index": "audit corpus",
     "inject.digest": ALL,

@@ -1,18 +1,53 @@
-"""The model that a step asks: what of it enters the step's settings, execution and libraries.
+"""The model that a step asks: what of it enters the step's identity, and what the questions cost.
 
-Its function opens it with `detect.engine.open_target`, or as one that writes with
-`detect.targets.asked_text_model`.
+The step's function opens it with `detect.engine.open_target`, or as one that writes with
+`detect.targets.asked_text_model`. It notes its cost in `cost.json` of its artifact, which whoever
+sums up costs reads. What a step cost says nothing of what it made, so `COST_FILE` is among its
+volatile files and enters no digest. The time of a whole step is in its manifest.
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from detect.engine.measured_cost import COST_FILE
 from detect.settings import DetectSettings
 from inject.step import Step
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
+
+
+COST_FILE = "cost.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredCost:
+    """What a step asked of models."""
+
+    passes: int | None = None
+    """Texts that a model read, or prompts that it was given."""
+    tokens_in: int | None = None
+    """Tokens that were scored, or of prompts."""
+    tokens_out: int | None = None
+    """Tokens that a model wrote."""
+    scoring_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Of a step of scores: seconds by detector, all its settings together."""
+
+
+def write_cost(folder: Path, cost: MeasuredCost) -> None:
+    """Write `cost.json` into a step's folder."""
+    (folder / COST_FILE).write_text(json.dumps(asdict(cost), indent=1, sort_keys=True) + "\n")
+
+
+def read_cost(folder: Path) -> MeasuredCost | None:
+    """Return what a step noted; None if it noted nothing."""
+    path = folder / COST_FILE
+    if not path.is_file():
+        return None
+    return MeasuredCost(**json.loads(path.read_text(encoding="utf-8")))
+
 
 SERVER_FILE = "server.json"
 """What a step asked of a server, and notes on its replies; no part of what the step made."""

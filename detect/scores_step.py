@@ -8,6 +8,7 @@ that its own imports, a plug-in by the digest of what was loaded.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from detect.asked_model import COST_FILE, MeasuredCost, write_cost
 from detect.detector_settings import (
     DetectorSetting,
     needs_of,
@@ -17,7 +18,6 @@ from detect.detector_settings import (
     with_control,
     with_grids,
 )
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, write_cost
 from detect.evidence.held_out import HeldOut
 from detect.evidence.needs import (
     EvidenceSources,
@@ -38,8 +38,7 @@ from detect.scoring import (
     settings_left_out,
 )
 from detect.settings import names_all
-from inject.examples.example import read_examples
-from inject.examples.parts import UNSPLIT
+from inject.examples.example import UNSPLIT, read_examples
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext
@@ -63,7 +62,7 @@ def scores_step(model: "ModelNode", sources: EvidenceSources, *, role: Role) -> 
     asked = detectors_of(sources, scored)
     if not asked:
         return None
-    notes = asked_settings(sources).notes
+    _, notes = asked_settings(sources)
     return settings_step(with_grids(asked), scored, sources, notes=notes)
 
 
@@ -121,7 +120,7 @@ def build(context: StepContext) -> None:
     places = context.settings.get("of_held_out", ())
     needs = (*needs_of(settings), *([HeldOut()] if places else []))
     evidence = read_evidence(tuple(dict.fromkeys(needs)), context.inputs, rows)
-    scores = score_rows(
+    scores, detectors_notes = score_rows(
         [row.example_id for row in rows],
         evidence,
         settings,
@@ -130,15 +129,15 @@ def build(context: StepContext) -> None:
     )
     record = {
         "policy": context.execution["policy"],
-        "notes": [*context.execution["notes"], *scores.notes],
+        "notes": [*context.execution["notes"], *detectors_notes],
         "defaults": context.settings["defaults"],
     }
-    write_scores(context.out, scores.table, record=record)
+    write_scores(context.out, scores, record=record)
     if places:
         held_out = evidence.of_held_out()
         names = [str(row) for row in range(len(held_out.texts))]
-        calibration = score_rows(names, held_out, [settings[place] for place in places])
-        write_score_table(context.out / HELD_OUT_SCORES, calibration.table, record={})
+        calibration, _ = score_rows(names, held_out, [settings[place] for place in places])
+        write_score_table(context.out / HELD_OUT_SCORES, calibration, record={})
     write_cost(context.out, MeasuredCost(scoring_seconds=seconds))
 
 
@@ -165,8 +164,8 @@ def asked_settings(sources: EvidenceSources) -> Runnable:
         InputError: a detector that was named lacks what it needs.
     """
     asked = sources.detect.detectors
-    found = runnable(parse_detectors(asked), unmet(sources), leave_out=names_all(asked))
-    return Runnable(with_control(found.settings), (*repeated_detectors(asked), *found.notes))
+    settings, notes = runnable(parse_detectors(asked), unmet(sources), leave_out=names_all(asked))
+    return with_control(settings), (*repeated_detectors(asked), *notes)
 
 
 def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:
@@ -176,11 +175,8 @@ def detectors_left_out(sources: EvidenceSources) -> list[LeftOut]:
 
 def detectors_of(sources: EvidenceSources, scored: Scored) -> list[DetectorSetting]:
     """Return the detectors that score a model, with the parameters that were asked for."""
-    return [
-        one
-        for one in asked_settings(sources).settings
-        if says_something(one.needs, sources, scored)
-    ]
+    settings, _ = asked_settings(sources)
+    return [one for one in settings if says_something(one.needs, sources, scored)]
 
 
 def defaults(asked: Sequence[DetectorSetting]) -> dict[str, str]:

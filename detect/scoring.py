@@ -20,12 +20,8 @@ from detect.guarded_call import read_only, score_guarded
 from detect.scores.table import SCHEMA
 from inject.errors import InputError
 
-
-class Runnable(NamedTuple):
-    """Which settings can run with what there is, and notes on the others."""
-
-    settings: list[DetectorSetting]
-    notes: tuple[str, ...]
+Runnable = tuple[list[DetectorSetting], tuple[str, ...]]
+"""The settings that can run with what there is, and notes on the others."""
 
 
 class LeftOut(NamedTuple):
@@ -46,13 +42,6 @@ class LeftOut(NamedTuple):
     def note(self) -> str:
         """The whole in words."""
         return f"{self.problem}, and is left out. {self.hint}".strip()
-
-
-class ScoreTable(NamedTuple):
-    """Scores as in `detect.scores.table.SCHEMA`, and the detectors' notes on them."""
-
-    table: pa.Table
-    notes: tuple[str, ...]
 
 
 def runnable(
@@ -79,7 +68,7 @@ def runnable(
     notes = tuple(one.note for one in left_out)
     if not runs:
         raise InputError("no detector is left that could run", hint=" ".join(notes))
-    return Runnable(runs, notes)
+    return runs, notes
 
 
 def settings_left_out(
@@ -139,7 +128,7 @@ def within_access(
     )
     if not kept:
         raise InputError("no detector is left that could run", hint=". ".join(notes))
-    return Runnable(kept, notes)
+    return kept, notes
 
 
 def score_rows(
@@ -149,8 +138,8 @@ def score_rows(
     *,
     protected: bool = True,
     on_scored: Callable[[str, float], None] | None = None,
-) -> ScoreTable:
-    """Score every row under every setting.
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return the scores of every row under every setting, and the detectors' notes on them.
 
     Args:
         example_ids: one a row of the evidence, in its order; equal ids are separate rows.
@@ -199,7 +188,7 @@ def score_rows(
             )
             notes += [f"{setting.name}: {note}" for note in column.notes]
     table = pa.concat_tables(parts) if parts else SCHEMA.empty_table()
-    return ScoreTable(table.combine_chunks(), tuple(dict.fromkeys(notes)))
+    return table.combine_chunks(), tuple(dict.fromkeys(notes))
 
 
 def _lacks(detector: str, needs: Iterable[str]) -> str:

@@ -77,7 +77,7 @@ def tokenizer_files(folder: Path) -> dict[str, str]:
 
 def tokenizer_class(folder: Path) -> dict[str, Any]:
     """Return what the model's configuration says about the class of its tokenizer."""
-    config = _json(folder / "config.json")
+    config = json_object(folder / "config.json")
     return {key: config[key] for key in _CLASS_KEYS if key in config}
 
 
@@ -88,14 +88,14 @@ def require_own_files(folder: Path) -> None:
         InputError: naming the file, and what it names.
     """
     for index in sorted(folder.glob("*.index.json")):
-        named = _json(index).get("weight_map")
+        named = json_object(index).get("weight_map")
         for name in sorted(set(map(str, named.values()))) if isinstance(named, dict) else ():
             inside(folder, name, where=str(index))
     for config, keys in (
         ("config.json", ("transformers_weights",)),
         ("tokenizer_config.json", None),
     ):
-        for key, value in _json(folder / config).items():
+        for key, value in json_object(folder / config).items():
             wanted = key.endswith(("_file", "_files")) if keys is None else key in keys
             for name in _texts(value) if wanted else ():
                 inside(folder, name, where=f"{folder / config}: {key}")
@@ -140,8 +140,8 @@ def _texts(value: Any) -> Iterator[str]:
         yield from (one for one in value if isinstance(one, str))
 
 
-def _json(path: Path) -> dict[str, Any]:
-    """Return an object of JSON; nothing where there is none, which its own reader will say."""
+def json_object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; {} if there is none, which its own reader reports."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +24,7 @@ T = TypeVar("T")
 _FORMULA = re.compile(r"[=+@\t\r]|-.", re.DOTALL)
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 """Bytes of a value by its physical type in Parquet; a column of fixed length has its own."""
+_COLUMNS = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 _HINT = "If it lies in the store, run again: what is damaged is built anew."
 
 
@@ -173,31 +174,74 @@ def read_records(path: Path, schema: pa.Schema, make: Callable[..., T]) -> dict[
     }
 
 
-def write_parts(
-    path: Path, schema: pa.Schema, example_ids: Sequence[str], rows: Sequence[Sequence[Any]]
-) -> None:
-    """Write the parts of each example's text, a list column a field; see `write_records`."""
-    columns = [
-        SimpleNamespace(
-            **{name: [getattr(part, name) for part in parts] for name in schema.names[1:]}
-        )
-        for parts in rows
-    ]
-    write_records(path, schema, example_ids, columns)
+Write = Callable[[Path, Sequence[str], Sequence[T]], None]
+"""Writes one row per example into a folder, in order: its id, and what is known of it."""
+Read = Callable[[Path], dict[str, T]]
+"""Reads them back by example id (rows of one id are alike); raises as `read_parquet`."""
 
 
-def read_parts(path: Path, schema: pa.Schema, make: Callable[..., T]) -> dict[str, list[T]]:
-    """Return what `write_parts` wrote, without rows whose parts a bundle withholds.
+def record_table(name: str, record: type[T], *, unwritten: str = "") -> tuple[Write[T], Read[T]]:
+    """Return the functions that write and read a record per example.
 
-    Raises:
-        InputError: as `read_parquet`.
+    Args:
+        name: of the Parquet file.
+        record: a class whose fields are texts, numbers and tuples of them, or absent.
+        unwritten: the field that is not stored.
     """
-    found = read_records(path, schema, lambda **columns: tuple(columns.values()))
-    return {
-        example_id: [make(*cells) for cells in zip(*columns, strict=True)]
-        for example_id, columns in found.items()
-        if None not in columns
-    }
+    columns = [field for field in record_schema(record) if field.name != unwritten]
+    schema = pa.schema([("example_id", pa.string()), *columns])
+
+    def write(folder: Path, example_ids: Sequence[str], records: Sequence[T]) -> None:
+        write_records(folder / name, schema, example_ids, records)
+
+    def read(folder: Path) -> dict[str, T]:
+        return read_records(folder / name, schema, record)
+
+    return write, read
+
+
+def part_table(name: str, part: type[T]) -> tuple[Write[Sequence[T]], Read[list[T]]]:
+    """Return the functions that write and read the parts of each example's text.
+
+    A field of the parts is a column of lists, its numbers in 32 bits. Rows whose parts a bundle
+    withholds are not read.
+
+    Args:
+        name: of the Parquet file.
+        part: a class whose fields are texts and numbers.
+    """
+    narrow = {pa.int64(): pa.int32(), pa.float64(): pa.float32()}
+    columns = [(one.name, pa.list_(narrow.get(one.type, one.type))) for one in record_schema(part)]
+    schema = pa.schema([("example_id", pa.string()), *columns])
+
+    def write(folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[T]]) -> None:
+        lists = [
+            SimpleNamespace(**{key: [getattr(one, key) for one in parts] for key, _ in columns})
+            for parts in rows
+        ]
+        write_records(folder / name, schema, example_ids, lists)
+
+    def read(folder: Path) -> dict[str, list[T]]:
+        lists = read_records(folder / name, schema, lambda **cells: tuple(cells.values()))
+        return {
+            example_id: [part(*values) for values in zip(*cells, strict=True)]
+            for example_id, cells in lists.items()
+            if None not in cells
+        }
+
+    return write, read
+
+
+def record_schema(record: type[Any]) -> pa.Schema:
+    """Return the columns of a class by the types of its fields: texts, numbers, tuples of them."""
+    return pa.schema([(name, _column(hint)) for name, hint in get_type_hints(record).items()])
+
+
+def _column(hint: Any) -> pa.DataType:
+    inner = [one for one in get_args(hint) if one not in (type(None), ...)]
+    if get_origin(hint) is tuple:
+        return pa.list_(_column(inner[0]))
+    return _column(inner[0]) if inner else _COLUMNS[hint]
 
 
 def csv_text(names: Sequence[str], rows: Iterable[Sequence[object]], *, end: str = "\r\n") -> str:

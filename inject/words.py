@@ -57,14 +57,9 @@ _INLINE = "a|abbr|b|bdi|bdo|big|cite|code|del|dfn|em|font|i|ins|kbd|mark|nobr|q|
 _INLINE += "|strike|strong|sub|sup|tt|u|var|wbr"
 
 
-class _Markup(NamedTuple):
-    """One kind of markup."""
-
-    sign: str
-    """Text without it has none of this kind."""
-    pattern: re.Pattern[str]
-    replace: Callable[[re.Match[str]], str]
-    """What stands for it in the reading without markup."""
+_Markup = tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]
+"""One kind of markup: a sign without which a text has none of it, its pattern, and what replaces it
+in the reading without markup."""
 
 
 def _nothing(_: re.Match[str]) -> str:
@@ -80,17 +75,17 @@ def _unescaped(entity: re.Match[str]) -> str:
 
 
 # Every pattern is bounded, and starts with its sign, so that searching costs little.
-_MARKUP = (
-    _Markup("<", re.compile(r"<!--.{0,5000}?-->", re.DOTALL), _space),
-    _Markup("<", re.compile(r"<ref\b[^<>/]{0,300}>[^<>]{0,2000}</ref>", re.IGNORECASE), _space),
-    _Markup("<", re.compile(rf"</?(?:{_INLINE})(?:\s[^<>]{{0,500}})?/?>", re.IGNORECASE), _nothing),
-    _Markup("<", re.compile(r"</?[A-Za-z][A-Za-z0-9:-]{0,40}(?:\s[^<>]{0,500})?/?>"), _space),
-    _Markup("](", re.compile(r"\]\((?:[^()\s]|\([^()\s]{0,200}\)){1,500}\)"), _nothing),
-    _Markup("[[", re.compile(r"\[\[[^\[\]|\n]{1,200}\|"), _nothing),
-    _Markup("[", re.compile(r"\[\d{1,3}\]"), _space),
-    _Markup("\\", re.compile(r"\\[A-Za-z]{2,30}\*?(?=\{)"), _nothing),
+_MARKUP: tuple[_Markup, ...] = (
+    ("<", re.compile(r"<!--.{0,5000}?-->", re.DOTALL), _space),
+    ("<", re.compile(r"<ref\b[^<>/]{0,300}>[^<>]{0,2000}</ref>", re.IGNORECASE), _space),
+    ("<", re.compile(rf"</?(?:{_INLINE})(?:\s[^<>]{{0,500}})?/?>", re.IGNORECASE), _nothing),
+    ("<", re.compile(r"</?[A-Za-z][A-Za-z0-9:-]{0,40}(?:\s[^<>]{0,500})?/?>"), _space),
+    ("](", re.compile(r"\]\((?:[^()\s]|\([^()\s]{0,200}\)){1,500}\)"), _nothing),
+    ("[[", re.compile(r"\[\[[^\[\]|\n]{1,200}\|"), _nothing),
+    ("[", re.compile(r"\[\d{1,3}\]"), _space),
+    ("\\", re.compile(r"\\[A-Za-z]{2,30}\*?(?=\{)"), _nothing),
     # Last, so that a tag that is spelled out in entities stays text.
-    _Markup(
+    (
         "&",
         re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"),
         _unescaped,
@@ -152,7 +147,7 @@ def places(text: str, reading: int) -> list[Place]:
         text: as given to `readings`.
         reading: which one of them.
     """
-    marked = reading == 0 and any(kind.sign in text for kind in _MARKUP)
+    marked = reading == 0 and any(sign in text for sign, _, _ in _MARKUP)
     if not marked and (same := _normalised_in_place(text)) is not None:
         return [Place(*span) for span in _spans(same)]
     signs, origins = list(text), [Place(index, index + 1) for index in range(len(text))]
@@ -182,14 +177,15 @@ def _replaced(
     signs: list[str], origins: list[Place], kind: _Markup
 ) -> tuple[list[str], list[Place]]:
     text = "".join(signs)
-    if kind.sign not in text:
+    sign, pattern, replace = kind
+    if sign not in text:
         return signs, origins
     out: list[str] = []
     where: list[Place] = []
     done = 0
-    for found in kind.pattern.finditer(text):
+    for found in pattern.finditer(text):
         start, stop = found.span()
-        new = kind.replace(found)
+        new = replace(found)
         out += [*signs[done:start], *new]
         where += origins[done:start]
         where += [Place(origins[start].start, origins[stop - 1].stop)] * len(new)

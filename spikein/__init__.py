@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from detect.evidence.frequency import Frequency
     from detect.evidence.membership import Shadows, Sides
     from detect.evidence.needs import Need
-    from detect.evidence.reference import Reference
-    from detect.evidence.views import View
+    from detect.evidence.views import Reference, View
     from detect.ground_truth.ground_truth import GroundTruth, ScoredModel
-    from detect.policy import ScoringPolicy
+    from detect.settings import ScoringPolicy
     from detect.token_frequency import TokenFrequency
     from detect.token_statistics import TemperedStatistics, TokenStatistics
     from inject.corpus.background.document import Document, Skipped, Source
@@ -61,9 +60,8 @@ _MODULES = {
     "detect.evidence.frequency": ("Frequency",),
     "detect.evidence.membership": ("Shadows", "Sides"),
     "detect.evidence.needs": ("Need",),
-    "detect.evidence.reference": ("Reference",),
-    "detect.evidence.views": ("View",),
-    "detect.policy": ("ScoringPolicy",),
+    "detect.evidence.views": ("Reference", "View"),
+    "detect.settings": ("ScoringPolicy",),
     "spikein.scoring.options": ("ScoringOptions",),
     "detect.token_frequency": ("TokenFrequency",),
     "detect.token_statistics": ("TemperedStatistics", "TokenStatistics"),

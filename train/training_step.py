@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inject.corpus.corpus import TOKENS
-from inject.examples.parts import UNSPLIT
+from inject.examples.example import UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.settings import plain
 from inject.step import Cost, Step, StepContext

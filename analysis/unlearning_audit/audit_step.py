@@ -42,9 +42,8 @@ from analysis.unlearning_audit.ratio import Band
 from analysis.unlearning_audit.settings import AuditRule, ChunkAudit
 from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, RETAINED
 from detect.generation.continuations import CONTINUATIONS_FILE, read_continuations
-from inject.examples.example import Example, members, read_examples
+from inject.examples.example import UNSPLIT, Example, members, read_examples
 from inject.examples.forget_set import forgotten_rows
-from inject.examples.parts import UNSPLIT
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, numbered_folders, numbered_inputs
 from inject.stream.exposures import EXPOSURES, read_exposures, seen_copy_counts

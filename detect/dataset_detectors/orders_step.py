@@ -6,8 +6,7 @@ from detect.asked_model import asking_step
 from detect.dataset_detectors.orders import read_orders, write_orders
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
-from inject.examples.example import read_examples
-from inject.examples.parts import UNSPLIT
+from inject.examples.example import UNSPLIT, read_examples
 from inject.step import Step, StepContext
 from train.models.model_node import ModelNode
 

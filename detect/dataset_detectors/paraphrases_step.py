@@ -4,9 +4,8 @@ Scored by the built-in detectors that need the text's token statistics alone, wi
 A pool without paraphrases asks no model.
 """
 
-from detect.asked_model import asking_step
+from detect.asked_model import MeasuredCost, asking_step, write_cost
 from detect.detector_settings import DetectorSetting, parse_detectors
-from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.evidence import Evidence
 from detect.evidence.views import View
@@ -52,7 +51,7 @@ def build(context: StepContext) -> None:
         write_cost(context.out, MeasuredCost(passes=0, tokens_in=0))
     # With their defaults, as the step names them.
     names = [one.partition(":")[0] for one in context.settings["detectors"]]
-    scores = score_rows(
+    scores, _ = score_rows(
         [row.example_id for row in rows],
         Evidence(texts=texts, statistics={TEXT: statistics}),
         parse_detectors(names) if texts else [],

@@ -17,8 +17,7 @@ from detect.access import Access
 from detect.detector import Detector, Score
 from detect.detectors.wbc import Floats, log_ratios, with_same_tokens
 from detect.evidence import ExampleEvidence
-from detect.evidence.reference import Reference
-from detect.evidence.views import View
+from detect.evidence.views import Reference, View
 from detect.views import TEXT
 from inject.settings import Settings
 

@@ -20,10 +20,10 @@ from detect.detectors.loss import mean_log_probability
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.detectors.zlib import zlib_ratio
 from detect.evidence import ExampleEvidence
+from detect.evidence.held_out import Tuned
 from detect.evidence.needs import Need
-from detect.evidence.tuned import Tuned
 from detect.evidence.views import View
-from detect.policy import Adapters
+from detect.settings import Adapters
 from detect.token_statistics import TokenStatistics
 from detect.views import LOWERCASE, TEXT
 from inject.settings import Settings

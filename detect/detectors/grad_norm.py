@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from detect.detector import Column, Detector, Score
-from detect.engine.gradient_norms import ORDERS, GradientNorms
 from detect.evidence import Evidence
 from detect.evidence.gradients import Gradients
+from detect.text_measures import ORDERS, GradientNorms
 from inject.settings import Settings
 
 

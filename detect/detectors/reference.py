@@ -11,8 +11,7 @@ from typing import Literal
 from detect.detector import Detector, Score, each_example
 from detect.detectors.loss import mean_log_probability
 from detect.evidence import ExampleEvidence
-from detect.evidence.reference import Reference
-from detect.evidence.views import View
+from detect.evidence.views import Reference, View
 from detect.views import TEXT
 from inject.settings import Settings
 

@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from detect.detector import Column, Detector, Score, each_example
 from detect.evidence import Evidence, ExampleEvidence
-from detect.evidence.reference import Reference
-from detect.evidence.views import View
+from detect.evidence.views import Reference, View
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT
 

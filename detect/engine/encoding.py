@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from inject.corpus.tokenizer import EncodedText, encode_texts, encode_with_offsets
 from inject.errors import InputError
 

@@ -8,7 +8,7 @@ input order and independent of batch size, padding side and order to 1e-4.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,7 @@ from detect.engine.encoding import EncodedText, Window, encode, windows
 from detect.engine.prefix import SharedPrefix, batch_inputs, start_ids
 from detect.engine.target import Target
 from detect.engine.vocabulary_statistics import VocabularyReduction, VocabularyStatistics
-from detect.policy import ScoringPolicy
-from detect.settings import CompileMode
+from detect.settings import CompileMode, ScoringPolicy
 from detect.token_statistics import (
     EMPTY_TEXT,
     ONE_TOKEN,
@@ -52,108 +51,41 @@ class _Piece:
         return len(self.ids) - self.first
 
 
-class _Batching(NamedTuple):
-    """How windows become batches; nothing of it bears on the statistics."""
-
-    tokens: int
-    """Padded tokens in one batch."""
-    sequences: int | None
-    """Sequences in one batch at most."""
-    side: PaddingSide
-    progress: Callable[[int, int], None]
-
-
 @torch.inference_mode()
 def token_statistics(
     target: Target,
     texts: Sequence[str],
     policy: ScoringPolicy,
+    prefix: SharedPrefix | None = None,
     *,
     batch_tokens: int | None = None,
-    batch_size: int | None = None,
     padding_side: PaddingSide = "right",
     compile_mode: CompileMode = "auto",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[TokenStatistics]:
-    """Return the statistics of each text, in the order given.
+    """Return the statistics of each text, in the order given: of its own tokens, not of a prefix.
+
+    The tokens that are scored behind a prefix are those that are scored without one: where a text
+    has no start token its first id is not scored in either case. A text that is longer than what
+    the prefix leaves of the context is read in windows, each behind the prefix.
 
     Args:
         target: model and tokenizer.
         texts: any texts; an empty one, or one of a single token, gets a reason and no rows.
         policy: start token, first token, long texts, inverse temperatures.
-        batch_tokens: padded tokens in one batch; by default chosen for the device.
-        batch_size: sequences in one batch at most; no limit by default.
+        prefix: what the model has read before each text; its ids begin with the start token where
+            texts have one.
+        batch_tokens: padded tokens in one batch, those of the prefix not counted; by default chosen
+            for the device.
         padding_side: has no influence on the result.
         compile_mode: whether the reduction over the vocabulary is compiled.
         progress: called with (tokens scored, tokens in all) after each batch.
 
     Raises:
         InputError: a text beyond the context under `long=error`, a start token asked for that
-            the tokenizer lacks, a token that the model lacks, or one sequence that alone exceeds
-            the memory.
+            the tokenizer lacks, a token that the model lacks, a prefix that leaves no room for a
+            text, or one sequence that alone exceeds the memory.
     """
-    batching = _Batching(
-        tokens=batch_tokens or default_batch_tokens(target),
-        # A model that transforms its logits makes them itself: one sequence at a time, so that
-        # no [batch, length, vocabulary] array exists.
-        sequences=batch_size if target.head is not None else 1,
-        side=padding_side,
-        progress=progress or (lambda done, total: None),
-    )
-    return _token_statistics(target, texts, policy, batching, compile_mode)
-
-
-@torch.inference_mode()
-def prefixed_statistics(
-    target: Target,
-    texts: Sequence[str],
-    policy: ScoringPolicy,
-    prefix: SharedPrefix,
-    *,
-    batch_tokens: int | None = None,
-    padding_side: PaddingSide = "right",
-    compile_mode: CompileMode = "auto",
-    progress: Callable[[int, int], None] | None = None,
-) -> list[TokenStatistics]:
-    """Return the statistics of each text behind a prefix: of the text's own tokens alone.
-
-    The scored tokens are those of `token_statistics`, one by one: where a text has no start token
-    its first id is not scored here either. A text that is longer than what the prefix leaves of the
-    context is read in windows, each behind the prefix.
-
-    Args:
-        target: model and tokenizer.
-        texts: as for `token_statistics`.
-        policy: as for `token_statistics`.
-        prefix: what the model has read before each text; its ids begin with the start token where
-            texts have one.
-        batch_tokens: padded tokens in one batch, those in the cache not counted.
-        padding_side: has no influence on the result.
-        compile_mode: whether the reduction over the vocabulary is compiled.
-        progress: called with (tokens scored, tokens in all) after each batch.
-
-    Raises:
-        InputError: as `token_statistics`, and where the prefix leaves no room for a text.
-    """
-    tokens = batch_tokens or default_batch_tokens(target)
-    most = max(1, _CACHED_A_TOKEN * tokens // max(1, len(prefix.ids)))
-    batching = _Batching(
-        tokens=tokens,
-        sequences=most if target.head is not None else 1,
-        side=padding_side,
-        progress=progress or (lambda done, total: None),
-    )
-    return _token_statistics(target, texts, policy, batching, compile_mode, prefix)
-
-
-def _token_statistics(
-    target: Target,
-    texts: Sequence[str],
-    policy: ScoringPolicy,
-    batching: _Batching,
-    compile_mode: CompileMode,
-    prefix: SharedPrefix | None = None,
-) -> list[TokenStatistics]:
     context = scoring_context(target, policy)
     encoded = encode(target.tokenizer, texts, policy)
     opening = start_ids(target.tokenizer, policy) if prefix is not None else []
@@ -161,7 +93,7 @@ def _token_statistics(
     slots = [0]
     stops = []
     for row, (ids, _) in enumerate(encoded):
-        _check_ids(target, ids, row)
+        target.check_ids(ids, f"text {row + 1}")
         slot = slots[-1]
         found = windows(len(ids), context, policy, where=f"text {row + 1}") if texts[row] else []
         stop = found[-1].stop if found else 1
@@ -189,8 +121,10 @@ def _token_statistics(
         target,
         sorted(pieces, key=lambda piece: -len(piece.ids)),
         reduction,
-        batching,
         prefix,
+        batch_tokens=batch_tokens or default_batch_tokens(target),
+        padding_side=padding_side,
+        progress=progress,
     )
     reduced = reduction.finish(target.head)
     result = []
@@ -257,23 +191,6 @@ def _behind(prefix: SharedPrefix, piece: _Piece, start: list[int]) -> _Piece:
     )
 
 
-def _check_ids(target: Target, ids: npt.NDArray[np.int64], row: int) -> None:
-    """Refuse a text with a token that the model has no embedding for: a special one, spelled out.
-
-    Raises:
-        InputError: naming the text and the token.
-    """
-    beyond = ids[ids >= target.embedded]
-    if len(beyond):
-        token = target.tokenizer.convert_ids_to_tokens(int(beyond[0]))
-        raise InputError(
-            f"text {row + 1} holds the token {token!r} (id {int(beyond[0]):,}), and the model's "
-            f"embedding has {target.embedded:,} rows",
-            where=target.name,
-            hint="Take the token out of the text.",
-        )
-
-
 def scoring_context(target: Target, policy: ScoringPolicy) -> int | None:
     """Return the ids that a window may hold; None if nothing sets a limit.
 
@@ -295,25 +212,33 @@ def _run(
     target: Target,
     pieces: list[_Piece],
     reduction: VocabularyReduction,
-    batching: _Batching,
     prefix: SharedPrefix | None,
+    *,
+    batch_tokens: int,
+    padding_side: PaddingSide,
+    progress: Callable[[int, int], None],
 ) -> None:
+    # A model that transforms its logits makes them itself: one sequence at a time, so that no
+    # [batch, length, vocabulary] array exists.
+    sequences = 1 if target.head is None else None
+    if prefix is not None and target.head is not None:
+        sequences = max(1, _CACHED_A_TOKEN * batch_tokens // max(1, len(prefix.ids)))
     total = sum(piece.scored for piece in pieces)
     done = 0
     for batch, predicted in run_in_batches(
         target,
         pieces,
-        lambda batch: _forward(target, batch, batching.side, prefix),
+        lambda batch: _forward(target, batch, padding_side, prefix),
         length=lambda piece: len(piece.ids),
-        batch_tokens=batching.tokens,
-        max_sequences=batching.sequences,
+        batch_tokens=batch_tokens,
+        max_sequences=sequences,
     ):
         if target.head is not None:
             reduction.push_hidden(target.head, *predicted)
         else:
             reduction.push_logits(*predicted)
         done += sum(piece.scored for piece in batch)
-        batching.progress(done, total)
+        progress(done, total)
 
 
 def _forward(

@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from detect.asked_model import MeasuredCost, write_cost
 from detect.engine.encoding import encode, windows
-from detect.engine.gradient_norms import ORDERS, GradientNorms, Order, write_norms
-from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
-from detect.policy import ScoringPolicy
-from detect.settings import DetectSettings
+from detect.settings import DetectSettings, ScoringPolicy
+from detect.text_measures import ORDERS, GradientNorms, Order, write_norms
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.errors import InputError
 from inject.examples.example import read_examples
@@ -50,7 +49,7 @@ def gradient_norms(
     texts: Sequence[str],
     policy: ScoringPolicy,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[GradientNorms]:
     """Return the norms of each text, in the order given.
 
@@ -75,8 +74,7 @@ def gradient_norms(
                 found.append(_norms(target, parameters, pieces))
             else:
                 found.append(GradientNorms(reason=ONE_TOKEN if text else EMPTY_TEXT))
-            if progress is not None:
-                progress(row, len(texts))
+            progress(row, len(texts))
     return found
 
 

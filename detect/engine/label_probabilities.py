@@ -23,7 +23,7 @@ def label_probabilities(
     questions: Sequence[ChoiceQuestion | str],
     *,
     batch_tokens: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[ChoiceAnswers]:
     """Return the answers to each question, in the order given.
 
@@ -37,8 +37,7 @@ def label_probabilities(
     found = []
     for number, question in enumerate(questions, start=1):
         found.append(_answers(shared, question))
-        if progress is not None:
-            progress(number, len(questions))
+        progress(number, len(questions))
     return found
 
 

@@ -17,7 +17,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer
 
 from detect.engine.encoding import encode
 from detect.engine.target import Target
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from inject.corpus.tokenizer import encode_texts
 
 _log = logging.getLogger(__name__)

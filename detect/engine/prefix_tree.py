@@ -109,13 +109,9 @@ def _worthwhile(node: Node, least: float) -> tuple[Node, ...]:
     )
 
 
-class _Scored(NamedTuple):
-    """A token that is scored."""
-
-    slot: int
-    back: int
-    """The place in a node that predicts it, counted from the node's end: 1 is the last."""
-    token: int
+_Scored = tuple[int, int, int]
+"""A token that is scored: its sequence, the place in a node that predicts it (counted from the end,
+1 being the last), and the token."""
 
 
 class _Branch(NamedTuple):
@@ -146,19 +142,16 @@ class _Requests(NamedTuple):
     def _branch(self, node: Node, row: int, start: int) -> _Branch:
         end = start + len(node.ids)
         scored = (
-            _Scored(slot, end - place, self.sequences[slot][place + 1])
+            (slot, end - place, self.sequences[slot][place + 1])
             for slot in node.through
             for place in range(max(start, len(self.sequences[slot]) - 1 - self.counts[slot]), end)
         )
         return _Branch(node, row, end, tuple(scored))
 
 
-class _Past(NamedTuple):
-    """What was read before a group of branches, a row for each node of one batch."""
-
-    cache: Any
-    mask: npt.NDArray[np.int64]
-    """[rows, length]: which of the cached positions are tokens, not padding."""
+_Past = tuple[Any, npt.NDArray[np.int64]]
+"""What was read before a group of branches, a row for each node of one batch: the cache, and which
+of its positions are tokens, not padding, [rows, length]."""
 
 
 @dataclass
@@ -253,7 +246,7 @@ class SharedPrefixes:
         tree = requests.tree(least_shared)
         sums, done, total = np.zeros(len(requests.sequences)), 0, tree.tokens
         for batch, values in self._descend(requests, requests.branches(tree, 0, 0), None):
-            slots = [scored.slot for branch in batch for scored in branch.scored]
+            slots = [slot for branch in batch for slot, _, _ in branch.scored]
             np.add.at(sums, slots, values)
             done += sum(len(branch.node.ids) for branch in batch)
             if progress is not None:
@@ -264,7 +257,7 @@ class SharedPrefixes:
         self, requests: _Requests, branches: Sequence[_Branch], past: _Past | None
     ) -> Iterator[tuple[Sequence[_Branch], F64]]:
         """Read branches that follow one batch of the past, then all that follow them."""
-        before = 0 if past is None else past.mask.shape[1]
+        before = 0 if past is None else past[1].shape[1]
         logits = max(map(_kept, branches), default=1) * self.target.vocabulary
         for batch, (read, values) in run_in_batches(
             self.target,
@@ -303,19 +296,20 @@ class SharedPrefixes:
             cache = _empty_cache()
             if past is not None:
                 rows = [branch.row for branch in batch]
-                before, cache = past.mask[rows], _selected(past.cache, rows, target.device)
+                cached, tokens = past
+                before, cache = tokens[rows], _selected(cached, rows, target.device)
             mask = np.concatenate([before, mask], axis=1)
             inputs["attention_mask"] = torch.from_numpy(mask).to(target.device)
             if "position_ids" in inputs:
                 known = torch.from_numpy(before.sum(axis=1)).to(target.device)
                 inputs["position_ids"] = inputs["position_ids"] + known[:, None]
             out = target.model(**inputs, past_key_values=cache, use_cache=True)
-            read = _Past(out.past_key_values, mask)
+            read = out.past_key_values, mask
         log_probability = torch.log_softmax(out.logits[:, -kept:].float(), dim=-1)
         picked = [
-            (row, kept - scored.back, scored.token)
+            (row, kept - back, token)
             for row, branch in enumerate(batch)
-            for scored in branch.scored
+            for _, back, token in branch.scored
         ]
         places = tuple(torch.tensor(picked, dtype=torch.long).reshape(-1, 3).T)
         return read, log_probability[places].double().cpu().numpy()
@@ -323,7 +317,7 @@ class SharedPrefixes:
 
 def _kept(branch: _Branch) -> int:
     """Return how many of a branch's last places predict what is scored; one at the least."""
-    return max((scored.back for scored in branch.scored), default=1)
+    return max((back for _, back, _ in branch.scored), default=1)
 
 
 def _empty_cache() -> Any:

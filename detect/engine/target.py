@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from detect.engine.vocabulary_statistics import Head
@@ -61,6 +63,22 @@ class Target:
     def takes(self, argument: str) -> bool:
         """Return whether the model's forward pass has an argument of this name."""
         return argument in inspect.signature(self.model.forward).parameters
+
+    def check_ids(self, ids: npt.NDArray[np.int64], what: str) -> None:
+        """Refuse ids that the model has no embedding for: special tokens, spelled out.
+
+        Raises:
+            InputError: names the text, which is `what`, and the token.
+        """
+        beyond = ids[ids >= self.embedded]
+        if len(beyond):
+            token = self.tokenizer.convert_ids_to_tokens(int(beyond[0]))
+            raise InputError(
+                f"{what} holds the token {token!r} (id {int(beyond[0]):,}), and the model's "
+                f"embedding has {self.embedded:,} rows",
+                where=self.name,
+                hint="Take the token out of the text.",
+            )
 
     @cached_property
     def head(self) -> Head | None:

@@ -2,7 +2,7 @@
 
 As Zhang et al. 2025 (fine-tuned score deviation) tune: LoRA of rank 16 and α 32 with dropout 0.05,
 learning rate 1e-3 on a cosine, batches of 8 texts, 3 epochs; on the layers and with the weight
-decay that `detect.policy.Adapters` says. Where ours is not theirs: the warm-up is 100 steps, or a
+decay that `detect.settings.Adapters` says. Where ours is not theirs: the warm-up is 100 steps, or a
 tenth of all where that is less, as a few dozen texts make few steps; the last batch is kept. Texts
 are shuffled anew each epoch and cut to the context. Everything random follows from the seed; the
 target itself is not changed.
@@ -22,8 +22,7 @@ from detect.engine.forward_pass import scoring_context
 from detect.engine.open_target import open_target
 from detect.engine.target import Target, make_target
 from detect.engine.view_statistics import write_pass
-from detect.policy import Adapters, ScoringPolicy
-from detect.settings import DetectSettings
+from detect.settings import Adapters, DetectSettings, ScoringPolicy
 from inject import keyed
 from inject.errors import InputError
 from inject.examples.example import read_examples, read_held_out
@@ -65,7 +64,7 @@ def train_adapter(
     context: int | None,
     adapters: Adapters = "all_linear",
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> None:
     """Tune low-rank adapters of the target on texts, and save them alone.
 
@@ -129,8 +128,7 @@ def train_adapter(
                 optimizer.step()
                 schedule.step()
                 done += 1
-                if progress is not None:
-                    progress(done, steps)
+                progress(done, steps)
         model.eval()
     model.save_pretrained(out)
 

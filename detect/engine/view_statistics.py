@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from detect.asked_model import MeasuredCost, write_cost
 from detect.engine.forward_pass import token_statistics
-from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.engine.target import Target
 from detect.settings import DetectSettings

@@ -13,7 +13,7 @@ from detect.asked_model import asking_step
 from detect.choices import ANSWERS_FILE, ChoiceEvidence, read_answers
 from detect.evidence.continuations import lets_models_write
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from inject.examples.parts import HELD_OUT, UNSPLIT
+from inject.examples.example import HELD_OUT, UNSPLIT
 from inject.step import Step
 
 
@@ -44,7 +44,7 @@ class Choices(Need):
     @property
     def cost(self) -> NeedCost:
         """The target is asked in every order of the four options."""
-        return NeedCost("24 prompts with the text and three paraphrases")
+        return "24 prompts with the text and three paraphrases", None
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether rows bring paraphrases; of an experiment, whether models may write."""

@@ -17,7 +17,7 @@ from detect.generation.continuations import (
 )
 from detect.settings import DetectSettings, names_all
 from inject.digest import digest
-from inject.examples.parts import TEXTS, UNSPLIT
+from inject.examples.example import TEXTS, UNSPLIT
 from inject.step import Step
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Continuations(Need):
     @property
     def cost(self) -> NeedCost:
         """The target writes token by token; texts of one request are written once."""
-        return NeedCost("texts written", self.request.samples)
+        return "texts written", self.request.samples
 
     @property
     def name(self) -> str:

@@ -6,7 +6,6 @@ those files with spaCy's version. Each text is tagged by itself, on the CPU, so 
 other texts. spaCy is optional: `pip install 'spikein[tagger]'`.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from configparser import Error as ParserError
 from configparser import RawConfigParser
@@ -15,18 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-import pyarrow as pa
-
 from detect.access import Access
 from detect.evidence.needs import EvidenceSources, Need, Scored, Work
 from inject.digest import digest
 from inject.errors import InputError
-from inject.examples.example import read_examples
-from inject.examples.parts import TEXTS
-from inject.model_folder import inside
+from inject.examples.example import TEXTS, read_examples
+from inject.model_folder import inside, json_object
 from inject.reading.unchanged import content_digest, unchanged
 from inject.step import Step, StepContext
-from inject.tables import read_parts, write_parts
+from inject.tables import part_table
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -52,18 +48,8 @@ class NamedEntity(NamedTuple):
     """What the tagger calls it, such as `PERSON`."""
 
 
-class Tagger(NamedTuple):
-    """A spaCy pipeline that lies on this machine."""
-
-    path: Path
-    """Folder with `config.cfg`."""
-    name: str
-    """As its authors call it, such as `en_core_web_sm`."""
-    version: str
-
-
-def find_tagger(name: str) -> Tagger:
-    """Return the pipeline of a name.
+def find_tagger(name: str) -> Path:
+    """Return the folder of a pipeline, that with `config.cfg`.
 
     Args:
         name: a folder, or an installed package.
@@ -77,15 +63,9 @@ def find_tagger(name: str) -> Tagger:
             where=name,
             hint="pip install 'spikein[tagger]'",
         )
-    path = _pipeline_folder(name)
-    meta = _meta(path)
-    tagger = Tagger(
-        path,
-        "_".join(str(meta[key]) for key in ("lang", "name") if meta.get(key)) or path.name,
-        str(meta.get("version", "")),
-    )
-    _check_whole(tagger, name)
-    return tagger
+    folder = _pipeline_folder(name)
+    _check_whole(folder, name)
+    return folder
 
 
 def tagger_identity(name: str) -> dict[str, Any]:
@@ -94,12 +74,14 @@ def tagger_identity(name: str) -> dict[str, Any]:
     Raises:
         InputError: as `find_tagger`.
     """
-    found = find_tagger(name)
-    files = sorted(path for path in found.path.rglob("*") if path.is_file())
+    folder = find_tagger(name)
+    meta = json_object(folder / _META)
+    name_in_full = "_".join(str(meta[key]) for key in ("lang", "name") if meta.get(key))
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {
-        "name": found.name,
-        "version": found.version,
-        "files": {path.relative_to(found.path).as_posix(): content_digest(path) for path in files},
+        "name": name_in_full or folder.name,
+        "version": str(meta.get("version", "")),
+        "files": {path.relative_to(folder).as_posix(): content_digest(path) for path in files},
     }
 
 
@@ -115,7 +97,7 @@ def find_entities(
     name: str,
     texts: Sequence[str],
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[list[NamedEntity]]:
     """Return the named entities of each text, in the order given.
 
@@ -135,16 +117,15 @@ def find_entities(
         found.append(
             [NamedEntity(one.start_char, one.end_char, one.label_) for one in tagger(text).ents]
         )
-        if progress is not None:
-            progress(done, len(texts))
+        progress(done, len(texts))
     return found
 
 
-def _load(tagger: Tagger, name: str) -> "Language":
+def _load(folder: Path, name: str) -> "Language":
     import spacy
 
     try:
-        loaded = spacy.load(tagger.path)
+        loaded = spacy.load(folder)
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"not loadable as a spaCy pipeline ({first})", where=name) from error
@@ -166,7 +147,7 @@ def _with_config(folder: Path, name: str) -> Path:
     """Return the folder of a pipeline's files: that of a package holds it under its version."""
     if (folder / _CONFIG).is_file():
         return folder
-    meta = _meta(folder)
+    meta = json_object(folder / _META)
     if {"lang", "name", "version"} <= meta.keys():
         below = f"{meta['lang']}_{meta['name']}-{meta['version']}"
         found = inside(folder, below, where=str(folder / _META))
@@ -175,11 +156,11 @@ def _with_config(folder: Path, name: str) -> Path:
     raise InputError(f"no spaCy pipeline: it has no {_CONFIG}", where=name, allowed=_ALLOWED)
 
 
-def _check_whole(tagger: Tagger, name: str) -> None:
+def _check_whole(folder: Path, name: str) -> None:
     """Refuse a pipeline whose configuration takes parts of another, which no digest here holds."""
     config = RawConfigParser()
     try:
-        config.read_string((tagger.path / _CONFIG).read_text(encoding="utf-8"))
+        config.read_string((folder / _CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError, ParserError) as error:
         raise InputError(f"its {_CONFIG} cannot be read", where=name) from error
     for section in config.sections():
@@ -192,23 +173,8 @@ def _check_whole(tagger: Tagger, name: str) -> None:
             )
 
 
-def _meta(folder: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / _META).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 ENTITIES_FILE = "entities.parquet"
-SCHEMA = pa.schema(
-    [
-        ("example_id", pa.string()),
-        ("start", pa.list_(pa.int32())),
-        ("stop", pa.list_(pa.int32())),
-        ("label", pa.list_(pa.string())),
-    ]
-)
+write_entities, read_entities = part_table(ENTITIES_FILE, NamedEntity)
 
 
 @dataclass(frozen=True)
@@ -268,15 +234,3 @@ def build(context: StepContext) -> None:
             progress=lambda done, total: context.report(done, total, unit="texts"),
         )
     write_entities(context.out, [row.example_id for row in rows], entities)
-
-
-def write_entities(
-    folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[NamedEntity]]
-) -> None:
-    """Write `entities.parquet`: one row an example, in order."""
-    write_parts(folder / ENTITIES_FILE, SCHEMA, example_ids, rows)
-
-
-def read_entities(folder: Path) -> dict[str, list[NamedEntity]]:
-    """Read what `write_entities` wrote, by example id; without rows that a bundle withholds."""
-    return read_parts(folder / ENTITIES_FILE, SCHEMA, NamedEntity)

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 from detect.choices import ChoiceEvidence
-from detect.engine.gradient_norms import GradientNorms
 from detect.generation.continuations import ContinuationRequest, Continued
 from detect.generation.guesses import GuessedText, GuessRequest
-from detect.generation.neighbours import NeighbourMeans
+from detect.text_measures import GradientNorms, NeighbourMeans
 from detect.token_frequency import TokenFrequency
 from detect.token_statistics import TokenStatistics
 from detect.views import TEXT

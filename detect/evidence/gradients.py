@@ -6,9 +6,9 @@ from typing import ClassVar, Self
 
 from detect.access import Access
 from detect.asked_model import asking_step
-from detect.engine.gradient_norms import NORMS_FILE, read_norms
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from inject.examples.parts import TEXTS
+from detect.text_measures import NORMS_FILE, read_norms
+from inject.examples.example import TEXTS
 from inject.step import Step
 
 
@@ -28,7 +28,7 @@ class Gradients(Need):
     @property
     def cost(self) -> NeedCost:
         """The target reads the text forwards and backwards, which is some three plain passes."""
-        return NeedCost("a backward pass of the target")
+        return "a backward pass of the target", None
 
     def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
         """Return backward passes of the model that is scored."""

@@ -9,7 +9,7 @@ from detect.asked_model import asking_step
 from detect.evidence.continuations import HINT, lets_models_write
 from detect.evidence.evidence import Evidence
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.evidence.reference import further_model, has_reference, reference_model
+from detect.evidence.views import further_model, has_reference, reference_model
 from detect.generation.guesses import (
     GUESSES_FILE,
     PAPER,
@@ -18,7 +18,7 @@ from detect.generation.guesses import (
     request_record,
 )
 from inject.digest import digest
-from inject.examples.parts import TEXTS, UNSPLIT
+from inject.examples.example import TEXTS, UNSPLIT
 from inject.step import Step
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Guesses(Need):
     def cost(self) -> NeedCost:
         """One answer for each part that is masked."""
         parts = 1 if self.request.method in ("question", "option") else self.request.limit
-        return NeedCost("answers, at most", parts)
+        return "answers, at most", parts
 
     @property
     def name(self) -> str:

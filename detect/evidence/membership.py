@@ -9,8 +9,7 @@ from detect.evidence.evidence import ShadowModel
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.evidence.views import statistics_step
 from detect.views import TEXT
-from inject.examples.example import Example, members, read_examples
-from inject.examples.parts import UNSPLIT
+from inject.examples.example import UNSPLIT, Example, members, read_examples
 from inject.step import Reading, Step, numbered_folders, numbered_inputs
 
 
@@ -59,7 +58,7 @@ class Shadows(Need):
     @property
     def cost(self) -> NeedCost:
         """Each shadow model is trained, and reads the text once."""
-        return NeedCost("each shadow model (trained for it)", 1)
+        return "each shadow model (trained for it)", 1
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether the arm has shadow models."""

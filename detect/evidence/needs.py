@@ -36,13 +36,9 @@ TWIN = "twin"
 """What `detect.reference` calls the clean twin."""
 
 
-class NeedCost(NamedTuple):
-    """What meeting a need takes of each text, in short words."""
-
-    what: str
-    """A model that reads the text, such as `target`, or a phrase, such as `24 prompts`."""
-    times: int | None = None
-    """How often the model reads the text; None if `what` is a phrase that says all."""
+NeedCost = tuple[str, int | None]
+"""What meeting a need takes of each text: a model that reads the text, such as `target`, and how
+often; or a phrase that says all, such as `24 prompts`, and None."""
 
 
 class Shadow(NamedTuple):
@@ -144,7 +140,7 @@ class Need:
 
         A kind of need that declares none is named itself, where a model is asked.
         """
-        return NeedCost(str(self)) if self.asks_model else None
+        return (str(self), None) if self.asks_model else None
 
     @property
     def part(self) -> str | None:

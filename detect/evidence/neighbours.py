@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from detect.access import Access
 from detect.asked_model import asking_step
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
-from detect.generation.neighbours import MEANS_FILE, read_means
-from inject.examples.parts import TEXTS
+from detect.text_measures import MEANS_FILE, read_means
+from inject.examples.example import TEXTS
 from inject.step import Step, find_function
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class NeighbourTexts(Need):
     @property
     def cost(self) -> NeedCost:
         """The target reads 25 neighbours, which a masked model proposes token by token."""
-        return NeedCost("target", 25)
+        return "target", 25
 
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether a masked language model is named."""

@@ -15,8 +15,7 @@ from detect.evidence.evidence import Evidence, PrefixedStatistics
 from detect.evidence.held_out import FILE_HINT
 from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
-from inject.examples.example import EXAMPLES_FILE
-from inject.examples.parts import HELD_OUT, UNSPLIT
+from inject.examples.example import EXAMPLES_FILE, HELD_OUT, UNSPLIT
 from inject.step import Reading, Step
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class Prefixed(Need):
     @property
     def cost(self) -> NeedCost:
         """The target reads the text behind the shots, which it has read once for all texts."""
-        return NeedCost("target behind shots", 1)
+        return "target behind shots", 1
 
     @property
     def name(self) -> str:

@@ -8,12 +8,12 @@ context: it neither takes ids everywhere nor says how many fit.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.asked_model import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.evidence.prefixed import (
     KNOWN_MEMBERS_FILE,
@@ -22,8 +22,7 @@ from detect.evidence.prefixed import (
     read_shots,
     write_shots,
 )
-from detect.policy import ScoringPolicy
-from detect.settings import DetectSettings
+from detect.settings import DetectSettings, ScoringPolicy
 from detect.targets.asked_text_model import READ_SERVED, is_served
 from detect.targets.text_model import TextModel
 from detect.token_statistics import TokenStatistics, unscored, write_statistics
@@ -223,6 +222,8 @@ def statistics_behind(
     datasets: Sequence[str],
     shots: Mapping[str, Shots],
     policy: ScoringPolicy,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
     **options: Any,
 ) -> list[TokenStatistics]:
     """Return the statistics of every text behind its dataset's shots, each prefix read once.
@@ -233,26 +234,23 @@ def statistics_behind(
         datasets: one a text.
         shots: by dataset.
         policy: as for the plain pass.
-        **options: `batch_tokens`, `compile_mode` and `progress` of `prefixed_statistics`.
+        progress: called with (texts done, texts in all).
+        **options: `batch_tokens` and `compile_mode` of `token_statistics`.
     """
-    from detect.engine.forward_pass import prefixed_statistics
+    from detect.engine.forward_pass import token_statistics
     from detect.engine.prefix import shared_prefix
 
     found = [unscored(NO_SHOT)] * len(texts)
     done = 0
-    on_progress = options.pop("progress", None)
     for name in sorted(set(datasets)):
         rows = [row for row, dataset in enumerate(datasets) if dataset == name]
         if name in shots and shots[name].texts:
             prefix = shared_prefix(target, shots[name].ids)
-            made = prefixed_statistics(
-                target, [texts[row] for row in rows], policy, prefix, **options
-            )
+            made = token_statistics(target, [texts[row] for row in rows], policy, prefix, **options)
             for row, one in zip(rows, made, strict=True):
                 found[row] = one
         done += len(rows)
-        if on_progress is not None:
-            on_progress(done, len(texts))
+        progress(done, len(texts))
     return found
 
 

@@ -1,6 +1,7 @@
-"""Views: token statistics of the texts, in one of their forms, under the model that is scored.
+"""Views: token statistics of the texts, in one of their forms, under a model.
 
-Made once for each model and view; every likelihood detector and setting is then a function of the
+The model is the one that is scored, or the reference model, which has its own tokenizer. They are
+made once for each model and view; every likelihood detector and setting is then a function of the
 stored table. Inverse temperatures are columns of it.
 """
 
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from detect.access import Access
 from detect.asked_model import asking_step
 from detect.evidence.evidence import Evidence
-from detect.evidence.needs import EvidenceSources, Need, NeedCost, Scored, Work
+from detect.evidence.needs import BASE, TWIN, EvidenceSources, Need, NeedCost, Scored, Work
 from detect.settings import DetectSettings
 from detect.token_statistics import STATISTICS_FILE, TEXT_COLUMNS
 from detect.views import TEXT, view_names
-from inject.examples.parts import HELD_OUT, TEXTS
-from inject.step import Step
+from inject.examples.example import HELD_OUT, TEXTS
+from inject.step import Step, find_function
 
 if TYPE_CHECKING:
     from train.models.model_node import ModelNode
@@ -89,7 +90,7 @@ class View(Need):
     @property
     def cost(self) -> NeedCost:
         """The target reads the view once."""
-        return NeedCost("target", 1)
+        return "target", 1
 
     def met_by(self, evidence: Evidence) -> bool:
         """Return whether the statistics of this view are there."""
@@ -134,3 +135,76 @@ class InverseTemperature(Need):
     def met_with(self, sources: EvidenceSources) -> bool:
         """Return whether the settings of the passes name it."""
         return self.beta in sources.detect.inverse_temperatures
+
+
+@dataclass(frozen=True)
+class Reference(Need):
+    """Token statistics of the text under a reference model with its own tokenizer."""
+
+    asks_model: ClassVar[bool] = True
+    evidence: ClassVar[str | None] = "reference"
+    access: ClassVar[Access] = Access.NONE
+    hint: ClassVar[str] = "Name a reference model (detect.reference)."
+    file_hint: ClassVar[str] = "Name a reference model (reference=PATH)."
+    options: ClassVar[tuple[str, ...]] = ("reference",)
+
+    def __str__(self) -> str:
+        return "reference model"
+
+    @property
+    def cost(self) -> NeedCost:
+        """The reference model reads the text once."""
+        return "reference", 1
+
+    def met_with(self, sources: EvidenceSources) -> bool:
+        """Return whether `detect.reference` names a model."""
+        return has_reference(sources)
+
+    def says_something(self, sources: EvidenceSources, scored: Scored) -> bool:
+        """Return whether the reference model differs from the one that is scored."""
+        named = sources.detect.reference
+        if scored.role == "base":
+            return named not in (None, BASE, TWIN)
+        # The clean twin was trained to the end: beside a model on the way it shows time, too.
+        return named != TWIN or (scored.role != "clean" and scored.model.checkpoint is None)
+
+    def inputs(self, sources: EvidenceSources, scored: Scored) -> dict[str, Step]:
+        """Return a pass of the reference model."""
+        other = reference_model(sources)
+        if other is None:
+            raise TypeError("a reference detector without a reference model")
+        return {
+            "reference": statistics_step(other, sources.examples, view=TEXT, detect=sources.detect)
+        }
+
+    @classmethod
+    def read(cls, needs: Sequence[Self], work: Work) -> None:
+        """Read the statistics under the reference model."""
+        work.fields["reference"] = work.statistics("reference")
+
+
+def has_reference(sources: EvidenceSources) -> bool:
+    """Return whether `detect.reference` names a model; one of a path is not looked for."""
+    named = sources.detect.reference
+    if named in (None, BASE, TWIN) and not sources.of_file:
+        return reference_model(sources) is not None
+    return named is not None
+
+
+def reference_model(sources: EvidenceSources) -> "ModelNode | None":
+    """Return the model that `detect.reference` names."""
+    named = sources.detect.reference
+    if sources.served_reference is not None:
+        return sources.served_reference
+    if named in (None, BASE, TWIN) and not sources.of_file:
+        return {BASE: sources.base, TWIN: sources.twin}.get(str(named))
+    return None if named is None else further_model(named, sources)
+
+
+def further_model(path_or_id: str, sources: EvidenceSources) -> "ModelNode":
+    """Return a pretrained model, named by its content; a step's input or settings say which."""
+    # Found by name: how models are named and loaded is no part of the code that reads scores.
+    node: ModelNode = find_function("train.models.model_node:pretrained_node")(
+        path_or_id, trust_remote_code=sources.trust_remote_code
+    )
+    return node

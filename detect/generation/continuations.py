@@ -17,11 +17,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import pyarrow as pa
-
 from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
 from inject.errors import InputError
-from inject.tables import read_records, write_records
+from inject.tables import record_table
 
 Unit = Literal["share", "words", "tokens"]
 _WORD = re.compile(r"\S+")
@@ -32,18 +30,6 @@ _STEP = 16
 """Lengths are rounded up to a multiple of it, so that few of them differ."""
 _MARGIN = 8
 """Tokens beyond the rest: a model may cut words otherwise."""
-
-SCHEMA = pa.schema(
-    [
-        ("example_id", pa.string()),
-        ("beginning", pa.string()),
-        ("rest", pa.string()),
-        ("texts", pa.list_(pa.string())),
-        ("tokens_in", pa.int64()),
-        ("tokens_out", pa.int64()),
-        ("reason", pa.string()),
-    ]
-)
 
 
 class Beginning(NamedTuple):
@@ -158,7 +144,7 @@ def continue_texts(
     request: ContinuationRequest,
     *,
     answers: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Continued]:
     """Let a model continue the beginning of each text; results in the order given.
 
@@ -187,8 +173,7 @@ def continue_texts(
             found = _asked(model, part, request, length, answers)
             written |= {(length, text): one for text, one in zip(part, found, strict=True)}
             done += sum(beginnings.count(text) for text in part)
-            if progress is not None:
-                progress(done, total)
+            progress(done, total)
     return [
         _continued(one, written[_longest(one, request), one.beginning])
         if isinstance(one, Division)
@@ -201,16 +186,7 @@ GREEDY = ContinuationRequest()
 """The likeliest continuation of the first half."""
 
 
-def write_continuations(
-    folder: Path, example_ids: Sequence[str], rows: Sequence[Continued]
-) -> None:
-    """Write `continuations.parquet`: one row an example, in order."""
-    write_records(folder / CONTINUATIONS_FILE, SCHEMA, example_ids, rows)
-
-
-def read_continuations(folder: Path) -> dict[str, Continued]:
-    """Read what `write_continuations` wrote, by example id."""
-    return read_records(folder / CONTINUATIONS_FILE, SCHEMA, Continued)
+write_continuations, read_continuations = record_table(CONTINUATIONS_FILE, Continued)
 
 
 def _divided(model: TextModel, texts: Sequence[str], beginning: Beginning) -> list[Division | str]:

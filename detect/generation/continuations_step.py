@@ -5,7 +5,7 @@ What was written is an artifact, so that every detector of continuations, and a 
 
 from collections.abc import Sequence
 
-from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.asked_model import MeasuredCost, write_cost
 from detect.generation.continuations import (
     Continued,
     continue_texts,

@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-
 from detect.generation.masked_parts import (
     EMPTY_TEXT,
     NO_NAME,
@@ -32,7 +30,7 @@ from detect.generation.masked_parts import (
     wrong_option,
 )
 from detect.targets.text_model import Completion, Sampling, TextModel, kept_completions
-from inject.tables import read_records, write_records
+from inject.tables import record_table
 
 Prompt = Literal["passage", "test", "plain", "filter", "filter_100"]
 
@@ -137,17 +135,6 @@ WORD_TOKENS = 12
 """Most tokens of one word that a model continues a text with."""
 LIST_TOKENS = 512
 """Most tokens of a list of a hundred words."""
-SCHEMA = pa.schema(
-    [
-        ("example_id", pa.string()),
-        ("wanted", pa.list_(pa.string())),
-        ("written", pa.list_(pa.string())),
-        ("filtered", pa.int64()),
-        ("tokens_in", pa.int64()),
-        ("tokens_out", pa.int64()),
-        ("reason", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -261,7 +248,7 @@ def guess(
     *,
     known: Sequence[Sequence[bool]] | None = None,
     answers: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[GuessedText]:
     """Ask a model for every masked part; results in the order given.
 
@@ -281,8 +268,7 @@ def guess(
     written: list[Completion] = []
     for start in range(0, len(prompts), TOGETHER):
         written += _asked(model, prompts[start : start + TOGETHER], request, answers)
-        if progress is not None:
-            progress(len(written), len(prompts))
+        progress(len(written), len(prompts))
     found, position = [], 0
     for one, parts in zip(masked, left, strict=True):
         own = written[position : position + len(parts)]
@@ -338,11 +324,4 @@ def _asked(
     return [row[0] for row in kept_completions(answers, asked, ask)]
 
 
-def write_guesses(folder: Path, example_ids: Sequence[str], rows: Sequence[GuessedText]) -> None:
-    """Write `guesses.parquet`: one row an example, in order."""
-    write_records(folder / GUESSES_FILE, SCHEMA, example_ids, rows)
-
-
-def read_guesses(folder: Path) -> dict[str, GuessedText]:
-    """Read what `write_guesses` wrote, by example id."""
-    return read_records(folder / GUESSES_FILE, SCHEMA, GuessedText)
+write_guesses, read_guesses = record_table(GUESSES_FILE, GuessedText)

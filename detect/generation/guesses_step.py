@@ -4,7 +4,7 @@ A model is asked once for each way of choosing and asking. A knowledge filter is
 is asked, before.
 """
 
-from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.asked_model import MeasuredCost, write_cost
 from detect.generation.guesses import (
     GuessRequest,
     guess,

@@ -10,7 +10,7 @@ pass of the masked model over the text for each of its tokens.
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,16 +18,16 @@ import torch
 from detect.engine.forward_pass import token_statistics
 from detect.engine.masked_model import MaskedModel, load_masked_model
 from detect.engine.open_target import open_target
-from detect.generation.neighbours import (
+from detect.settings import DetectSettings
+from detect.targets.asked_text_model import READ_SERVED, is_served
+from detect.targets.text_model import TextModel
+from detect.text_measures import (
     NeighbourMeans,
     Neighbours,
     read_neighbours,
     write_means,
     write_neighbours,
 )
-from detect.settings import DetectSettings
-from detect.targets.asked_text_model import READ_SERVED, is_served
-from detect.targets.text_model import TextModel
 from detect.token_statistics import TokenStatistics
 from inject.corpus.tokenizer import encode_with_offsets
 from inject.examples.example import read_examples
@@ -92,7 +92,7 @@ def neighbour_means(
     Args:
         target: a `detect.engine.target.Target`.
         neighbours: of each text.
-        policy: a `detect.policy.ScoringPolicy`.
+        policy: a `detect.settings.ScoringPolicy`.
         how: further arguments of `detect.engine.forward_pass.token_statistics`.
     """
     texts = [text for one in neighbours for text in one.texts]
@@ -116,14 +116,9 @@ def means_of(
     return found
 
 
-class _Place(NamedTuple):
-    """A token of the text that can be exchanged."""
-
-    at: int
-    """Its index among the ids."""
-    start: int
-    """The character that it begins at."""
-    stop: int
+_Place = tuple[int, int, int]
+"""A token of the text that can be exchanged: its index among the ids, its first character, and one
+past its last."""
 
 
 @torch.inference_mode()
@@ -133,7 +128,7 @@ def find_neighbours(
     *,
     count: int = COUNT,
     batch_tokens: int = _BATCH_TOKENS,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Neighbours]:
     """Return the neighbours of each text, in the order given; fewer where there are no more.
 
@@ -147,8 +142,7 @@ def find_neighbours(
     found = []
     for number, text in enumerate(texts, start=1):
         found.append(_neighbours(masked, text, count, batch_tokens))
-        if progress is not None:
-            progress(number, len(texts))
+        progress(number, len(texts))
     return found
 
 
@@ -165,16 +159,16 @@ def _neighbours(masked: MaskedModel, text: str, count: int, batch_tokens: int) -
         # A token can begin with the blank before its word, which stays.
         word = text[max(start, 0) : max(stop, 0)].lstrip()
         if word:
-            places.append(_Place(at, stop - len(word), stop))
+            places.append((at, stop - len(word), stop))
     proposals = _proposals(masked, text, ids.tolist(), places, batch_tokens)
     # Places and tokens decide between equal weights, so that the order is always the same.
     proposals.sort()
     texts: dict[str, None] = {}
-    for _, place, token in proposals:
+    for _, (_, start, stop), token in proposals:
         if len(texts) == count:
             break
         word = masked.tokenizer.decode([token]).replace("##", "").strip()
-        changed = text[: place.start] + word + text[place.stop :]
+        changed = text[:start] + word + text[stop:]
         if word and changed != text:
             texts.setdefault(changed)
     return Neighbours(texts=tuple(texts)) if texts else Neighbours(reason=NO_PROPOSAL)
@@ -197,7 +191,7 @@ def _proposals(
     for first in range(0, len(places), step):
         batch = places[first : first + step]
         given = embedded.repeat(len(batch), 1, 1)
-        at = torch.tensor([place.at for place in batch], device=masked.device)
+        at = torch.tensor([index for index, _, _ in batch], device=masked.device)
         rows = torch.arange(len(batch), device=masked.device)
         given[rows, at] = given[rows, at] * kept[first : first + step] / (1 - DROPOUT)
         logits = masked.model(inputs_embeds=given).logits[rows, at].float()

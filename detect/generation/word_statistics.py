@@ -10,22 +10,19 @@ Cost: one pass over each text for a causal model; one pass a word for a masked o
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from detect.engine.open_target import open_target
 from detect.generation.masked_parts import TOKEN, WORD, WordStatistics
-from detect.policy import ScoringPolicy
-from detect.settings import DetectSettings
+from detect.settings import DetectSettings, ScoringPolicy
 from detect.token_statistics import TokenStatistics
 from inject.corpus.tokenizer import encode_with_offsets
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.step import StepContext
-from inject.tables import read_parts, write_parts
+from inject.tables import part_table
 from train.models.model_node import ModelNode
 
 if TYPE_CHECKING:
@@ -36,17 +33,7 @@ WORDS_FILE = "words.parquet"
 BATCH = 32
 """Masked texts of one pass."""
 
-SCHEMA = pa.schema(
-    [
-        ("example_id", pa.string()),
-        ("start", pa.list_(pa.int32())),
-        ("stop", pa.list_(pa.int32())),
-        ("log_probability", pa.list_(pa.float32())),
-        ("rank", pa.list_(pa.int32())),
-        ("first_log_probability", pa.list_(pa.float32())),
-        ("first_rank", pa.list_(pa.int32())),
-    ]
-)
+write_words, read_words = part_table(WORDS_FILE, WordStatistics)
 
 
 def build(context: StepContext) -> None:
@@ -86,7 +73,7 @@ def causal_words(
     texts: Sequence[str],
     *,
     batch_tokens: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[list[WordStatistics]]:
     """Return the words of each text under a causal model.
 
@@ -132,14 +119,13 @@ def masked_words(
     model: "MaskedModel",
     texts: Sequence[str],
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[list[WordStatistics]]:
     """Return the words of each text under a masked model."""
     found = []
     for row, text in enumerate(texts):
         found.append(_masked_text(model, text))
-        if progress is not None:
-            progress(row + 1, len(texts))
+        progress(row + 1, len(texts))
     return found
 
 
@@ -217,7 +203,7 @@ def word_statistics(
     texts: Sequence[str],
     *,
     batch_tokens: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[list[WordStatistics]]:
     """Return the words of each text under a reference model of either kind.
 
@@ -233,15 +219,3 @@ def word_statistics(
     if isinstance(model, MaskedModel):
         return masked_words(model, texts, progress=progress)
     return causal_words(model, texts, batch_tokens=batch_tokens, progress=progress)
-
-
-def write_words(
-    folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[WordStatistics]]
-) -> None:
-    """Write `words.parquet`: one row an example, in order."""
-    write_parts(folder / WORDS_FILE, SCHEMA, example_ids, rows)
-
-
-def read_words(folder: Path) -> dict[str, list[WordStatistics]]:
-    """Read what `write_words` wrote, by example id."""
-    return read_parts(folder / WORDS_FILE, SCHEMA, WordStatistics)

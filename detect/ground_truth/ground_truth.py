@@ -15,20 +15,19 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
 
 from detect.detector_settings import needs_of, parse_detectors
 from detect.evidence import Evidence
 from detect.evidence.frequency import Frequency
 from detect.evidence.membership import Shadows, Sides
 from detect.evidence.needs import Need, Work
-from detect.evidence.reference import Reference
-from detect.evidence.views import View
+from detect.evidence.views import Reference, View
 from detect.guarded_call import read_only
 from detect.scores.table import read_scores
 from detect.token_frequency import load_frequency
 from inject.errors import InputError
 from inject.examples.example import Example, read_examples
+from inject.settings import Settings
 from inject.stream.exposures import read_exposures, seen_copy_counts, seen_variants
 
 CONTAMINATED = "contaminated"
@@ -42,11 +41,7 @@ _REPEATED = ("example_id", "detector", "setting")
 T = TypeVar("T")
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Provenance(_Record):
+class Provenance(Settings):
     """Where a ground truth comes from."""
 
     version: str
@@ -61,7 +56,7 @@ class Provenance(_Record):
     """What it was read from, as `kind/label-digest12`."""
 
 
-class ModelTables(_Record):
+class ModelTables(Settings):
     """One model and the artifacts with its tables, as `kind/label-digest12`."""
 
     axes: dict[str, str]
@@ -87,7 +82,7 @@ class ModelTables(_Record):
         return {self.scores, self.examples, *trained, *self.inputs.values()}
 
 
-class Description(_Record):
+class Description(Settings):
     """What a ground truth is made of."""
 
     name: str

@@ -31,7 +31,6 @@ from transformers.cache_utils import DynamicLayer
 from detect.engine.batching import pad_sequences, run_in_batches
 from detect.engine.target import Target
 from detect.targets.text_model import Sampling
-from inject.errors import InputError
 from inject.keyed import Stream, unit, words
 
 I64 = npt.NDArray[np.int64]
@@ -41,15 +40,6 @@ CACHED_TOKENS_ELSEWHERE = 65_536
 
 Stopped = Callable[[int, Sequence[int]], bool]
 """From a prompt's place and the ids written after it to whether the continuation ends there."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PromptIds:
-    """A prompt as ids."""
-
-    ids: I64
-    key: int
-    """What its random numbers depend on, beside the seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +56,8 @@ class _Row:
 
 def generate(
     target: Target,
-    prompts: Sequence[PromptIds],
+    prompts: Sequence[I64],
+    keys: Sequence[int],
     sampling: Sampling,
     *,
     batch_tokens: int | None = None,
@@ -78,6 +69,7 @@ def generate(
     Args:
         target: the model.
         prompts: of one id or more each.
+        keys: what the random numbers of each prompt depend on, beside the seed.
         sampling: how they are continued; its `stop` is the caller's business.
         batch_tokens: tokens of one batch, those to come included; by default chosen for the device.
         stopped: asked after every token; None never stops but at an end token.
@@ -87,7 +79,7 @@ def generate(
         InputError: a token that the model lacks, or one sequence that alone exceeds the memory.
     """
     for prompt in prompts:
-        _check_ids(target, prompt.ids)
+        target.check_ids(prompt, "a prompt")
     rows = [
         _Row(prompt=index, sample=sample, read=read, limit=limit)
         for index, (read, limit) in enumerate(prompt_lengths(target, prompts, sampling.max_tokens))
@@ -95,7 +87,7 @@ def generate(
     ]
     rows.sort(key=lambda row: (-row.read - row.limit, row.prompt, row.sample))
     tokens = batch_tokens or CACHED_TOKENS.get(target.device.type, CACHED_TOKENS_ELSEWHERE)
-    decoder = _Decoder(target, prompts, sampling, stopped)
+    decoder = _Decoder(target, prompts, keys, sampling, stopped)
     found: list[list[list[int]]] = [[[] for _ in range(sampling.samples)] for _ in prompts]
     done = 0
     for batch, written in run_in_batches(
@@ -124,12 +116,14 @@ class _Decoder:
     def __init__(
         self,
         target: Target,
-        prompts: Sequence[PromptIds],
+        prompts: Sequence[I64],
+        keys: Sequence[int],
         sampling: Sampling,
         stopped: Stopped | None,
     ) -> None:
         self._target = target
         self._prompts = prompts
+        self._keys = keys
         self._sampling = sampling
         self._stopped = stopped
         self._ends = end_tokens(target)
@@ -141,7 +135,7 @@ class _Decoder:
         """Return the ids that each row writes."""
         reads = dict(sorted({row.prompt: row.read for row in rows}.items()))
         place = {prompt: index for index, prompt in enumerate(reads)}
-        asked = [self._prompts[prompt].ids[-read:] for prompt, read in reads.items()]
+        asked = [self._prompts[prompt][-read:] for prompt, read in reads.items()]
         padded, *_ = pad_sequences(self._target, asked, side="left", always_mask=True)
         out = self._target.model(**padded, **self._few, use_cache=True)
         cache = out.past_key_values
@@ -193,7 +187,7 @@ class _Decoder:
             words(
                 self._sampling.seed,
                 Stream.CONTINUATION,
-                np.array([self._prompts[row.prompt].key for row in rows], dtype=np.uint64),
+                np.array([self._keys[row.prompt] for row in rows], dtype=np.uint64),
                 np.array([row.sample for row in rows], dtype=np.uint64),
                 position,
             )
@@ -233,7 +227,7 @@ def sample_tokens(logits: torch.Tensor, numbers: torch.Tensor, sampling: Samplin
 
 
 def prompt_lengths(
-    target: Target, prompts: Sequence[PromptIds], max_tokens: int
+    target: Target, prompts: Sequence[I64], max_tokens: int
 ) -> list[tuple[int, int]]:
     """Return how many tokens of each prompt are read, and how many may be written after it.
 
@@ -241,25 +235,13 @@ def prompt_lengths(
     but half of the context at least, and then the continuation ends early.
     """
     if target.context is None:
-        return [(len(one.ids), max_tokens) for one in prompts]
+        return [(len(ids), max_tokens) for ids in prompts]
     room = max(target.context - max_tokens, target.context // 2, 1)
     found = []
-    for one in prompts:
-        read = min(len(one.ids), room)
+    for ids in prompts:
+        read = min(len(ids), room)
         found.append((read, max(1, min(max_tokens, target.context - read))))
     return found
-
-
-def _check_ids(target: Target, ids: I64) -> None:
-    beyond = ids[ids >= target.embedded]
-    if len(beyond):
-        token = target.tokenizer.convert_ids_to_tokens(int(beyond[0]))
-        raise InputError(
-            f"a prompt holds the token {token!r} (id {int(beyond[0]):,}), and the model's "
-            f"embedding has {target.embedded:,} rows",
-            where=target.name,
-            hint="Take the token out of the text.",
-        )
 
 
 class RoomyLayer(DynamicLayer):

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from detect.asked_model import MeasuredCost, write_cost
 from detect.choices import (
     LABELS,
     NO_LETTER,
@@ -23,7 +24,6 @@ from detect.choices import (
     choice_question,
     write_answers,
 )
-from detect.engine.measured_cost import MeasuredCost, write_cost
 from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
 from detect.targets.asked_text_model import asked_text_model, is_served

@@ -18,12 +18,7 @@ from typing import Any
 import numpy as np
 
 from detect.engine.target import Target
-from detect.targets.decoding import (
-    PromptIds,
-    Stopped,
-    generate,
-    prompt_lengths,
-)
+from detect.targets.decoding import I64, Stopped, generate, prompt_lengths
 from detect.targets.text_model import Completion, Progress, Sampling, TextModel
 from inject.corpus.tokenizer import encode_chat, encode_texts, encode_with_offsets
 from inject.errors import InputError
@@ -91,17 +86,15 @@ class LocalTextModel:
         self, prompts: Sequence[str], sampling: Sampling, progress: Progress | None, encode: Any
     ) -> list[list[Completion]]:
         place = {text: index for index, text in enumerate(dict.fromkeys(prompts))}
-        asked = [
-            PromptIds(ids=np.array(encode(text), dtype=np.int64), key=item_key(text))
-            for text in place
-        ]
+        asked = [np.array(encode(text), dtype=np.int64) for text in place]
         lengths = prompt_lengths(self._target, asked, sampling.max_tokens)
-        cut = any(kept < len(own.ids) for own, (kept, _) in zip(asked, lengths, strict=True))
+        cut = any(kept < len(own) for own, (kept, _) in zip(asked, lengths, strict=True))
         if cut or any(limit < sampling.max_tokens for _, limit in lengths):
             self._warn()
         written = generate(
             self._target,
             asked,
+            [item_key(text) for text in place],
             sampling,
             batch_tokens=self._batch_tokens,
             stopped=self._stopper(asked, sampling),
@@ -159,7 +152,7 @@ class LocalTextModel:
             return self._prompt_ids(question)
         return encode_chat(self._tokenizer, question)
 
-    def _stopper(self, asked: Sequence[PromptIds], sampling: Sampling) -> Stopped | None:
+    def _stopper(self, asked: Sequence[I64], sampling: Sampling) -> Stopped | None:
         if not sampling.stop:
             return None
 
@@ -169,14 +162,14 @@ class LocalTextModel:
 
         return stopped
 
-    def _text(self, prompt: PromptIds, ids: Sequence[int], sampling: Sampling) -> str:
+    def _text(self, prompt: I64, ids: Sequence[int], sampling: Sampling) -> str:
         text = self._decoded(prompt, ids)
         places = [place for one in sampling.stop if (place := text.find(one)) >= 0]
         return text[: min(places)] if places else text
 
-    def _decoded(self, prompt: PromptIds, ids: Sequence[int]) -> str:
+    def _decoded(self, prompt: I64, ids: Sequence[int]) -> str:
         """Return the text of ids as it stands after the prompt: with the space between them."""
-        history = prompt.ids[-_HISTORY:].tolist()
+        history = prompt[-_HISTORY:].tolist()
         before = self._tokenizer.decode(
             history, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )

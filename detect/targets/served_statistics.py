@@ -5,7 +5,7 @@ A server reads texts whole and by its own tokenizer: nothing of the scoring poli
 
 from collections.abc import Sequence
 
-from detect.engine.measured_cost import MeasuredCost, write_cost
+from detect.asked_model import MeasuredCost, write_cost
 from detect.targets.asked_text_model import asked_text_model
 from detect.targets.server import ServerTextModel
 from detect.targets.text_model import TextModel

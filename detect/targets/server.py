@@ -26,10 +26,9 @@ from detect.token_statistics import (
     unscored,
 )
 from inject.errors import InputError
-from inject.server.address import Server
 from inject.server.client import Cost, Estimate, ServerClient
 from inject.server.reply_cache import Reply, TextTokens
-from inject.server.request import TextRequest, sample_seed
+from inject.server.request import Server, TextRequest, sample_seed
 from train.models.model_node import ModelNode
 
 _PROBE = TextRequest(prompt="The answer is", max_tokens=1)

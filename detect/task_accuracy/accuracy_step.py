@@ -11,8 +11,7 @@ from detect.engine.open_target import open_target
 from detect.settings import DetectSettings
 from detect.task_accuracy.answers import write_accuracy
 from detect.task_accuracy.prompts import FORMS
-from inject.examples.example import read_examples
-from inject.examples.parts import UNSPLIT
+from inject.examples.example import UNSPLIT, read_examples
 from inject.step import Step, StepContext
 from train.models.model_node import ModelNode
 

@@ -11,23 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inject.files import replacing
-from inject.tables import read_parquet
+from inject.tables import read_parquet, record_schema
 
 ACCURACY_FILE = "accuracy.parquet"
-
-SCHEMA = pa.schema(
-    [
-        ("example_id", pa.string()),
-        ("dataset", pa.string()),
-        ("side", pa.string()),
-        ("answers", pa.int32()),
-        ("correct_plain", pa.bool_()),
-        ("correct_calibrated", pa.bool_()),
-        ("probability_plain", pa.float64()),
-        ("probability_calibrated", pa.float64()),
-        ("reason", pa.string()),
-    ]
-)
 
 
 class AccuracyRow(NamedTuple):
@@ -49,7 +35,7 @@ class AccuracyRow(NamedTuple):
 
 def write_accuracy(folder: Path, rows: Sequence[AccuracyRow]) -> None:
     """Write `accuracy.parquet` into a folder, whole or not at all."""
-    table = pa.Table.from_pylist([row._asdict() for row in rows], schema=SCHEMA)
+    table = pa.Table.from_pylist([row._asdict() for row in rows], schema=record_schema(AccuracyRow))
     with replacing(folder / ACCURACY_FILE) as temporary:
         pq.write_table(table, temporary)
 

@@ -31,11 +31,8 @@ class Question(NamedTuple):
     """Whether answers are texts of different lengths, not labels."""
 
 
-class Answers(NamedTuple):
-    """What a question lets one choose from."""
-
-    answers: tuple[str, ...]
-    gold: int
+Answers = tuple[tuple[str, ...], int]
+"""What a question lets one choose from, and the index of the right one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +49,14 @@ class Form:
     def ask(self, fields: Fields) -> Question | None:
         """Return the question; None if a field is missing or nobody knows the answer."""
         template = parse_template(self.template)
-        found = self.answers(fields) if template.fits(fields) else None
-        if found is None:
+        choice = self.answers(fields) if template.fits(fields) else None
+        if choice is None:
             return None
+        answers, gold = choice
         return Question(
             prompt=template.render(fields).text.lstrip(),
-            answers=found.answers,
-            gold=found.gold,
+            answers=answers,
+            gold=gold,
             content_free=tuple(
                 template.render(_emptied(fields, template.names, content)).text.lstrip()
                 for content in CONTENT_FREE
@@ -78,10 +76,10 @@ def _words(*words: str) -> Callable[[Fields], Answers | None]:
     """Return the answers of a question that is answered by one of a few words."""
 
     def answers(fields: Fields) -> Answers | None:
-        given = str(fields.get("answer", ""))
-        if given not in words:
+        answer = str(fields.get("answer", ""))
+        if answer not in words:
             return None
-        return Answers(tuple(f" {word}" for word in words), words.index(given))
+        return tuple(f" {word}" for word in words), words.index(answer)
 
     return answers
 
@@ -97,17 +95,17 @@ def _letters(form: str = "A") -> Callable[[Fields], Answers | None]:
         gold = _gold(fields, letters)
         if gold is None:
             return None
-        return Answers(tuple(f" {form.replace('A', one)}" for one in letters), gold)
+        return tuple(f" {form.replace('A', one)}" for one in letters), gold
 
     return answers
 
 
 def _gold(fields: Fields, letters: Sequence[str]) -> int | None:
-    given = str(fields.get("answer_letter") or fields.get("answer") or "").strip()
-    if given in letters:
-        return letters.index(given)
+    answer = str(fields.get("answer_letter") or fields.get("answer") or "").strip()
+    if answer in letters:
+        return letters.index(answer)
     options = [str(option).strip() for option in fields["options"]]
-    return options.index(given) if options.count(given) == 1 else None
+    return options.index(answer) if options.count(answer) == 1 else None
 
 
 def _truthful(fields: Fields) -> Answers | None:
@@ -116,7 +114,7 @@ def _truthful(fields: Fields) -> Answers | None:
     wrong = [one for one in fields.get("incorrect_answers", ()) if one and one != best]
     if not best or not wrong:
         return None
-    return Answers(tuple(f" {one}" for one in dict.fromkeys([best, *wrong])), 0)
+    return tuple(f" {one}" for one in dict.fromkeys([best, *wrong])), 0
 
 
 _YES_NO = _words("yes", "no")

@@ -16,11 +16,11 @@ from inject.digest import digest
 from inject.examples.example import (
     EXAMPLES_FILE,
     HELD_OUT_FILE,
+    OF_EXAMPLES,
     SCHEMA,
     Example,
     examples_table,
 )
-from inject.examples.parts import OF_EXAMPLES
 from inject.step import Step, StepContext
 
 

@@ -20,12 +20,9 @@ Separator = Literal["none", "blank_line", "end", "start_end"]
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-class Separation(NamedTuple):
-    """What a placement asks to stand around each copy."""
-
-    kind: Separator
-    document: bool
-    """Whether each copy is a document of its own, between two others."""
+Separation = tuple[Separator, bool]
+"""What a placement puts around each copy, and whether the copy is a document of its own, between
+two others."""
 
 
 class Separators(NamedTuple):
@@ -54,7 +51,7 @@ def separators_for(separation: Separation, tokenizer: Any) -> Separators:
     Raises:
         InputError: `start_end` with a tokenizer that has no start token.
     """
-    kind = separation.kind
+    kind, document = separation
     if kind == "none":
         return NO_SEPARATORS
     if kind == "blank_line":
@@ -69,9 +66,7 @@ def separators_for(separation: Separation, tokenizer: Any) -> Separators:
             allowed="none, blank_line, end",
             hint="Use `end`, or set the tokenizer's `bos_token`.",
         )
-    return end_separators(
-        end, start=start if kind == "start_end" else None, document=separation.document
-    )
+    return end_separators(end, start=start if kind == "start_end" else None, document=document)
 
 
 def text_room(context: int, separations: Sequence[Separation], tokenizer: Any) -> int:

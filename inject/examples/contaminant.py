@@ -154,11 +154,12 @@ def contaminant_identity(contaminant: Contaminant) -> dict[str, Any]:
     Raises:
         InputError: a missing file, or a hub that cannot be reached.
     """
-    dataset, _, plugin, _ = find_dataset(contaminant.dataset)
+    found = find_dataset(contaminant.dataset)
+    dataset: Dataset = found.value
     options = checked_options(dataset, contaminant.options)
     return {
         "dataset": dataset.name,
-        **({"plugin": plugin} if plugin else {}),
+        **({"plugin": found.digest} if found.digest else {}),
         "name": contaminant.name,
         "files": _files_identity(contaminant.path) if contaminant.path is not None else [],
         "hub": hub_commits(contaminant),

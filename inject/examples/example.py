@@ -1,14 +1,19 @@
-"""One example, and the files that hold a pool of them.
+"""One example, the files that hold a pool of them, and what steps read of a pool.
 
 An `Example` is a rendered row with the character spans of its parts, its side (member or
 non-member) and its split (tune or test). `example_id` is a hash of the rendered text, so
 the same text is the same example wherever it comes from. Held-out rows, which no model sees and
 nobody scores, have a file of their own, so that no reader of the examples takes one for them.
+
+A facet is the digest of a part of an artifact, taken when it is built. A step that declares to read
+only a facet is not built again when the rest of its input changes: another `tune_share` draws no
+plan again. Each facet names what it leaves out, so that whatever is added to an artifact counts.
 """
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -16,8 +21,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inject.digest import text_digest
+from inject.digest import digest, text_digest
 from inject.errors import InputError
+from inject.step import Reading
 from inject.tables import read_parquet
 
 EXAMPLES_FILE = "examples.parquet"
@@ -192,3 +198,50 @@ def examples_of(table: pa.Table) -> list[Example]:
 def members(examples: Sequence[Example]) -> list[Example]:
     """Return the examples on the member side, in order."""
     return [example for example in examples if example.side == "member"]
+
+
+UNSPLIT = Reading(facet="unsplit", files=(EXAMPLES_FILE,))
+"""The rows in their order, with their sides, but not their split into tune and test."""
+TEXTS = Reading(facet="texts", files=(EXAMPLES_FILE,))
+"""Ids and texts in their order."""
+AUDITED = Reading(facet="audited", files=(EXAMPLES_FILE, HELD_OUT_FILE))
+"""As `UNSPLIT`, and the held-out rows."""
+HELD_OUT = Reading(facet="held_out", files=(HELD_OUT_FILE,))
+"""The held-out rows in their order."""
+
+OF_EXAMPLES: Mapping[str, str] = {
+    name: f"{__name__}:{name}" for name in ("unsplit", "texts", "audited", "held_out")
+}
+"""The facets of a pool, for `Step.facets`."""
+
+
+def unsplit(folder: Path) -> str:
+    """Return the digest of what `UNSPLIT` names."""
+    return _rows_digest(read_examples(folder), _without_split)
+
+
+def texts(folder: Path) -> str:
+    """Return the digest of what `TEXTS` names."""
+    return _rows_digest(read_examples(folder), lambda row: [row.example_id, row.text])
+
+
+def held_out(folder: Path) -> str:
+    """Return the digest of what `HELD_OUT` names."""
+    return _rows_digest(read_held_out(folder), _without_split)
+
+
+def audited(folder: Path) -> str:
+    """Return the digest of what `AUDITED` names."""
+    return digest([unsplit(folder), held_out(folder)])
+
+
+def _without_split(row: Example) -> object:
+    return {name: value for name, value in asdict(row).items() if name != "split"}
+
+
+def _rows_digest(rows: Sequence[Example], plain: Callable[[Example], object]) -> str:
+    state = hashlib.sha256()
+    for row in rows:
+        state.update(json.dumps(plain(row), sort_keys=True).encode())
+        state.update(b"\n")
+    return state.hexdigest()

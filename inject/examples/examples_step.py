@@ -13,6 +13,7 @@ from inject.errors import InputError
 from inject.examples.contaminant import Contaminant, PoolSettings, contaminant_identity
 from inject.examples.datasets.registry import find_dataset, get_dataset
 from inject.examples.example import (
+    OF_EXAMPLES,
     Example,
     Loss,
     RowLoss,
@@ -22,7 +23,6 @@ from inject.examples.example import (
 )
 from inject.examples.load import LengthRules, filter_by_length, length_error, load_examples
 from inject.examples.membership import split_members
-from inject.examples.parts import OF_EXAMPLES
 from inject.examples.pool import PoolRequest, draw_held_out, usable_rows
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
@@ -84,7 +84,7 @@ def build(context: StepContext) -> None:
     contaminants = [Contaminant.model_validate(one) for one in execution["contaminants"]]
     pool, seed = PoolSettings.model_validate(settings["pool"]), settings["seed"]
     encoder = load_tokenizer(str(context.inputs["tokenizer"]))
-    separations = [Separation(*one) for one in execution["separated"]]
+    separations = [(kind, document) for kind, document in execution["separated"]]
     rules = LengthRules(
         context=execution["context"],
         room=text_room(execution["context"], separations, encoder),

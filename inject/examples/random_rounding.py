@@ -10,7 +10,6 @@ few microseconds for each fractional entry or undecided unit.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -103,12 +102,8 @@ def draw_units(
     return [mass > 0 for mass in left]
 
 
-class _Step(NamedTuple):
-    """One row of a cycle: what column `up` gains, column `down` loses."""
-
-    row: int
-    up: int
-    down: int
+_Step = tuple[int, int, int]
+"""One row of a cycle, and two columns: what the first gains, the second loses."""
 
 
 def _cycle(pending: dict[int, dict[int, int]]) -> list[_Step]:
@@ -131,12 +126,12 @@ def _cycle(pending: dict[int, dict[int, int]]) -> list[_Step]:
     path: list[_Step] = []
     while True:
         # Every row left has a second column, and every column a second row: no dead end.
-        before = next((at for at, step in enumerate(path) if step.row == row), None)
+        before = next((at for at, step in enumerate(path) if step[0] == row), None)
         if before is not None:
-            return [_Step(row, up, path[before].down), *path[before + 1 :]]
+            return [(row, up, path[before][2]), *path[before + 1 :]]
         down = min(alive[row] - {up})
-        path.append(_Step(row, up, down))
-        closed = next((at for at, step in enumerate(path) if step.up == down), None)
+        path.append((row, up, down))
+        closed = next((at for at, step in enumerate(path) if step[1] == down), None)
         if closed is not None:
             return path[closed:]
         row = min(other for other, columns in alive.items() if down in columns and other != row)
@@ -151,16 +146,14 @@ def _shift(
     random: np.random.Generator,
 ) -> None:
     """Move as much as can be moved along a cycle one way or the other, in expectation nothing."""
-    up = min(min(unit - pending[step.row][step.up], pending[step.row][step.down]) for step in cycle)
-    down = min(
-        min(pending[step.row][step.up], unit - pending[step.row][step.down]) for step in cycle
-    )
+    up = min(min(unit - pending[row][gains], pending[row][loses]) for row, gains, loses in cycle)
+    down = min(min(pending[row][gains], unit - pending[row][loses]) for row, gains, loses in cycle)
     shift = up if random.integers(up + down) < down else -down
-    for step in cycle:
-        for column, change in ((step.up, shift), (step.down, -shift)):
-            value = pending[step.row][column] + change
+    for row, gains, loses in cycle:
+        for column, change in ((gains, shift), (loses, -shift)):
+            value = pending[row][column] + change
             if value in (0, unit):
-                del pending[step.row][column]
-                whole[step.row][column] += value // unit
+                del pending[row][column]
+                whole[row][column] += value // unit
             else:
-                pending[step.row][column] = value
+                pending[row][column] = value

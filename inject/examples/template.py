@@ -28,10 +28,8 @@ class Rendered(NamedTuple):
     spans: Mapping[str, Span]
 
 
-class _Part(NamedTuple):
-    literal: str
-    name: str | None
-    label: str
+_Part = tuple[str, str | None, str]
+"""Literal text, the field that follows it, and how its letters are written."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Template:
     @property
     def names(self) -> tuple[str, ...]:
         """The fields that it names, in order, each once."""
-        return tuple(dict.fromkeys(part.name for part in self.parts if part.name is not None))
+        return tuple(dict.fromkeys(name for _, name, _ in self.parts if name is not None))
 
     def fits(self, fields: Mapping[str, Any]) -> bool:
         """Return whether `fields` holds every field that the template names."""
@@ -59,13 +57,13 @@ class Template:
         pieces: list[str] = []
         spans: dict[str, Span] = {}
         length = 0
-        for part in self.parts:
-            pieces.append(part.literal)
-            length += len(part.literal)
-            if part.name is None:
+        for literal, name, label in self.parts:
+            pieces.append(literal)
+            length += len(literal)
+            if name is None:
                 continue
-            written = _written(part, fields)
-            spans.setdefault(part.name, Span(length, length + len(written)))
+            written = _written(name, label, fields)
+            spans.setdefault(name, Span(length, length + len(written)))
             pieces.append(written)
             length += len(written)
         return Rendered("".join(pieces), spans)
@@ -85,7 +83,7 @@ def parse_template(template: str) -> Template:
             f"template: {error}.", hint="Write literal braces as {{ and }}."
         ) from error
     parts = tuple(_part(*piece) for piece in pieces)
-    if all(part.name is None for part in parts):
+    if all(name is None for _, name, _ in parts):
         raise InputError("template: names no field, so every row would be the same text.")
     return Template(parts)
 
@@ -117,7 +115,7 @@ def unknown_placeholder(name: str, fields: Iterable[str]) -> InputError:
 
 def _part(literal: str, name: str | None, label: str | None, conversion: str | None) -> _Part:
     if name is None:
-        return _Part(literal, None, "")
+        return literal, None, ""
     if not name.isidentifier() or conversion:
         raise InputError(
             f"template: {name!r} is no plain field name.",
@@ -129,21 +127,18 @@ def _part(literal: str, name: str | None, label: str | None, conversion: str | N
             f"template: {{{name}:{label}}} has no place for the letter.",
             allowed="a label with one A in it, such as {options:A.} or {options:(A)}",
         )
-    return _Part(literal, name, label or "")
+    return literal, name, label or ""
 
 
-def _written(part: _Part, fields: Mapping[str, Any]) -> str:
-    name = part.name or ""
+def _written(name: str, label: str, fields: Mapping[str, Any]) -> str:
     if name not in fields:
         raise unknown_placeholder(name, fields)
     value = fields[name]
-    if isinstance(value, str) and not part.label:
+    if isinstance(value, str) and not label:
         return value
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return lettered(value, part.label or _LABEL)
+        return lettered(value, label or _LABEL)
     raise InputError(
         f"template: field {name!r} holds a {type(value).__name__}.",
-        allowed=f"a list of texts for {{{name}:{part.label}}}"
-        if part.label
-        else "a text or a list of texts",
+        allowed=f"a list of texts for {{{name}:{label}}}" if label else "a text or a list of texts",
     )

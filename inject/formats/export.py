@@ -21,10 +21,10 @@ from inject.corpus.corpus import TOKENIZER_FOLDER
 from inject.corpus.tokenizer import end_token_id, vocabulary_size
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError
-from inject.formats.exported_rows import ExportedStream, RowKind, Rows, token_blocks
+from inject.formats.exported_rows import ExportedRows, RowKind
 from inject.formats.folder import exporting, file_facts
 from inject.formats.huggingface import write_dataset
-from inject.formats.jsonl import TextFacts, write_texts
+from inject.formats.jsonl import write_texts
 from inject.formats.megatron import write_index
 from inject.formats.olmo import write_tokens
 from inject.stream.view import View
@@ -88,7 +88,7 @@ class ExportFacts:
     """Copies that are not, or not wholly, among the exported tokens."""
     protected: bool
     """The export holds texts of protected examples, and must not be shared."""
-    texts: TextFacts | None
+    texts: dict[str, int] | None
     """For text: how many documents do not give their tokens again."""
     files: dict[str, dict[str, Any]]
     """Digest and size of every other file, by its relative path."""
@@ -138,18 +138,17 @@ def export_view(
         )
     vocabulary, end = vocabulary_size(tokenizer), end_token_id(tokenizer)
     with exporting(out) as folder:
-        stream = ExportedStream(view, end=end, progress=progress)
-        lines = Rows(stream, rows)
-        texts: TextFacts | None = None
+        lines = ExportedRows(view, rows, end=end, progress=progress)
+        texts: dict[str, int] | None = None
         dtype = _dtype(format, vocabulary)
         if format == "jsonl":
             path = folder / "documents.jsonl"
-            texts = write_texts(path, stream, lines, tokenizer=tokenizer, end=end)
+            texts = write_texts(path, lines, tokenizer=tokenizer, end=end)
         elif format == "datasets":
-            write_dataset(folder, stream, lines)
+            write_dataset(folder, lines)
         else:
             name = "tokens.bin" if format == "megatron" else "tokens.npy"
-            write_tokens(folder / name, token_blocks(stream, lines.n_tokens), dtype)
+            write_tokens(folder / name, lines.blocks(), dtype)
         if format == "megatron":
             write_index(folder / "tokens.idx", lines, dtype)
         table = table.append_column(
@@ -164,8 +163,8 @@ def export_view(
             row_count=None if format == "olmo" else lines.count,
             tokens=lines.n_tokens,
             tokens_left_out=view.n_tokens - lines.n_tokens,
-            documents=int(np.searchsorted(stream.document_starts(), lines.n_tokens)),
-            unended_documents=stream.unended(),
+            documents=int(np.searchsorted(lines.starts, lines.n_tokens)),
+            unended_documents=lines.unended(),
             context=view.context,
             dtype=None if format == "jsonl" else dtype.str,
             vocabulary=vocabulary,

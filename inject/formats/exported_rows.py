@@ -53,79 +53,67 @@ class ByIndex:
         self._last = None
 
 
-class ExportedStream:
-    """A view that is read once from front to back; counts documents."""
+class ExportedRows:
+    """Documents or whole windows of a view, one after the other from position 0; read once.
 
-    def __init__(self, view: View, *, end: int, progress: Callable[[int], None] | None) -> None:
-        self.n_tokens = view.n_tokens
-        self.context = view.context
+    Args:
+        view: the stream.
+        kind: `windows` leaves out a last partial window.
+        end: the end token, by which documents without one are counted.
+        progress: called with the number of tokens so far.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        kind: RowKind,
+        *,
+        end: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self.starts = view.document_starts()
+        """The ascending positions at which documents start, the first 0."""
         self._view = view
-        self._starts = view.document_starts()
-        self._documents = ByIndex(self._starts, end)
-        self._progress = progress
-
-    def document_starts(self) -> I64:
-        """Return the ascending positions at which documents start, the first 0."""
-        return self._starts
-
-    def read(self, start: int, stop: int) -> I64:
-        """Return tokens; only ever called with the stop of the call before as start."""
-        ids = self._view.read(start, stop)
-        self._documents.add(ids, start)
-        if self._progress is not None:
-            self._progress(stop)
-        return ids
+        self._windows = kind == "windows"
+        self._documents = ByIndex(self.starts, end)
+        self._progress = progress or (lambda done: None)
+        # A last partial window is never trained on, and is left out here, too.
+        self.count = view.n_tokens // view.context if self._windows else len(self.starts)
+        self.n_tokens = self.count * view.context if self._windows else view.n_tokens
 
     def unended(self) -> int:
         """Return how many of the documents that were read have no end token; called once."""
         self._documents.file_ends()
         return self._documents.unended
 
-
-class Rows:
-    """Documents or whole windows of a stream, one after the other from position 0.
-
-    Args:
-        view: the stream.
-        kind: `windows` leaves out a last partial window.
-    """
-
-    def __init__(self, view: ExportedStream, kind: RowKind) -> None:
-        self.kind = kind
-        self._context = view.context
-        self._starts = view.document_starts() if kind == "documents" else None
-        if self._starts is None:
-            # A last partial window is never trained on, and is left out here, too.
-            self.count = view.n_tokens // view.context
-            self.n_tokens = self.count * view.context
-        else:
-            self.count = len(self._starts)
-            self.n_tokens = view.n_tokens
-
-    def edges(self, first: int, last: int) -> I64:
-        """Return where rows first <= row < last start, and where the last of them ends."""
-        if self._starts is None:
-            return np.arange(first, last + 1, dtype=np.int64) * self._context
-        edges = np.asarray(self._starts[first : last + 1], dtype=np.int64)
-        return np.append(edges, self.n_tokens) if last == self.count else edges
-
-    def blocks(self, size: int) -> Iterator[I64]:
-        """Yield the edges of all rows, `size` rows at a time."""
+    def edges(self, size: int) -> Iterator[I64]:
+        """Yield where rows start, and where the last of them ends, `size` rows at a time."""
         for first in range(0, self.count, size):
-            yield self.edges(first, min(first + size, self.count))
+            last = min(first + size, self.count)
+            if self._windows:
+                yield np.arange(first, last + 1, dtype=np.int64) * self._view.context
+                continue
+            edges = np.asarray(self.starts[first : last + 1], dtype=np.int64)
+            yield np.append(edges, self.n_tokens) if last == self.count else edges
 
-    def batches(self, view: ExportedStream, tokens: int) -> Iterator[tuple[I64, I64]]:
+    def batches(self, tokens: int) -> Iterator[tuple[I64, I64]]:
         """Yield (edges, ids) of consecutive rows: about `tokens` tokens, at least one row."""
-        for edges in self.blocks(_ROWS):
+        for edges in self.edges(_ROWS):
             first = 0
             while first < len(edges) - 1:
                 last = int(np.searchsorted(edges, edges[first] + tokens, side="right")) - 1
                 last = max(last, first + 1)
-                yield edges[first : last + 1], view.read(int(edges[first]), int(edges[last]))
+                yield edges[first : last + 1], self._read(int(edges[first]), int(edges[last]))
                 first = last
 
+    def blocks(self) -> Iterator[I64]:
+        """Yield the tokens of all rows in blocks."""
+        for start in range(0, self.n_tokens, BLOCK):
+            yield self._read(start, min(start + BLOCK, self.n_tokens))
 
-def token_blocks(view: ExportedStream, stop: int) -> Iterator[I64]:
-    """Yield the first `stop` tokens of a stream in blocks."""
-    for start in range(0, stop, BLOCK):
-        yield view.read(start, min(start + BLOCK, stop))
+    def _read(self, start: int, stop: int) -> I64:
+        """Return tokens; only ever called with the stop of the call before as start."""
+        ids = self._view.read(start, stop)
+        self._documents.add(ids, start)
+        self._progress(stop)
+        return ids

@@ -21,7 +21,7 @@ from pydantic import model_validator
 from inject.corpus.imported_layout import I64, found_files
 from inject.digest import digest, file_digest
 from inject.errors import InputError, did_you_mean
-from inject.formats.exported_rows import BLOCK, ExportedStream, Rows
+from inject.formats.exported_rows import BLOCK, ExportedRows
 from inject.hub.dataset_rows import HubDataset, hub_errors, load_hub_dataset
 from inject.hub.resolver import identity_commit
 from inject.model_folder import inside
@@ -231,7 +231,7 @@ def _json(path: Path) -> dict[str, Any]:
     return values
 
 
-def write_dataset(folder: Path, view: ExportedStream, rows: Rows) -> None:
+def write_dataset(folder: Path, rows: ExportedRows) -> None:
     """Write the rows of a stream, its documents or windows, into the folder of an export.
 
     Raises:
@@ -241,7 +241,7 @@ def write_dataset(folder: Path, view: ExportedStream, rows: Rows) -> None:
 
     metadata = {"huggingface": json.dumps({"info": {"features": _FEATURES}})}
     schema = pa.schema([("input_ids", pa.list_(pa.int32()))], metadata=metadata)
-    batches = rows.batches(view, BLOCK)
+    batches = rows.batches(BLOCK)
     names: list[str] = []
     batch = next(batches, None)
     while batch is not None:

@@ -29,9 +29,8 @@ from inject.corpus.tokenizer import load_tokenizer
 from inject.corpus.tokens import Exclusions, write_excluded
 from inject.errors import InputError
 from inject.formats.importing import AnyImport, import_corpus
-from inject.overlap.corpus_step import corpus_step
+from inject.overlap.corpus_step import SearchedRows, corpus_step
 from inject.overlap.filter import OverlapFilter, write_overlaps
-from inject.overlap.searched_rows import SearchedRows
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.step import Cost, Step, StepContext

@@ -8,14 +8,13 @@ documents is in memory at a time. Cost: decoding and encoding again, a few MB/s 
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from inject.corpus.tokenizer import encode_texts
-from inject.formats.exported_rows import ExportedStream, Rows
+from inject.formats.exported_rows import ExportedRows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -23,37 +22,28 @@ if TYPE_CHECKING:
 _TOKENS = 1 << 18
 
 
-@dataclass(frozen=True)
-class TextFacts:
-    """What became of the documents as texts."""
-
-    documents: int
-    changed: int
-    """Documents whose text does not give their tokens again."""
-    changed_tokens: int
-    """Tokens in those documents."""
-
-
 def write_texts(
     path: Path,
-    view: ExportedStream,
-    rows: Rows,
+    rows: ExportedRows,
     *,
     tokenizer: "PreTrainedTokenizerBase",
     end: int,
-) -> TextFacts:
+) -> dict[str, int]:
     """Write the documents of a stream as text, and count those that do not come back.
 
     Args:
         path: the file.
-        view: the stream.
-        rows: its documents.
+        rows: the documents of the stream.
         tokenizer: decodes, and encodes again to compare.
         end: the end token.
+
+    Returns:
+        Number of `documents`, those whose text does not give their tokens again (`changed`), and
+        the tokens in these.
     """
     changed = changed_tokens = 0
     with path.open("wb") as file:
-        for edges, ids in rows.batches(view, _TOKENS):
+        for edges, ids in rows.batches(_TOKENS):
             documents = np.split(ids, edges[1:-1] - edges[0])
             ended = [bool(document[-1] == end) for document in documents]
             bodies = [
@@ -73,4 +63,4 @@ def write_texts(
                     changed += 1
                     changed_tokens += len(body) + last
                 file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-    return TextFacts(rows.count, changed, changed_tokens)
+    return {"documents": rows.count, "changed": changed, "changed_tokens": changed_tokens}

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from inject.corpus.imported_layout import I64, Layout, TokenFile, bin_of, megatron_indices, size_of
 from inject.errors import InputError
-from inject.formats.exported_rows import Rows
+from inject.formats.exported_rows import ExportedRows
 from inject.reading.rows import content_digest
 from inject.settings import Settings
 
@@ -162,7 +162,7 @@ class MegatronIndex:
             yield starts[:-1][starts[:-1] < starts[1:]]
 
 
-def write_index(path: Path, rows: Rows, dtype: np.dtype) -> None:
+def write_index(path: Path, rows: ExportedRows, dtype: np.dtype) -> None:
     """Write the index of a `.bin` in which each row is one sequence and one document.
 
     Args:
@@ -176,7 +176,7 @@ def write_index(path: Path, rows: Rows, dtype: np.dtype) -> None:
     code = next(code for code, name in _DTYPES.items() if np.dtype(name) == dtype)
     with path.open("wb") as file:
         file.write(_HEADER.pack(MAGIC, _VERSION, code, rows.count, rows.count + 1))
-        for edges in rows.blocks(_BLOCK):
+        for edges in rows.edges(_BLOCK):
             lengths = np.diff(edges)
             if lengths.max() > _LONGEST:
                 raise InputError(
@@ -185,7 +185,7 @@ def write_index(path: Path, rows: Rows, dtype: np.dtype) -> None:
                     hint="Export windows instead of documents.",
                 )
             file.write(lengths.astype("<i4").tobytes())
-        for edges in rows.blocks(_BLOCK):
+        for edges in rows.edges(_BLOCK):
             file.write((edges[:-1] * dtype.itemsize).astype("<i8").tobytes())
         for start in range(0, rows.count + 1, _BLOCK):
             file.write(np.arange(start, min(start + _BLOCK, rows.count + 1), dtype="<i8").tobytes())

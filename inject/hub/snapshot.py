@@ -11,7 +11,6 @@ is refused, as the loader takes one commit only.
 """
 
 import errno
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from inject.hub.resolver import (
     identity_commit,
     resolve_commit,
 )
+from inject.model_folder import json_object
 
 TOKENIZER_FILES = ("*.json", "*.model", "*.txt", "*.jinja")
 """Configuration, vocabulary and merges, SentencePiece models, chat templates."""
@@ -170,12 +170,7 @@ def trusted_code(folder: Path, *, name: str, commit: str | None = None) -> dict[
 def _named_repositories(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield each repository that an `auto_map` names, with the file and the entry."""
     for path in sorted(folder.glob("*.json")):
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        named = values.get("auto_map") if isinstance(values, dict) else None
-        for reference in _texts(named):
+        for reference in _texts(json_object(path).get("auto_map")):
             if _SEPARATOR in reference:
                 yield reference.split(_SEPARATOR)[0], f"{path.name}: auto_map: {reference}"
 

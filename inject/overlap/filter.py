@@ -17,22 +17,8 @@ from inject.errors import InputError
 from inject.examples.example import Example
 from inject.overlap.index import NGRAM, Overlap, OverlapIndex, Unchecked
 from inject.overlap.settings import OverlapSettings
-from inject.tables import read_parquet
+from inject.tables import read_parquet, record_schema
 
-SCHEMA = pa.schema(
-    [
-        ("rule", pa.string()),
-        ("example_id", pa.string()),
-        ("dataset", pa.string()),
-        ("part", pa.string()),
-        ("words", pa.int32()),
-        ("similarity", pa.float64()),
-        ("place", pa.string()),
-        ("source", pa.int32()),
-        ("document", pa.string()),
-        ("text", pa.string()),
-    ]
-)
 _NAMED = 20
 _MOST_PARTNERS = 8
 """Members that a non-member is paired with because of one run."""
@@ -118,7 +104,7 @@ class OverlapFilter:
 def write_overlaps(folder: Path, found: Sequence[Overlap], facts: OverlapFacts) -> None:
     """Write both files."""
     rows = [asdict(overlap) for overlap in found]
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / _ROWS)
+    pq.write_table(pa.Table.from_pylist(rows, schema=record_schema(Overlap)), folder / _ROWS)
     (folder / _FACTS).write_text(json.dumps(asdict(facts), indent=1))
 
 

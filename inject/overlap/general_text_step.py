@@ -17,9 +17,8 @@ from inject.corpus.background.registry import SOURCES, sources_identity
 from inject.corpus.corpus import TOKENS, Corpus, corpus_tokenizer
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
-from inject.examples.example import Example, example_id, write_examples
-from inject.examples.parts import OF_EXAMPLES
-from inject.overlap.searched_rows import SearchedRows
+from inject.examples.example import OF_EXAMPLES, Example, example_id, write_examples
+from inject.overlap.corpus_step import SearchedRows
 from inject.reading.unchanged import unchanged
 from inject.step import Step, StepContext
 

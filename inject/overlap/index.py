@@ -163,10 +163,9 @@ class OverlapIndex:
             yield _Stretch(NGRAM, example, part, shared.document_start, shared.length, shared.share)
 
     def _by_likeness(self, prefixes: Prefixes) -> Iterator[_Stretch]:
-        for near in self._near.find(prefixes) if self._near else ():
-            example = self._examples[self._whole[near.example].example]
-            length = near.stop - near.start
-            yield _Stretch(NEAR, example, "text", near.start, length, near.similarity)
+        for number, start, stop, similarity in self._near.find(prefixes) if self._near else ():
+            example = self._examples[self._whole[number].example]
+            yield _Stretch(NEAR, example, "text", start, stop - start, similarity)
 
     def _prefixes(self, words: I64) -> Prefixes:
         return self._hasher.prefixes(words, self._vocabulary.weights(words))

@@ -17,7 +17,6 @@ Memory: 16 bytes a word of the examples.
 
 from collections.abc import Sequence
 from math import ceil
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,18 +33,6 @@ _COMMON = 8
 """3-grams of more examples than this stay out of the index where they can."""
 _LEAST_WITNESSES = 0.25
 """Share of the t·n that must be witnessed by the index all the same."""
-
-
-class NearDuplicate(NamedTuple):
-    """A stretch of a document that nearly repeats an example."""
-
-    example: int
-    start: int
-    """Its first unit in the document."""
-    stop: int
-    """One past its last unit."""
-    similarity: float
-    """Jaccard similarity of the sets of word 3-grams."""
 
 
 class NearDuplicateIndex:
@@ -91,8 +78,11 @@ class NearDuplicateIndex:
         self._offsets = np.append(self._hashes.searchsorted(self._known.sorted), len(self._hashes))
         self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
 
-    def find(self, prefixes: Prefixes) -> list[NearDuplicate]:
+    def find(self, prefixes: Prefixes) -> list[tuple[int, int, int, float]]:
         """Return the most alike stretch for each example that a document nearly repeats.
+
+        Which example it is, the first unit of the stretch in the document, one past its last, and
+        the Jaccard similarity of the sets of word 3-grams.
 
         Args:
             prefixes: sums of the document's units.
@@ -109,14 +99,14 @@ class NearDuplicateIndex:
         order = runs.hashes.argsort(kind="stable")
         hashes, places = runs.hashes[order], runs.starts[order]
         before = _before(hashes, places, runs.possible)
-        found = []
+        stretches = []
         for example in candidates.tolist():
             where = _places_of(hashes, places, self._shingles[example])
             best = self._best(example, where, before)
             if best is not None:
                 start, last, similarity = best
-                found.append(NearDuplicate(example, start, self._stop(prefixes, last), similarity))
-        return found
+                stretches.append((example, start, self._stop(prefixes, last), similarity))
+        return stretches
 
     def _candidates(self, places: I64, hashes: U64) -> I64:
         """Return the examples of which enough witnesses stand close together."""

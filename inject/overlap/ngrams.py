@@ -50,13 +50,8 @@ class Shared(NamedTuple):
     """Share of the example's runs that stand in the document."""
 
 
-class _Match(NamedTuple):
-    pattern: int
-    start: int
-    """In the pattern."""
-    place: int
-    """In the document."""
-    length: int
+_Match = tuple[int, int, int, int]
+"""A pattern, where a run of it starts in it and in the document, and the run's length."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +112,11 @@ class NgramIndex:
             words: numbers of the document's units.
             prefixes: their sums.
         """
-        found: dict[int, list[_Match]] = defaultdict(list)
+        by_example: dict[int, list[_Match]] = defaultdict(list)
         for table in self._tables:
             for match in self._matches(table, words, prefixes):
-                found[self._patterns[match.pattern].example].append(match)
-        return [self._longest(words, example, matches) for example, matches in found.items()]
+                by_example[self._patterns[match[0]].example].append(match)
+        return [self._longest(words, example, matches) for example, matches in by_example.items()]
 
     def _table(self, patterns: list[int], size: int, *, whole: bool) -> _Table:
         parts = []
@@ -160,26 +155,27 @@ class NgramIndex:
                 own = self._patterns[pattern].words
                 run = own if table.whole else own[start : int(table.stop[row])]
                 if np.array_equal(run, words[place : place + len(run)]):
-                    yield _Match(pattern, start, place, len(run))
+                    yield pattern, start, place, len(run)
 
-    def _longest(self, words: I64, example: int, found: list[_Match]) -> Shared:
-        best, of = _Match(0, 0, 0, 0), self._patterns[found[0].pattern]
-        for pattern, start, place, length in found:
-            own = self._patterns[pattern].words
+    def _longest(self, words: I64, example: int, matches: list[_Match]) -> Shared:
+        longest = 0, matches[0][0], 0, 0
+        starts: dict[int, set[int]] = defaultdict(set)
+        for number, start, place, length in matches:
+            starts[number].add(start)
+            own = self._patterns[number].words
             limit = min(len(words) - place, len(own) - start)
             while length < limit and words[place + length] == own[start + length]:
                 length += 1
-            if length > best.length:
-                best, of = _Match(pattern, start, place, length), self._patterns[pattern]
-        shares = [
-            len({match.start for match in found if match.pattern == one}) / self._runs[one]
-            for one in {match.pattern for match in found}
-        ]
+            if length > longest[0]:
+                longest = length, number, start, place
+        length, number, start, place = longest
+        pattern = self._patterns[number]
+        shares = [len(starts[one]) / self._runs[one] for one in starts]
         return Shared(
             example=example,
-            reading=of.reading,
-            document_start=best.place,
-            example_start=of.first + best.start,
-            length=best.length,
+            reading=pattern.reading,
+            document_start=place,
+            example_start=pattern.first + start,
+            length=length,
             share=float(max(shares)),
         )

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from inject.corpus.corpus import TOKENS, corpus_tokenizer
-from inject.examples.example import Example, read_held_out
-from inject.examples.parts import AUDITED
+from inject.examples.example import AUDITED, Example, read_held_out
 from inject.overlap.filter import overlaps_between_sides
 from inject.overlap.settings import OverlapSettings
 from inject.plan.plan import read_plan

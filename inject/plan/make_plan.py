@@ -1,4 +1,4 @@
-"""Draw a plan: copy counts, variants and anchors of one arm, and the payload they need.
+"""Draw a plan: copy counts, variants and anchors of one arm, and the payload they need; the step.
 
 Every draw is keyed (`inject.keyed`): by the seed, the example and the copy. A million copies of
 10,000 examples take about ten seconds and half a GiB; the corpus is asked for its length and its
@@ -23,17 +23,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pydantic import TypeAdapter
 
 from inject import keyed
-from inject.corpus.separators import Separators
+from inject.corpus.corpus import TOKENS, corpus_tokenizer
+from inject.corpus.separators import Separators, separators_for
 from inject.corpus.tokens import token_dtype
 from inject.errors import InputError
-from inject.examples.example import Example, members
+from inject.examples.example import UNSPLIT, Example, members, read_examples
 from inject.examples.strata import keyed_strata
 from inject.plan.placement import UnplacedCopies, place_copies
-from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts
+from inject.plan.plan import COPIES_SCHEMA, COPY_COUNTS_SCHEMA, Plan, PlanFacts, write_plan
 from inject.plan.settings import Copies, Placement
 from inject.settings import plain
+from inject.step import Step, StepContext
+from inject.stream.inputs import corpus_execution, read_pool_and_corpus, renditions_of
 from inject.stream.view import SourceSlice, TokenSource, concatenated
 from inject.variants.choice import choose_renditions
 from inject.variants.rendition import Rendition, whole_renditions
@@ -289,3 +293,69 @@ def _levels_in_turn(
                 found[dataset, group.rows[0].group] = levels[turn % len(levels)]
                 turn += 1
     return np.array([found[member.dataset, member.group] for member in members], dtype=np.int64)
+
+
+_SETTINGS = TypeAdapter(PlanSettings)
+
+
+def plan_step(
+    settings: PlanSettings,
+    corpus: Step,
+    examples: Step,
+    variants: Step | None,
+    *,
+    pool: Step | None = None,
+    label: str | None = None,
+) -> Step:
+    """Draw copies, their variants and their anchors for one arm.
+
+    Args:
+        settings: how many copies, where, and in which stream.
+        corpus: the clean corpus.
+        examples: the pool.
+        variants: what copies can carry; None where all carry whole examples.
+        pool: the arm's own examples, whose members get copy counts, or all of them (see
+            `PlanSettings.draw_number`); None for the members of `examples`.
+        label: for people; None for the settings' own.
+    """
+    return Step(
+        kind="plan",
+        label=label
+        or f"{settings.copies.label()}-{settings.placement.label()}-seed{settings.seed}",
+        function=f"{__name__}:build",
+        settings=settings.identity(),
+        inputs={
+            "corpus": corpus,
+            "examples": examples,
+            **({"pool": pool} if pool else {}),
+            **({"variants": variants} if variants else {}),
+        },
+        libraries=("scipy",),
+        reads={"corpus": TOKENS, "examples": UNSPLIT, "pool": UNSPLIT},
+        execution={
+            **corpus_execution(corpus),
+            "plan": _SETTINGS.dump_python(settings, mode="json"),
+        },
+    )
+
+
+def build(context: StepContext) -> None:
+    """Draw the plan, and write it."""
+    settings = _SETTINGS.validate_python(context.execution["plan"])
+    pool, tokens, clean = read_pool_and_corpus(context)
+    tokenizer = corpus_tokenizer(context.inputs["corpus"])
+    candidates = None
+    if "pool" in context.inputs:
+        candidates = read_examples(context.inputs["pool"])
+        candidates = candidates if settings.draw_number else members(candidates)
+    plan = make_plan(
+        pool,
+        tokens,
+        settings,
+        source=clean,
+        separators=separators_for(settings.placement.separation, tokenizer),
+        vocabulary=clean.facts.vocabulary,
+        renditions=renditions_of(context),
+        candidates=candidates,
+    )
+    write_plan(context.out, plan)

@@ -3,9 +3,14 @@
 from dataclasses import replace
 
 from inject.errors import InputError
-from inject.examples.example import read_examples, read_held_out, write_examples, write_held_out
+from inject.examples.example import (
+    OF_EXAMPLES,
+    read_examples,
+    read_held_out,
+    write_examples,
+    write_held_out,
+)
 from inject.examples.forget_set import MemberSelection, forgotten_rows, select_members
-from inject.examples.parts import OF_EXAMPLES
 from inject.examples.twin_membership import TwinMembership, with_twin_membership
 from inject.plan.plan import read_plan
 from inject.reading.unchanged import unchanged

@@ -115,7 +115,7 @@ class Placement(Settings):
     @property
     def separation(self) -> Separation:
         """What stands around each copy."""
-        return Separation(self.separated_by, self.policy == "document")
+        return self.separated_by, self.policy == "document"
 
     def label(self) -> str:
         """Return a short text such as `window 0.8-1 end` for tables and folder names."""

@@ -7,13 +7,15 @@ started, as every path in an experiment file does. Installed packages offer obje
 """
 
 from inject.plugins.files import FileReference, file_reference, load_file
-from inject.plugins.installed import (
+from inject.plugins.plugin import (
+    Expected,
     Group,
     InstalledPlugin,
+    Plugin,
     installed_plugins,
     load_installed,
+    require_same_source,
 )
-from inject.plugins.plugin import Expected, Plugin, require_same_source
 
 __all__ = [
     "Expected",

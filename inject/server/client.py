@@ -21,22 +21,21 @@ from typing import Any, NamedTuple
 from inject.digest import digest
 from inject.errors import InputError
 from inject.secrets import MASK, masked
-from inject.server.address import NO_KEY, Server
 from inject.server.reply_cache import Reply, ReplyCache
-from inject.server.request import DamagedReply, OtherReply, TextRequest, read_reply
+from inject.server.request import NO_KEY, OTHER_REPLY, DamagedReply, Server, TextRequest, read_reply
 
 _APART_SECONDS = 0.005
 _ALL_BEGUN_SECONDS = 0.2
 """Requests begin one after the other: those that begin together are answered together, and the
 processor is idle until then and too slow after it, in every turn."""
-_NOT_UNDERSTOOD = (400, 422, OtherReply.status)
+_NOT_UNDERSTOOD = (400, 422, OTHER_REPLY)
 """What servers say of a parameter that they do not take."""
 
 _CONNECT_SECONDS = 10.0
 _LONGEST = 300
 _UNKNOWN_PART = "It refuses a part of the request; its own words say which."
 _HINTS = {
-    OtherReply.status: "See that it reads texts whole, and says so of each token.",
+    OTHER_REPLY: "See that it reads texts whole, and says so of each token.",
     400: _UNKNOWN_PART,
     401: "See that the key is right; api_key_variable names the variable.",
     403: "The key may not use this model.",
@@ -75,6 +74,14 @@ class Cost(NamedTuple):
     """Replies of the server that did not say how many tokens they took."""
 
 
+class ServerRefusal(InputError):
+    """A server gave no answer."""
+
+    status: int | None = None
+    """Of its reply; None without one."""
+    reason: str = ""
+
+
 class ServerClient:
     """Asks one server.
 
@@ -89,7 +96,9 @@ class ServerClient:
         self._cache = None if cache is None else ReplyCache(cache)
         self._models: set[str] = set()
         self._accepted: dict[str, Reply] = {}
-        self._sender: Sender | None = None
+        self._connecting = threading.Lock()
+        self._library: Any = None
+        """Of OpenAI; made with the first request."""
 
     def estimate(self, requests: Sequence[TextRequest]) -> Estimate:
         """Return what it takes to ask; asks nothing."""
@@ -109,7 +118,7 @@ class ServerClient:
         """Return the reply to each request, in their order; equal requests are asked once.
 
         Raises:
-            InputError: as `Sender.ask`; what came until then is kept.
+            InputError: the server gives no answer (`ServerRefusal`); what came until then is kept.
         """
         names = [request.name(self.server) for request in requests]
         by_name = dict(zip(names, requests, strict=True))
@@ -190,9 +199,9 @@ class ServerClient:
 
     def close(self) -> None:
         """Close the connections and the cache."""
-        if self._sender is not None:
-            self._sender.close()
-            self._sender = None
+        if self._library is not None:
+            self._library.close()
+            self._library = None
         if self._cache is not None:
             self._cache.close()
 
@@ -200,9 +209,7 @@ class ServerClient:
         """Ask, and yield replies as they come, each with its request's digest."""
         if not waiting:
             return
-        if self._sender is None:
-            self._sender = Sender(self.server, self._key)
-        ask, todo = self._sender.ask, deque(waiting)
+        todo = deque(waiting)
         arrived: queue.SimpleQueue[tuple[str, Reply | Exception]] = queue.SimpleQueue()
 
         def work() -> None:
@@ -210,7 +217,7 @@ class ServerClient:
                 while True:
                     name, request = todo.popleft()
                     try:
-                        arrived.put((name, ask(request)))
+                        arrived.put((name, self._reply_to(request)))
                     except Exception as error:
                         todo.clear()
                         arrived.put((name, error))
@@ -254,34 +261,8 @@ class ServerClient:
             uncounted=cost.uncounted + (not counted),
         )
 
-
-class ServerRefusal(InputError):
-    """A server gave no answer."""
-
-    status: int | None = None
-    """Of its reply; None without one."""
-    reason: str = ""
-
-
-class Sender:
-    """Sends requests to one server, from several threads."""
-
-    def __init__(self, server: Server, key: str) -> None:
-        from openai import OpenAI, Timeout
-
-        self._server = server
-        self._key = key
-        self._connecting = threading.Lock()
-        self._connected = False
-        self._library = OpenAI(
-            base_url=server.base_url,
-            api_key=key,
-            max_retries=server.retries,
-            timeout=Timeout(server.timeout, connect=_CONNECT_SECONDS),
-        )
-
-    def ask(self, request: TextRequest) -> Reply:
-        """Return the server's reply.
+    def _reply_to(self, request: TextRequest) -> Reply:
+        """Return the server's reply; called from several threads.
 
         Raises:
             ServerRefusal: it cannot be connected to, gives no reply in time, refuses, or sends what
@@ -290,11 +271,10 @@ class Sender:
         import openai
 
         try:
-            self._connect()
-            content = self._send(request.body(self._server))
-            return read_reply(content, request, self._server.api)
+            content = self._send(request.body(self.server))
+            return read_reply(content, request, self.server.api)
         except openai.APITimeoutError:
-            problem, status = f"no reply within {self._server.timeout:g} seconds", None
+            problem, status = f"no reply within {self.server.timeout:g} seconds", None
         except openai.APIConnectionError as error:
             problem, status = f"no connection ({_innermost(error)})", None
         except openai.APIStatusError as error:
@@ -305,32 +285,38 @@ class Sender:
         # `from None`: what the library says may repeat the key.
         raise self._refusal(problem, status) from None
 
-    def close(self) -> None:
-        """Close all connections."""
-        self._library.close()
+    def _connected(self) -> Any:
+        """Return the library, once it has asked, without trying again, for what every server lists.
 
-    def _connect(self) -> None:
-        """Ask once, without trying again, for what every server lists; any answer will do."""
+        Any answer will do.
+        """
         import openai
 
         with self._connecting:
-            if not self._connected:
+            if self._library is None:
+                server = self.server
+                library = openai.OpenAI(
+                    base_url=server.base_url,
+                    api_key=self._key,
+                    max_retries=server.retries,
+                    timeout=openai.Timeout(server.timeout, connect=_CONNECT_SECONDS),
+                )
                 try:
-                    self._library.with_options(max_retries=0).models.list()
+                    library.with_options(max_retries=0).models.list()
                 except openai.OpenAIError as error:
                     if "ConnectError" in type(error.__cause__).__name__:
                         raise
-                self._connected = True
+                self._library = library
+            return self._library
 
     def _send(self, body: dict[str, Any]) -> bytes:
         # The library looks long at parameters that it knows; what it need not know goes beside.
-        model = body.pop("model")
-        raw: Any
-        if self._server.api == "chat":
-            chat = self._library.chat.completions.with_raw_response
+        library, model = self._connected(), body.pop("model")
+        if self.server.api == "chat":
+            chat = library.chat.completions.with_raw_response
             raw = chat.create(model=model, messages=body.pop("messages"), extra_body=body)
         else:
-            plain = self._library.completions.with_raw_response
+            plain = library.completions.with_raw_response
             raw = plain.create(model=model, prompt=body.pop("prompt"), extra_body=body)
         return bytes(raw.http_response.content)
 
@@ -343,12 +329,12 @@ class Sender:
         elif status >= 500:
             hint = "See its own log."
         wants_template = "chat template" in problem.lower() or "chat_template" in problem.lower()
-        if wants_template or (self._server.api == "chat" and (status or 0) >= 500):
+        if wants_template or (self.server.api == "chat" and (status or 0) >= 500):
             hint = f"{_TEMPLATE} {hint}".strip()
         reason = _shown(problem, self._key)
         refusal = ServerRefusal(
-            f"the server gave no answer for the model {self._server.model!r}: {reason}",
-            where=masked(self._server.base_url, self._key),
+            f"the server gave no answer for the model {self.server.model!r}: {reason}",
+            where=masked(self.server.base_url, self._key),
             hint=f"{hint} Replies that came are kept.".strip(),
         )
         refusal.status, refusal.reason = status, reason

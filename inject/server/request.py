@@ -1,18 +1,103 @@
-"""One question to a server and the reply to it, as the protocol has them.
+"""Which server is asked, one question to it, and the reply, as the protocol has them.
 
 The digest that names a reply covers all that is sent and to whom: base URL, form of asking, model,
 prompt, sampling, and the sample's number. It covers no key and no header.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from inject.digest import digest
+from inject.errors import InputError
 from inject.keyed import item_key
-from inject.server.address import Api, Server
+from inject.secrets import is_variable, masked, secret_in
 from inject.server.reply_cache import Reply, TextTokens
+
+Api = Literal["completions", "chat"]
+NO_KEY = "none"
+"""Sent where no key is named; the protocol wants one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A model behind an OpenAI-compatible server.
+
+    Raises:
+        InputError: not an address, or one that holds a password; a concurrency below 1; what cannot
+            be the name of an environment variable.
+    """
+
+    base_url: str
+    """Such as `http://localhost:8000/v1`."""
+    model: str
+    """The name that the server knows it by."""
+    api: Api = "completions"
+    """`completions`: prompts go to the model as they are; `chat`: as a user's message."""
+    api_key_variable: str | None = None
+    """Environment variable that holds the key."""
+    concurrency: int = 8
+    """Requests in flight at most."""
+    timeout: float = 120.0
+    """Seconds for one reply."""
+    retries: int = 12
+    """How often the library asks again where the server fails or limits the rate: for a minute or
+    so, unless `Retry-After` says otherwise."""
+
+    def __post_init__(self) -> None:
+        if kind := secret_in(self.base_url):
+            raise InputError(
+                f"the address holds {kind}",
+                where=masked(self.base_url),
+                hint="Put the key into an environment variable, and name that variable.",
+            )
+        if not _is_address(self.base_url):
+            raise InputError(
+                "is not the address of a server",
+                where=masked(self.base_url) or "the address",
+                allowed="an address such as http://localhost:8000/v1",
+            )
+        if not self.model:
+            raise InputError("the name of the model is missing", where=self.base_url)
+        if self.concurrency < 1:
+            raise InputError(
+                f"{self.concurrency} requests in flight", where="concurrency", allowed="1 or more"
+            )
+        if self.api_key_variable is not None and not is_variable(self.api_key_variable):
+            raise InputError(
+                "is not the name of an environment variable",
+                where="api_key_variable",
+                allowed="letters, digits, underscores; the name, never the key itself",
+            )
+
+    def key(self) -> str:
+        """Return the key.
+
+        Raises:
+            InputError: the environment variable is not set.
+        """
+        if self.api_key_variable is None:
+            return NO_KEY
+        value = os.environ.get(self.api_key_variable)
+        if not value:
+            raise InputError(
+                f"the environment variable {self.api_key_variable} is not set",
+                where="the key of the server",
+                hint=f"export {self.api_key_variable}=… before the run.",
+            )
+        return value
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
 
 _LEAST = -9999.0
 """What servers write for the logarithm of 0, or of what they did not compute."""
@@ -90,24 +175,29 @@ def sample_seed(seed: int, sample: int) -> int:
     return item_key(f"sample/{seed}/{sample}") % 2**31 if sample else seed % 2**31
 
 
+OTHER_REPLY = 0
+"""Status of a reply to another request than was sent: as good as a refusal."""
+
+
 class DamagedReply(Exception):
-    """A reply of status 200 that holds no answer; its text says what is wrong."""
+    """A reply that holds no answer; its text says what is wrong."""
 
-    status = 200
+    def __init__(self, problem: str, status: int = 200) -> None:
+        super().__init__(problem)
+        self.status = status
 
 
-class OtherReply(DamagedReply):
-    """A reply to another request than was sent: as good as a refusal."""
-
-    status = 0
+def _other_reply(problem: str) -> DamagedReply:
+    return DamagedReply(problem, OTHER_REPLY)
 
 
 def read_reply(content: bytes, request: TextRequest, api: Api) -> Reply:
     """Read the body of a reply.
 
     Raises:
-        DamagedReply: not JSON, cut short, or without an answer; an `OtherReply` where the tokens of
-            the prompt are missing, without log-probabilities, or not those of the prompt.
+        DamagedReply: not JSON, cut short, or without an answer; its status is `OTHER_REPLY`
+            if the tokens of the prompt are missing, without log-probabilities, or not those of the
+            prompt.
     """
     try:
         body = json.loads(content)
@@ -155,7 +245,8 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
     """Return the prompt's tokens as a reply gives them.
 
     Raises:
-        OtherReply: they are missing, without log-probabilities, or not those of the prompt.
+        DamagedReply: they are missing, without log-probabilities, or not those of the prompt:
+            the reply is one to another request.
     """
     listed = choice.get("logprobs")
     tokens, values = (
@@ -167,11 +258,11 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
         and isinstance(values, list)
         and all(isinstance(token, str) for token in tokens)
     ):
-        raise OtherReply("its reply to `echo` with `logprobs` holds no tokens of the text")
+        raise _other_reply("its reply to `echo` with `logprobs` holds no tokens of the text")
     offsets = token_offsets(tokens, request.prompt.encode("utf-8", "replace").decode())
     numbers = [value for value in values[1:] if isinstance(value, int | float) and value > _LEAST]
     if len(values) != len(tokens) or len(numbers) != len(tokens) - 1 or max(numbers, default=0) > 0:
-        raise OtherReply(
+        raise _other_reply(
             f"its reply holds log-probabilities of {len(numbers):,} of {len(tokens) - 1:,} tokens"
         )
     ids, ranks = [-1 - item_key(token) % (2**31 - 1) for token in tokens[1:]], None
@@ -180,9 +271,9 @@ def _text_tokens(choice: Any, request: TextRequest) -> TextTokens:
             firsts = [next(iter(listed.items())) for listed in choice["prompt_logprobs"][1:]]
             ids, ranks = [int(name) for name, _ in firsts], [int(own["rank"]) for _, own in firsts]
         except (LookupError, TypeError, AttributeError, ValueError, StopIteration):
-            raise OtherReply("its reply to `prompt_logprobs` holds no ids with ranks") from None
+            raise _other_reply("its reply to `prompt_logprobs` holds no ids with ranks") from None
         if len(ids) != len(numbers):
-            raise OtherReply(f"its reply holds ranks of {len(ids):,} of {len(numbers):,} tokens")
+            raise _other_reply(f"its reply holds ranks of {len(ids):,} of {len(numbers):,} tokens")
     return TextTokens(offsets[1:], numbers, ids, ranks)
 
 
@@ -194,7 +285,7 @@ def token_offsets(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
     what is missing before that.
 
     Raises:
-        OtherReply: they are not the text.
+        DamagedReply: of another request, as they are not the text.
     """
     spans: list[tuple[int, int]] = []
     at = blank = 0
@@ -212,11 +303,11 @@ def token_offsets(tokens: Sequence[str], text: str) -> list[tuple[int, int]]:
                 continue
             start = 0
         if start < 0:
-            raise OtherReply(f"it echoes other tokens than the text's, from character {at:,} on")
+            raise _other_reply(f"it echoes other tokens than the text's, from character {at:,} on")
         stop = start + len(token)
         spans += [(at, start) if start > at else (start, stop)] * blank
         spans.append((start, stop))
         at, blank = stop, 0
     if len(text) - at > blank:
-        raise OtherReply(f"it echoes {at:,} of the text's {len(text):,} characters")
+        raise _other_reply(f"it echoes {at:,} of the text's {len(text):,} characters")
     return [*spans, *[(at, len(text))] * blank]

@@ -13,9 +13,8 @@ from typing import NamedTuple, Protocol
 
 from inject.errors import InputError
 from inject.examples.example import Example
-from inject.server.address import Server
 from inject.server.client import ServerClient
-from inject.server.request import TextRequest
+from inject.server.request import Server, TextRequest
 from inject.variants.settings import ParaphraseVariant
 
 TRIES = 4

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from inject import keyed
 from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.errors import InputError
-from inject.examples.example import Example, Span, members, read_examples
-from inject.examples.parts import UNSPLIT
+from inject.examples.example import UNSPLIT, Example, Span, members, read_examples
 from inject.reading.unchanged import unchanged
 from inject.settings import plain
 from inject.step import Step, StepContext, find_function

@@ -33,8 +33,8 @@ def measure(rounds: int, compile_mode: str) -> dict[str, Any]:
     import torch
 
     from detect.generation.neighbour_proposals import neighbour_means
-    from detect.generation.neighbours import Neighbours
-    from detect.policy import ScoringPolicy
+    from detect.settings import ScoringPolicy
+    from detect.text_measures import Neighbours
 
     target, _, _ = make_target_and_texts()
     random = np.random.Generator(np.random.Philox(key=0))

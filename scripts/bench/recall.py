@@ -26,9 +26,9 @@ def main() -> None:
 
 def measure(rounds: int) -> dict[str, Any]:
     """Return the ratios, and seconds for all texts."""
-    from detect.engine.forward_pass import prefixed_statistics, token_statistics
+    from detect.engine.forward_pass import token_statistics
     from detect.engine.prefix import join_shots, shared_prefix
-    from detect.policy import ScoringPolicy
+    from detect.settings import ScoringPolicy
     from scripts.bench.scoring import VOCABULARY, make_target_and_texts, ratio
 
     target, _, _ = make_target_and_texts()
@@ -41,7 +41,7 @@ def measure(rounds: int) -> dict[str, Any]:
 
     def behind(*, cached: bool) -> None:
         prefix = shared_prefix(target, ids, cached=cached)
-        prefixed_statistics(target, texts, policy, prefix, compile_mode="never")
+        token_statistics(target, texts, policy, prefix, compile_mode="never")
 
     passes: dict[str, Callable[[], Any]] = {
         "plain": lambda: token_statistics(target, texts, policy, compile_mode="never"),

@@ -173,7 +173,7 @@ def load_target(model: str) -> tuple[Any, list[str], Any]:
 def run(target: Any, texts: list[str], compile_mode: Any) -> None:
     """Make the token statistics of one view."""
     from detect.engine.forward_pass import token_statistics
-    from detect.policy import ScoringPolicy
+    from detect.settings import ScoringPolicy
 
     token_statistics(
         target, texts, ScoringPolicy(), batch_tokens=BATCH * LENGTH, compile_mode=compile_mode

@@ -68,9 +68,8 @@ def measure(rounds: int) -> dict[str, object]:
 
 
 def _rounds(url: str, cache: Path, rounds: int) -> tuple[list[float], list[float]]:
-    from inject.server.address import Server
     from inject.server.client import ServerClient
-    from inject.server.request import TextRequest
+    from inject.server.request import Server, TextRequest
 
     server = Server(base_url=url, model="stub", concurrency=IN_FLIGHT)
     client = ServerClient(server, cache=cache)

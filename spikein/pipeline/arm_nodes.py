@@ -16,8 +16,7 @@ from detect.dataset_detectors.orders_step import orders_step
 from detect.dataset_detectors.paraphrases_step import paraphrase_scores_step
 from detect.detector_settings import needs_of, with_grids
 from detect.evidence.needs import EvidenceSources, evidence_inputs
-from detect.evidence.reference import Reference, reference_model
-from detect.evidence.views import statistics_step
+from detect.evidence.views import Reference, reference_model, statistics_step
 from detect.scores_step import detectors_of
 from detect.views import TEXT
 from inject.errors import InputError

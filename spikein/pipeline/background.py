@@ -7,8 +7,7 @@ from inject.corpus.background.registry import sources_identity
 from inject.corpus.tokenizer_step import tokenizer_step
 from inject.digest import canonical
 from inject.formats.import_step import import_step
-from inject.overlap.corpus_step import corpus_step
-from inject.overlap.searched_rows import SearchedRows
+from inject.overlap.corpus_step import SearchedRows, corpus_step
 from inject.settings import plain
 from inject.step import Step
 from spikein.config.schema import Experiment

@@ -346,5 +346,5 @@ def _notes(nodes: tuple[ArmNodes, ...]) -> tuple[str, ...]:
         for pattern, where in read.items():
             if note := unread_note(pattern, where=where):
                 notes[note] = None
-        notes |= dict.fromkeys((*asked_settings(node.sources).notes, *node.further_notes))
+        notes |= dict.fromkeys((*asked_settings(node.sources)[1], *node.further_notes))
     return tuple(notes)

@@ -16,8 +16,7 @@ from detect.evidence.needs import TWIN, EvidenceSources
 from detect.scores_step import scores_step
 from inject.examples.twin_membership import TwinMembership
 from inject.plan.audit_step import audit_step
-from inject.plan.make_plan import PlanSettings
-from inject.plan.plan_step import plan_step
+from inject.plan.make_plan import PlanSettings, plan_step
 from inject.plan.rewritten_pools import twin_membership_step
 from inject.plan.settings import Copies, Placement
 from inject.step import Step

@@ -25,9 +25,9 @@ from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis, open_arms
 from analysis.task_accuracy.background_loss import BACKGROUND_LOSS
 from analysis.trajectory.checkpoints import TrajectoryTables
+from detect.asked_model import COST_FILE, MeasuredCost, read_cost
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_detector
-from detect.engine.measured_cost import COST_FILE, MeasuredCost, read_cost
 from detect.evidence.needs import cost_text
 from detect.scores_step import asked_settings, detectors_left_out
 from inject.examples.examples_step import read_pool_reports
@@ -206,7 +206,7 @@ def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:
     found = {
         (setting.name, setting.text): setting
         for node in experiment_graph.nodes
-        for setting in asked_settings(node.sources).settings
+        for setting in asked_settings(node.sources)[0]
     }
     return list(found.values())
 

@@ -11,7 +11,7 @@ from detect.settings import DetectSettings, NeighbourSettings, detector_parts, n
 from detect.user_rows.row_settings import RowSettings
 from inject.errors import InputError
 from inject.secrets import masked
-from inject.server.address import Api, Server
+from inject.server.request import Api, Server
 from inject.settings import PositiveInt, Settings
 
 

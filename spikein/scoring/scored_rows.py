@@ -36,9 +36,8 @@ from detect.evidence.needs import (
     unmet,
 )
 from detect.evidence.prefixed import Prefixed
-from detect.evidence.reference import Reference
 from detect.evidence.token_counts import file_frequency_step
-from detect.evidence.views import InverseTemperature, View
+from detect.evidence.views import InverseTemperature, Reference, View
 from detect.scores.table import HELD_OUT_SCORES, read_scores, score_notes
 from detect.scores_step import settings_step
 from detect.scoring import runnable

@@ -134,7 +134,7 @@ def _scores(model: ModelNode, sources: EvidenceSources) -> Step:
         InputError: the detector lacks what it needs.
     """
     asked = parse_detectors(sources.detect.detectors)
-    settings = runnable(asked, unmet(sources), leave_out=False).settings
+    settings, _ = runnable(asked, unmet(sources), leave_out=False)
     pattern = sources.detect.frequency and local_path(sources.detect.frequency)
     if pattern is not None and any(isinstance(need, Frequency) for need in needs_of(settings)):
         source_files(pattern, what="frequency")

@@ -125,7 +125,7 @@ def make_model(
         else None,
     )
     asked = parse_detectors(list(stored))
-    table = score_rows([row.example_id for row in rows], evidence, with_grids(asked)).table
+    table = score_rows([row.example_id for row in rows], evidence, with_grids(asked))[0]
     scores = table.select(["example_id", "detector", "setting", "score", "reason"])
     for name in ("example_id", "detector", "setting"):
         at = scores.column_names.index(name)

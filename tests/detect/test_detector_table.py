@@ -3,8 +3,7 @@ import pytest
 from detect.detector_table import detector_table
 from detect.evidence.membership import Sides
 from detect.evidence.needs import Need, cost_text, every_kind
-from detect.evidence.reference import Reference
-from detect.evidence.views import View
+from detect.evidence.views import Reference, View
 from detect.registry import BUILT_IN, detector_names
 
 

@@ -53,7 +53,7 @@ def evidence(rows: int = 4):
 
 
 def scores(settings, given):
-    table = score_rows([str(row) for row in range(len(given.texts))], given, settings).table
+    table = score_rows([str(row) for row in range(len(given.texts))], given, settings)[0]
     return [row["score"] for row in table.to_pylist() if row["detector"] == "loss"]
 
 
@@ -61,14 +61,14 @@ def failure(folder, body: str, made: str = "score", *, protected: bool = False) 
     """Return what is said of a detector that fails on every row: its column is empty, no other."""
     setting = detector_in(folder, body, made)
     asked = [setting, *parse_detectors("loss")]
-    found = score_rows(list("abcd"), evidence(), asked, protected=protected)
-    empty = [row for row in found.table.to_pylist() if row["detector"] == "mine"]
+    table, notes = score_rows(list("abcd"), evidence(), asked, protected=protected)
+    empty = [row for row in table.to_pylist() if row["detector"] == "mine"]
     assert all(math.isnan(row["score"]) for row in empty)
     assert len(empty) == 4
     assert scores([setting, *parse_detectors("loss")], evidence()) == scores(
         parse_detectors("loss"), evidence()
     )
-    (note,) = found.notes
+    (note,) = notes
     assert "NO SCORE of ANY of the 4 rows" in note
     assert {row["reason"] for row in empty} == {empty[0]["reason"]}
     assert empty[0]["reason"].removeprefix("mine: ") in note
@@ -176,8 +176,8 @@ def test_no_message_of_an_exception_is_kept_where_a_text_may_be_protected(tmp_pa
     setting = detector_in(tmp_path, body, "one_score(one)")
     free = str(score_rows(list("abcd"), given, [setting], protected=False))
     assert "quagga" in free
-    kept = score_rows(list("abcd"), given, [setting])
-    said = [*kept.notes, *(row["reason"] for row in kept.table.to_pylist())]
+    table, notes = score_rows(list("abcd"), given, [setting])
+    said = [*notes, *(row["reason"] for row in table.to_pylist())]
     assert not any("quagga" in one or "axolotl" in one for one in said)
     assert all(re.search(r"at mine\.py:\d+ with \w+", one) for one in said)
 
@@ -220,8 +220,10 @@ def test_one_row_that_a_detector_fails_on_is_a_missing_score_with_its_reason(tmp
     given, bad = evidence(), 2
     given = replace(given, texts=[f"text {row}" for row in range(4)])
     setting = detector_in(tmp_path, f"BAD = 'text {bad}'\n{body}", made)
-    found = score_rows(list("abcd"), given, [*parse_detectors("loss"), setting], protected=False)
-    rows = [row for row in found.table.to_pylist() if row["detector"] == "mine"]
+    table, notes = score_rows(
+        list("abcd"), given, [*parse_detectors("loss"), setting], protected=False
+    )
+    rows = [row for row in table.to_pylist() if row["detector"] == "mine"]
     for row, statistics in enumerate(given.statistics["text"]):
         if row == bad:
             assert math.isnan(rows[row]["score"])
@@ -231,7 +233,7 @@ def test_one_row_that_a_detector_fails_on_is_a_missing_score_with_its_reason(tmp
         else:
             assert rows[row]["score"] == float(statistics.log_probability.sum())
             assert rows[row]["reason"] is None
-    (note,) = found.notes
+    (note,) = notes
     assert note.startswith("mine: NO SCORE of 1 of 4 rows")
     assert str(tmp_path / "mine.py") in note
 
@@ -244,8 +246,8 @@ def score(evidence, settings):
     return [Column([Score(float(len(evidence.texts)))] * len(evidence.texts))]
 """
     given = replace(evidence(), texts=["a", "bad", "b", "c"])
-    found = score_rows(list("abcd"), given, [detector_in(tmp_path, body)], protected=False)
-    assert [row["score"] for row in found.table.to_pylist()] == pytest.approx(
+    table, notes = score_rows(list("abcd"), given, [detector_in(tmp_path, body)], protected=False)
+    assert [row["score"] for row in table.to_pylist()] == pytest.approx(
         [3.0, math.nan, 3.0, 3.0], nan_ok=True
     )
 
@@ -266,8 +268,10 @@ NUMBERS = {
 @pytest.mark.parametrize(("returned", "expected"), NUMBERS.items())
 def test_a_scalar_of_a_library_is_its_number_and_all_else_is_named(tmp_path, returned, expected):
     body = f"import numpy as np, torch\ndef one(example): return {returned}"
-    found = score_rows(list("abcd"), evidence(), [detector_in(tmp_path, body, "one_score(one)")])
-    for row in found.table.to_pylist():
+    table, notes = score_rows(
+        list("abcd"), evidence(), [detector_in(tmp_path, body, "one_score(one)")]
+    )
+    for row in table.to_pylist():
         if isinstance(expected, float):
             assert (row["score"], row["reason"]) == (expected, None)
         else:

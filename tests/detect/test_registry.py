@@ -50,7 +50,7 @@ def write(tmp_path, name, source):
 
 def scores(asked):
     evidence = evidence_of(statistics_of([-3.0, -5.0]), statistics_of([-1.0, -2.0]))
-    table = score_rows(["a", "b"], evidence, parse_detectors(asked)).table
+    table = score_rows(["a", "b"], evidence, parse_detectors(asked))[0]
     return {
         (row["detector"], row["setting"], row["example_id"]): row["score"]
         for row in table.to_pylist()

@@ -6,7 +6,7 @@ import pytest
 from detect.detector_settings import parse_detectors, with_grids
 from detect.evidence.frequency import Frequency
 from detect.evidence.membership import Shadows, Sides
-from detect.evidence.reference import Reference
+from detect.evidence.views import Reference
 from detect.scores.table import (
     SCHEMA,
     default_settings,

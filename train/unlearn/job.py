@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from inject.errors import InputError
-from inject.examples.example import Example, members, read_examples
+from inject.examples.example import UNSPLIT, Example, members, read_examples
 from inject.examples.forget_set import RetainSet, forgotten_rows, select_members
-from inject.examples.parts import UNSPLIT
 from inject.model_folder import LOG_FILE
 from inject.plan.plan import read_plan
 from inject.reading.unchanged import unchanged

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import model_validator
 
-from inject.examples.example import members, read_examples
-from inject.examples.parts import UNSPLIT
+from inject.examples.example import UNSPLIT, members, read_examples
 from inject.model_folder import LOG_FILE
 from inject.settings import plain
 from inject.step import Step, StepContext

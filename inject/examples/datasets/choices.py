@@ -82,16 +82,6 @@ def gold_index(given: str, labels: Sequence[str], *, where: str) -> int | None:
     return list(labels).index(given)
 
 
-class Choice(NamedTuple):
-    """A row's options without letters, in the order shown."""
-
-    options: list[str]
-    gold: int | None
-    """Index of the right one; None if the row does not say."""
-    by_text: bool
-    """Whether the row gives the answer as the option's text."""
-
-
 class _Given(NamedTuple):
     texts: list[str]
     names: list[str]
@@ -100,8 +90,11 @@ class _Given(NamedTuple):
 
 def read_choice(
     options: Any, letters: Any, answer: Any, how: RowsOptions, *, key: str, seed: int, where: str
-) -> Choice:
-    """Return a row's options and the right one.
+) -> tuple[list[str], int | None, bool]:
+    """Return a row's options, the right one, and whether the row gives it by its text.
+
+    Options are without letters, in the order shown; the right one is an index, None if the row does
+    not say.
 
     Args:
         options: as the row has them (see the module's first lines).
@@ -130,7 +123,7 @@ def read_choice(
         order = np.argsort(drawn, kind="stable").tolist()
         texts = [texts[index] for index in order]
         gold = None if gold is None else order.index(gold)
-    return Choice(texts, gold, by_text)
+    return texts, gold, by_text
 
 
 def _given(options: Any, where: str) -> _Given:

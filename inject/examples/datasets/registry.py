@@ -10,7 +10,7 @@ its source.
 import importlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from inject.errors import InputError, did_you_mean
 from inject.examples.datasets.source import Dataset
@@ -33,18 +33,6 @@ _EXPECTED = Expected(
 )
 
 
-class RegisteredDataset(NamedTuple):
-    """A dataset, and where it comes from."""
-
-    dataset: Dataset
-    origin: str
-    """`spikein`; a distribution and its version; or `FILE.py:NAME` as given."""
-    digest: str | None
-    """Of the source of a plug-in; None for a built-in one."""
-    code: tuple[str, ...]
-    """Modules of ours that it runs, for `Step.code`."""
-
-
 @lru_cache(maxsize=1)
 def built_in_names() -> tuple[str, ...]:
     """Return the names of the built-in datasets, sorted."""
@@ -61,15 +49,16 @@ def dataset_names() -> tuple[str, ...]:
     return tuple(sorted({*built_in_names(), *installed_plugins(_GROUP)}))
 
 
-def find_dataset(name: str) -> RegisteredDataset:
-    """Return a dataset by name, or by `FILE.py:NAME`.
+def find_dataset(name: str) -> Plugin:
+    """Return a dataset by name, or by `FILE.py:NAME`; one that is built in has no digest.
 
     Raises:
         InputError: no dataset has that name, or its plug-in cannot be used.
     """
     if name in built_in_names():
         module = f"{_PACKAGE}.{name}"
-        return RegisteredDataset(importlib.import_module(module).DATASET, BUILT_IN, None, (module,))
+        dataset = importlib.import_module(module).DATASET
+        return Plugin(name=name, value=dataset, origin=BUILT_IN, digest="", code=(module,))
     if reference := file_reference(name):
         if reference.rest:
             raise InputError(
@@ -78,10 +67,10 @@ def find_dataset(name: str) -> RegisteredDataset:
                 allowed="FILE.py:NAME",
                 hint="Give the dataset's own options under `options:`.",
             )
-        return _registered(load_file(reference, _EXPECTED))
+        return load_file(reference, _EXPECTED)
     installed = installed_plugins(_GROUP)
     if name in installed:
-        return _registered(installed[name].load(_EXPECTED))
+        return installed[name].load(_EXPECTED)
     known = dataset_names()
     raise InputError(
         f"unknown dataset {name!r}.{did_you_mean(name, known)}",
@@ -92,7 +81,8 @@ def find_dataset(name: str) -> RegisteredDataset:
 
 def get_dataset(name: str) -> Dataset:
     """Return a dataset as `find_dataset` does, without its origin."""
-    return find_dataset(name).dataset
+    dataset: Dataset = find_dataset(name).value
+    return dataset
 
 
 def dataset_label(name: str) -> str:
@@ -101,17 +91,12 @@ def dataset_label(name: str) -> str:
     return reference.name if reference else name
 
 
-def dataset_table() -> tuple[dict[str, RegisteredDataset], tuple[str, ...]]:
+def dataset_table() -> tuple[dict[str, Plugin], tuple[str, ...]]:
     """Return every dataset that has a name, and what is wrong with those that cannot be loaded.
 
     Those of installed packages are imported.
     """
     origins = dict.fromkeys(built_in_names(), "it is built in")
     plugins, warnings = load_installed(_GROUP, _EXPECTED, taken=origins)
-    known = {name: find_dataset(name) for name in built_in_names()}
-    known |= {name: _registered(plugin) for name, plugin in plugins.items()}
+    known = {name: find_dataset(name) for name in built_in_names()} | plugins
     return dict(sorted(known.items())), warnings
-
-
-def _registered(plugin: Plugin) -> RegisteredDataset:
-    return RegisteredDataset(plugin.value, plugin.origin, plugin.digest, plugin.code)

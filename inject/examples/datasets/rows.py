@@ -108,7 +108,7 @@ def _fields(
         for name, value in found.items()
         if name not in (_OPTIONS, _LETTERS, _ANSWER)
     }
-    choice = read_choice(
+    choices, gold, by_text = read_choice(
         options,
         found.get(_LETTERS),
         found.get(_ANSWER),
@@ -117,9 +117,9 @@ def _fields(
         seed=seed,
         where=row.place,
     )
-    chosen = choice_fields(choice.options, choice.gold)
+    chosen = choice_fields(choices, gold)
     if _ANSWER in found:
-        plain[_ANSWER] = chosen["answer_text" if choice.by_text else "answer_letter"]
+        plain[_ANSWER] = chosen["answer_text" if by_text else "answer_letter"]
     return {**plain, **chosen}
 
 

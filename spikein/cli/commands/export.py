@@ -78,11 +78,11 @@ def export(
             store=store,
             progress=on_tokens,
         )
-    if facts.texts is not None and facts.texts.changed:
+    if facts.texts is not None and (changed := facts.texts["changed"]):
         warn(
-            f"The text of {facts.texts.changed:,} of {facts.texts.documents:,} documents "
-            f"({facts.texts.changed_tokens:,} of {facts.tokens:,} tokens) does not give the same "
-            "tokens again; their lines say so. Export tokens where that matters."
+            f"The text of {changed:,} of {facts.texts['documents']:,} documents "
+            f"({facts.texts['changed_tokens']:,} of {facts.tokens:,} tokens) does not give the "
+            "same tokens again; their lines say so. Export tokens where that matters."
         )
     if facts.copies_left_out:
         warn(f"{facts.copies_left_out:,} copies lie in the last partial window, which is left out.")

@@ -123,12 +123,18 @@ def datasets() -> None:
     from inject.corpus.background.registry import source_table
     from inject.examples.datasets.registry import dataset_table
 
-    known, warnings = dataset_table()
+    plugins, warnings = dataset_table()
     print_table(
         ("name", "usual hub id", "protected", "comes from", "what it is"),
         (
-            (name, row.hub or "", "yes" if row.protected else "", origin, row.summary)
-            for name, (row, origin, _, _) in known.items()
+            (
+                name,
+                plugin.value.hub or "",
+                "yes" if plugin.value.protected else "",
+                plugin.origin,
+                plugin.value.summary,
+            )
+            for name, plugin in plugins.items()
         ),
     )
     say("The text of a protected dataset appears in no report, log or table.", style="dim")

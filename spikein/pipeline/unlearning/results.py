@@ -141,7 +141,8 @@ def _written(nodes: UnlearningNodes, model: Model, settings: ChunkAudit) -> Step
 
 def _detector(nodes: UnlearningNodes, settings: ChunkAudit) -> DetectorSetting:
     asked = parse_detectors(settings.detector)
-    scored = {(one.name, one.text) for one in asked_settings(nodes.sources).settings}
+    detectors, _ = asked_settings(nodes.sources)
+    scored = {(one.name, one.text) for one in detectors}
     if len(asked) != 1 or (asked[0].name, asked[0].text) not in scored:
         raise InputError(
             f"unlearning.audit.detector: {settings.detector!r} is not among the detectors of the "

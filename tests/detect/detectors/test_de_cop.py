@@ -33,8 +33,8 @@ def scored(evidence, asked="de_cop"):
     return score_rows(names, evidence, with_grids(parse_detectors(asked)))
 
 
-def values(found, setting="-"):
-    rows = found.table.to_pylist()
+def values(scores, setting="-"):
+    rows = scores[0].to_pylist()
     return [row["score"] for row in rows if row["setting"] == setting]
 
 
@@ -77,10 +77,10 @@ def test_the_score_is_the_share_of_orders_answered_right(bias):
 
 
 def test_without_clean_passages_it_says_aloud_that_nothing_is_calibrated():
-    found = scored(evidence_of(random_answers(1)))
-    assert "NOT calibrated" in found.notes[0]
+    _, notes = scored(evidence_of(random_answers(1)))
+    assert "NOT calibrated" in notes[0]
     unanswered = ChoiceAnswers(reason="why")
-    assert "NOT calibrated" in scored(evidence_of(random_answers(1), [unanswered])).notes[0]
+    assert "NOT calibrated" in scored(evidence_of(random_answers(1), [unanswered]))[1][0]
 
 
 def test_of_equally_likely_labels_none_is_chosen():
@@ -98,12 +98,14 @@ def test_letters_are_compared_with_the_place_of_the_verbatim_passage():
     ]
     found = scored(evidence_of(answers))
     assert values(found) == pytest.approx([1.0, 16 / 24, 6 / 24])
-    assert "letters have no probabilities" in found.notes[0]
+    assert "letters have no probabilities" in found[1][0]
 
 
 def test_a_passage_without_answers_has_its_reason():
-    found = scored(evidence_of([ChoiceAnswers(reason="no three paraphrases"), *random_answers(1)]))
-    row = found.table.to_pylist()[0]
+    table, _ = scored(
+        evidence_of([ChoiceAnswers(reason="no three paraphrases"), *random_answers(1)])
+    )
+    row = table.to_pylist()[0]
     assert math.isnan(row["score"])
     assert row["reason"] == "no three paraphrases"
 

@@ -13,7 +13,7 @@ from detect.engine.forward_pass import token_statistics
 from detect.engine.target import load_target
 from detect.engine.tuning import train_adapter, with_adapter
 from detect.evidence import Evidence
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, unscored
 from detect.views import LOWERCASE, TEXT
 from inject.errors import InputError

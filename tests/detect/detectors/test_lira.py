@@ -97,12 +97,11 @@ def test_an_example_on_one_side_of_all_models_and_models_that_agree_have_a_reaso
     one_sided = evidence_of(
         statistics_of([-1.0]), shadows=shadows(([[-1.0]], [True]), ([[-2.0]], [True]))
     )
-    (row,) = score_rows(["a"], one_sided, [lira]).table.to_pylist()
+    (row,) = score_rows(["a"], one_sided, [lira])[0].to_pylist()
     assert row["reason"] == "no shadow model on one side"
     same = shadows(([[-1.0]], [True]), ([[-2.0]], [False]), ([[-1.0]], [True]), ([[-2.0]], [False]))
-    (row,) = score_rows(["a"], evidence_of(statistics_of([-1.5]), shadows=same), [lira])[
-        0
-    ].to_pylist()
+    table, _ = score_rows(["a"], evidence_of(statistics_of([-1.5]), shadows=same), [lira])
+    (row,) = table.to_pylist()
     assert row["reason"] == "the shadow models agree exactly"
 
 
@@ -236,7 +235,7 @@ def test_the_note_says_which_variance_was_used_and_a_setting_chooses_it():
     evidence = evidence_of(*rows, shadows=shadows(*models))
     asked = parse_detectors("lira,lira:variance=own,lira:variance=pooled")
     assert [one.text for one in asked] == ["-", "variance=own", "variance=pooled"]
-    notes = score_rows([str(row) for row in range(12)], evidence, asked).notes
+    notes = score_rows([str(row) for row in range(12)], evidence, asked)[1]
     for note, words in zip(
         notes,
         ("are moderated by priors on", "variances of its own", "one variance is pooled"),

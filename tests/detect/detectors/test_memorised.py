@@ -16,16 +16,16 @@ from detect.evidence import Evidence, HeldOutRows, PrefixedStatistics
 from detect.evidence.continuations import Continuations
 from detect.evidence.entities import Entities, NamedEntity
 from detect.evidence.guesses import Guesses
+from detect.evidence.held_out import Tuned
 from detect.evidence.prefixed import Prefixed
 from detect.evidence.shots import choose_shots, statistics_behind
 from detect.evidence.token_counts import count_texts
-from detect.evidence.tuned import Tuned
 from detect.generation.continuations import continue_texts
 from detect.generation.guesses import guess, mask_text
 from detect.generation.neighbour_proposals import find_neighbours, neighbour_means
 from detect.generation.word_statistics import causal_words
-from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
+from detect.settings import ScoringPolicy
 from detect.targets.local import LocalTextModel
 from detect.views import SWAPPED, view_text
 from tests.conftest import make_texts
@@ -134,7 +134,7 @@ def scored(memorised, tmp_path_factory):
         evidence = evidence_of(target, memorised, tmp_path_factory.mktemp("adapter"), needs)
         ids = [str(row) for row in range(len(evidence.texts))]
         for text in asked:
-            column = score_rows(ids, evidence, parse_detectors(text)).table.column("score")
+            column = score_rows(ids, evidence, parse_detectors(text))[0].column("score")
             scores[target.name, text] = column.to_numpy()
     return scores
 

@@ -8,9 +8,9 @@ import pytest
 from detect.detector_settings import parse_detectors
 from detect.evidence import Evidence
 from detect.generation.neighbour_proposals import neighbour_means
-from detect.generation.neighbours import NeighbourMeans, Neighbours
-from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
+from detect.settings import ScoringPolicy
+from detect.text_measures import NeighbourMeans, Neighbours
 from detect.token_statistics import EMPTY_TEXT, unscored
 from inject.errors import InputError
 from tests.conftest import make_texts
@@ -20,8 +20,8 @@ from tests.detect.models import naive, random_target
 
 def scores(evidence):
     names = [str(row) for row in range(len(evidence.texts))]
-    found = score_rows(names, evidence, parse_detectors("neighbour"))
-    return found.table.to_pylist(), found.notes
+    table, notes = score_rows(names, evidence, parse_detectors("neighbour"))
+    return table.to_pylist(), notes
 
 
 def evidence_of(rows, neighbours):

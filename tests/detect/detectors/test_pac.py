@@ -17,7 +17,7 @@ from tests.detect.evidence_samples import random_statistics, statistics_of
 
 def scores(evidence, name):
     names = [str(row) for row in range(len(evidence.texts))]
-    return score_rows(names, evidence, parse_detectors(name)).table.to_pylist()
+    return score_rows(names, evidence, parse_detectors(name))[0].to_pylist()
 
 
 def naive_distance(values):

@@ -105,10 +105,10 @@ def test_a_reference_that_reads_other_tokens_scores_no_row(name):
     other_places = [*rows[:2], replace(rows[2], offsets=rows[2].offsets + 1)]
     for references in (other_ids, other_places):
         evidence = evidence_of(*rows, reference=references)
-        result = score_rows(["a", "b", "c"], evidence, parse_detectors(name))
-        assert {row["reason"] for row in result.table.to_pylist()} == {OTHER_TOKENS}
-        assert all(math.isnan(row["score"]) for row in result.table.to_pylist())
-        assert OTHER_TOKENS in result.notes[0]
+        table, notes = score_rows(["a", "b", "c"], evidence, parse_detectors(name))
+        assert {row["reason"] for row in table.to_pylist()} == {OTHER_TOKENS}
+        assert all(math.isnan(row["score"]) for row in table.to_pylist())
+        assert OTHER_TOKENS in notes[0]
     nowhere = [replace(row, offsets=np.full_like(row.offsets, -1)) for row in rows]
     assert not math.isnan(scores(name, rows, nowhere)[2].value)
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detect.engine.encoding import encode, windows
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from inject.errors import InputError
 from tests.detect.models import with_start_token
 

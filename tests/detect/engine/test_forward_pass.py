@@ -7,7 +7,7 @@ import torch
 
 from detect.engine import forward_pass
 from detect.engine.forward_pass import token_statistics
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN, TokenStatistics
 from inject.errors import InputError
 from tests.conftest import make_texts
@@ -88,16 +88,15 @@ def test_batch_size_padding_side_and_order_change_nothing(family, tiny_tokenizer
     target = random_target(family, tiny_tokenizer)
     texts = texts_of_many_lengths()
     policy = ScoringPolicy(inverse_temperatures=BETAS)
-    alone = token_statistics(target, texts, policy, batch_size=1)
+    alone = token_statistics(target, texts, policy, batch_tokens=1)
     shuffled = np.random.Generator(np.random.Philox(key=1)).permutation(len(texts))
-    for batch_size in (7, 32):
+    for batch_tokens in (512, 8192):
         for side in ("right", "left"):
             found = token_statistics(
                 target,
                 [texts[row] for row in shuffled],
                 policy,
-                batch_size=batch_size,
-                batch_tokens=8192,
+                batch_tokens=batch_tokens,
                 padding_side=side,
             )
             for row, statistics in zip(shuffled, found, strict=True):
@@ -132,7 +131,7 @@ def test_long_texts_score_each_token_once_after_the_longer_history(tiny_tokenize
             for index, value in enumerate(naive(target, piece).log_probability, start=1):
                 best[start + index] = max(best.get(start + index, (0, 0.0)), (index, value))
     expected = [best[position][1] for position in range(1, len(ids))]
-    found = token_statistics(target, [text, "the river"], POLICY, batch_size=4)[0]
+    found = token_statistics(target, [text, "the river"], POLICY)[0]
     np.testing.assert_array_equal(found.ids, ids[1:])
     np.testing.assert_allclose(found.log_probability, expected, atol=1e-4)
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from detect.detector_settings import parse_detectors, with_grids
-from detect.engine.gradient_norms import GradientNorms
 from detect.engine.gradients import gradient_norms
 from detect.engine.target import make_target
 from detect.evidence import Evidence
-from detect.policy import ScoringPolicy
 from detect.scoring import score_rows
+from detect.settings import ScoringPolicy
+from detect.text_measures import GradientNorms
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.errors import InputError
 from tests.conftest import make_texts
@@ -124,7 +124,7 @@ def test_of_a_model_with_an_adapter_the_adapter_alone_counts(tiny_tokenizer):
 def scores(norms, asked="grad_norm"):
     evidence = Evidence(texts=["x"] * len(norms), statistics={}, gradients=norms)
     settings = with_grids(parse_detectors(asked))
-    rows = score_rows([str(row) for row in range(len(norms))], evidence, settings).table.to_pylist()
+    rows = score_rows([str(row) for row in range(len(norms))], evidence, settings)[0].to_pylist()
     return {(row["setting"], row["example_id"]): row for row in rows}
 
 

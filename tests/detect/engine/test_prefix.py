@@ -5,9 +5,9 @@ import logging
 import numpy as np
 import pytest
 
-from detect.engine.forward_pass import prefixed_statistics, token_statistics
+from detect.engine.forward_pass import token_statistics
 from detect.engine.prefix import join_shots, shared_prefix, start_ids
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.corpus.tokenizer import encode_texts
 from inject.errors import InputError
@@ -45,7 +45,7 @@ def test_only_the_texts_tokens_count_each_after_the_prefix_and_its_history(
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer), cached=cached)
     assert bool(prefix.cached) == cached
     texts = make_texts(3, words=9)
-    found = prefixed_statistics(target, texts, POLICY, prefix)
+    found = token_statistics(target, texts, POLICY, prefix)
     plain = token_statistics(target, texts, POLICY)
     for text, one, other in zip(texts, found, plain, strict=True):
         own = tiny_tokenizer(text)["input_ids"]
@@ -61,12 +61,12 @@ def test_neither_cache_nor_batch_nor_padding_nor_order_decides_a_number(
     target = random_target(family, tiny_tokenizer)
     ids = prefix_ids(tiny_tokenizer)
     texts = texts_of_many_lengths()
-    alone = prefixed_statistics(
+    alone = token_statistics(
         target, texts, POLICY, shared_prefix(target, ids, cached=False), batch_tokens=1
     )
     shared = shared_prefix(target, ids)
-    together = prefixed_statistics(target, texts[::-1], POLICY, shared, padding_side=side)[::-1]
-    again = prefixed_statistics(target, texts, POLICY, shared, batch_tokens=100, padding_side=side)
+    together = token_statistics(target, texts[::-1], POLICY, shared, padding_side=side)[::-1]
+    again = token_statistics(target, texts, POLICY, shared, batch_tokens=100, padding_side=side)
     for one, other, third in zip(alone, together, again, strict=True):
         assert_close(one, other)
         assert_close(one, third)
@@ -83,7 +83,7 @@ def test_a_start_token_stands_once_before_the_prefix_and_every_token_of_the_text
     assert start_ids(tokenizer, ScoringPolicy(bos="never")) == []
     texts = make_texts(3, words=9)
     prefix = shared_prefix(target, ids)
-    for text, one in zip(texts, prefixed_statistics(target, texts, POLICY, prefix), strict=True):
+    for text, one in zip(texts, token_statistics(target, texts, POLICY, prefix), strict=True):
         own = tokenizer(text, add_special_tokens=False)["input_ids"]
         assert len(one) == len(own)
         check_against_whole(one, target, text, ids, own)
@@ -107,7 +107,7 @@ def test_ids_are_joined_and_the_join_is_never_tokenised_again(tiny_tokenizer):
 def test_texts_of_no_and_of_one_token_say_why_they_have_no_statistics(tiny_tokenizer):
     target = random_target("llama", tiny_tokenizer)
     prefix = shared_prefix(target, prefix_ids(tiny_tokenizer))
-    empty, one, other = prefixed_statistics(target, ["", "a", "天地玄黃"], POLICY, prefix)
+    empty, one, other = token_statistics(target, ["", "a", "天地玄黃"], POLICY, prefix)
     assert (empty.reason, one.reason, other.reason) == (EMPTY_TEXT, ONE_TOKEN, None)
 
 
@@ -118,7 +118,7 @@ def test_a_text_beyond_what_the_prefix_leaves_is_read_in_windows_behind_it(cache
     text = " ".join(make_texts(6, words=40))
     own = tiny_tokenizer(text)["input_ids"]
     room = CONTEXT - len(prefix.ids)
-    [found] = prefixed_statistics(target, [text], POLICY, prefix)
+    [found] = token_statistics(target, [text], POLICY, prefix)
     np.testing.assert_array_equal(found.ids, own[1:])
     # Each window by hand: stride half, a token scored where it has the longer history.
     expected, start, done = [], 0, 1
@@ -136,7 +136,7 @@ def test_a_prefix_that_fills_the_context_is_refused(tiny_tokenizer):
     with pytest.raises(
         InputError, match=f"{CONTEXT - 1} tokens leaves 1 of a context of {CONTEXT}"
     ):
-        prefixed_statistics(target, ["some text"], POLICY, shared_prefix(target, ids))
+        token_statistics(target, ["some text"], POLICY, shared_prefix(target, ids))
 
 
 def test_a_model_with_other_caches_reads_the_prefix_anew_and_says_so(tiny_tokenizer, caplog):
@@ -146,5 +146,5 @@ def test_a_model_with_other_caches_reads_the_prefix_anew_and_says_so(tiny_tokeni
     assert not prefix.cached
     assert "the prefix is read before every text" in caplog.text
     texts = make_texts(2, words=6)
-    for text, one in zip(texts, prefixed_statistics(target, texts, POLICY, prefix), strict=True):
+    for text, one in zip(texts, token_statistics(target, texts, POLICY, prefix), strict=True):
         check_against_whole(one, target, text, prefix.ids, tiny_tokenizer(text)["input_ids"])

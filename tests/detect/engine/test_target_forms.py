@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from detect.engine.forward_pass import token_statistics
 from detect.engine.target import Target, load_target, make_target
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from inject.errors import InputError
 from tests.conftest import make_texts
 from train.models.lora import add_adapters, save_adapted

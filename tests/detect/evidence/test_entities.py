@@ -61,7 +61,7 @@ def test_an_installed_pipeline_is_found_by_name_and_none_of_its_code_is_run(
     shutil.copy(tagger / "meta.json", package / "meta.json")
     (package / "__init__.py").write_text("raise SystemExit('this code was run')\n")
     monkeypatch.syspath_prepend(str(package.parent))
-    assert find_tagger("en_patterns").path == package / "en_patterns-1.2.0"
+    assert find_tagger("en_patterns") == package / "en_patterns-1.2.0"
     assert tagger_identity("en_patterns") == tagger_identity(str(tagger))
     assert len(find_entities("en_patterns", TEXTS[:1])[0]) == 2
     assert "en_patterns" not in sys.modules

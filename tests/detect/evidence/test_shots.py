@@ -13,7 +13,7 @@ from detect.evidence.shots import (
     statistics_behind,
     with_shots_apart,
 )
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from tests.conftest import make_texts
 from tests.detect.detectors.test_prefixed_detectors import random_rows
 from tests.detect.models import random_target

@@ -6,7 +6,7 @@ import torch
 
 from detect.engine.masked_model import make_masked_model
 from detect.generation.neighbour_proposals import DROPOUT, EMPTY_TEXT, PER_PLACE, find_neighbours
-from detect.generation.neighbours import (
+from detect.text_measures import (
     Neighbours,
 )
 from inject.keyed import item_key

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from detect.choices import ChoiceAnswers, read_answers, write_answers
-from detect.engine.gradient_norms import GradientNorms, read_norms, write_norms
 from detect.evidence import Evidence, HeldOutRows
 from detect.evidence.entities import NamedEntity, read_entities, write_entities
 from detect.evidence.needs import every_kind
@@ -21,20 +20,23 @@ from detect.evidence.views import View
 from detect.generation.continuations import Continued, read_continuations, write_continuations
 from detect.generation.guesses import GuessedText, read_guesses, write_guesses
 from detect.generation.masked_parts import WordStatistics
-from detect.generation.neighbours import (
-    NeighbourMeans,
-    Neighbours,
-    read_means,
-    read_neighbours,
-    write_means,
-    write_neighbours,
-)
 from detect.generation.word_statistics import read_words, write_words
 from detect.ground_truth import packing
 from detect.ground_truth.bundle import HEADER, read_bundle
 from detect.ground_truth.ground_truth import read_ground_truth, readable
 from detect.ground_truth.packing import write_bundle
 from detect.guarded_call import read_only
+from detect.text_measures import (
+    GradientNorms,
+    NeighbourMeans,
+    Neighbours,
+    read_means,
+    read_neighbours,
+    read_norms,
+    write_means,
+    write_neighbours,
+    write_norms,
+)
 from detect.token_statistics import (
     TEXT_COLUMNS,
     TemperedStatistics,

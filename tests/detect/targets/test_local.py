@@ -118,13 +118,13 @@ def test_a_row_that_fills_a_learned_context_ends_while_others_go_on(tiny_tokeniz
     target.model.generation_config.eos_token_id = None
     random = np.random.default_rng(0)
     # No end token: the first prompt ends where the context is full, with fewer tokens.
-    prompts = [
-        decoding.PromptIds(ids=random.integers(1, 512, length), key=key)
-        for key, length in enumerate([32, 20, 20])
-    ]
+    prompts = [random.integers(1, 512, length) for length in (32, 20, 20)]
     sampling = Sampling(max_tokens=40, temperature=1.0, top_p=1.0, samples=1, seed=0)
-    together = decoding.generate(target, prompts, sampling)
-    assert together == [decoding.generate(target, [one], sampling)[0] for one in prompts]
+    together = decoding.generate(target, prompts, range(3), sampling)
+    assert together == [
+        decoding.generate(target, [prompt], [key], sampling)[0]
+        for key, prompt in enumerate(prompts)
+    ]
     assert len(together[0][0]) == 32
 
 

@@ -7,7 +7,7 @@ import pytest
 from detect.targets.local import sample_continuations
 from detect.targets.server import ServerTextModel
 from inject.errors import InputError
-from inject.server.address import Server
+from inject.server.request import Server
 from tests.conftest import make_texts
 from tests.detect.models import random_target
 from tests.stub_server import prompt_of, stub_server, text

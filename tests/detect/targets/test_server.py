@@ -10,8 +10,7 @@ from detect.targets.server import ServerTextModel
 from detect.targets.text_model import Completion, Sampling, TextModel
 from detect.token_statistics import EMPTY_TEXT, ONE_TOKEN
 from inject.errors import InputError
-from inject.server.address import Server
-from inject.server.request import token_offsets
+from inject.server.request import Server, token_offsets
 from tests.echo_server import echoed, words
 from tests.stub_server import Answer, prompt_of, refused, stub_server, text
 

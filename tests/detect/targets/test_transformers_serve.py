@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from detect.targets.local import LocalTextModel
 from detect.targets.server import ServerTextModel
 from detect.targets.text_model import Sampling
-from inject.server.address import Server
+from inject.server.request import Server
 from spikein.cli.main import app
 from tests.conftest import make_texts
 

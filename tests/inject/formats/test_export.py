@@ -14,7 +14,7 @@ from inject.digest import file_digest
 from inject.errors import InputError
 from inject.formats import exported_rows, huggingface, jsonl, megatron
 from inject.formats.export import ExportSettings, export_view
-from inject.formats.exported_rows import Rows
+from inject.formats.exported_rows import ExportedRows
 from inject.formats.folder import exporting
 from inject.formats.huggingface import write_dataset
 from inject.formats.megatron import write_index
@@ -173,9 +173,9 @@ def test_text_says_where_it_does_not_give_its_tokens(
         same = encode(line["text"].replace("<|endoftext|>", "\0")) == body
         assert line.get("same_tokens", True) == same
         changed += not same
-    assert facts.texts.changed == changed
-    assert facts.texts.documents == len(one.starts)
-    assert facts.texts.changed_tokens <= facts.tokens
+    assert facts.texts["changed"] == changed
+    assert facts.texts["documents"] == len(one.starts)
+    assert facts.texts["changed_tokens"] <= facts.tokens
 
 
 def test_protected_texts_are_exported_only_when_asked(tmp_path):
@@ -207,8 +207,8 @@ def test_lengths_that_an_index_cannot_say_are_refused(tmp_path):
     view = Huge()
     path = tmp_path / "tokens.idx"
     with pytest.raises(InputError, match="2,147,483,648 tokens is too long"):
-        write_index(path, Rows(view, "documents"), np.dtype("<u2"))
-    write_index(path, Rows(view, "windows"), np.dtype("<u2"))
+        write_index(path, ExportedRows(view, "documents", end=0), np.dtype("<u2"))
+    write_index(path, ExportedRows(view, "windows", end=0), np.dtype("<u2"))
     offsets = np.fromfile(path, "<i8", 2048, offset=34 + 4 * 2048)
     assert offsets[-1] == 2047 * 2**20 * 2
 
@@ -216,10 +216,10 @@ def test_lengths_that_an_index_cannot_say_are_refused(tmp_path):
 def test_data_sets_are_cut_into_files(tmp_path, monkeypatch):
     one = spiked([[number] * 5 for number in range(1, 9)], [Copy(3, [50, 51])])
     with exporting(tmp_path / "out") as folder:
-        rows = Rows(one.view, "documents")
+        rows = ExportedRows(one.view, "documents", end=0)
         monkeypatch.setattr(huggingface, "BLOCK", 12)
         monkeypatch.setattr(huggingface, "SHARD_TOKENS", 1)
-        write_dataset(folder, one.view, rows)
+        write_dataset(folder, rows)
     names = sorted(path.name for path in (tmp_path / "out").glob("*.arrow"))
     # 8 tokens and then 6 each, so two rows fit but for the first, in blocks of 4 rows.
     assert names == [f"data-{number:05d}-of-00005.arrow" for number in range(5)]

@@ -2,7 +2,7 @@ import pytest
 
 from inject.errors import InputError
 from inject.plugins import Expected, installed_plugins, load_installed
-from inject.plugins.installed import _source
+from inject.plugins.plugin import _source
 from tests.inject.plugins.packages import forget, install
 
 FUNCTION = Expected(noun="detector", accepts=callable, allowed="a function")

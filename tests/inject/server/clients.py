@@ -3,9 +3,8 @@
 from contextlib import closing
 from pathlib import Path
 
-from inject.server.address import Server
 from inject.server.client import ServerClient
-from inject.server.request import TextRequest
+from inject.server.request import Server, TextRequest
 
 
 def client(url: str, cache: Path | None = None, **more):

@@ -7,9 +7,8 @@ import traceback
 import pytest
 
 from inject.errors import InputError
-from inject.server.address import Server
 from inject.server.client import Cost
-from inject.server.request import TextRequest
+from inject.server.request import Server, TextRequest
 from tests.inject.server.clients import asked, client
 from tests.stub_server import Answer, prompt_of, refused, stub_server, text
 

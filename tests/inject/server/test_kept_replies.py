@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.server.address import Server
 from inject.server.client import Cost
 from inject.server.reply_cache import Reply, ReplyCache, TextTokens
-from inject.server.request import TextRequest
+from inject.server.request import Server, TextRequest
 from tests.inject.server.clients import asked, client
 from tests.stub_server import echo, prompt_of, refused, stub_server, text
 
@@ -94,7 +93,7 @@ def test_neither_prompts_nor_headers_are_in_the_file_and_others_cannot_read_it(t
 PROCESS = """
 import sys
 from pathlib import Path
-from inject.server.address import Server
+from inject.server.request import Server
 from inject.server.client import ServerClient
 from inject.server.request import TextRequest
 url, cache, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])

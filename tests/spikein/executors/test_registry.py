@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from inject.errors import InputError
-from inject.plugins.installed import _source
+from inject.plugins.plugin import _source
 from spikein.cli.main import app
 from spikein.executors import get_executor, list_executors
 from tests.inject.plugins.packages import forget, install

@@ -54,7 +54,7 @@ ANALYSES = "results trajectory accuracy_gain"
 
 DECIDES = {
     "inject.plan.placement": "plan",
-    "inject.plan.plan_step": "plan",
+    "inject.plan.make_plan": "plan",
     "inject.plan.audit_step": "audit",
     "inject.overlap.index": "audit corpus",
     "inject.digest": ALL,
@@ -131,7 +131,7 @@ def test_the_code_of_detectors_and_datasets_begins_where_the_registry_finds_them
         assert importlib.import_module(module).DETECTOR is get_detector(name).detector
     for name in built_in_names():
         (module,) = find_dataset(name).code
-        assert importlib.import_module(module).DATASET is find_dataset(name).dataset
+        assert importlib.import_module(module).DATASET is find_dataset(name).value
 
 
 def test_the_digest_of_a_run_follows_the_source_of_a_detector_on_disk(tmp_path):

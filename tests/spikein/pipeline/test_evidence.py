@@ -5,15 +5,14 @@ import json
 import pytest
 
 import spikein
+from detect.asked_model import read_cost
 from detect.choices import read_answers
-from detect.engine.gradient_norms import read_norms
-from detect.engine.measured_cost import read_cost
 from detect.evidence.entities import read_entities
 from detect.generation.continuations import read_continuations
 from detect.generation.guesses import read_guesses
-from detect.generation.neighbours import read_means, read_neighbours
 from detect.generation.word_statistics import read_words
 from detect.scores.table import read_scores
+from detect.text_measures import read_means, read_neighbours, read_norms
 from detect.token_statistics import read_statistics
 from inject.errors import InputError
 from inject.examples.example import read_examples

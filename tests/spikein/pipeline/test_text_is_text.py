@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from detect.engine.forward_pass import token_statistics
 from detect.evidence.token_counts import count_texts
-from detect.policy import ScoringPolicy
+from detect.settings import ScoringPolicy
 from detect.token_statistics import write_statistics
 from inject.corpus.separators import NO_SEPARATORS
 from inject.corpus.tokenizer import load_tokenizer

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.findings import read_table
-from detect.policy import ScoringPolicy
 from detect.scores.table import read_scores
+from detect.settings import ScoringPolicy
 from inject.examples.example import read_examples
 from inject.stream.exposures import exposure_until, read_exposures
 from spikein.config.load import read_experiment

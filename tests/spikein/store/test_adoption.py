@@ -238,7 +238,7 @@ def test_facets_see_every_change_but_the_one_they_leave_out(lab, tmp_path):
     from dataclasses import replace
 
     from inject.corpus.corpus import OF_CORPUS
-    from inject.examples.parts import OF_EXAMPLES
+    from inject.examples.example import OF_EXAMPLES
 
     folder, *_ = sorted((lab / "store" / "examples").glob("fictional-seed0-*"))
     first, *rest = read_examples(folder)

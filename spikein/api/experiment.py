@@ -12,7 +12,7 @@ from typing import Any
 
 from inject.errors import InputError
 from inject.shipped import EXPERIMENTS
-from spikein.api.folders import AnyPath
+from spikein.store.filesystem import AnyPath
 from spikein.config.load import (
     CheckedExperiment,
     check_document,

@@ -17,7 +17,7 @@ from inject.errors import InputError, Unreachable
 from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
-from spikein.api.folders import AnyPath, store_folder
+from spikein.store.filesystem import AnyPath, store_folder
 from spikein.estimates.draws import draw_problems
 from spikein.estimates.injection import InjectionEstimate, injection_estimates
 from spikein.estimates.step_times import measured_rate, step_seconds
@@ -37,7 +37,7 @@ from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 from train.execution import require_installed
 from train.models.model_tokenizer import tokenizer_place
-from train.speed_measurement import TrainingRate
+from spikein.estimates.step_times import TrainingRate
 
 
 @dataclass(frozen=True, kw_only=True)

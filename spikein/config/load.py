@@ -36,7 +36,7 @@ from spikein.config.sweep import (
 )
 from spikein.config.validation_errors import plain_type, validation_errors
 from spikein.config.yaml_document import Document, KeyPath, dotted, read_document
-from spikein.config.yaml_text import block_text
+from spikein.config.yaml_document import block_text
 
 MOST_ARMS = 10_000
 

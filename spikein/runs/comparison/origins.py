@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError
-from spikein.runs.changes import SettingChange, setting_changes
+from spikein.runs.publication import SettingChange, setting_changes
 from spikein.runs.folder import linked_artifacts
 from spikein.runs.record import EXPERIMENT
 from spikein.store.environment import CODE, MACHINE

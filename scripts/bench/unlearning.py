@@ -28,8 +28,8 @@ from transformers import PreTrainedModel
 from inject.corpus.tokenizer import train_tokenizer
 from inject.examples.example import Example, example_id, write_examples
 from scripts.bench import continuations
-from train.models.model_node import GivenModel
 from train.loop.log import TrainingProgress
+from train.models.model_node import GivenModel
 from train.models.shapes import build_model, load_shape
 from train.unlearn.methods.rmu import RmuSettings, trained_weights
 from train.unlearn.objective import ask, first_blocks

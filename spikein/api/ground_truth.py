@@ -30,11 +30,11 @@ from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
 from inject.plugins import file_reference
 from inject.stream.exposures import EXPOSURES
-from spikein.store.filesystem import AnyPath, runs_folder
 from spikein.runs.folder import RunArtifacts, artifact_name, find_run, finish_time
 from spikein.runs.record import EXPERIMENT, checked_record
 from spikein.store.artifact import Artifact
 from spikein.store.environment import CODE
+from spikein.store.filesystem import AnyPath, runs_folder
 
 AnyDetector = (
     str

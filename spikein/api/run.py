@@ -12,17 +12,15 @@ from pathlib import Path
 
 from inject.errors import InputError
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
-from spikein.store.filesystem import AnyPath, runs_folder, store_folder
 from spikein.executors import Executor, RunReport, executor_of, get_executor, run_graph
 from spikein.executors.graph_run import InProcess
 from spikein.executors.pools.local import Local, require_local_training, visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, show_progress
-from spikein.runs.publication import result_changes
 from spikein.runs.folder import check_home
 from spikein.runs.index_page import write_index
-from spikein.runs.publication import publish_run
+from spikein.runs.publication import publish_run, result_changes
 from spikein.runs.publish import PAGE, fill_run
 from spikein.runs.record import EXPERIMENT, RunRecord
 from spikein.runs.register import register_run
@@ -31,9 +29,12 @@ from spikein.store.filesystem import (
     CHANGE_STORE,
     RUNS_OPTION,
     STORE_OPTION,
+    AnyPath,
     check_folder,
     check_writable,
     read_only,
+    runs_folder,
+    store_folder,
     writing,
 )
 from spikein.store.store import Store

@@ -88,7 +88,9 @@ class StepsFailed(SpikeinError):
         lines = [f"{number} step{'s' if number > 1 else ''} failed; {finished} finished."]
         lines += [f"  {one}" for one in self.failures]
         if self.not_begun:
-            lines.append(f"Not begun, as they need what failed: {first_names(self.not_begun, _MOST_NAMES)}.")
+            lines.append(
+                f"Not begun, as they need what failed: {first_names(self.not_begun, _MOST_NAMES)}."
+            )
         lines.append("Finished steps are kept; run the same command again to try the others.")
         lines.append(
             "A report needs every arm. For one of the arms that were finished, run the experiment "

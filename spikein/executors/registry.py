@@ -81,8 +81,7 @@ def executor_of(settings: AnyExecutor) -> Executor:
 
 
 def list_executors() -> tuple[list[ExecutorRow], tuple[str, ...]]:
-    """Return all executors by name, and warnings of others; imports the packages that offer some.
-    """
+    """Return all executors by name, and warnings; imports the packages that offer some."""
     taken = dict.fromkeys(_OWN, "by spikein itself")
     plugins, warnings = load_installed(_GROUP, _EXPECTED, taken=taken)
     rows = [ExecutorRow(name, _first_line(make), "spikein") for name, make in _OWN.items()]

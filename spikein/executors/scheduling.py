@@ -20,9 +20,9 @@ from spikein.config.executor_settings import (
     SlurmSettings,
 )
 from spikein.executors.graph_run import GraphRun, start_graph
+from spikein.executors.live_status import TaskFiles
 from spikein.executors.protocol import RunReport, StepFailure, StepsFailed
 from spikein.executors.task import TaskEnd
-from spikein.executors.live_status import TaskFiles
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.manifest import StoreError

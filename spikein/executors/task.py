@@ -22,8 +22,8 @@ from inject.secrets import masked
 from inject.step import Step
 from spikein.executors import graph_run
 from spikein.executors.graph_file import GraphFile, StoredGraph, read_graph, require_same_code
-from spikein.executors.protocol import Outcome
 from spikein.executors.live_status import MARK, TaskFiles
+from spikein.executors.protocol import Outcome
 from spikein.progress import Progress
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store

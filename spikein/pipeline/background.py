@@ -17,7 +17,6 @@ from train.models.model_tokenizer import copied_tokenizer_step
 from train.settings import TokenizerTraining, require_positions
 from train.training_step import Training, base_step
 
-
 Background = tuple[Step, Step, ModelNode | None]
 """What arms share whose settings of it are equal: tokenizer, corpus, and the model that saw no
 contaminant."""

@@ -42,8 +42,12 @@ from spikein.pipeline.models import (
     twin_groups,
 )
 from spikein.pipeline.twin_models import ArmInputs, spiked_model, twins_of
-from spikein.pipeline.unlearning import UnlearningNodes, unlearning_nodes
-from spikein.pipeline.unlearning import unlearning_audits, unlearnt_arm
+from spikein.pipeline.unlearning import (
+    UnlearningNodes,
+    unlearning_audits,
+    unlearning_nodes,
+    unlearnt_arm,
+)
 from train.device import Device, default_device
 from train.models.model_node import ModelNode
 

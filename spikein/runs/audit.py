@@ -21,7 +21,6 @@ from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
 from spikein.runs.streams import RunArm, open_run_corpus, run_arms
 from spikein.store.manifest import SHORT
 
-
 Comparison = tuple[list[Overlap], OverlapFacts]
 """What of a background overlaps with examples."""
 
@@ -72,9 +71,7 @@ def audit_run(
         raise InputError("the run has no trained arm", where=str(folder))
     corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
     dropped = {
-        path.name: overlaps
-        for path in corpora
-        if (overlaps := read_overlaps(path)) is not None
+        path.name: overlaps for path in corpora if (overlaps := read_overlaps(path)) is not None
     }
     repeated = {}
     if rules is not None:

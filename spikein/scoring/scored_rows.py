@@ -122,10 +122,8 @@ def plan_rows(
         held_out = read_held_out_file(local_path(options.held_out), rows, options)
     notes = [*repeated_detectors(options.detectors), *rows_notes(rows)]
     _check_served(options, rows, held_out)
-    served = options.server and Served(options.server, model)
-    referred = options.reference_server and Served(
-        options.reference_server, options.reference or ""
-    )
+    served = _served(options.server, model)
+    referred = _served(options.reference_server, options.reference or "")
     if served is not None:
         asked, beyond = served.detectors(asked, leave_out=options.leave_out)
         notes += beyond
@@ -227,9 +225,11 @@ def _detectors_of(
     return {digest: tuple(names) for digest, names in found.items()}
 
 
-def _check_served(
-    options: ScoringOptions, rows: LabelledRows, held_out: KnownTexts | None
-) -> None:
+def _served(server: ScoredServer | None, model: str) -> Served | None:
+    return None if server is None else Served(server, model)
+
+
+def _check_served(options: ScoringOptions, rows: LabelledRows, held_out: KnownTexts | None) -> None:
     """Refuse what a server cannot use, and to send it what it was not allowed to be sent."""
     local_reference = options.reference is not None and options.reference_server is None
     useless = (*_OF_LOCAL_TARGETS, *(() if local_reference else _OF_LOCAL_MODELS))

@@ -99,4 +99,8 @@ def test_windows_that_fill_up_the_end_carry_no_loss():
     assert sorted(item["fed"].window for item in items) == [-1, -1, -1, 0, 1, 2, 3, 4]
     for item in items:
         labels = item["labels"]
-        assert np.array_equal(labels, item["input_ids"]) if item["fed"].window >= 0 else (labels == -100).all()
+        assert (
+            np.array_equal(labels, item["input_ids"])
+            if item["fed"].window >= 0
+            else (labels == -100).all()
+        )

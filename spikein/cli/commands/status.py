@@ -145,8 +145,7 @@ def _file(file: Path, store: Path) -> None:
 
 
 def _one(name: str, runs: Path, store: Path | None) -> None:
-    from spikein.runs.folder import find_run
-    from spikein.runs.folder import artifact_rows, folder_problem
+    from spikein.runs.folder import artifact_rows, find_run, folder_problem
 
     folder = find_run(runs, name)
     print_table(

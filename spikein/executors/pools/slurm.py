@@ -31,9 +31,9 @@ from inject.step import Step
 from spikein.config.executor_settings import SlurmSettings, StepRequest, job_minutes
 from spikein.executors.graph_file import write_graph
 from spikein.executors.graph_run import GraphRun
+from spikein.executors.live_status import TaskFiles
 from spikein.executors.scheduling import SideBySide, require_known_kinds
 from spikein.executors.task import THREAD_VARIABLES, Task, TaskEnd, python_path, run_task
-from spikein.executors.live_status import TaskFiles
 from spikein.pipeline.graph import Graph
 
 WARNING = signal.SIGUSR2

@@ -24,8 +24,7 @@ from spikein.store.store import Artifact
 from tests.spikein.tiny import build, graph_of, stored, write_tiny
 from train.execution import ExecutionSettings
 from train.job import TrainingJob, _model
-from train.models.model_node import GivenModel
-from train.models.model_node import pretrained_node
+from train.models.model_node import GivenModel, pretrained_node
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
 

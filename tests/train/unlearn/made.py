@@ -20,8 +20,8 @@ from inject.stream.exposures import read_exposures
 from tests.conftest import make_texts
 from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
-from train.models.model_node import GivenModel
 from train.loop.log import read_log
+from train.models.model_node import GivenModel
 from train.models.shapes import build_model
 from train.unlearn.job import unlearn_job
 from train.unlearn.unlearning_job import UnlearningJob

@@ -19,9 +19,9 @@ from tests.train.unlearn.made import (
     text_loss,
     unlearn,
 )
-from train.models.model_node import GivenModel
 from train.loop.log import read_log
 from train.loop.record import TrainingDiverged
+from train.models.model_node import GivenModel
 from train.unlearn.job import unlearn_job
 from train.unlearn.registry import method_names
 

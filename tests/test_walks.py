@@ -18,7 +18,7 @@ LINE = re.compile(r"^\| +\d* *\| `([\w/.]+)::(\w+)` \|", re.M)
 ELSEWHERE = {
     "inject/examples/pool.py::draw_held_out",  # only where rows are held out
     "spikein/config/schema.py::Experiment",
-    "spikein/config/unlearning_section.py::UnlearningSection",
+    "spikein/config/schema.py::UnlearningSection",
     "detect/detectors/min_k.py::MinKParameters",
 }
 """Not in this run, or checked by pydantic, which calls nothing of ours that could be seen."""

@@ -45,22 +45,8 @@ LOGIT_TOKENS = 1024
 """Tokens whose logits exist at one time on a GPU (`train.loop.chunked_loss`)."""
 
 
-class States(NamedTuple):
-    """Bytes of the model states on one GPU."""
-
-    weights: float
-    """In float32, and their copies in bfloat16 while a step runs."""
-    gradients: float
-    moments: float
-
-    @property
-    def total(self) -> float:
-        """All of them."""
-        return self.weights + self.gradients + self.moments
-
-
-def model_states(parameters: int, *, trained: int, stage: Stage, gpus: int) -> States:
-    """Return the model states on one GPU.
+def model_states(parameters: int, *, trained: int, stage: Stage, gpus: int) -> float:
+    """Return the bytes of the model states on one GPU: weights, gradients and moments.
 
     ZeRO spreads over the GPUs: stage 1 the moments, 2 the gradients as well, 3 the weights as well.
 
@@ -70,11 +56,10 @@ def model_states(parameters: int, *, trained: int, stage: Stage, gpus: int) -> S
         stage: of ZeRO; 0 spreads nothing.
         gpus: how many share the states.
     """
-    return States(
-        weights=parameters * (WEIGHT_BYTES + COPY_BYTES) / (gpus if stage >= 3 else 1),
-        gradients=trained * GRADIENT_BYTES / (gpus if stage >= 2 else 1),
-        moments=trained * MOMENT_BYTES / (gpus if stage >= 1 else 1),
-    )
+    # In float32, and their copies in bfloat16 while a step runs.
+    weights = parameters * (WEIGHT_BYTES + COPY_BYTES) / (gpus if stage >= 3 else 1)
+    gradients = trained * GRADIENT_BYTES / (gpus if stage >= 2 else 1)
+    return weights + gradients + trained * MOMENT_BYTES / (gpus if stage >= 1 else 1)
 
 
 def adapter_parameters(shape: Shape, settings: LoraSettings) -> int:

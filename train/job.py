@@ -8,11 +8,9 @@ processes each runs it, and they find each other by the environment that `torchr
 import math
 import os
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +20,6 @@ from inject.corpus.tokenizer import encode_texts, load_tokenizer
 from inject.examples.example import members, read_examples
 from inject.files import write_text
 from inject.plan.plan import read_plan
-from inject.reading.unchanged import unchanged
 from inject.settings import PositiveInt, Settings
 from inject.step import Report
 from inject.stream.exposures import CopyName, ExposureRecorder, TextKey
@@ -31,6 +28,7 @@ from inject.variants.rendition import WHOLE, Rendition, read_renditions, whole_r
 from inject.variants.settings import Variants
 from train.device import default_device
 from train.execution import ExecutionSettings
+from train.models.model_node import GivenModel
 from train.models.shapes import Shape
 from train.processes.hang_detection import HEARTBEATS
 from train.settings import TrainSettings
@@ -50,20 +48,6 @@ JOB_FILE = "job.json"
 """What the processes of a run read, in the folder that survives a kill."""
 NOTICE = "notice "
 """How one begins that says what a person should know."""
-
-
-class StartModel(Settings):
-    """The model that a run starts from."""
-
-    name: str
-    """Folder, or hub id."""
-    revision: str | None = None
-    """Branch, tag or commit on the hub."""
-    trust_remote_code: bool = False
-    """Run code that comes with the model."""
-    identity: dict[str, Any] | None = None
-    """What `train.models.pretrained.model_identity` returned when the run was named; null for a
-    model that was trained here, whose artifact the store verifies."""
 
 
 class Job(Settings):
@@ -101,7 +85,7 @@ class TrainingJob(Job):
     """The settings that the renditions were made by."""
     shape: Shape | None = None
     """Shape of a model with new weights."""
-    start: StartModel | None = None
+    start: GivenModel | None = None
     """Model to start from."""
     train: TrainSettings
     """How to train."""
@@ -206,31 +190,23 @@ def _model(job: TrainingJob, clean: Corpus) -> "PreTrainedModel":
     return load_start_model(job.start)
 
 
-def load_start_model(start: StartModel) -> "PreTrainedModel":
+def load_start_model(start: GivenModel) -> "PreTrainedModel":
     """Return the model that a run starts from, in float32 on the CPU.
 
     Raises:
         InputError: as `train.models.pretrained.load_causal_model`; the model changed since the run
             was named.
     """
-    from train.models.pretrained import load_causal_model, model_identity
+    from train.models.pretrained import load_causal_model
 
-    taken = partial(
-        model_identity,
-        start.name,
-        revision=start.revision,
-        trust_remote_code=start.trust_remote_code,
-    )
-    named = start.identity
-    with nullcontext() if named is None else unchanged(start.name, taken, named):
+    with start.unchanged():
         return load_causal_model(
-            start.name, revision=start.revision, trust_remote_code=start.trust_remote_code
+            start.path, revision=start.revision, trust_remote_code=start.trust_remote_code
         )
 
 
 def run_job(
     run: Callable[..., None],
-    worker: str,
     job: Job,
     unfinished: Path,
     *arguments: str,
@@ -240,8 +216,8 @@ def run_job(
     """Run a job as its execution says: in this process, or in several that are started for it.
 
     Args:
-        run: takes the job, the arguments, `progress` and `notice`.
-        worker: the module that each of several processes runs; it does the same.
+        run: takes the job, the arguments, `progress` and `notice`; `train.worker` finds it by the
+            job.
         job: what to do.
         unfinished: the folder for checkpoints that survive a kill.
         arguments: what is told beside the job.
@@ -271,7 +247,7 @@ def run_job(
         extension = import_module("train.processes.extension")
         environment |= extension.prepared_extension(unfinished, notice)
     import_module("train.launch").launch(
-        worker,
+        "train.worker",
         [str(file), *arguments],
         processes=execution.processes,
         environment=environment,

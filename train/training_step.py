@@ -13,7 +13,7 @@ from inject.stream.inputs import corpus_execution, reading_corpus, variants_of
 from inject.variants.settings import Variants
 from train.cost import adapter_parameters
 from train.execution import ExecutionSettings, engine_identity, training_libraries
-from train.job import StartModel, TrainingJob, report_training, run, run_job
+from train.job import TrainingJob, report_training, run, run_job
 from train.models.model_node import ModelNode
 from train.models.model_sizes import known_sizes, model_cost
 from train.models.shapes import flops_per_token, load_shape
@@ -147,16 +147,9 @@ def arm_step(
 
 def build_arm(context: StepContext) -> None:
     """Train on what the plan makes of the corpus."""
-    inputs, start = context.inputs, None
+    inputs = context.inputs
     require_passed(inputs["audit"])
-    if "base" in context.execution:
-        given = ModelNode.given(context, "base")
-        start = StartModel(
-            name=given.path,
-            revision=given.revision,
-            trust_remote_code=given.trust_remote_code,
-            identity=None if given.pretrained is None else dict(given.identity or {}),
-        )
+    start = ModelNode.given(context, "base") if "base" in context.execution else None
     stream = {
         "plan": str(inputs["plan"]),
         "examples": str(inputs["examples"]),
@@ -189,7 +182,6 @@ def _train(context: StepContext, stream: dict[str, Any]) -> None:
         )
         run_job(
             run,
-            "train.worker",
             job,
             context.unfinished,
             progress=report_training(context.report),

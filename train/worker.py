@@ -1,8 +1,8 @@
-"""One of several training processes: `python -m train.worker JOB.json`.
+"""One of several processes that train or unlearn: `python -m train.worker JOB.json [STAGE]`.
 
-Started by `train.launch`, or by `torchrun`. Reads its job, trains, and writes to its standard
-output how far it is (rank 0 alone). Several nodes take the same path; on each of them, with a
-folder that all of them see:
+Started by `train.launch`, or by `torchrun`. Reads its job, trains (of unlearning: the named stage,
+or the method's own), and writes to its standard output how far it is (only rank 0). Several nodes
+take the same path; on each of them, with a folder that all of them see:
 
     torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29500 \\
         -m train.worker JOB.json
@@ -17,6 +17,7 @@ and trackers end their runs (`train.loop.trackers`).
 """
 
 import atexit
+import json
 import os
 import sys
 import traceback
@@ -26,31 +27,31 @@ from typing import NoReturn
 
 from inject.errors import SpikeinError
 from inject.helper_processes import die_with_parent
-from inject.settings import Settings
-from train.job import NOTICE, TrainingJob, progress_line, run
+from train.job import NOTICE, Job, TrainingJob, progress_line, run
 from train.processes.hang_detection import PARENT
 
 
-def run_worker(run: Callable[..., object], kind: type[Settings]) -> NoReturn:
-    """Run the job whose file the first argument names, then end this process.
+def run_worker() -> None:
+    """Run the job whose file the first argument names; further ones go along with it."""
+    parent = os.environ.get(PARENT)
+    die_with_parent(None if parent is None else int(parent))
+    job, run = read_job(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    run(
+        job,
+        *sys.argv[2:],
+        progress=lambda progress: print(progress_line(progress), flush=True),
+        notice=lambda text: print(f"{NOTICE}{text}", flush=True),
+    )
 
-    Args:
-        run: takes the job, the further arguments, `progress` and `notice`.
-        kind: of the job.
-    """
 
-    def work() -> None:
-        parent = os.environ.get(PARENT)
-        die_with_parent(None if parent is None else int(parent))
-        job = kind.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
-        run(
-            job,
-            *sys.argv[2:],
-            progress=lambda progress: print(progress_line(progress), flush=True),
-            notice=lambda text: print(f"{NOTICE}{text}", flush=True),
-        )
+def read_job(text: str) -> tuple[Job, Callable[..., None]]:
+    """Return the job that a file holds, and the function that runs it."""
+    if "method" not in json.loads(text):
+        return TrainingJob.model_validate_json(text), run
+    from train.unlearn.stages import run_stage
+    from train.unlearn.unlearning_job import UnlearningJob
 
-    run_and_exit(work)
+    return UnlearningJob.model_validate_json(text), run_stage
 
 
 def run_and_exit(work: Callable[[], object]) -> NoReturn:
@@ -71,4 +72,4 @@ def run_and_exit(work: Callable[[], object]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    run_worker(run, TrainingJob)
+    run_and_exit(run_worker)

@@ -1,7 +1,7 @@
 """The ground truth of a run: who was seen how often, and what every model says of every text.
 
 It holds all that a detector is judged by, and no model. A `Description` names the artifacts of each
-model, whose tables lie in the store of a run (`spikein.runs.ground_truth`) or, without protected
+model, whose tables lie in the store of a run (`spikein.api.ground_truth`) or, without protected
 texts, in a bundle (`detect.ground_truth.bundle`): the readers of the evidence read both.
 """
 

@@ -28,14 +28,14 @@ from transformers import PreTrainedModel
 from inject.corpus.tokenizer import train_tokenizer
 from inject.examples.example import Example, example_id, write_examples
 from scripts.bench import continuations
-from train.job import StartModel
 from train.loop.log import TrainingProgress
+from train.models.model_node import GivenModel
 from train.models.shapes import build_model, load_shape
 from train.unlearn.methods.rmu import RmuSettings, trained_weights
 from train.unlearn.objective import ask, first_blocks
 from train.unlearn.registry import MethodSetting, method_names, parse_methods
 from train.unlearn.stages import run_stage
-from train.unlearn.unlearning_job import UnlearningJob
+from train.unlearn.unlearning_job import FIRST_STAGE, UnlearningJob, first_model
 
 SHAPE, VOCABULARY, LENGTH, BATCH, WARM_UP = "llama-1m", 4096, 128, 16, 2
 OWN: dict[str, dict[str, Any]] = {
@@ -139,20 +139,19 @@ def measure(name: str, world: Path, ids: list[str], steps: int) -> float:
             out=str(place / "out"),
             unfinished=str(place / "unfinished"),
             identity="",
-            original=StartModel(name=str(world / "model")),
+            original=GivenModel(path=str(world / "model")),
             examples=str(world / "examples"),
             forget_ids=tuple(ids[: steps * BATCH]),
             retain_ids=tuple(ids[steps * BATCH :]),
             method=entry,
         )
-        first = setting.method.first
         turns = Turns(passes)
         # The stages of relabelling make the same step.
-        if first is None:
+        if setting.method.first is None:
             run_stage(job, None, progress=turns)
         else:
-            (place / "unfinished/stages" / first.name / "model").mkdir(parents=True)
-            run_stage(job, first.name, progress=turns)
+            first_model(job).mkdir(parents=True)
+            run_stage(job, FIRST_STAGE, progress=turns)
     return statistics.median(turns.ratios[WARM_UP:])
 
 

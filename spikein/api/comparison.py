@@ -10,10 +10,10 @@ from analysis.settings import AnalysisSettings
 from inject.errors import InputError
 from inject.files import write_text
 from spikein.api.finished_run import Run, load_run
-from spikein.api.folders import AnyPath
 from spikein.config.sweep import axis_label, validate
 from spikein.runs.comparison.origins import Origins, compare_origins
 from spikein.runs.folder import run_name
+from spikein.store.filesystem import AnyPath
 
 
 @dataclass(frozen=True, kw_only=True)

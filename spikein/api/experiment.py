@@ -12,7 +12,6 @@ from typing import Any
 
 from inject.errors import InputError
 from inject.shipped import EXPERIMENTS
-from spikein.api.folders import AnyPath
 from spikein.config.load import (
     CheckedExperiment,
     check_document,
@@ -21,6 +20,7 @@ from spikein.config.load import (
 )
 from spikein.config.schema import Experiment
 from spikein.config.yaml_document import Document, parse_document
+from spikein.store.filesystem import AnyPath
 
 AnyExperiment = AnyPath | Mapping[str, Any] | Experiment | CheckedExperiment
 """The path or name of an experiment file, a mapping of the same keys, or a checked experiment."""

@@ -34,13 +34,13 @@ from inject.stream.exposures import EXPOSURES_FILE
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.tables import read_parquet
 from spikein import __version__
-from spikein.api.folders import AnyPath, runs_folder
 from spikein.config.yaml_document import read_document
 from spikein.pipeline.models import MODELS_FILE
 from spikein.runs.folder import find_run, homes, is_run, linked_artifacts, numbered
 from spikein.runs.publish import PAGE
 from spikein.runs.record import EXPERIMENT, RECORD, RunRecord, checked_record
 from spikein.store.artifact import open_artifact
+from spikein.store.filesystem import AnyPath, runs_folder
 
 _COLUMNS = {
     FINDINGS_FILE: frozenset(COLUMNS),

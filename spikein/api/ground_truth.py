@@ -1,27 +1,40 @@
 """Ground truth as a folder for others, and new detectors judged by it.
 
 `bundle` packs a run; `load_bundle` opens such a folder; `validate` takes a run or a bundle, and
-needs neither a model nor a network. A bundle on the hub is taken by its address.
+needs neither a model nor a network. A bundle on the hub is taken by its address. What was scored,
+and with which evidence, is taken from the manifests of a run's scores: neither the experiment's
+sources nor the code that made the artifacts are needed.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
+from analysis.arm import arm_label, find_arm
 from analysis.validate.candidate import TIME_LIMIT
 from analysis.validate.validation import Progress, Validation, validate_detectors
 from detect.detector import Detector
 from detect.evidence import ExampleEvidence
 from detect.ground_truth.bundle import is_bundle, read_bundle
-from detect.ground_truth.ground_truth import Description, GroundTruth, read_ground_truth
+from detect.ground_truth.ground_truth import (
+    CONTAMINATED,
+    Description,
+    GroundTruth,
+    ModelTables,
+    Provenance,
+    read_ground_truth,
+)
 from detect.ground_truth.hub_bundle import fetch_bundle, is_address
 from detect.ground_truth.packing import BundleFacts, part_sizes, write_bundle
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
 from inject.plugins import file_reference
-from spikein.api.folders import AnyPath, runs_folder
-from spikein.runs.folder import find_run
-from spikein.runs.ground_truth import stored_truth
+from inject.stream.exposures import EXPOSURES
+from spikein.runs.folder import RunArtifacts, artifact_name, find_run, finish_time
+from spikein.runs.record import EXPERIMENT, checked_record
+from spikein.store.artifact import Artifact
+from spikein.store.environment import CODE
+from spikein.store.filesystem import AnyPath, runs_folder
 
 AnyDetector = (
     str
@@ -198,3 +211,86 @@ def _stored(
 ) -> tuple[Description, Path]:
     folder = find_run(runs_folder(runs), str(run))
     return stored_truth(folder, store=None if store is None else Path(store), arm=arm)
+
+
+def stored_truth(
+    folder: Path, *, store: Path | None = None, arm: str | None = None
+) -> tuple[Description, Path]:
+    """Describe the ground truth of a run, and name the store that holds it; all is verified.
+
+    Args:
+        folder: the run's folder.
+        store: the store's folder; None for the one that the run remembers.
+        arm: the label of one arm, such as `lr 0.001`; None for all.
+
+    Raises:
+        InputError: an earlier version made the run; it has no such arm; or an artifact is missing
+            or damaged: names it, and the command that builds it again.
+    """
+    record = checked_record(folder, EXPERIMENT)
+    artifacts = RunArtifacts(folder, store)
+    of_run = artifacts.of_kind("results")
+    if len(of_run) != 1:
+        raise InputError(f"the run rests on {len(of_run)} results", where=str(folder))
+    results = artifacts.get(of_run[0].digest, "results")
+    settings = results.manifest.identity["settings"]
+    models = [
+        _described(number, settings["arms"][number], results, artifacts)
+        for number in _chosen(settings["arms"], arm, folder)
+    ]
+    described = Description(
+        name=record.name,
+        models=tuple(models),
+        analysis=settings["analysis"],
+        experiment=(folder / EXPERIMENT).read_text(encoding="utf-8"),
+        provenance=Provenance(
+            version=record.version,
+            run=record.id,
+            finished=f"{finish_time(folder):%Y-%m-%dT%H:%M:%SZ}",
+            code=str(results.manifest.environment.get(CODE, "")),
+            artifacts=tuple(sorted(artifacts.verified)),
+        ),
+    )
+    return described, results.path.parents[1]
+
+
+def _chosen(arms: Sequence[Mapping[str, Any]], label: str | None, folder: Path) -> list[int]:
+    """Return the numbers of an arm's models, base and twins included; all without a label."""
+    if label is None:
+        return list(range(len(arms)))
+    labels = {
+        arm_label(one["axes"]) or CONTAMINATED: dict(one["axes"])
+        for one in arms
+        if one["model"] == CONTAMINATED
+    }
+    axes = labels[find_arm(label, labels, where=str(folder))]
+    return [
+        number
+        for number, one in enumerate(arms)
+        if all(axes.get(key) == value for key, value in one["axes"])
+    ]
+
+
+def _described(
+    number: int, arm: Mapping[str, Any], results: Artifact, artifacts: RunArtifacts
+) -> ModelTables:
+    digests = results.manifest.inputs
+    start = f"{number:04d}-"
+    scores = artifacts.get(digests[f"{start}scores"], "scores")
+    trained = digests.get(f"{start}model")
+
+    def name(digest: str, what: str, files: Sequence[str] = ("*",)) -> str:
+        return artifact_name(artifacts.get(digest, what, files).path)
+
+    return ModelTables(
+        axes=dict(arm["axes"]),
+        seed=arm["seed"],
+        model=arm["model"],
+        fixed_levels=arm["fixed_levels"],
+        defaults=scores.manifest.identity["settings"]["defaults"],
+        detectors=scores.manifest.identity["settings"]["detectors"],
+        scores=artifact_name(scores.path),
+        examples=name(digests[f"{start}examples"], "examples"),
+        trained=trained and name(trained, "model", EXPOSURES.files),
+        inputs={what: name(digest, what) for what, digest in scores.manifest.inputs.items()},
+    )

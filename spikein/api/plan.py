@@ -17,10 +17,9 @@ from inject.errors import InputError, Unreachable
 from inject.hub.resolver import without_network
 from inject.overlap.corpus_step import require_background
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
-from spikein.api.folders import AnyPath, store_folder
 from spikein.estimates.draws import draw_problems
 from spikein.estimates.injection import InjectionEstimate, injection_estimates
-from spikein.estimates.step_times import measured_rate, step_seconds
+from spikein.estimates.step_times import TrainingRate, measured_rate, step_seconds
 from spikein.estimates.training import (
     Hardware,
     TrainingEstimate,
@@ -32,12 +31,17 @@ from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import Planned
 from spikein.pipeline.graph import plan as plan_steps
 from spikein.runs.trackers import check_trackers
-from spikein.store.filesystem import STORE_OPTION, check_folder, check_writable
+from spikein.store.filesystem import (
+    STORE_OPTION,
+    AnyPath,
+    check_folder,
+    check_writable,
+    store_folder,
+)
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
 from train.execution import require_installed
 from train.models.model_tokenizer import tokenizer_place
-from train.speed_measurement import TrainingRate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,29 +12,29 @@ from pathlib import Path
 
 from inject.errors import InputError
 from spikein.api.experiment import AnyExperiment, Overrides, naming_missing_data, read
-from spikein.api.folders import AnyPath, runs_folder, store_folder
 from spikein.executors import Executor, RunReport, executor_of, get_executor, run_graph
 from spikein.executors.graph_run import InProcess
 from spikein.executors.pools.local import Local, require_local_training, visible_gpus
 from spikein.pipeline.build_graph import ExperimentGraph, build_graph
 from spikein.pipeline.graph import plan
 from spikein.progress import Progress, show_progress
-from spikein.runs.changes import result_changes
 from spikein.runs.folder import check_home
 from spikein.runs.index_page import write_index
-from spikein.runs.publication import publish_run
+from spikein.runs.publication import publish_run, result_changes
 from spikein.runs.publish import PAGE, fill_run
 from spikein.runs.record import EXPERIMENT, RunRecord
 from spikein.runs.register import register_run
-from spikein.runs.trackers import check_trackers, send_results
 from spikein.store.filesystem import (
     CHANGE_RUNS,
     CHANGE_STORE,
     RUNS_OPTION,
     STORE_OPTION,
+    AnyPath,
     check_folder,
     check_writable,
     read_only,
+    runs_folder,
+    store_folder,
     writing,
 )
 from spikein.store.store import Store
@@ -141,14 +141,18 @@ def _run(
             if any(step.kind == "model" for step in planned):
                 _announce_training(execution, executor, progress)
         trackers = checked.experiment.execution.trackers
-        check_trackers(trackers)
+        if trackers:
+            from spikein.runs.trackers import check_trackers, send_results
+
+            check_trackers(trackers)
         for note in experiment_graph.short_notes:
             progress.notice(note)
         report = run_graph(executor, experiment_graph.graph.complete(), store, progress)
         with writing(runs_root, CHANGE_RUNS, f"the run {name}"):
             result = publish(experiment_graph, report, store_root, runs_root / name, started)
-    for sentence in send_results(trackers, result.folder, result.report, store_root).values():
-        progress.notice(sentence)
+    if trackers:
+        for sentence in send_results(trackers, result.folder, result.report, store_root).values():
+            progress.notice(sentence)
     return result
 
 

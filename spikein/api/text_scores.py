@@ -13,9 +13,9 @@ from detect.settings import detector_parts
 from detect.user_rows.labelled_rows import LabelledRows
 from inject.errors import InputError
 from inject.examples.example import example_id
-from spikein.api.folders import AnyPath
 from spikein.scoring.options import ScoringOptions
 from spikein.scoring.scored_rows import plan_rows, score_rows
+from spikein.store.filesystem import AnyPath
 
 
 class ScoredTexts(NamedTuple):

@@ -14,10 +14,10 @@ from inject.errors import InputError
 from inject.files import write_text
 from inject.settings import plain
 from inject.tables import read_parquet
-from spikein.api.folders import AnyPath
 from spikein.config.overrides import read_settings
 from spikein.executors.given_models import build_steps, open_store
 from spikein.progress import Progress
+from spikein.store.filesystem import AnyPath
 from spikein.unlearning_audit.graph import given_audit
 from spikein.unlearning_audit.request import AuditSettings
 

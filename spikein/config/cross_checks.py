@@ -10,8 +10,7 @@ from inject.errors import InputError
 from inject.examples.datasets.registry import get_dataset
 from inject.examples.forget_set import ForgetSet
 from inject.variants.settings import ParaphraseVariant, Variants, protected_texts_error
-from spikein.config.schema import Experiment
-from spikein.config.unlearning_section import SECTION
+from spikein.config.schema import SECTION, Experiment
 from spikein.config.yaml_document import KeyPath, dotted
 from train.schedule import checkpoint_steps, step_count
 from train.settings import TokenizerTraining, check_start

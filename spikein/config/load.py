@@ -35,8 +35,7 @@ from spikein.config.sweep import (
     validate,
 )
 from spikein.config.validation_errors import plain_type, validation_errors
-from spikein.config.yaml_document import Document, KeyPath, dotted, read_document
-from spikein.config.yaml_text import block_text
+from spikein.config.yaml_document import Document, KeyPath, block_text, dotted, read_document
 
 MOST_ARMS = 10_000
 

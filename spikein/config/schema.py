@@ -1,28 +1,30 @@
 """The schema of an experiment file.
 
-Each package owns the settings of its own part; this module only puts them side by side. A rule
-that concerns one part lives in that part, one that concerns two in `cross_checks`.
+Each package owns the settings of its own part; this module puts them side by side. A rule that
+concerns one part is in that part, one that concerns two in `cross_checks`, which also looks up the
+names and parameters of detectors and unlearning methods.
 """
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from analysis.settings import AnalysisSettings
+from analysis.unlearning.settings import MeasureSettings
+from analysis.unlearning_audit.settings import ChunkAudit
 from detect.settings import DetectSettings
 from inject.corpus.background.registry import AnySource, source_kind
 from inject.examples.contaminant import Contaminant, PoolSettings
-from inject.examples.forget_set import ForgetSet
+from inject.examples.forget_set import ForgetSet, RetainSet
 from inject.examples.twin_membership import Twins
 from inject.formats.importing import AnyImport
 from inject.overlap.settings import OverlapSettings
 from inject.plan.settings import Copies, Placement
-from inject.settings import PositiveInt, Settings
+from inject.settings import PositiveFloat, PositiveInt, Settings
 from inject.variants.settings import Variants
 from spikein.config.executor_settings import AnyExecutor, InProcessSettings
-from spikein.config.unlearning_section import UnlearningSection
 from train.execution import ExecutionSettings
 from train.settings import (
     BaseSettings,
@@ -31,6 +33,9 @@ from train.settings import (
 )
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+SECTION = "unlearning"
+Condition = Literal["8bit", "4bit", "paraphrase"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -79,6 +84,58 @@ class CorpusSettings(Settings):
         if self.imported is not None:
             return self.imported.kind
         return "-".join(source_kind(source) for source in self.sources)[:40]
+
+
+class Relearning(Settings):
+    """Plain training of unlearned models, and of the retrained one, on a part of the forget set."""
+
+    steps: Annotated[tuple[PositiveInt, ...], Field(min_length=1)] = (1, 2, 4, 8)
+    """Optimiser steps after which the rest of the forget set is scored; each step sees all texts
+    of the part once."""
+    lr: PositiveFloat | None = None
+    """Learning rate, constant; null takes `train.lr`."""
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """The share of the forget set that is trained on, drawn in whole groups."""
+
+    @field_validator("steps")
+    @classmethod
+    def _ascending(cls, steps: tuple[int, ...]) -> tuple[int, ...]:
+        if list(steps) != sorted(set(steps)):
+            raise ValueError(f"{', '.join(map(str, steps))}: give each step once, ascending")
+        return steps
+
+
+class UnlearningSection(Settings):
+    """Models that are to forget some members, beside one that was trained without them."""
+
+    forget: ForgetSet
+    """The members that are to be forgotten; the retrained model never sees them."""
+    retain: RetainSet = RetainSet()
+    """The other members that methods hold on to; without a rule, all of them."""
+    methods: Annotated[tuple[str | dict[str, Any], ...], Field(min_length=1)]
+    """Methods by name, by `FILE.py:NAME`, or as a mapping of `method`, `name`, `sweep` and the
+    method's own settings; each makes a model for each value that its `sweep` names."""
+    measures: MeasureSettings = MeasureSettings()
+    """Margins and tests behind what is said of them."""
+    general_tokens: Annotated[int, Field(ge=0, le=10**9)] = 20_000
+    """Tokens of background that lie behind the corpus, on which it is measured what unlearning
+    costs elsewhere; 0 for none. With an imported corpus there are none."""
+    relearn: Relearning | None = None
+    """How models relearn a part of the forget set, to see how fast the rest comes back; null
+    trains none."""
+    audit: ChunkAudit | None = None
+    """How unlearned models are audited text by text, with what they still write; null audits
+    none."""
+    conditions: tuple[Condition, ...] = ()
+    """Under what all models are scored again: weights rounded to `8bit` or `4bit`, and the
+    `paraphrase` that examples bring along."""
+
+    @field_validator("conditions")
+    @classmethod
+    def _distinct(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        if len(set(conditions)) < len(conditions):
+            raise ValueError("a condition is given twice")
+        return conditions
 
 
 class Experiment(Settings):

@@ -18,8 +18,7 @@ from analysis.arm import arm_label
 from inject.errors import InputError, InputErrors
 from inject.plan.settings import Copies
 from spikein.config.overrides import parse_path, set_value
-from spikein.config.schema import Experiment, plain_values
-from spikein.config.unlearning_section import SECTION
+from spikein.config.schema import SECTION, Experiment, plain_values
 from spikein.config.yaml_document import Document, KeyPath, dotted
 
 MOST_COMBINATIONS = 1_000

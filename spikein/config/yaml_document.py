@@ -1,15 +1,17 @@
-"""An experiment file as plain values, by ruamel.yaml's safe reader, with the line of every key.
+"""YAML to plain values, with the line of every key, and back, by ruamel.yaml's safe reader.
 
 The values are those of YAML's core schema 1.2 (null, true/false, numbers, text), so `no`, `on`,
 `1:30` and `2024-05-01` stay text. `1e-3` is a number, and `1e6` is the whole number 1000000.
 Nothing but mappings, lists and scalars is ever constructed. Keys given twice are refused, since
-one of the two would silently win. Cost: about 25 ms for a file of a hundred lines.
+one of the two would silently win. What is written, every reader of YAML 1.1 or 1.2 takes for the
+same values. Cost: about 25 ms for a file of a hundred lines.
 """
 
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from ruamel.yaml.composer import ReusedAnchorWarning
 from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.representer import SafeRepresenter
 
 from inject.errors import InputError, InputErrors
 from inject.reading.row_parsers import check_text
@@ -158,13 +161,10 @@ class _Refused:
     problem: str
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """Where the keys or items of one mapping or list stand, and what is wrong with its keys."""
-
-    found: dict[str | int, int] = field(default_factory=dict)
-    problems: list[tuple[str | None, int, str]] = field(default_factory=list)
-    """Key (None: the mapping itself), line, problem."""
+_Lines = dict[str | int, int]
+"""Where the keys or items of one mapping or list are."""
+_Problems = list[tuple[str | None, int, str]]
+"""What is wrong with the keys of a mapping: key (None: the mapping itself), line, problem."""
 
 
 class _Constructor(SafeConstructor):
@@ -177,6 +177,7 @@ class _Constructor(SafeConstructor):
         super().__init__(**options)
         self.lines: dict[int, _Lines] = {}
         """By the `id` of the mapping or list."""
+        self.problems: dict[int, _Problems] = {}
 
     def read_mapping(self, node: Node) -> Iterator[Any]:
         """Yield the mapping, then fill it: an alias inside may stand for the mapping itself."""
@@ -185,19 +186,21 @@ class _Constructor(SafeConstructor):
             return
         values: dict[str, Any] = {}
         yield values
-        lines = self.lines[id(values)] = _Lines()
+        lines: _Lines = {}
+        problems: _Problems = []
+        self.lines[id(values)], self.problems[id(values)] = lines, problems
         for key_node, value_node in node.value:
             key, line = key_node.value, _line(key_node)
             if not isinstance(key_node, ScalarNode):
-                lines.problems.append((None, line, "a key must be a single word"))
+                problems.append((None, line, "a key must be a single word"))
             elif key_node.style is None and key == "<<":
                 problem = "merge keys are not supported; write the keys out"
-                lines.problems.append((None, line, problem))
+                problems.append((None, line, problem))
             elif key in values:
-                problem = f"the key is given twice (first in line {lines.found[key]})"
-                lines.problems.append((key, line, problem))
+                problem = f"the key is given twice (first in line {lines[key]})"
+                problems.append((key, line, problem))
             else:
-                lines.found[key] = line
+                lines[key] = line
                 values[key] = self.construct_object(value_node)
 
     def read_list(self, node: Node) -> Iterator[Any]:
@@ -207,7 +210,7 @@ class _Constructor(SafeConstructor):
             return
         values: list[Any] = []
         yield values
-        self.lines[id(values)] = _Lines(dict(enumerate(map(_line, node.value))))
+        self.lines[id(values)] = dict(enumerate(map(_line, node.value)))
         values.extend(self.construct_object(item) for item in node.value)
 
     def read_scalar(self, node: Node) -> Any:
@@ -273,52 +276,102 @@ def read_yaml(text: str, name: str) -> tuple[Any, dict[KeyPath, str]]:
             where=name,
             allowed=f"at most {_DEEPEST} levels",
         ) from None
-    survey = _Survey(name, reader.constructor.lines)
-    survey.visit(value, (), (), name)
-    if survey.problems:
-        raise InputErrors(survey.problems, title=f"{name} cannot be read:")
-    return value, survey.places
+    places, problems = _survey(value, reader.constructor, name)
+    if problems:
+        raise InputErrors(problems, title=f"{name} cannot be read:")
+    return value, places
 
 
-class _Survey:
-    """Finds the place of every key path, and what is wrong, in values that were read.
+def _survey(
+    top: Any, constructor: _Constructor, name: str
+) -> tuple[dict[KeyPath, str], list[InputError]]:
+    """Return the place of every key path in values that were read, and what is wrong with them.
 
     Aliases (`*name`) count as if they were written out, so a short file can stand for a huge one:
     the survey stops at a number of values that no experiment has.
     """
+    places: dict[KeyPath, str] = {}
+    problems: list[InputError] = []
+    count = 0
 
-    def __init__(self, name: str, lines: Mapping[int, _Lines]) -> None:
-        self.name = name
-        self.places: dict[KeyPath, str] = {}
-        self.problems: list[InputError] = []
-        self._lines = lines
-        self._values = 0
+    def refuse(path: KeyPath, place: str, problem: str) -> None:
+        key = dotted(path)
+        problems.append(InputError(f"{key}: {problem}" if key else problem, where=place))
 
-    def visit(self, value: Any, path: KeyPath, parents: tuple[int, ...], place: str) -> None:
-        self._values += 1
-        if self._values > _MOST_VALUES:
+    def visit(value: Any, path: KeyPath, parents: tuple[int, ...], place: str) -> None:
+        nonlocal count
+        count += 1
+        if count > _MOST_VALUES:
             raise InputError(
                 f"more than {_MOST_VALUES:,} values, aliases written out",
                 where=place,
                 hint="Use fewer aliases; long lists belong into files that the experiment names.",
             )
         if path:
-            self.places[path] = place
+            places[path] = place
         if isinstance(value, _Refused):
-            self._add(path, place, value.problem)
+            refuse(path, place, value.problem)
         if not isinstance(value, dict | list):
             return
         if id(value) in parents or len(path) > _DEEPEST:
-            self._add(path, place, "the value contains itself or is nested too deeply")
+            refuse(path, place, "the value contains itself or is nested too deeply")
             return
-        lines, parents = self._lines[id(value)], (*parents, id(value))
-        for wrong, line, problem in lines.problems:
-            self._add(path if wrong is None else (*path, wrong), f"{self.name}:{line}", problem)
+        lines, parents = constructor.lines[id(value)], (*parents, id(value))
+        for wrong, line, problem in constructor.problems.get(id(value), ()):
+            refuse(path if wrong is None else (*path, wrong), f"{name}:{line}", problem)
         items: Iterable[tuple[str | int, Any]]
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, item in items:
-            self.visit(item, (*path, key), parents, f"{self.name}:{lines.found[key]}")
+            visit(item, (*path, key), parents, f"{name}:{lines[key]}")
 
-    def _add(self, path: KeyPath, place: str, problem: str) -> None:
-        key = dotted(path)
-        self.problems.append(InputError(f"{key}: {problem}" if key else problem, where=place))
+    visit(top, (), (), name)
+    return places, problems
+
+
+# Readers of YAML 1.1 take some of these for true and false.
+_NOT_PLAIN = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+
+
+def block_text(value: Any) -> str:
+    """Return a value with one key a line, in the order given."""
+    return _text(value, flow=False, width=100)
+
+
+def flow_text(value: Any) -> str:
+    """Return a value in one line, as it may stand inside `[ ]`: `{fixed: 4}`."""
+    return _text(value, flow=True, width=10_000).removesuffix("...\n").strip()
+
+
+class _Representer(SafeRepresenter):
+    """Quotes every text that is not a plain word, and writes floats with a point."""
+
+    # Of its own, so that other users of ruamel.yaml keep theirs.
+    yaml_representers = SafeRepresenter.yaml_representers.copy()
+
+    def represent_text(self, text: str) -> ScalarNode:
+        """Represent a text."""
+        plain = text.isidentifier() and text.lower() not in _NOT_PLAIN
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+    def represent_number(self, number: float) -> ScalarNode:
+        """Represent a float; `1e-05` is a text in YAML 1.1, `1.0e-05` a number in both."""
+        text = repr(number)
+        if "e" in text and "." not in text:
+            text = text.replace("e", ".0e", 1)
+        return self.represent_scalar("tag:yaml.org,2002:float", text)
+
+
+_Representer.add_representer(str, _Representer.represent_text)
+_Representer.add_representer(float, _Representer.represent_number)
+
+
+def _text(value: Any, *, flow: bool, width: int) -> str:
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.Representer = _Representer
+    yaml.default_flow_style = flow
+    yaml.allow_unicode = True
+    yaml.width = width
+    yaml.sort_base_mapping_type_on_output = False
+    stream = StringIO()
+    yaml.dump(value, stream)
+    return stream.getvalue()

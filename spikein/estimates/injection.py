@@ -76,15 +76,9 @@ class InjectionEstimate:
         return None if self.tokens is None else self.tokens / self.stream
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Lengths:
-    """Mean and largest length of the texts of the members, in tokens."""
-
-    mean: float | None
-    longest: int
-    measured: bool
-    note: str
-    problem: str
+_Lengths = tuple[float | None, int, str, str]
+"""Mean and largest length of the texts of the members, in tokens; why they are unknown, and why a
+run would be refused (empty if not)."""
 
 
 def injection_estimates(
@@ -132,9 +126,9 @@ def _lengths(
         try:
             rows = load_examples(sample(contaminant), seed=seed).examples
         except Unreachable as error:
-            return _unknown(note=str(error))
+            return None, 0, str(error), ""
         except InputError as error:
-            return _unknown(problem=str(error))
+            return None, 0, "", str(error)
         texts = [row.text for row in rows[:: max(len(rows) // SAMPLE, 1)]]
         if tokenizer is None:
             lengths = [math.ceil(len(text.encode()) / BYTES_A_TOKEN) for text in texts]
@@ -149,12 +143,7 @@ def _lengths(
             total += contaminant.members * sum(fitting) / len(fitting)
             members += contaminant.members
             longest = max(longest, *fitting)
-    mean = total / members if members else None
-    return _Lengths(mean=mean, longest=longest, measured=tokenizer is not None, note="", problem="")
-
-
-def _unknown(*, note: str = "", problem: str = "") -> _Lengths:
-    return _Lengths(mean=None, longest=0, measured=False, note=note, problem=problem)
+    return total / members if members else None, longest, "", ""
 
 
 def sample(contaminant: Contaminant) -> Contaminant:
@@ -179,12 +168,12 @@ def _injection_estimate(
     if tokenizer is not None:
         separators = separators_for(experiment.placement.separation, tokenizer).tokens
     tokens = disk = None
-    note, problem = lengths.note, lengths.problem
-    if lengths.mean is not None:
-        tokens = copies * (lengths.mean + separators)
+    mean, longest, note, problem = lengths
+    if mean is not None:
+        tokens = copies * (mean + separators)
         width = 2 if tokenizer is None or len(tokenizer) <= 1 << 16 else 4
-        disk = copies * BYTES_A_COPY + members * (lengths.mean + separators) * width
-        problem = _no_room(arm, tokens, lengths.longest + separators)
+        disk = copies * BYTES_A_COPY + members * (mean + separators) * width
+        problem = _no_room(arm, tokens, longest + separators)
     return InjectionEstimate(
         label=arm.label,
         copies_rule=experiment.copies.label(),
@@ -195,9 +184,9 @@ def _injection_estimate(
         counts=counts,
         tokens=tokens,
         text_tokens=None
-        if lengths.mean is None
-        else lengths.mean * sum(one.members + one.nonmembers for one in experiment.contaminants),
-        measured=lengths.measured,
+        if mean is None
+        else mean * sum(one.members + one.nonmembers for one in experiment.contaminants),
+        measured=mean is not None and tokenizer is not None,
         stream=experiment.corpus.tokens,
         disk_bytes=disk,
         seconds=copies / COPIES_A_SECOND + _ordered_windows(experiment) / WINDOWS_A_SECOND,

@@ -1,22 +1,28 @@
 """How long each step of a plan will take on this machine, from a short measurement.
 
-Training, and passes of a model over texts, follow from their operations and the rate at which
-this machine trains the shape, which is measured (`train.speed_measurement`). A corpus follows from
-its tokens. What is left takes seconds each. Good to a factor of two on a machine that is otherwise
-idle; steps of a model whose sizes are not known have no estimate.
+A few real training steps on random tokens give the rate at which this machine trains the shape, or,
+where that is too much work or memory, the shape with fewer windows a step, fewer layers, fewer rows
+of the embedding, shorter windows and at last less width; a rate of floating-point operations
+carries over to the rest. Training, and passes of a model over texts, follow from it by their
+operations; a corpus follows from its tokens. What is left takes seconds each. Good to a factor of
+two on a machine that is otherwise idle; steps of a model whose sizes are not known have no
+estimate. Nothing of the measured model is kept. Cost: torch's import, then some two seconds and at
+most half a gigabyte.
 """
 
+import statistics
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import NamedTuple
 
 from inject.step import Step
 from spikein.config.sweep import ArmExperiment
 from spikein.estimates.injection import InjectionEstimate
+from train.device import default_device
 from train.models.model_sizes import Sizes, known_sizes
-from train.models.shapes import flops_per_token
-
-if TYPE_CHECKING:
-    from train.speed_measurement import TrainingRate
+from train.models.shapes import Shape, build_model, flops_per_token, parameter_count
+from train.settings import TrainSettings
 
 TOKENS_A_SECOND = 250_000
 """Tokenised and audited on two cores; measured by `python -m scripts.bench.inject`."""
@@ -28,24 +34,158 @@ _ANSWERS = 5
 """Passes over a question for task accuracy: its answers, and prompts without content."""
 _FORWARD = 1 / 3
 """Share of the operations of training that a forward pass takes."""
+_MAX_FLOPS = 4.0e10
+"""Of one measured step: about a second on a slow machine."""
+_MAX_PARAMETERS = 30_000_000
+"""Of a measured model, each with its gradient and two moments."""
+_SECONDS = 1.5
+_MIN_STEPS, _MAX_STEPS = 2, 20
+_MIN_ROWS, _MIN_CONTEXT = 4096, 16
 
 
-def measured_rate(arms: Sequence[ArmExperiment]) -> "tuple[Sizes, TrainingRate] | None":
+class TrainingRate(NamedTuple):
+    """What was measured."""
+
+    flops_per_second: float
+    device: str
+    """`cpu` or `cuda`."""
+    steps: int
+    """Timed steps, after one that was not."""
+    whole: bool
+    """Whether the shape itself was measured, and not one with fewer layers or shorter windows."""
+
+
+def training_rate(shape: Shape, vocabulary: int, settings: TrainSettings) -> TrainingRate:
+    """Time a few optimiser steps of a shape on this machine.
+
+    Args:
+        shape: the model's sizes.
+        vocabulary: rows of its embedding.
+        settings: give the window, the windows of a step and its arithmetic.
+    """
+    import torch
+
+    bfloat16 = default_device().training_precision(settings.precision) == "bfloat16"
+
+    sample = shrink_to_fit(shape, vocabulary, settings)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = build_model(sample.shape, sample.vocabulary, 0, seed=0).to(device)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
+    whole = (sample.shape, sample.vocabulary, sample.context) == (
+        shape,
+        vocabulary,
+        settings.context,
+    )
+    random = torch.Generator().manual_seed(0)
+    ids = torch.randint(sample.vocabulary, (sample.windows, sample.context), generator=random).to(
+        device
+    )
+    seconds: list[float] = []
+    began = time.perf_counter()
+    while len(seconds) <= _MIN_STEPS or (
+        len(seconds) < _MAX_STEPS and time.perf_counter() - began < _SECONDS
+    ):
+        started = time.perf_counter()
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=bfloat16):
+            loss = model(input_ids=ids, labels=ids, use_cache=False).loss
+        loss.backward()
+        if whole:
+            # Next to the few tokens of a smaller sample, an update would count far too much.
+            optimiser.step()
+        optimiser.zero_grad()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - started)
+    timed = seconds[1:]
+    return TrainingRate(
+        flops_per_second=sample.flops / statistics.median(timed),
+        device=device,
+        steps=len(timed),
+        whole=whole,
+    )
+
+
+class Sample(NamedTuple):
+    """What is measured."""
+
+    shape: Shape
+    vocabulary: int
+    context: int
+    windows: int
+    """Of one step."""
+
+    @property
+    def flops(self) -> float:
+        """Operations of one step."""
+        tokens = self.windows * self.context
+        return tokens * flops_per_token(self.shape, self.vocabulary, self.context)
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of the model."""
+        return parameter_count(self.shape, self.vocabulary)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is little enough work and memory."""
+        return self.flops <= _MAX_FLOPS and self.parameters <= _MAX_PARAMETERS
+
+
+def shrink_to_fit(shape: Shape, vocabulary: int, settings: TrainSettings) -> Sample:
+    """Return the shape, or a smaller one like it, in steps that take a second or so."""
+    sample = Sample(shape, vocabulary, settings.context, settings.batch_windows)
+    while not sample.fits and sample.windows > 1 and sample.parameters <= _MAX_PARAMETERS:
+        sample = sample._replace(windows=sample.windows // 2)
+    while not sample.fits and (smaller := _smaller(sample)) is not None:
+        sample = smaller
+    return sample
+
+
+def _smaller(sample: Sample) -> Sample | None:
+    """Return the next smaller sample, the width last; None if there is none."""
+    shape = sample.shape
+    if sample.windows > 1:
+        return sample._replace(windows=1)
+    if shape.layers > 1:
+        return sample._replace(shape=shape.model_copy(update={"layers": shape.layers // 2}))
+    if sample.vocabulary > _MIN_ROWS:
+        return sample._replace(vocabulary=max(sample.vocabulary // 2, _MIN_ROWS))
+    if sample.context > _MIN_CONTEXT and sample.flops > _MAX_FLOPS:
+        return sample._replace(context=sample.context // 2)
+    if shape.heads % 2 or shape.key_value_heads % 2:
+        return None
+    # Half of the heads, of the same size each.
+    half = {
+        "hidden": shape.hidden // 2,
+        "heads": shape.heads // 2,
+        "kv_heads": shape.kv_heads and shape.kv_heads // 2,
+        "intermediate": max(shape.intermediate // 2, 1),
+    }
+    return sample._replace(shape=shape.model_copy(update=half))
+
+
+def measured_rate(arms: Sequence[ArmExperiment]) -> tuple[Sizes, TrainingRate] | None:
     """Measure how fast this machine trains the first arm's model; None if it has no sizes."""
     experiment = arms[0].experiment
     sizes = known_sizes(experiment.model)
     if sizes is None:
         return None
-    from train.speed_measurement import training_rate
-
     return sizes, training_rate(sizes.shape, sizes.vocabulary, experiment.train)
+
+
+@cache
+def reading_rate(sizes: Sizes) -> TrainingRate:
+    """Measure how fast this machine trains a model of the sizes, in windows of the usual length."""
+    window = min(TrainSettings().context, sizes.shape.context)
+    settings = TrainSettings(context=window, batch_tokens=4 * window)
+    return training_rate(sizes.shape, sizes.vocabulary, settings)
 
 
 def step_seconds(
     step: Step,
     *,
     sizes: Sizes,
-    rate: "TrainingRate",
+    rate: TrainingRate,
     injection: Sequence[InjectionEstimate],
     context: int,
 ) -> float | None:
@@ -72,7 +212,7 @@ def step_seconds(
     return OTHER_SECONDS
 
 
-def pass_seconds(tokens: float, *, sizes: Sizes, rate: "TrainingRate", context: int) -> float:
+def pass_seconds(tokens: float, *, sizes: Sizes, rate: TrainingRate, context: int) -> float:
     """Return the seconds in which a model reads so many tokens.
 
     Args:

@@ -11,7 +11,7 @@ from functools import partial
 from inject.errors import InputError, did_you_mean
 from spikein.config.schema import Experiment
 from spikein.config.sweep import ArmExperiment
-from train.cost import MEMORY, PEAKS, STAGES, UTILISATION, RunCost, States, model_states, run_cost
+from train.cost import MEMORY, PEAKS, STAGES, UTILISATION, RunCost, model_states, run_cost
 from train.models.model_sizes import known_sizes
 from train.schedule import kept_steps, step_count
 from train.settings import TrainSettings
@@ -70,8 +70,8 @@ class TrainingEstimate:
     tokens: int
     cost: RunCost | None
     """None if the model's sizes are not known."""
-    states: tuple[States, ...]
-    """Model states on one GPU by stage of ZeRO, 0 to 3."""
+    states: tuple[float, ...]
+    """Bytes of the model states on one GPU by stage of ZeRO, 0 to 3."""
     note: str
     """Where the sizes are from, or why there are none."""
     models: int = 1
@@ -80,7 +80,7 @@ class TrainingEstimate:
     def memory(self, stage: int) -> float:
         """Return the bytes that one GPU needs at a stage of ZeRO."""
         activations = 0.0 if self.cost is None else self.cost.activations
-        return self.states[stage].total + activations
+        return self.states[stage] + activations
 
 
 def training_estimates(
@@ -178,7 +178,7 @@ def _estimate(
         for stage in STAGES
     )
     # As many windows at once as fit where the states leave most room, the rest accumulated.
-    room = int((hardware.memory - states[-1].total) // cost.activations)
+    room = int((hardware.memory - states[-1]) // cost.activations)
     fitting = experiment.execution.device_windows or max(1, min(windows, room))
     return replace(
         found,

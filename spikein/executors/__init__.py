@@ -6,7 +6,7 @@ name where an installed package offers it under the entry point group `spikein.e
 """
 
 from inject.step import Step
-from spikein.executors.graph_run import GraphRun, InProcess, start_graph
+from spikein.executors.graph_run import GraphRun, InProcess, build_step, start_graph
 from spikein.executors.protocol import (
     Executor,
     Outcome,
@@ -16,20 +16,17 @@ from spikein.executors.protocol import (
     run_graph,
 )
 from spikein.executors.registry import (
-    ExecutorList,
     ExecutorRow,
     executor_of,
     get_executor,
     list_executors,
 )
-from spikein.executors.step_build import build_step
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.store import Store
 
 __all__ = [
     "Executor",
-    "ExecutorList",
     "ExecutorRow",
     "Graph",
     "GraphRun",

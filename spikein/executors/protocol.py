@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
-from inject.errors import InputError, SpikeinError
+from inject.errors import InputError, SpikeinError, first_names
 from inject.step import Step
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.artifact import Artifact, verified
 from spikein.store.store import Store
+
+_MOST_NAMES = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,18 +88,15 @@ class StepsFailed(SpikeinError):
         lines = [f"{number} step{'s' if number > 1 else ''} failed; {finished} finished."]
         lines += [f"  {one}" for one in self.failures]
         if self.not_begun:
-            lines.append(f"Not begun, as they need what failed: {_listed(self.not_begun)}.")
+            lines.append(
+                f"Not begun, as they need what failed: {first_names(self.not_begun, _MOST_NAMES)}."
+            )
         lines.append("Finished steps are kept; run the same command again to try the others.")
         lines.append(
             "A report needs every arm. For one of the arms that were finished, run the experiment "
             "without those that failed: nothing of the others is built again."
         )
         super().__init__("\n".join(lines))
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 class Executor(Protocol):

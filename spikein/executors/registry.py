@@ -46,13 +46,6 @@ class ExecutorRow(NamedTuple):
     """`spikein`, or a distribution and its version."""
 
 
-class ExecutorList(NamedTuple):
-    """All executors that can be chosen by name, and what is wrong with the others."""
-
-    rows: tuple[ExecutorRow, ...]
-    warnings: tuple[str, ...]
-
-
 def get_executor(name: str) -> Executor:
     """Return the executor called `name`: one of ours, an installed one, or `FILE.py:NAME`.
 
@@ -87,8 +80,8 @@ def executor_of(settings: AnyExecutor) -> Executor:
     return _BY_POOL[settings.kind](settings)
 
 
-def list_executors() -> ExecutorList:
-    """Return all executors by name; imports the packages that offer some."""
+def list_executors() -> tuple[list[ExecutorRow], tuple[str, ...]]:
+    """Return all executors by name, and warnings; imports the packages that offer some."""
     taken = dict.fromkeys(_OWN, "by spikein itself")
     plugins, warnings = load_installed(_GROUP, _EXPECTED, taken=taken)
     rows = [ExecutorRow(name, _first_line(make), "spikein") for name, make in _OWN.items()]
@@ -96,7 +89,7 @@ def list_executors() -> ExecutorList:
         ExecutorRow(name, _first_line(plugin.value), plugin.origin)
         for name, plugin in plugins.items()
     ]
-    return ExecutorList(tuple(rows), warnings)
+    return rows, warnings
 
 
 def _made(plugin: Plugin) -> Executor:

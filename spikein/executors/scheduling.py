@@ -11,12 +11,18 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from inject.errors import InputError, did_you_mean
 from inject.step import Step
-from spikein.config.executor_settings import LocalSettings, RaySettings, SlurmSettings
+from spikein.config.executor_settings import (
+    ClusterSettings,
+    LocalSettings,
+    RaySettings,
+    SlurmSettings,
+)
 from spikein.executors.graph_run import GraphRun, start_graph
+from spikein.executors.live_status import TaskFiles
 from spikein.executors.protocol import RunReport, StepFailure, StepsFailed
 from spikein.executors.task import TaskEnd
-from spikein.executors.task_files import TaskFiles
 from spikein.pipeline.graph import Graph
 from spikein.progress import Progress
 from spikein.store.manifest import StoreError
@@ -275,3 +281,19 @@ class _Schedule:
     def _files(self, digest: str) -> TaskFiles | None:
         folder = self._run.status.folder
         return TaskFiles(folder, digest) if folder else None
+
+
+def require_known_kinds(settings: ClusterSettings, graph: Graph) -> None:
+    """Check that every kind with a request of its own is that of some step.
+
+    Raises:
+        InputError: there is none of that kind, so that the request would be for nothing.
+    """
+    kinds = sorted({step.kind for step in graph.steps})
+    for kind in settings.steps:
+        if kind not in kinds:
+            raise InputError(
+                f"no step is of the kind {kind!r}.{did_you_mean(kind, kinds)}",
+                where=f"executor.steps.{kind}",
+                allowed=", ".join(kinds),
+            )

@@ -20,14 +20,22 @@ from typing import Any, Literal
 from inject.errors import SpikeinError
 from inject.secrets import masked
 from inject.step import Step
-from spikein.executors import step_build
+from spikein.executors import graph_run
 from spikein.executors.graph_file import GraphFile, StoredGraph, read_graph, require_same_code
+from spikein.executors.live_status import MARK, TaskFiles
 from spikein.executors.protocol import Outcome
-from spikein.executors.task_files import MARK, TaskFiles
 from spikein.progress import Progress
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store
 
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
+"""They say how many threads libraries may start."""
+_REPOSITORY = Path(__file__).resolve().parents[2]
 _PROGRESS_SECONDS = 0.5
 _MOST_NOTICES = 20
 
@@ -55,6 +63,12 @@ class TaskEnd:
     seconds: float = 0.0
     problem: str = ""
     where: str = ""
+
+
+def python_path() -> str:
+    """Return the `PYTHONPATH` of a process that builds steps: this code, then the user's."""
+    paths = [str(_REPOSITORY), os.environ.get("PYTHONPATH", "")]
+    return os.pathsep.join(path for path in paths if path)
 
 
 def run_task(task: Task, where: str = "") -> TaskEnd:
@@ -123,7 +137,7 @@ def build_stored(graph: StoredGraph, step: Step, progress: Progress, *, threads:
     require_same_code(step)
     store = _open_store(graph.store)
     with store.in_use(required=False), _threads_for(step, threads):
-        return step_build.build_step(step, _inputs(step, store), store, progress)
+        return graph_run.build_step(step, _inputs(step, store), store, progress)
 
 
 @lru_cache(maxsize=2)
@@ -136,7 +150,7 @@ def _within_step(trace: TracebackType | None) -> TracebackType | None:
     """Return the part of a traceback that lies in the step itself, where there is one."""
     found, one = trace, trace
     while one is not None:
-        if one.tb_frame.f_code.co_filename == step_build.__file__ and one.tb_next is not None:
+        if one.tb_frame.f_code.co_filename == graph_run.__file__ and one.tb_next is not None:
             found = one.tb_next
         one = one.tb_next
     return found

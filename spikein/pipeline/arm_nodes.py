@@ -25,7 +25,7 @@ from spikein.config.sweep import ArmExperiment
 from spikein.pipeline.graph import Graph
 from spikein.pipeline.models import SHADOW, Model
 from spikein.pipeline.twin_models import TwinNodes
-from spikein.pipeline.unlearning.models import UnlearningNodes
+from spikein.pipeline.unlearning import UnlearningNodes
 from train.models.model_node import ModelNode
 
 

@@ -1,7 +1,6 @@
 """What the arms of an experiment share: its tokenizer, its clean corpus and its base model."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from inject.corpus.background.registry import sources_identity
 from inject.corpus.tokenizer_step import tokenizer_step
@@ -17,14 +16,9 @@ from train.models.model_tokenizer import copied_tokenizer_step
 from train.settings import TokenizerTraining, require_positions
 from train.training_step import Training, base_step
 
-
-class Background(NamedTuple):
-    """What arms share whose settings of it are equal."""
-
-    tokenizer: Step
-    corpus: Step
-    base: ModelNode | None
-    """The model that saw no contaminant."""
+Background = tuple[Step, Step, ModelNode | None]
+"""What arms share whose settings of it are equal: tokenizer, corpus, and the model that saw no
+contaminant."""
 
 
 def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) -> Background:
@@ -66,7 +60,7 @@ def background_of(experiment: Experiment, *, tokens: int, seeds: Sequence[int]) 
     require_positions(experiment.train.context, positions)
     if experiment.base is not None and experiment.base.context is not None:
         require_positions(experiment.base.context, positions, where="base.context")
-    return Background(tokenizer, corpus, base)
+    return tokenizer, corpus, base
 
 
 def _base_node(experiment: Experiment, corpus: Step) -> ModelNode | None:

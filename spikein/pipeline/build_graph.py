@@ -6,7 +6,7 @@ every step whose identity they share: one corpus, one base model, one pool a see
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from analysis.results import results_step
 from analysis.task_accuracy.gain_step import accuracy_gain_step
@@ -42,8 +42,12 @@ from spikein.pipeline.models import (
     twin_groups,
 )
 from spikein.pipeline.twin_models import ArmInputs, spiked_model, twins_of
-from spikein.pipeline.unlearning.models import UnlearningNodes, unlearning_nodes
-from spikein.pipeline.unlearning.results import unlearning_audits, unlearnt_arm
+from spikein.pipeline.unlearning import (
+    UnlearningNodes,
+    unlearning_audits,
+    unlearning_nodes,
+    unlearnt_arm,
+)
 from train.device import Device, default_device
 from train.models.model_node import ModelNode
 
@@ -105,14 +109,17 @@ def build_graph(checked: CheckedExperiment, *, device: Device | None = None) -> 
     experiment = checked.experiment
     device = device or default_device()
     every = [_with_formats(arm, device) for arm in checked.arms]
-    memory: dict[str, Background] = {}
-    shared = _Shared(
-        tokens=_corpus_tokens(every),
-        seeds=experiment.seeds,
-        separations=separations(arm.experiment.placement for arm in every),
-        device=device,
-    )
-    nodes = tuple(_arm_nodes(arm, shared, memory) for arm in every)
+    tokens = _corpus_tokens(every)
+    separated = separations(arm.experiment.placement for arm in every)
+    backgrounds: dict[str, Background] = {}
+
+    def background(arm: Experiment) -> Background:
+        # Naming the steps that arms share reads their sources, which is done once.
+        if (key := shared_key(arm)) not in backgrounds:
+            backgrounds[key] = background_of(arm, tokens=tokens, seeds=experiment.seeds)
+        return backgrounds[key]
+
+    nodes = tuple(_arm_nodes(arm, background(arm.experiment), separated, device) for arm in every)
     compared = [
         node.contaminated.group(
             {
@@ -184,28 +191,17 @@ def _unlearning_results(
     )
 
 
-class _Shared(NamedTuple):
-    """What holds for all arms of an experiment."""
-
-    tokens: int
-    """Length of the clean corpus."""
-    seeds: tuple[int, ...]
-    separations: tuple[Separation, ...]
-    device: Device
-
-
-def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Background]) -> ArmNodes:
+def _arm_nodes(
+    arm: ArmExperiment, background: Background, separated: tuple[Separation, ...], device: Device
+) -> ArmNodes:
     experiment, seed = arm.experiment, arm.seed
-    # Naming the steps that arms share reads their sources, which is done once.
-    if (key := shared_key(experiment)) not in memory:
-        memory[key] = background_of(experiment, tokens=shared.tokens, seeds=shared.seeds)
-    tokenizer, corpus, base = memory[key]
+    tokenizer, corpus, base = background
     examples = examples_step(
         experiment.contaminants,
         experiment.pool,
         tokenizer,
         context=experiment.train.context,
-        separations=shared.separations,
+        separations=separated,
         tune_share=experiment.detect.tune_share,
         seed=seed,
     )
@@ -262,7 +258,7 @@ def _arm_nodes(arm: ArmExperiment, shared: _Shared, memory: dict[str, Background
             twins,
             sources,
             general=_general(experiment, corpus),
-            device=shared.device,
+            device=device,
         ),
     )
 

@@ -18,18 +18,11 @@ from inject.overlap.index import Overlap
 from inject.overlap.settings import OverlapSettings
 from inject.stream.audit_report import AuditReport
 from inject.stream.exposures import CopyOutcomes, copy_outcomes, read_exposures
-from spikein.runs.arms import RunArm, open_run_corpus, run_arms
+from spikein.runs.streams import RunArm, open_run_corpus, run_arms
 from spikein.store.manifest import SHORT
 
-
-@dataclass(frozen=True, kw_only=True)
-class BackgroundComparison:
-    """The result of comparing a background with examples."""
-
-    corpus: str
-    """The corpus's folder."""
-    overlaps: list[Overlap]
-    facts: OverlapFacts
+Comparison = tuple[list[Overlap], OverlapFacts]
+"""What of a background overlaps with examples."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +33,9 @@ class RunAudit:
     """By arm, or by all arms that share the stream."""
     fed: dict[str, CopyOutcomes]
     """What became of the copies of each model whose stream holds any, by its label."""
-    dropped: list[BackgroundComparison]
-    """What was left out of each corpus when it was built."""
-    repeated: list[BackgroundComparison]
+    dropped: dict[str, Comparison]
+    """What was left out of each corpus when it was built, by its folder's name."""
+    repeated: dict[str, Comparison]
     """What the given rules find in each corpus now."""
 
     @property
@@ -51,7 +44,7 @@ class RunAudit:
         return (
             all(one.passed for one in self.streams.values())
             and not any(one.altered for one in self.fed.values())
-            and not any(one.overlaps for one in self.repeated)
+            and not any(overlaps for overlaps, _ in self.repeated.values())
         )
 
 
@@ -77,17 +70,15 @@ def audit_run(
     if not arms:
         raise InputError("the run has no trained arm", where=str(folder))
     corpora = {arm.corpus: [one for one in arms if one.corpus == arm.corpus] for arm in arms}
-    dropped = [
-        BackgroundComparison(corpus=path.name, overlaps=found[0], facts=found[1])
-        for path in corpora
-        if (found := read_overlaps(path)) is not None
-    ]
-    repeated = []
+    dropped = {
+        path.name: overlaps for path in corpora if (overlaps := read_overlaps(path)) is not None
+    }
+    repeated = {}
     if rules is not None:
-        repeated = [
-            _compare_background(folder, path, users, rules, progress)
+        repeated = {
+            path.name: _compare_background(folder, path, users, rules, progress)
             for path, users in corpora.items()
-        ]
+        }
     return RunAudit(
         streams=stream_audits([(arm.label, arm.audit) for arm in arms]),
         fed=_fed(arms),
@@ -112,7 +103,7 @@ def _compare_background(
     users: list[RunArm],
     rules: OverlapSettings,
     progress: Callable[[int, int], None] | None,
-) -> BackgroundComparison:
+) -> Comparison:
     pools = {arm.examples for arm in users}
     examples = {
         one.example_id: one
@@ -122,7 +113,7 @@ def _compare_background(
     audit = OverlapFilter(list(examples.values()), rules.model_copy(update={"drop": False}))
     for document in _documents(folder, path, progress):
         audit(document)
-    return BackgroundComparison(corpus=path.name, overlaps=audit.found, facts=audit.facts())
+    return audit.found, audit.facts()
 
 
 def _documents(

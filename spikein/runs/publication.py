@@ -2,17 +2,19 @@
 
 A run's folder is filled in a hidden sibling, flushed to disk and renamed; nothing is ever replaced,
 and nothing of the user's is touched. `runs/NAME/latest` leads to the newest. Where that holds what
-was just made, file by file, it is the run, and no other is published.
+was just made, file by file, it is the run, and no other is published. What differs from the run
+before is reported: settings, or what the results were made from.
 """
 
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from filelock import FileLock
 
@@ -20,10 +22,13 @@ from inject.errors import InputError
 from inject.files import fsync, fsync_all
 from inject.sealed import Damaged, file_digests, require_files
 from spikein import __version__
+from spikein.config.yaml_document import flow_text, read_document
 from spikein.runs.folder import ARTIFACTS, LATEST, LINKED, check_home, numbered
 from spikein.runs.record import FORMAT, RECORD, RunRecord, place_of, read_record, write_record
 from spikein.store.filesystem import delete_tree
 
+MAX_CHANGES = 8
+_ABSENT = "absent"
 PROTECTED = f"{ARTIFACTS}/protected.txt"
 _PROTECTED_SAYS = """\
 These artifacts hold texts of protected datasets, which must not be revealed in plain text.
@@ -162,3 +167,72 @@ def _point(link: Path, target: str) -> None:
     made = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
     made.symlink_to(target)
     os.replace(made, link)
+
+
+def result_changes(published: PublishedRun, file: str) -> list[str]:
+    """Return how results differ from those of the run before; [] where they do not.
+
+    Args:
+        published: the run.
+        file: the name of the experiment file in it.
+    """
+    if published.earlier is None:
+        return []
+    earlier = read_record(published.earlier)
+    changes = setting_changes(published.earlier / file, published.folder / file)
+    if changes:
+        more = len(changes) - MAX_CHANGES
+        differences = "; ".join(map(str, changes[:MAX_CHANGES]))
+        differences += f"; and {more} more." if more > 0 else "."
+    else:
+        differing = set(earlier.artifacts) ^ set(published.record.artifacts)
+        kinds = sorted({name.partition("/")[0] for name in differing})
+        differences = (
+            "No setting differs; data, code or libraries do, which made other artifacts of "
+            f"{', '.join(kinds)}."
+        )
+    when = earlier.finished.removesuffix("+00:00").replace("T", " ")
+    return [f"Other results than those of {when} UTC ({published.earlier}): {differences}"]
+
+
+class SettingChange(NamedTuple):
+    """A setting that differs between two experiments."""
+
+    key: str
+    """Dotted."""
+    old: str
+    """The value as YAML writes it; `absent` where there is none."""
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.old} → {self.new}"
+
+
+def setting_changes(earlier: Path, now: Path) -> list[SettingChange]:
+    """Return the settings that differ between two experiment files."""
+    old, new = (dict(_flat(_read(path))) for path in (earlier, now))
+    keys = [*new, *(key for key in old if key not in new)]
+    return [
+        SettingChange(key, old.get(key, _ABSENT), new.get(key, _ABSENT))
+        for key in keys
+        if old.get(key, _ABSENT) != new.get(key, _ABSENT)
+    ]
+
+
+def _read(path: Path) -> Any:
+    try:
+        return read_document(path).values
+    except InputError:
+        return {}
+
+
+def _flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield dotted keys and values as text; a list is one value unless it holds mappings."""
+    if isinstance(value, Mapping) and value:
+        for key, below in value.items():
+            yield from _flat(below, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        for number, below in enumerate(value):
+            yield from _flat(below, f"{prefix}.{number}")
+    else:
+        yield prefix, flow_text(value)

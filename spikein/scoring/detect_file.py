@@ -2,6 +2,11 @@
 
 Everything that can be wrong with the input is found before a model is loaded. AUCs are made of the
 result, which holds scores and labels.
+
+A dry run scores no text and sends none. It estimates time as `spikein plan` does: by the operations
+of a pass, and the rate at which this machine trains a model of the sizes, which takes some seconds
+to measure. Steps in which a model writes have no estimate. A few short requests, without any text
+of the rows, find out what a server takes.
 """
 
 import json
@@ -11,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -25,16 +30,28 @@ from inject.files import write_text
 from inject.hub.address import parse_address
 from inject.hub.resolver import resolve_commit
 from inject.reading.rows import source_files
+from inject.server.client import Estimate
+from inject.step import Step
 from inject.tables import csv_text
 from spikein.config.hub_files import local_path
+from spikein.estimates.step_times import OTHER_SECONDS, pass_seconds, reading_rate
+from spikein.executors.given_models import open_store
+from spikein.pipeline.graph import Graph
+from spikein.pipeline.graph import plan as plan_steps
 from spikein.progress import Progress
 from spikein.scoring.options import ScoringOptions
 from spikein.scoring.scored_rows import RowsPlan, ScoredRows, plan_rows, score_rows
 from spikein.store.filesystem import check_file, writing
+from train.models.model_sizes import sizes_of_config
+from train.models.pretrained import find_model
 
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-]+")
 _MOST_NAMED = 5
 SUFFIXES = (".parquet", ".csv", ".jsonl")
+_READS = {"statistics": 1, "gradients": 3}
+"""Kinds of step in which a model reads each text, and what that takes in forward passes."""
+_TEXTLESS = ("examples", "scores")
+_BYTES_A_TOKEN = 4
 
 
 def plan_file(
@@ -149,3 +166,67 @@ def write_score_file(path: Path, scores: pa.Table, *, record: Mapping[str, Any])
         write_text(path, "".join(f"{line}\n" for line in lines))
         return
     write_text(path, csv_text(scores.column_names, [list(row.values()) for row in rows], end="\n"))
+
+
+class PlannedStep(NamedTuple):
+    """One step of a dry run."""
+
+    kind: str
+    label: str
+    detectors: tuple[str, ...]
+    """That need it."""
+    state: str
+    """In the store, or to do."""
+    to_do: bool
+    tokens: int | None
+    """That a model reads, roughly: a quarter of the texts' bytes."""
+    requests: Estimate | None
+    """To a server."""
+    seconds: float | None
+    """On this machine; None if there is no estimate."""
+
+
+def planned_steps(plan: RowsPlan, requests: Mapping[str, Estimate]) -> list[PlannedStep]:
+    """Return the steps of a plan, what is there already, and what the others take.
+
+    Args:
+        plan: of `plan_rows`.
+        requests: of `count_requests`.
+    """
+    tokens = sum(-(-len(text.encode()) // _BYTES_A_TOKEN) for text in plan.rows.texts)
+    with open_store(plan.options.store) as store:
+        steps = plan_steps(Graph(goals=(plan.step,)), store)
+    context = max(tokens // max(len(plan.rows.texts), 1), 1)
+    return [
+        PlannedStep(
+            kind=planned.step.kind,
+            label=planned.step.label,
+            detectors=plan.detectors_of.get(planned.step.digest, ()),
+            state=planned.in_words,
+            to_do=planned.to_do,
+            tokens=tokens if _reads_rows(planned.step) else None,
+            requests=requests.get(planned.step.digest),
+            seconds=_seconds(planned.step, tokens, context) if planned.to_do else None,
+        )
+        for planned in steps
+    ]
+
+
+def _reads_rows(step: Step) -> bool:
+    return step.kind in _READS and step.settings.get("rows") != "held_out"
+
+
+def _seconds(step: Step, tokens: int, context: int) -> float | None:
+    """Return the seconds that a step takes here; None if that cannot be estimated."""
+    if step.kind in _TEXTLESS:
+        return OTHER_SECONDS
+    model = step.execution.get("model", {})
+    if not _reads_rows(step) or not model.get("pretrained"):
+        return None
+    config = find_model(model["pretrained"], revision=model.get("revision")).path / "config.json"
+    sizes = sizes_of_config(json.loads(config.read_text(encoding="utf-8")), source="")
+    if sizes is None:
+        return None
+    context = min(context, sizes.shape.context)
+    tokens *= _READS[step.kind]
+    return pass_seconds(tokens, sizes=sizes, rate=reading_rate(sizes), context=context)

@@ -120,8 +120,9 @@ def plan_rows(
     if options.held_out:
         held_out = read_held_out_file(local_path(options.held_out), rows, options)
     notes = [*repeated_detectors(options.detectors), *rows_notes(rows)]
-    served = _served(model, options, rows, held_out)
-    referred = _served_reference(options, rows, held_out)
+    _check_served(options, rows, held_out)
+    served = _served(options.server, model)
+    referred = _served(options.reference_server, options.reference or "")
     if served is not None:
         asked, beyond = served.detectors(asked, leave_out=options.leave_out)
         notes += beyond
@@ -223,29 +224,19 @@ def _detectors_of(
     return {digest: tuple(names) for digest, names in found.items()}
 
 
-def _served(
-    model: str, options: ScoringOptions, rows: LabelledRows, held_out: KnownTexts | None
-) -> Served | None:
-    """Return the server that is asked, if any, and refuse to send it what nobody asked to send."""
-    if options.server is None:
-        return None
+def _served(server: ScoredServer | None, model: str) -> Served | None:
+    return None if server is None else Served(server, model)
+
+
+def _check_served(options: ScoringOptions, rows: LabelledRows, held_out: KnownTexts | None) -> None:
+    """Refuse what a server cannot use, and to send it what it was not allowed to be sent."""
     local_reference = options.reference is not None and options.reference_server is None
     useless = (*_OF_LOCAL_TARGETS, *(() if local_reference else _OF_LOCAL_MODELS))
-    if unused := [name for name in useless if name in options.model_fields_set]:
+    unused = [name for name in useless if name in options.model_fields_set]
+    if options.server is not None and unused:
         raise InputError(f"{', '.join(unused)} is of use for a model on this machine alone")
-    check_protected(options.server, rows, held_out)
-    return Served(options.server, model)
-
-
-def _served_reference(
-    options: ScoringOptions, rows: LabelledRows, held_out: KnownTexts | None
-) -> Served | None:
-    """Return the server of the reference model, if any."""
-    server = options.reference_server
-    if server is None:
-        return None
-    check_protected(server, rows, held_out)
-    return Served(server, options.reference or "")
+    for server in options.servers:
+        check_protected(server, rows, held_out)
 
 
 def _asked(options: ScoringOptions) -> list[DetectorSetting]:

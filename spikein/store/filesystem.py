@@ -28,8 +28,20 @@ STORE_OPTION = "--store"
 RUNS_OPTION = "--runs"
 CHANGE_STORE = f"Give another folder by {STORE_OPTION}."
 CHANGE_RUNS = f"Give another folder by {RUNS_OPTION}."
+AnyPath = str | os.PathLike[str]
+"""A path as a user gives it."""
 PROBE_BYTES = 1 << 16
 _UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+
+
+def store_folder(given: AnyPath | None = None) -> Path:
+    """Return the folder of artifacts."""
+    return Path(given or os.environ.get("SPIKEIN_STORE") or "store")
+
+
+def runs_folder(given: AnyPath | None = None) -> Path:
+    """Return the folder of runs."""
+    return Path(given or os.environ.get("SPIKEIN_RUNS") or "runs")
 
 
 def free_space(path: Path) -> str:

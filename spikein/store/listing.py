@@ -14,7 +14,6 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from inject.digest import digest
 from inject.step import Recipe
@@ -25,12 +24,9 @@ ANY = "*"
 _ARTIFACT_NAME = re.compile(rf".+-[0-9a-f]{{{SHORT}}}")
 
 
-class Listed(NamedTuple):
-    """The folder of an artifact, finished or damaged."""
-
-    path: Path
-    inode: int
-    """Another one where an artifact was built again."""
+Listed = tuple[Path, int]
+"""The folder of an artifact, finished or damaged, and its inode: another one where the artifact was
+built again."""
 
 
 def artifact_folders(root: Path, kind: str = ANY, short: str = ANY) -> Iterator[Listed]:
@@ -55,7 +51,7 @@ def artifact_folders(root: Path, kind: str = ANY, short: str = ANY) -> Iterator[
             and _ARTIFACT_NAME.fullmatch(entry.name)
         ]
         for name, inode in sorted(found):
-            yield Listed(folder / name, inode)
+            yield folder / name, inode
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -94,18 +90,18 @@ class ContentIndex:
         return any(rest == wanted and key is not None for _, key, rest in self._known(folders))
 
     def _known(self, folders: Iterable[Listed]) -> Iterator[tuple[Path, str | None, str]]:
-        for listed in folders:
-            place = str(listed.path), listed.inode
+        for folder, inode in folders:
+            place = str(folder), inode
             if place not in self._keys:
                 try:
-                    manifest = read_manifest(listed.path)
+                    manifest = read_manifest(folder)
                     rest = _without_inputs(dict(manifest.identity))
                     self._keys[place] = manifest.content_key, rest
                 except StoreError:
                     self._keys[place] = None
             keys = self._keys[place]
             if keys is not None:
-                yield listed.path, *keys
+                yield folder, *keys
 
 
 def link_files(source: Artifact, folder: Path) -> None:

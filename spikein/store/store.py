@@ -112,7 +112,7 @@ class Store:
 
     def artifacts(self) -> Iterator[Path]:
         """Yield the folder of every artifact, finished or damaged, in the order of names."""
-        yield from (one.path for one in artifact_folders(self.root))
+        yield from (folder for folder, _ in artifact_folders(self.root))
 
     def obtain(
         self,

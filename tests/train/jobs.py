@@ -53,7 +53,6 @@ if __name__ == "__main__":
     try:
         run_job(
             run,
-            "train.worker",
             given,
             Path(given.unfinished),
             progress=lambda moment: print(moment.tokens, flush=True),

@@ -96,7 +96,11 @@ def test_windows_that_fill_up_the_end_carry_no_loss():
     windows = WindowSequence(view, epochs=1, seed=0, multiple_of=4)
     assert len(windows) == 8
     items = [windows[position] for position in range(8)]
-    assert sorted(item.fed.window for item in items) == [-1, -1, -1, 0, 1, 2, 3, 4]
+    assert sorted(item["fed"].window for item in items) == [-1, -1, -1, 0, 1, 2, 3, 4]
     for item in items:
-        labels = item.extra_inputs["labels"]
-        assert np.array_equal(labels, item.ids) if item.fed.window >= 0 else (labels == -100).all()
+        labels = item["labels"]
+        assert (
+            np.array_equal(labels, item["input_ids"])
+            if item["fed"].window >= 0
+            else (labels == -100).all()
+        )

@@ -33,25 +33,25 @@ for job in (train.job.TrainingJob, train.unlearn.unlearning_job.UnlearningJob):
 
 
 @pytest.mark.parametrize(
-    ("module", "ending", "code", "said"),
+    ("job", "ending", "code", "said"),
     [
-        ("train.worker", "pass", 0, ""),
+        ("{}", "pass", 0, ""),
         (
-            "train.unlearn.worker",
+            '{"method": {}}',
             "raise Preempted('ended by SIGTERM after step 3 of 5')",
             143,
             "ended by SIGTERM",
         ),
-        ("train.worker", "[][1]", 1, "IndexError: list index out of range"),
+        ("{}", "[][1]", 1, "IndexError: list index out of range"),
     ],
 )
-def test_the_code_is_that_of_the_work(module, ending, code, said, tmp_path):
+def test_the_code_is_that_of_the_work(job, ending, code, said, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(PREPARED.format(ending=ending))
-    (tmp_path / "job.json").write_text("{}")
+    (tmp_path / "job.json").write_text(job)
     # Output goes to a file, as that of a process which `train.launch` starts.
     with open(tmp_path / "out", "w") as out, open(tmp_path / "err", "w") as err:
         done = subprocess.run(
-            [sys.executable, "-m", module, str(tmp_path / "job.json")],
+            [sys.executable, "-m", "train.worker", str(tmp_path / "job.json")],
             env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"},
             stdout=out,
             stderr=err,

@@ -86,12 +86,8 @@ ExtraInputs = Callable[[int, I64], Mapping[str, I64]]
 """From a window and its ids to further inputs, each of shape [context]."""
 
 
-class Item(NamedTuple):
-    """One window with all that the model is given."""
-
-    fed: FedWindow
-    ids: I64
-    extra_inputs: Mapping[str, npt.NDArray[Any]]
+Item = dict[str, Any]
+"""One window: `fed`, and all that the model is given, `input_ids` and further arrays."""
 
 
 class WindowSequence(torch.utils.data.Dataset[Item]):
@@ -141,8 +137,8 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
             self._epoch = epoch
         window = int(self._order[place])
         ids = self._view.window(window)
-        beside = self._inputs_beside(epoch, window, ids)
-        return Item(FedWindow(epoch, window, position), ids, beside)
+        fed = FedWindow(epoch, window, position)
+        return {"fed": fed, "input_ids": ids, **self._inputs_beside(epoch, window, ids)}
 
     def _inputs_beside(self, epoch: int, window: int, ids: I64) -> Mapping[str, npt.NDArray[Any]]:
         if self.objective is not None:
@@ -154,21 +150,23 @@ class WindowSequence(torch.utils.data.Dataset[Item]):
 
     def _padding_item(self, position: int) -> Item:
         ids = self._view.window(0)
-        extra_inputs = dict(self._inputs_beside(0, 0, ids))
-        extra_inputs["labels"] = np.full_like(ids, IGNORED)
-        return Item(FedWindow(-1, -1, position), ids, extra_inputs)
+        return {
+            "fed": FedWindow(-1, -1, position),
+            "input_ids": ids,
+            **self._inputs_beside(0, 0, ids),
+            "labels": np.full_like(ids, IGNORED),
+        }
 
 
 def collate(windows: list[Item]) -> dict[str, Any]:
     """Return the inputs of one step: ids, labels and others, [windows, context], and `fed`."""
-    ids = torch.from_numpy(np.stack([window.ids for window in windows]))
-    extra_inputs = {
-        name: torch.from_numpy(np.stack([window.extra_inputs[name] for window in windows]))
-        for name in windows[0].extra_inputs
+    inputs: dict[str, Any] = {
+        name: torch.from_numpy(np.stack([window[name] for window in windows]))
+        for name in windows[0]
+        if name != "fed"
     }
     return {
-        "input_ids": ids,
-        "labels": ids,
-        "fed": [window.fed for window in windows],
-        **extra_inputs,
+        "labels": inputs["input_ids"],
+        **inputs,
+        "fed": [window["fed"] for window in windows],
     }

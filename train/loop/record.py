@@ -28,18 +28,6 @@ Progress = Callable[[TrainingProgress], None]
 """Called after every reading of the device."""
 
 
-class ModelFlops(NamedTuple):
-    """The operations of a token, and those that the devices can make."""
-
-    operations_per_token: float = float("nan")
-    peak: float = float("nan")
-    """Operations a second of all devices together."""
-
-    def utilisation(self, tokens_per_second: float) -> float:
-        """Return the model FLOPs utilisation; NaN if one of the two is not known."""
-        return tokens_per_second * self.operations_per_token / self.peak
-
-
 class Recorder(Protocol):
     """Records which windows were fed: `inject.stream.exposures.ExposureRecorder`."""
 
@@ -106,15 +94,25 @@ class Record:
         windows: int,
         progress: Progress | None,
         passes: int = 1,
-        speed: ModelFlops | None = None,
+        mfu_share: float = float("nan"),
     ) -> None:
+        """Record nothing yet.
+
+        Args:
+            recorder: takes the exposures.
+            context: tokens of a window.
+            windows: of all epochs.
+            progress: called after every reading, in the first process.
+            passes: of an optimiser step, on this process.
+            mfu_share: model FLOPs utilisation for each token per second; NaN if it is not known.
+        """
         self.rows: list[LogRow] = []
         self.recorder = recorder
         self._context = context
         self._windows = windows
         self._progress = progress if rank() == 0 else None
         self._passes = passes
-        self._speed = speed or ModelFlops()
+        self._mfu_share = mfu_share
         self._pending: list[PendingPass] = []
         self._tokens = 0
         self._last_read = 0.0
@@ -152,7 +150,7 @@ class Record:
         now = time.perf_counter()
         rate = sum(windows) * self._context / max(now - self._last_read, 1e-9)
         self._last_read = now
-        mfu = self._speed.utilisation(rate)
+        mfu = rate * self._mfu_share
         for step, (loss, labelled), count in zip(steps, losses, windows, strict=True):
             for part in step:
                 self._record_exposures(part)

@@ -12,17 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from train.execution import ExecutionSettings, require_installed
-from train.loop.record import READ_EVERY
 
 PROJECT = "spikein"
 FOLDER = ".trackers"
 _ENDS = {"wandb": "finish", "trackio": "finish", "mlflow": "end_run"}
 """What ends a tracker's run."""
-
-
-def log_every(on_gpu: bool) -> int:
-    """Return how many steps lie between two reports: as many as between two readings."""
-    return READ_EVERY if on_gpu else 1
 
 
 @contextmanager
@@ -35,9 +29,6 @@ def tracking(execution: ExecutionSettings, unfinished: Path | None, name: str) -
             TensorBoard's files in the current folder.
         name: of the run.
     """
-    if not execution.trackers:
-        yield
-        return
     require_installed(execution)
     place = Path.cwd() if unfinished is None else unfinished.parent.parent
     with _environment(

@@ -27,9 +27,9 @@ from train.loop.dataset import ExtraInputs, Objective, WindowSequence, WindowSou
 from train.loop.errors import explain_faults
 from train.loop.log import write_log
 from train.loop.preparation import Prepared, prepare
-from train.loop.record import ModelFlops, Progress, Record, Recorder
+from train.loop.record import READ_EVERY, Progress, Record, Recorder
 from train.loop.resume import merge_exposures, restore_record, shared_resume_point
-from train.loop.trackers import PROJECT, log_every, tracking
+from train.loop.trackers import PROJECT, tracking
 from train.loop.trainer import KeptModels, KeyedTrainer, ResumeCheckpoints, move_kept_models
 from train.models.weight_check import highest_stream_id, require_rows
 from train.process_state import isolated_randomness, plain_transformers, reused_memory, trainer_seed
@@ -136,7 +136,7 @@ def train(
         windows=stream.windows,
         progress=progress,
         passes=passes,
-        speed=_speed(prepared, data.objective, view.context),
+        mfu_share=_mfu_share(prepared, data.objective, view.context),
     )
     use_cache = model.config.use_cache
     kept = () if settings.checkpoints is None else checkpoint_steps(settings.checkpoints, steps)
@@ -145,7 +145,7 @@ def train(
         explain_faults(settings, execution, unfinished, out),
         _scratch_folder(unfinished) as scratch,
         _heartbeats(unfinished, execution) as heartbeat,
-        tracking(execution, unfinished, run.identity),
+        tracking(execution, unfinished, run.identity) if execution.trackers else nullcontext(),
         isolated_randomness(),
         plain_transformers(deepspeed=engine is not None),
     ):
@@ -298,7 +298,7 @@ def _arguments(
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
         logging_strategy="steps" if execution.trackers else "no",
-        logging_steps=log_every(on_gpu),
+        logging_steps=READ_EVERY if on_gpu else 1,
         logging_nan_inf_filter=False,
         save_strategy="no",
         eval_strategy="no",
@@ -313,14 +313,13 @@ def _arguments(
     return arguments
 
 
-def _speed(prepared: Prepared, objective: Objective | None, context: int) -> ModelFlops:
+def _mfu_share(prepared: Prepared, objective: Objective | None, context: int) -> float:
+    """Return the model FLOPs utilisation for each token per second; NaN if it is not known."""
     model = prepared.model
     device = torch.device("cuda") if torch.cuda.is_available() else model.device
     blocks, asked = (None, 0.0) if objective is None else (objective.blocks, objective.asked)
-    return ModelFlops(
-        operations_per_token(model, context, blocks=blocks, asked=asked),
-        peak_operations(device, bfloat16=_use_bfloat16(prepared.settings)) * world_size(),
-    )
+    peak = peak_operations(device, bfloat16=_use_bfloat16(prepared.settings)) * world_size()
+    return operations_per_token(model, context, blocks=blocks, asked=asked) / peak
 
 
 def _use_bfloat16(settings: TrainSettings) -> bool:

@@ -13,21 +13,24 @@ from typing import Any
 
 from inject.model_folder import checkpoint_folder
 from inject.reading.unchanged import unchanged
+from inject.settings import Settings
 from inject.step import Step, StepContext
 
 
-@dataclass(frozen=True, kw_only=True)
-class GivenModel:
-    """A model as a step's function is given it."""
+class GivenModel(Settings):
+    """A model as a step's function, or a training job, is given it."""
 
     path: str
     """Folder, or hub id."""
-    pretrained: str | None
-    """Path or hub id, as the user named it; None for a model that was trained here."""
-    revision: str | None
-    trust_remote_code: bool
-    identity: Mapping[str, Any] | None
-    """Of a pretrained model, when the step was named."""
+    pretrained: str | None = None
+    """Path or hub id, as the user named it; None for a model that was trained here, whose artifact
+    the store verifies."""
+    revision: str | None = None
+    """Branch, tag or commit on the hub."""
+    trust_remote_code: bool = False
+    """Run code that comes with the model."""
+    identity: dict[str, Any] | None = None
+    """Of a pretrained model, when the step was named (`train.models.pretrained.model_identity`)."""
 
     def unchanged(self) -> AbstractContextManager[None]:
         """Load a pretrained model inside; it must still be the one that the step was named by."""

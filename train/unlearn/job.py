@@ -9,7 +9,7 @@ lies sealed in the folder that survives a kill.
 
 import shutil
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from inject.errors import InputError
 from inject.examples.example import UNSPLIT, Example, members, read_examples
@@ -21,14 +21,16 @@ from inject.sealed import seal, whole
 from inject.settings import plain
 from inject.step import Step, StepContext
 from train.execution import ExecutionSettings, engine_identity, training_libraries
-from train.job import StartModel, report_training, run_job
+from train.job import report_training, run_job
+from train.models.model_node import GivenModel
 from train.models.model_sizes import model_cost
 from train.settings import ModelSettings
 from train.unlearn.registry import MethodSetting
 from train.unlearn.unlearning_job import (
+    FIRST_STAGE,
     UnlearningJob,
     chosen_examples,
-    stage_model,
+    first_model,
     stage_unfinished,
 )
 
@@ -40,22 +42,9 @@ RETAIN_DRAW = 1
 _RETAIN = "unlearning.retain"
 
 
-class Unlearning(NamedTuple):
-    """What unlearned models of one arm are made from."""
-
-    original: Step
-    """The arm's contaminated model."""
-    examples: Step
-    """The arm's pool."""
-    membership: Step
-    """The pool, with those as members whom the retrained model sees."""
-    plan: Step
-    """The arm's plan; read where the retain set goes by numbers of copies."""
-
-
 def unlearned_step(
     setting: MethodSetting,
-    given: Unlearning,
+    inputs: Mapping[str, Step],
     retain: RetainSet,
     *,
     seed: int,
@@ -67,7 +56,9 @@ def unlearned_step(
 
     Args:
         setting: the method.
-        given: what is read.
+        inputs: of the arm: `original`, its contaminated model; `examples`, its pool; `membership`,
+            the pool with those as members whom the retrained model sees; `counts`, its plan, which
+            is read if the retain set goes by numbers of copies.
         retain: the rules of the retain set; not read where the method needs none.
         seed: the arm's seed.
         label: for people.
@@ -90,10 +81,9 @@ def unlearned_step(
             **engine_identity(execution),
         },
         inputs={
-            "original": given.original,
-            "examples": given.examples,
-            "membership": given.membership,
-            **({"counts": given.plan} if rules is not None and rules.copies is not None else {}),
+            name: step
+            for name, step in inputs.items()
+            if name != "counts" or (rules is not None and rules.copies is not None)
         },
         libraries=training_libraries(execution, adapters=setting.settings.mode == "lora"),
         volatile=(LOG_FILE,),
@@ -118,7 +108,7 @@ def build(context: StepContext) -> None:
         out=str(context.out),
         unfinished=str(context.unfinished),
         identity=context.unfinished.name,
-        original=StartModel(name=str(inputs["original"])),
+        original=GivenModel(path=str(inputs["original"])),
         examples=str(inputs["examples"]),
         forget_ids=tuple(one.example_id for one in forget),
         retain_ids=tuple(one.example_id for one in _retained(context, pool, forget)),
@@ -197,19 +187,17 @@ def unlearn_job(
 
     def run(*stage: str) -> None:
         unfinished = stage_unfinished(job, *stage)
-        worker = "train.unlearn.worker"
-        run_job(run_stage, worker, job, unfinished, *stage, progress=progress, notice=notice)
+        run_job(run_stage, job, unfinished, *stage, progress=progress, notice=notice)
 
     setting = job.setting()
     chosen_examples(job, setting)
-    first = setting.method.first
-    if first is not None:
-        out = stage_model(job, first.name)
+    if setting.method.first is not None:
+        out = first_model(job)
         kept = whole(out)
         if kept is None or kept["identity"] != job.identity:
             shutil.rmtree(out, ignore_errors=True)
             out.mkdir(parents=True)
-            run(first.name)
+            run(FIRST_STAGE)
             seal(out, {"identity": job.identity})
     run()
     finish(job, setting)

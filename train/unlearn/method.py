@@ -157,8 +157,9 @@ class UnlearningMethod:
     """From the model to the names of the weights that are trained; None for all."""
     constants: Callable[["PreTrainedModel", Any, int], Mapping[str, "torch.Tensor"]] | None = None
     """From model, settings and seed to what stays the same throughout."""
-    first: "FirstStage | None" = None
-    """A model that is trained before, on the forget set."""
+    first: Callable[[Any], MethodSettings] | None = None
+    """From the settings to those of a model that is trained before, by the same loss, and so knows
+    the forget set even better."""
     whole_steps: bool = False
     """Whether every optimiser step sees each forget text once, however many there are, in place of
     `batch_texts`."""
@@ -171,18 +172,6 @@ class UnlearningMethod:
     def needs_retain(self, settings: MethodSettings) -> bool:
         """Return whether it cannot do without a retain set."""
         return "retain" in self.roles(settings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FirstStage:
-    """A training run before the method's own: a model that knows the forget set even better."""
-
-    name: str
-    """Of the folder that it is kept in."""
-    loss: Loss
-    """On the forget texts."""
-    settings: Callable[[Any], MethodSettings]
-    """From the method's settings to this run's."""
 
 
 def retained_if_weighted(settings: TwoTermSettings) -> tuple["Role", ...]:

@@ -16,7 +16,8 @@ from inject.model_folder import LOG_FILE
 from inject.settings import plain
 from inject.step import Step, StepContext
 from train.execution import ExecutionSettings, engine_identity, training_libraries
-from train.job import StartModel, report_training
+from train.job import report_training
+from train.models.model_node import GivenModel
 from train.models.model_sizes import model_cost
 from train.settings import CheckpointSettings, ModelSettings, Precision, TrainSettings
 from train.unlearn.job import unlearn_job
@@ -124,7 +125,7 @@ def build(context: StepContext) -> None:
         out=str(context.out),
         unfinished=str(context.unfinished),
         identity=context.unfinished.name,
-        original=StartModel(name=str(context.inputs["model"])),
+        original=GivenModel(path=str(context.inputs["model"])),
         examples=str(folder),
         forget_ids=tuple(one.example_id for one in members(read_examples(folder))),
         method=relearning_entry(**{**relearn, "steps": tuple(relearn["steps"])}),

@@ -47,7 +47,7 @@ from train.unlearn.texts import (
 from train.unlearn.unlearning_job import (
     UnlearningJob,
     chosen_examples,
-    stage_model,
+    first_model,
     stage_unfinished,
 )
 from train.window_inputs import IGNORED
@@ -148,7 +148,7 @@ def run_stage(
 
     Args:
         job: what to do.
-        stage: name of the method's first stage; None for the method itself.
+        stage: `FIRST_STAGE`, or None for the method itself.
         progress: called with how far the stage is.
         notice: called with what a person should know.
 
@@ -158,16 +158,16 @@ def run_stage(
     setting = job.setting()
     start = job.original
     tokenizer = load_named_tokenizer(
-        start.name, revision=start.revision, trust_remote_code=start.trust_remote_code
+        start.path, revision=start.revision, trust_remote_code=start.trust_remote_code
     )
     model = load_start_model(start)
     first = setting.method.first
     if stage is not None and first is not None:
-        settings: MethodSettings = first.settings(setting.settings)
+        settings: MethodSettings = first(setting.settings)
         texts = unlearning_texts(job, setting, tokenizer, model, roles=("forget",))
         execution = job.execution.for_texts(settings.batch_texts, world_size())
-        objective = UnlearningObjective(loss=first.loss, settings=settings, texts=texts)
-        out, identity = stage_model(job, stage), f"{job.identity} {stage}"
+        objective = UnlearningObjective(loss=setting.method.loss, settings=settings, texts=texts)
+        out, identity = first_model(job), f"{job.identity} {stage}"
     else:
         texts = unlearning_texts(
             job, setting, tokenizer, model, roles=setting.method.roles(setting.settings)
@@ -273,7 +273,7 @@ def method_objective(
     pieces = {"forget": texts.forget, "alternative": texts.alternative}
     labels = None
     if method.first is not None and method.labels is not None:
-        first = _made_here(job, stage_model(job, method.first.name))
+        first = _made_here(job, first_model(job))
         labels = new_labels(method, model, first, texts, settings)
     original = {}
     if method.reference(settings):

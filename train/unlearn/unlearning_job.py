@@ -9,17 +9,19 @@ from typing import Any
 
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, members, read_examples
-from train.job import Job, StartModel
+from train.job import Job
+from train.models.model_node import GivenModel
 from train.unlearn.registry import MethodSetting, parse_methods
 
-_STAGES = "stages"
-"""Folder of the models of first stages, in the one that survives a kill."""
+FIRST_STAGE = "first"
+"""What a job is told to train first; also the folder of that model, in the one that survives a
+kill."""
 
 
 class UnlearningJob(Job):
     """Everything that an unlearning run needs to know."""
 
-    original: StartModel
+    original: GivenModel
     """The model that is made to forget."""
     examples: str
     """Folder of the examples artifact."""
@@ -42,15 +44,15 @@ class UnlearningJob(Job):
         return found[0]
 
 
-def stage_model(job: UnlearningJob, stage: str) -> Path:
-    """Return where the model of a first stage lies."""
-    return Path(job.unfinished) / _STAGES / stage / "model"
+def first_model(job: UnlearningJob) -> Path:
+    """Return the folder of the first stage's model."""
+    return Path(job.unfinished) / FIRST_STAGE / "model"
 
 
 def stage_unfinished(job: UnlearningJob, stage: str | None = None) -> Path:
     """Return the folder for checkpoints of a stage; None is the method's own."""
     unfinished = Path(job.unfinished)
-    return unfinished if stage is None else unfinished / _STAGES / stage / "unfinished"
+    return unfinished if stage is None else unfinished / stage / "unfinished"
 
 
 def chosen_examples(

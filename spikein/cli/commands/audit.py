@@ -10,7 +10,7 @@ from spikein.progress import task_progress
 
 if TYPE_CHECKING:
     from inject.stream.exposures import CopyOutcomes
-    from spikein.runs.audit import BackgroundComparison
+    from spikein.runs.audit import Comparison
 
 EXIT_FOUND = 2
 
@@ -65,15 +65,15 @@ def audit(
         for label, audited in found.streams.items()
     )
     _print_fed(found.fed)
-    for comparison in found.dropped:
-        _print_comparison(comparison, "When the corpus was built")
-    for comparison in found.repeated:
-        _print_comparison(comparison, "Now")
+    for corpus, comparison in found.dropped.items():
+        _print_comparison(corpus, comparison, "When the corpus was built")
+    for corpus, comparison in found.repeated.items():
+        _print_comparison(corpus, comparison, "Now")
     if not found.clean:
         warn("Something was found.")
         raise typer.Exit(EXIT_FOUND)
     say("All streams passed." + (" The rules asked for find nothing." if rules else ""))
-    if unchecked := max((len(one.facts.unchecked) for one in found.dropped), default=0):
+    if unchecked := max((len(facts.unchecked) for _, facts in found.dropped.values()), default=0):
         warn(f"{unchecked:,} rows were not searched for in the background; they are named above.")
 
 
@@ -102,12 +102,12 @@ def _print_fed(fed: "dict[str, CopyOutcomes]") -> None:
             warn(f"{label} was fed {one.altered:,} copies with other tokens than planned: {names}")
 
 
-def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
+def _print_comparison(corpus: str, comparison: "Comparison", when: str) -> None:
     """Print what one comparison of a background with the examples found."""
-    facts = comparison.facts
+    overlaps, facts = comparison
     say("")
     say(
-        f"{when}: {facts.documents:,} documents of {comparison.corpus} against {facts.examples:,} "
+        f"{when}: {facts.documents:,} documents of {corpus} against {facts.examples:,} "
         f"rows, by the rule: {facts.rules}. {facts.offending:,} overlap, {facts.dropped:,} "
         "were left out."
     )
@@ -135,5 +135,5 @@ def _print_comparison(comparison: "BackgroundComparison", when: str) -> None:
             if overlap.text is None
             else " ".join(overlap.text.split())[:120],
         }
-        for overlap in comparison.overlaps
+        for overlap in overlaps
     )

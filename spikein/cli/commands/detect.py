@@ -262,7 +262,7 @@ def _confirm(plan: "RowsPlan", requests: "Mapping[str, Estimate]", server: "Scor
 def _print_plan(plan: "RowsPlan", requests: "Mapping[str, Estimate]", *, as_json: bool) -> None:
     """Print the steps of a dry run, and what they take together."""
     from spikein.cli.scores_output import rows_counted
-    from spikein.scoring.dry_run import planned_steps
+    from spikein.scoring.detect_file import planned_steps
 
     steps = planned_steps(plan, requests)
     names = list(dict.fromkeys(setting.name for setting in plan.settings))

@@ -63,8 +63,8 @@ def export(
       spikein export quickstart --format datasets --rows windows --out exported
     """
     from inject.formats.export import ExportSettings
-    from spikein.runs.export import export_run
     from spikein.runs.folder import find_run
+    from spikein.runs.streams import export_run
 
     folder = find_run(runs, run)
     settings = ExportSettings(format=format, rows=rows, show_protected=show_protected)

@@ -159,10 +159,7 @@ def executors() -> None:
     """
     from spikein.executors import list_executors
 
-    found = list_executors()
-    print_table(
-        ("name", "where steps run", "from"),
-        ((row.name, row.description, row.origin) for row in found.rows),
-    )
-    for warning in found.warnings:
+    rows, warnings = list_executors()
+    print_table(("name", "where steps run", "from"), rows)
+    for warning in warnings:
         warn(warning)

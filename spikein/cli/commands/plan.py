@@ -113,18 +113,13 @@ def plan(
     from spikein.api.plan import plan as plan_experiment
     from spikein.estimates.training import Hardware
 
-    default, hardware = Hardware(), None
-    if not (gpu is None and gpus is None and mfu is None):
-        hardware = Hardware(
-            gpu=default.gpu if gpu is None else gpu.lower(),
-            gpus=default.gpus if gpus is None else gpus,
-            utilisation=default.utilisation if mfu is None else mfu,
-        )
+    named: dict[str, Any] = {"gpu": gpu and gpu.lower(), "gpus": gpus, "utilisation": mfu}
+    named = {name: value for name, value in named.items() if value is not None}
     result = plan_experiment(
         file,
         overrides=overrides or (),
         store=store,
-        hardware=hardware,
+        hardware=Hardware(**named) if named else None,
         measure=measure,
         draw=True,
     )

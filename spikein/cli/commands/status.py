@@ -1,6 +1,5 @@
 """`spikein status`: which runs there are and go on, and whether what they rest on is whole."""
 
-import os
 import sys
 import time
 from collections import Counter
@@ -9,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inject.errors import first_names
 from inject.files import human_bytes
 from spikein.cli import completion
-from spikein.cli.options import RUNS, STORE, RunsFolder, RunStore, argument, option
+from spikein.cli.options import RUNS, RunsFolder, RunStore, argument, option
 from spikein.cli.output import console, print_table, say, tell, warn
 from spikein.progress import duration
 
@@ -69,7 +69,9 @@ def status(
 
       spikein status my-experiment.yaml --watch
     """
-    place = store or Path(os.environ.get("SPIKEIN_STORE") or STORE)
+    from spikein.store.filesystem import store_folder
+
+    place = store_folder(store)
     file = Path(run) if run and run.endswith((".yaml", ".yml")) else None
     name = run
     if file is not None:
@@ -107,7 +109,7 @@ def _latest(store: Path, name: str | None) -> "RunStatus | None":
 
 
 def _all(runs: Path) -> None:
-    from spikein.runs.status import run_rows
+    from spikein.runs.folder import run_rows
 
     rows = run_rows(runs)
     if not rows:
@@ -143,8 +145,7 @@ def _file(file: Path, store: Path) -> None:
 
 
 def _one(name: str, runs: Path, store: Path | None) -> None:
-    from spikein.runs.folder import find_run
-    from spikein.runs.status import artifact_rows, folder_problem
+    from spikein.runs.folder import artifact_rows, find_run, folder_problem
 
     folder = find_run(runs, name)
     print_table(
@@ -291,9 +292,7 @@ def _progress(step: "StepStatus", names: "dict[str, StepStatus]") -> str:
         waits = [one.name for one in needed if one.state != "done"]
         if not waits:
             return step.problem
-        more = len(waits) - _MOST_NAMES
-        rest = f" and {more} more" if more > 0 else ""
-        return f"waits for {', '.join(waits[:_MOST_NAMES])}{rest}"
+        return f"waits for {first_names(waits, _MOST_NAMES)}"
     if step.state == "running" and step.done is not None:
         share = f"{step.done:,.0f} of {step.total:,.0f}" if step.total else f"{step.done:,.0f}"
         return ", ".join(part for part in (f"{share} {step.unit}".strip(), step.note) if part)

@@ -24,9 +24,8 @@ from inject.step import Step
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors.graph_file import GraphFile, write_graph
 from spikein.executors.graph_run import GraphRun
-from spikein.executors.pools.processes import THREAD_VARIABLES, python_path
 from spikein.executors.scheduling import SideBySide
-from spikein.executors.task import Task, TaskEnd
+from spikein.executors.task import THREAD_VARIABLES, Task, TaskEnd, python_path
 from train.execution import ExecutionSettings
 from train.processes.extension import require_extension
 

@@ -26,13 +26,8 @@ from inject.step import Step
 from spikein.config.executor_settings import RaySettings
 from spikein.executors.graph_file import write_graph
 from spikein.executors.graph_run import GraphRun
-from spikein.executors.pools.processes import (
-    THREAD_VARIABLES,
-    python_path,
-    require_known_kinds,
-)
-from spikein.executors.scheduling import SideBySide
-from spikein.executors.task import Task, TaskEnd, run_task
+from spikein.executors.scheduling import SideBySide, require_known_kinds
+from spikein.executors.task import THREAD_VARIABLES, Task, TaskEnd, python_path, run_task
 from spikein.pipeline.graph import Graph
 from spikein.store.filesystem import delete_tree
 

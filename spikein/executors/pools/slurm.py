@@ -5,18 +5,25 @@ All machines share the folder of the store and the Python environment. The state
 wrote. Jobs outlive this process when it is killed: a run that is started again finds what they
 finished, and waits for what they still build. Ctrl-C cancels them. Submitit comes with
 `pip install 'spikein[slurm]'`.
+
+Before its time is over, or when it has to make room, Slurm warns a job by a signal. A training step
+then writes a checkpoint, and the job is put back into the queue and goes on from there. Another
+step begins again in the next job, a few times.
 """
 
 import os
 import shlex
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 from inject.errors import InputError
@@ -24,17 +31,14 @@ from inject.step import Step
 from spikein.config.executor_settings import SlurmSettings, StepRequest, job_minutes
 from spikein.executors.graph_file import write_graph
 from spikein.executors.graph_run import GraphRun
-from spikein.executors.pools.processes import (
-    THREAD_VARIABLES,
-    python_path,
-    require_known_kinds,
-)
-from spikein.executors.pools.slurm_job import SlurmJob
-from spikein.executors.scheduling import SideBySide
-from spikein.executors.task import Task, TaskEnd
-from spikein.executors.task_files import TaskFiles
+from spikein.executors.live_status import TaskFiles
+from spikein.executors.scheduling import SideBySide, require_known_kinds
+from spikein.executors.task import THREAD_VARIABLES, Task, TaskEnd, python_path, run_task
 from spikein.pipeline.graph import Graph
 
+WARNING = signal.SIGUSR2
+"""What Slurm is asked to warn by."""
+_REQUEUE_SECONDS = 120
 LOOK_SECONDS = 3.0
 """Between two calls of `squeue`."""
 _COMMAND_SECONDS = 120
@@ -296,3 +300,67 @@ def _require_slurm() -> None:
             where="executor slurm",
             hint="Start the run on a machine of the cluster that can submit jobs.",
         )
+
+
+class _Warned(BaseException):
+    """The warning came where no checkpoint can be written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmJob:
+    """Builds one step in a Slurm job, and writes down how it ended."""
+
+    task: Task
+    attempts: int
+    """How often a step that cannot write a checkpoint is begun that reaches the end of its time."""
+
+    def __call__(self) -> str:
+        """Build the step; return how it ended. Submitit calls this in the job."""
+        files = TaskFiles(self.task.graph.folder, self.task.digest)
+        at_rest = signal.getsignal(signal.SIGTERM)
+        warned = False
+
+        def warn(_number: int, _frame: FrameType | None) -> None:
+            nonlocal warned
+            warned = True
+            if signal.getsignal(signal.SIGTERM) is at_rest:
+                raise _Warned
+            # A step that trains handles SIGTERM: it writes a checkpoint and ends.
+            signal.raise_signal(signal.SIGTERM)
+
+        signal.signal(WARNING, warn)
+        begun = int(os.environ.get("SLURM_RESTART_COUNT", "0")) + 1
+        try:
+            end = run_task(replace(self.task, attempt=begun), f"Slurm job {job_id()}")
+        except _Warned:
+            if begun < self.attempts:
+                requeue()
+            end = TaskEnd(
+                digest=self.task.digest,
+                state="failed",
+                problem=f"its Slurm job came to the end of its time (attempt {begun} of "
+                f"{self.attempts}); give it more by executor.time",
+            )
+        signal.signal(WARNING, signal.SIG_IGN)
+        if end.state == "lost":
+            if warned:
+                requeue()
+            # Cancelled or preempted: which of them it was, Slurm knows.
+            sys.exit(128 + signal.SIGTERM)
+        files.write_end(asdict(end))
+        return end.state
+
+
+def job_id() -> str:
+    """Return this job's id, as Slurm's commands take it."""
+    array = os.environ.get("SLURM_ARRAY_JOB_ID")
+    if array:
+        return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    return os.environ.get("SLURM_JOB_ID", "")
+
+
+def requeue() -> None:
+    """Put this job back into Slurm's queue, and end."""
+    print(f"job {job_id()} is put back into the queue", flush=True)
+    subprocess.run(["scontrol", "requeue", job_id()], check=True, timeout=_REQUEUE_SECONDS)
+    sys.exit(128 + signal.SIGTERM)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inject.errors import InputError
-from spikein.runs.changes import SettingChange, setting_changes
 from spikein.runs.folder import linked_artifacts
+from spikein.runs.publication import SettingChange, setting_changes
 from spikein.runs.record import EXPERIMENT
 from spikein.store.environment import CODE, MACHINE
 from spikein.store.manifest import SHORT, Manifest, read_manifest

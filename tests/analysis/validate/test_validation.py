@@ -23,7 +23,7 @@ from detect.ground_truth.packing import write_bundle
 from detect.registry import get_detector
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError
-from spikein.config.starter import write_detector
+from spikein.cli.commands.init import write_detector
 from tests.analysis.oracles import auc
 from tests.detect.ground_truths import make_model, make_truth, store_truth
 from tests.detect.wrong_detectors import SOURCE

@@ -19,14 +19,13 @@ from inject.sealed import file_digests
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs
+from spikein.api.ground_truth import stored_truth
 from spikein.api.report import render_report
 from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
-from spikein.runs.arms import run_arms
-from spikein.runs.folder import link_artifact
-from spikein.runs.ground_truth import stored_truth
+from spikein.runs.folder import link_artifact, run_rows
 from spikein.runs.publication import publish_run
-from spikein.runs.status import run_rows
+from spikein.runs.streams import run_arms
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
 from tests.analysis.synthetic import make_arm

@@ -13,9 +13,8 @@ import pytest
 from inject.errors import InputError
 from spikein.config.executor_settings import LocalSettings
 from spikein.executors import InProcess, StepsFailed, run_graph
-from spikein.executors.live_status import RUNS_FOLDER, read_statuses
+from spikein.executors.live_status import MARK, RUNS_FOLDER, read_statuses
 from spikein.executors.pools.local import Local, Share, worker_shares
-from spikein.executors.task_files import MARK
 from spikein.pipeline.graph import Graph
 from spikein.progress import Lines, Progress
 from spikein.store.filesystem import delete_tree

@@ -47,7 +47,7 @@ def test_an_installed_executor_is_chosen_and_listed_by_its_name(site):
         version="2.1",
     )
     assert get_executor("queue").run(None, None, None) == "ran"
-    rows = {row.name: row for row in list_executors().rows}
+    rows = {row.name: row for row in list_executors()[0]}
     assert rows["queue"].description == "Sends each step to a queue."
     assert rows["queue"].origin == "queue-kit 2.1"
     assert rows["in-process"].origin == "spikein"

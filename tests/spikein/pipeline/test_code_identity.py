@@ -15,7 +15,7 @@ from detect.registry import detector_names, get_detector
 from inject.examples.datasets.registry import built_in_names, find_dataset
 from inject.source_digest import PACKAGES, Sources, read_source
 from inject.step import Step
-from spikein.executors import graph_run, step_build
+from spikein.executors import graph_run
 from tests.spikein.pipeline.test_identity import folder, hub, role, steps
 from tests.spikein.tiny import graph_of, run, write_tiny
 
@@ -23,8 +23,7 @@ __all__ = ["folder", "hub"]
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 SHOWN = {
-    *("spikein.executors.graph_run", "spikein.executors.step_build"),
-    *("spikein.executors.live_status", "spikein.progress"),
+    *("spikein.executors.graph_run", "spikein.executors.live_status", "spikein.progress"),
 }
 """What passes on and shows the progress that a step reports; they tell the step nothing."""
 
@@ -83,7 +82,7 @@ DECIDES = {
     "spikein.config.schema": "",
     "spikein.pipeline.build_graph": "",
     "spikein.runs.publish": "",
-    "spikein.executors.step_build": "",
+    "spikein.executors.graph_run": "",
     "spikein.store.store": "",
 }
 """The steps whose code a module belongs to."""
@@ -200,9 +199,9 @@ def test_whatever_runs_in_a_step_is_in_its_digest(tmp_path, monkeypatch):
             return call
 
         with pytest.MonkeyPatch.context() as patch:
-            find = step_build.find_function
+            find = graph_run.find_function
             patch.setattr(
-                step_build,
+                graph_run,
                 "find_function",
                 lambda name: watched(find(name)) if name == step.function else find(name),
             )

@@ -22,7 +22,8 @@ from inject.plan.settings import Copies, Placement
 from inject.source_digest import PACKAGES
 from spikein.config.schema import Experiment
 from tests.spikein.pipeline.test_identity import folder, hub, role, settings_of, steps
-from train.job import Job, StartModel, TrainingJob
+from train.job import Job, TrainingJob
+from train.models.model_node import GivenModel
 from train.models.shapes import Shape
 from train.unlearn.unlearning_job import UnlearningJob
 
@@ -73,7 +74,7 @@ OTHERS = {
     "Fact": "a part of that grammar",
     "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
 }
-TOLD_BY_STEPS = {Shape, TwinMembership, Job, TrainingJob, StartModel, UnlearningJob}
+TOLD_BY_STEPS = {Shape, TwinMembership, Job, TrainingJob, GivenModel, UnlearningJob}
 """What a step's settings and inputs are handed on as."""
 
 

@@ -19,12 +19,12 @@ from inject.formats.export import ExportSettings, export_view
 from inject.step import Step, StepContext
 from inject.stream.audit_report import read_audit
 from inject.stream.view import clean_view
-from spikein.runs.arms import open_run_corpus
+from spikein.runs.streams import open_run_corpus
 from spikein.store.store import Artifact
 from tests.spikein.tiny import build, graph_of, stored, write_tiny
 from train.execution import ExecutionSettings
-from train.job import StartModel, TrainingJob, _model
-from train.models.model_node import pretrained_node
+from train.job import TrainingJob, _model
+from train.models.model_node import GivenModel, pretrained_node
 from train.models.shapes import Shape, build_model
 from train.settings import TrainSettings
 
@@ -251,7 +251,9 @@ def test_a_pretrained_model_edited_before_it_is_loaded_is_refused(tmp_path, tiny
         unfinished=str(tmp_path),
         identity="x",
         corpus=str(tmp_path),
-        start=StartModel(name=str(folder), identity=dict(node.identity or {})),
+        start=GivenModel(
+            path=str(folder), pretrained=str(folder), identity=dict(node.identity or {})
+        ),
         train=TrainSettings(),
         execution=ExecutionSettings(),
         seed=0,

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from spikein.runs.changes import result_changes, setting_changes
-from spikein.runs.folder import link_artifact
-from spikein.runs.publication import publish_run
-from spikein.runs.status import run_rows
+from spikein.runs.folder import link_artifact, run_rows
+from spikein.runs.publication import publish_run, result_changes, setting_changes
 from spikein.store.store import Store
 from tests.spikein.records import change_record
 from tests.spikein.samples import recipe, write

@@ -15,16 +15,17 @@ import pytest
 import spikein.runs.publication as module
 from inject.errors import InputError
 from spikein.runs.folder import (
+    artifact_rows,
     find_run,
     link_artifact,
     linked_artifacts,
     run_folders,
     run_name,
+    run_rows,
 )
 from spikein.runs.publication import PublishedRun, publish_run
 from spikein.runs.record import checked_record, read_record
 from spikein.runs.register import find_roots
-from spikein.runs.status import artifact_rows, run_rows
 from spikein.store.artifact import Artifact
 from spikein.store.garbage import collect
 from spikein.store.store import ArtifactRules, Store

@@ -64,7 +64,7 @@ def test_tprs_stand_in_the_table_only_where_enough_non_members_stand_behind_them
 
 def test_a_dry_run_says_what_is_to_do_and_scores_nothing(command, write, tmp_path, monkeypatch):
     """With the rate of this machine, the times of a plan; what was made before is in the store."""
-    from train.speed_measurement import TrainingRate
+    from spikein.estimates.step_times import TrainingRate
 
     rates = []
 
@@ -72,7 +72,7 @@ def test_a_dry_run_says_what_is_to_do_and_scores_nothing(command, write, tmp_pat
         rates.append(given)
         return TrainingRate(1e6, "cpu", steps=3, whole=True)
 
-    monkeypatch.setattr("train.speed_measurement.training_rate", rate)
+    monkeypatch.setattr("spikein.estimates.step_times.training_rate", rate)
     rows, store = write(labelled(12)), ("--store", tmp_path / "store", "--limit", "8")
     first = json.loads(command(rows, *store, "--dry-run", "--json").stdout)
     assert (first["rows"], first["members"], first["detectors"]) == (8, 4, ["loss"])

@@ -17,8 +17,8 @@ from spikein.api.report import render_report
 from spikein.executors import InProcess, RunReport
 from spikein.pipeline.graph import Graph, plan
 from spikein.runs.audit import audit_run
-from spikein.runs.export import export_run
-from spikein.runs.status import artifact_rows
+from spikein.runs.folder import artifact_rows
+from spikein.runs.streams import export_run
 from spikein.store.artifact import open_artifact, require_current, verified
 from spikein.store.filesystem import delete_tree
 from spikein.store.garbage import collect_damaged

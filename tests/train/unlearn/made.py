@@ -20,8 +20,8 @@ from inject.stream.exposures import read_exposures
 from tests.conftest import make_texts
 from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
-from train.job import StartModel
 from train.loop.log import read_log
+from train.models.model_node import GivenModel
 from train.models.shapes import build_model
 from train.unlearn.job import unlearn_job
 from train.unlearn.unlearning_job import UnlearningJob
@@ -88,7 +88,7 @@ def job(world: Path, out: Path, method: str | dict[str, Any], **more: Any) -> Un
         "out": str(out / "out"),
         "unfinished": str(out / "unfinished"),
         "identity": "this run",
-        "original": StartModel(name=str(world / "model")),
+        "original": GivenModel(path=str(world / "model")),
         "examples": str(world / "examples"),
         "forget_ids": forget_ids(),
         "retain_ids": retain_ids(),

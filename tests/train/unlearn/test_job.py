@@ -19,9 +19,9 @@ from tests.train.unlearn.made import (
     text_loss,
     unlearn,
 )
-from train.job import StartModel
 from train.loop.log import read_log
 from train.loop.record import TrainingDiverged
+from train.models.model_node import GivenModel
 from train.unlearn.job import unlearn_job
 from train.unlearn.registry import method_names
 
@@ -129,7 +129,7 @@ def test_an_original_with_a_weight_that_is_no_number(world, tmp_path):
     weights["model.norm.weight"][0] = float("nan")
     save_file(weights, file, metadata={"format": "pt"})
     with pytest.raises(InputError, match=r"model\.norm\.weight"):
-        unlearn(world, tmp_path, "npo", original=StartModel(name=str(tmp_path / "model")))
+        unlearn(world, tmp_path, "npo", original=GivenModel(path=str(tmp_path / "model")))
 
 
 def test_a_run_that_diverges_says_where(world, tmp_path):

@@ -14,7 +14,7 @@ from inject.errors import InputError
 from inject.examples.example import read_examples
 from tests.train.unlearn.made import forget_ids
 from train.execution import ExecutionSettings
-from train.job import StartModel
+from train.models.model_node import GivenModel
 from train.unlearn.job import unlearn_job
 from train.unlearn.registry import parse_methods
 from train.unlearn.relearning import relearning_entry
@@ -37,7 +37,7 @@ def relearn(
         out=str(out),
         unfinished=str(out.parent / f"{out.name}-unfinished"),
         identity="relearn",
-        original=StartModel(name=str(model or world / "model")),
+        original=GivenModel(path=str(model or world / "model")),
         examples=str(world / "examples"),
         forget_ids=tuple(one.example_id for one in rows),
         method=relearning_entry(steps=steps, lr=LR, precision="float32"),

@@ -38,7 +38,7 @@ def test_stopped_in_the_first_stage_and_taken_up_again(world, relabelled, tmp_pa
     stopped = job(world, tmp_path, RELABEL, execution=EVERY)
     with pytest.raises(Stopped):
         unlearn_job(stopped, progress=stop)
-    assert list(tmp_path.glob("unfinished/stages/*/unfinished/checkpoint-*"))
+    assert list(tmp_path.glob("unfinished/first/unfinished/checkpoint-*"))
     unlearn_job(stopped)
     check_same_run(Path(stopped.out), relabelled)
 
@@ -78,8 +78,8 @@ def test_killed_in_the_second_stage_and_taken_up_again(world, relabelled, tmp_pa
 
 def test_a_damaged_first_stage_is_said_and_trained_again(world, relabelled, tmp_path, caplog):
     again = job(world, tmp_path, RELABEL)
-    shutil.copytree(relabelled.parent / "unfinished" / "stages", tmp_path / "unfinished" / "stages")
-    [stage] = tmp_path.glob("unfinished/stages/*/model")
+    shutil.copytree(relabelled.parent / "unfinished" / "first", tmp_path / "unfinished" / "first")
+    stage = tmp_path / "unfinished/first/model"
     content = bytearray((stage / "model.safetensors").read_bytes())
     content[len(content) // 2] ^= 1
     (stage / "model.safetensors").write_bytes(content)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from inject.settings import PositiveFloat, PositiveInt
-from train.unlearn.method import FirstStage, MethodSettings, UnlearningMethod
+from train.unlearn.method import MethodSettings, UnlearningMethod
 
 if TYPE_CHECKING:
     import torch
@@ -73,6 +73,6 @@ METHOD = UnlearningMethod(
     name="relabel",
     loss=loss,
     settings=RelabelSettings,
-    first=FirstStage(name="reinforced", loss=loss, settings=_reinforced),
+    first=_reinforced,
     labels=generic_labels,
 )

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from spikein.estimates.step_times import shrink_to_fit, training_rate
 from tests.train.shapes import tiny_shape
 from train.models.shapes import load_shape
 from train.settings import TrainSettings
-from train.speed_measurement import shrink_to_fit, training_rate
 
 SETTINGS = TrainSettings(context=64, batch_tokens=256)
 

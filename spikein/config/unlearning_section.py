@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning_audit.settings import ChunkAudit
+from analysis.settings import ChunkAudit, MeasureSettings
 from inject.examples.forget_set import ForgetSet, RetainSet
 from inject.settings import PositiveFloat, PositiveInt, Settings
 

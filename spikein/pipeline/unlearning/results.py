@@ -7,9 +7,9 @@ retrained model; scores are those that the experiment made.
 from collections.abc import Sequence
 from decimal import Decimal
 
+from analysis.settings import ChunkAudit
 from analysis.unlearning.evidence import NO_METHOD
-from analysis.unlearning_audit.audit_step import audit_step, audits_step
-from analysis.unlearning_audit.settings import ChunkAudit
+from analysis.unlearning_audit.audit import audit_step, audits_step
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence.continuations import forgotten_continuations_step
 from detect.evidence.views import statistics_step

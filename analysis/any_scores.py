@@ -12,6 +12,7 @@ for 400 rows.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import nan
 from typing import Any, NamedTuple
 
@@ -19,17 +20,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.decisions.flagged import group_names, scores_by_setting
+from analysis.arm import FILE, Cohort, LoadedArm, file_arm
+from analysis.compared_rows import compare_rows
 from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.intervals.influence import Counts, pack_groups
-from analysis.intervals.rows import Rows, auc_numbers, degenerate_reason, tpr_numbers
-from analysis.metrics import SUPPORT, Floats, supports_rate
+from analysis.intervals.influence import Floats, Mask, pack_groups
+from analysis.intervals.rows import Rows, auc_numbers, tpr_numbers, unsupported
+from analysis.metrics import SUPPORT, supports_rate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
-from inject.keyed import Stream, generator, item_key
-
-Mask = npt.NDArray[np.bool_]
-_SAMPLES = 10
 
 
 def auc_interval(
@@ -127,7 +125,7 @@ def auc_estimate(
     rows = _rows(member, groups, seeds)
     usable, reasons = scores.astype(np.float64), []
     for at in (at for seed in rows.places for at in seed.values()):
-        if reason := _reason(rows, scores, at):
+        if reason := unsupported(rows, scores, at):
             reasons.append(reason)
             usable[at] = nan
     if not np.isfinite(usable).any():
@@ -149,7 +147,7 @@ def tpr_estimate(
     k / m <= rate, the interval of the rate that new non-members are expected to have.
     """
     rows = _rows(member, groups, None)
-    if reason := _reason(rows, scores, np.arange(len(scores))):
+    if reason := unsupported(rows, scores, np.arange(len(scores))):
         return no_estimate(reason)
     if not supports_rate(rate, int(rows.nonmember.sum())):
         return no_estimate(f"fewer than {np.ceil(SUPPORT / rate - 1e-9):.0f} non-members")
@@ -190,57 +188,7 @@ def auc_table(
         groups: rows that share a passage; None makes each row its own.
         settings: of the intervals; defaults where not given.
     """
-    how = settings or AnalysisSettings()
-    member = np.array(labels, dtype=bool)
-    names = group_names(groups, len(labels))
-    columns = scores_by_setting(scores, len(labels))
-    scored = {key: np.isfinite(values) for key, values in columns.items()}
-    apart = {
-        key for key, there in scored.items() if (~there).sum() > how.max_unscored * len(labels)
-    }
-    common = np.ones(len(labels), dtype=bool)
-    for key in columns.keys() - apart:
-        common &= scored[key]
-    table = []
-    for key, values in columns.items():
-        used = scored[key] if key in apart else common
-        rows = (values[used], member[used], names[used].tolist())
-        table.append(
-            AucRow(
-                detector=key[0],
-                setting=key[1],
-                auc=auc_estimate(*rows, confidence=how.confidence),
-                n_members=int((used & member).sum()),
-                n_nonmembers=int((used & ~member).sum()),
-                unscored=int((~scored[key]).sum()),
-                own_rows=key in apart,
-                tpr={
-                    rate: tpr_estimate(*rows, rate, confidence=how.confidence)
-                    for rate in how.false_positive_rates
-                },
-            )
-        )
-    return table
-
-
-class DocumentTable(NamedTuple):
-    """AUCs over documents."""
-
-    rows: list[AucRow]
-    thresholded: dict[tuple[str, str], "Thresholded"]
-    """By detector and setting: the figure that public code of DE-COP calls AUC."""
-
-
-class Thresholded(NamedTuple):
-    """The AUC of predictions at a threshold that was chosen on the same documents: optimistic.
-
-    Duarte et al. 2024, section 5.1: ten samples with replacement from either side; in each the
-    threshold that separates the two best, and the AUC of what it predicts.
-    """
-
-    mean: float
-    deviation: float
-    """Over the samples."""
+    return _auc_rows(file_arm(scores, len(labels), labels, groups), settings or AnalysisSettings())
 
 
 def document_table(
@@ -248,7 +196,7 @@ def document_table(
     labels: Sequence[bool],
     groups: Sequence[str] | None,
     settings: AnalysisSettings | None = None,
-) -> DocumentTable | None:
+) -> list[AucRow] | None:
     """Return the AUCs over groups of rows; None if no group of one label has two rows.
 
     Args:
@@ -259,71 +207,49 @@ def document_table(
     """
     if groups is None:
         return None
-    rows_of: dict[str, list[int]] = {}
-    for row, group in enumerate(groups):
-        rows_of.setdefault(group, []).append(row)
-    documents = {
-        name: rows for name, rows in rows_of.items() if len({labels[row] for row in rows}) == 1
-    }
-    if not any(len(rows) > 1 for rows in documents.values()):
+    arm = file_arm(scores, len(labels), labels, groups)
+    every = [np.flatnonzero(arm.group == name) for name in dict.fromkeys(arm.group)]
+    documents = [at for at in every if len({*arm.member[at]}) == 1]
+    if not any(len(at) > 1 for at in documents):
         return None
-    member = np.array([labels[rows[0]] for rows in documents.values()], dtype=bool)
-    parts, thresholded = [], {}
-    for (detector, setting), values in scores_by_setting(scores, len(labels)).items():
-        means = np.array([_mean(values[rows]) for rows in documents.values()])
-        parts.append(
-            pa.table(
-                {
-                    "row": pa.array(range(len(means)), pa.int64()),
-                    "detector": [detector] * len(means),
-                    "setting": [setting] * len(means),
-                    "score": means,
-                }
+    first = np.array([at[0] for at in documents])
+    # The mean of a document's scored rows; NaN if it has none.
+    there = np.isfinite(arm.scores)
+    total = np.stack([np.where(there, arm.scores, 0.0)[at].sum(axis=0) for at in documents])
+    count = np.stack([there[at].sum(axis=0) for at in documents])
+    means = np.where(count, total / np.maximum(count, 1), np.nan)
+    columns = {name: getattr(arm, name)[first] for name in ("member", "test", "dataset", "group")}
+    by_document = replace(arm, scores=means, reasons={}, **columns)
+    return _auc_rows(by_document, settings or AnalysisSettings())
+
+
+def _auc_rows(arm: LoadedArm, settings: AnalysisSettings) -> list[AucRow]:
+    place = Cohort((), arm.arm.model)
+    compared = compare_rows(arm, arm.columns, FILE, cohort=place, settings=settings)
+    table = []
+    for column in arm.columns:
+        used, values = compared.rows(column), arm.scores[:, arm.index[column]]
+        rows = (values[used], arm.member[used], arm.group[used].tolist())
+        table.append(
+            AucRow(
+                *column,
+                auc=auc_estimate(*rows, confidence=settings.confidence),
+                n_members=int((used & arm.member).sum()),
+                n_nonmembers=int((used & ~arm.member).sum()),
+                unscored=int((~np.isfinite(values)).sum()),
+                own_rows=column in compared.own,
+                tpr={
+                    rate: tpr_estimate(*rows, rate, confidence=settings.confidence)
+                    for rate in settings.false_positive_rates
+                },
             )
         )
-        there = np.isfinite(means)
-        found = _thresholded(means[there & member], means[there & ~member])
-        if found is not None:
-            thresholded[detector, setting] = found
-    table = auc_table(pa.concat_tables(parts), member.tolist(), None, settings)
-    return DocumentTable(table, thresholded)
-
-
-def _mean(values: np.ndarray) -> float:
-    there = values[np.isfinite(values)]
-    return float(there.mean()) if len(there) else float("nan")
-
-
-def _thresholded(members: np.ndarray, nonmembers: np.ndarray) -> Thresholded | None:
-    if not len(members) or not len(nonmembers):
-        return None
-    found = []
-    for sample in range(_SAMPLES):
-        random = generator(0, Stream.BOOTSTRAP, item_key(f"thresholded {sample}"))
-        inside = random.choice(members, len(members))
-        outside = random.choice(nonmembers, len(nonmembers))
-        # With one threshold the ROC has one corner: its area is the mean of the two true rates.
-        cuts = np.unique(np.concatenate([inside, outside]))
-        true = (inside[None] >= cuts[:, None]).mean(axis=1)
-        false = (outside[None] >= cuts[:, None]).mean(axis=1)
-        found.append(float(((true + 1 - false) / 2).max()))
-    return Thresholded(float(np.mean(found)), float(np.std(found)))
+    return table
 
 
 def _rows(member: Mask, groups: Sequence[str], seeds: Sequence[str] | None) -> Rows:
     seed = "" if seeds is None else np.asarray(seeds, dtype=object)
     return Rows.of(pack_groups(groups)[0], seed=seed, member=member)
-
-
-def _reason(rows: Rows, scores: Floats, at: Counts) -> str | None:
-    """Return why some rows support no statement; None if they support one."""
-    sides = {"members": at[rows.member[at]], "non-members": at[rows.nonmember[at]]}
-    if reason := degenerate_reason(*(scores[side] for side in sides.values())):
-        return reason
-    for name, side in sides.items():
-        if len(np.unique(rows.group[side])) < 2:
-            return f"one group only among the {name}"
-    return None
 
 
 def _scores(given: npt.ArrayLike) -> Floats:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,17 +17,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.metrics import Floats
+from analysis.intervals.influence import Counts, Floats, Mask
 from detect.scores.table import read_scores
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import Example, read_examples
 
+Names = npt.NDArray[np.object_]
 MODEL_FREE = frozenset({"blind"})
 """Detectors that never look at a model: a control, not a contestant."""
 UPPER_BOUNDS = frozenset({"lira", "rmia"})
 """Detectors that know more than anybody who audits a model: their shadow models are trained as the
 target was, on halves of the very texts that are scored. A measure of what can be had."""
 NOT_SCORED = "no score row for this example"
+FILE = ""
+"""The dataset of all rows of a user's file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,15 +103,19 @@ class LoadedArm:
     """[n_examples, n_columns]; NaN if the detector cannot score."""
     reasons: Mapping[tuple[int, Column], str]
     """Why a score is NaN, by example index and column."""
-    member: npt.NDArray[np.bool_]
-    test: npt.NDArray[np.bool_]
-    dataset: npt.NDArray[np.object_]
-    group: npt.NDArray[np.object_]
-    copies: npt.NDArray[np.int64]
+    member: Mask
+    test: Mask
+    dataset: Names
+    group: Names
+    copies: Counts
     """Realised copies; 0 for non-members. One for members where copies have no meaning."""
-    variant: npt.NDArray[np.object_]
+    variant: Names
     """What each member's copies carried; empty if there is nothing to tell."""
-    index: Mapping[Column, int] = field(default_factory=dict)
+
+    @cached_property
+    def index(self) -> dict[Column, int]:
+        """The place of each column."""
+        return {column: at for at, column in enumerate(self.columns)}
 
     @property
     def detectors(self) -> list[str]:
@@ -239,8 +247,8 @@ def _alike(parts: Sequence[str], others: Sequence[str]) -> bool:
     )
 
 
-def load_arm(arm: Arm) -> LoadedArm:
-    """Read an arm's examples and scores.
+def load_arm(arm: Arm, examples: Sequence[Example] | None = None) -> LoadedArm:
+    """Read an arm's examples, unless they are known, and scores.
 
     Raises:
         InputError: for scores of unknown examples, two scores for one example and setting,
@@ -251,7 +259,7 @@ def load_arm(arm: Arm) -> LoadedArm:
         columns=["example_id", "detector", "setting", "score", "reason"],
         repeated=["example_id", "detector", "setting"],
     )
-    return join_arm(arm, read_examples(arm.examples), table)
+    return join_arm(arm, examples or read_examples(arm.examples), table)
 
 
 def join_arm(arm: Arm, examples: Sequence[Example], table: pa.Table) -> LoadedArm:
@@ -281,14 +289,7 @@ def join_arm(arm: Arm, examples: Sequence[Example], table: pa.Table) -> LoadedAr
     for at, reason in zip(blank, table["reason"].take(pa.array(blank)).to_pylist(), strict=True):
         reasons[int(rows[at]), columns[codes[at]]] = reason or "no reason given"
     member = np.array([example.side == "member" for example in examples], dtype=bool)
-    if arm.copies is None:
-        copies = member.astype(np.int64)
-    else:
-        known = arm.copies
-        copies = np.array(
-            [known.get(e.example_id, 0) if e.side == "member" else 0 for e in examples],
-            dtype=np.int64,
-        )
+    counts = [1 if arm.copies is None else arm.copies.get(e.example_id, 0) for e in examples]
     return LoadedArm(
         arm=arm,
         examples=examples,
@@ -299,18 +300,54 @@ def join_arm(arm: Arm, examples: Sequence[Example], table: pa.Table) -> LoadedAr
         test=np.array([example.split == "test" for example in examples], dtype=bool),
         dataset=np.array([example.dataset for example in examples], dtype=object),
         group=np.array([f"{e.dataset}\0{e.group}" for e in examples], dtype=object),
-        copies=copies,
+        copies=np.where(member, np.array(counts, dtype=np.int64), 0),
         variant=np.array(
             [arm.variants.get(e.example_id, "") if e.side == "member" else "" for e in examples],
             dtype=object,
         ),
-        index={column: index for index, column in enumerate(columns)},
     )
 
 
-def _positions(
-    ids: pa.ChunkedArray, position: Mapping[str, int], where: Path
-) -> npt.NDArray[np.int64]:
+def file_arm(
+    scores: pa.Table,
+    rows: int,
+    labels: Sequence[bool] | None,
+    groups: Sequence[str | None] | None,
+) -> LoadedArm:
+    """Return a user's file as an arm of one dataset, all of whose rows are of the split `test`.
+
+    Args:
+        scores: row, detector, setting, score.
+        rows: how many there are.
+        labels: True for members; None if they are unknown.
+        groups: of each row; one without is a group of its own.
+    """
+    texts = [scores[name].to_pylist() for name in ("detector", "setting", "row", "score")]
+    columns = list(dict.fromkeys(map(Column, texts[0], texts[1])))
+    index = {column: at for at, column in enumerate(columns)}
+    values = np.full((rows, len(columns)), np.nan)
+    for detector, setting, row, score in zip(*texts, strict=True):
+        values[row, index[Column(detector, setting)]] = np.nan if score is None else score
+    member = np.zeros(rows, np.bool_) if labels is None else np.array(labels, np.bool_)
+    named = [None] * rows if groups is None else groups
+    names = [f"row {at}" if name is None else f"group {name}" for at, name in enumerate(named)]
+    place = Path(FILE)
+    return LoadedArm(
+        arm=Arm(axes={}, seed=0, model="", scores=place, examples=place, copies=None, defaults={}),
+        examples=(),
+        columns=columns,
+        scores=values,
+        reasons={},
+        member=member,
+        test=np.ones(rows, np.bool_),
+        dataset=np.full(rows, FILE, dtype=object),
+        group=np.array(names, dtype=object),
+        copies=member.astype(np.int64),
+        variant=np.full(rows, "", dtype=object),
+    )
+
+
+def _positions(ids: pa.ChunkedArray, position: Mapping[str, int], where: Path) -> Counts:
     """Return each score row's example index."""
     encoded = ids.combine_chunks()
     names = encoded.dictionary.to_pylist()
@@ -325,7 +362,7 @@ def _positions(
     return at[encoded.indices.to_numpy()] if len(names) else np.zeros(0, dtype=np.int64)
 
 
-def _columns(table: pa.Table) -> tuple[list[Column], npt.NDArray[np.int64]]:
+def _columns(table: pa.Table) -> tuple[list[Column], Counts]:
     """Return the settings in order of first appearance, and each row's among them."""
     detector = table["detector"].combine_chunks()
     setting = table["setting"].combine_chunks()

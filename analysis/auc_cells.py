@@ -1,4 +1,4 @@
-"""All cells of detectors' settings at once: columns × datasets × metrics × numbers of copies.
+"""All cells of detectors' settings: columns × datasets × metrics × numbers of copies.
 
 A cell is a weighted mean over its members of their placement among the non-members of
 their *own* dataset. The pooled dataset `all` is the mean of the datasets weighted by
@@ -11,47 +11,145 @@ dataset, `all` equals it.
 Columns are measured one by one. Cost: 15 ms for three seeds of 400 rows, with all intervals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
-from analysis.arm import Column, LoadedArm
-from analysis.compared_rows import ComparedRows, Mask
-from analysis.copy_bins import CopiesCell
+from analysis.arm import Cohort, Column, LoadedArm
+from analysis.compared_rows import ComparedRows, compare_rows
+from analysis.copy_bins import ALL, EVERY_MEMBER, CopiesCell, copies_cells
 from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.intervals.influence import Counts, accepted_shares
+from analysis.intervals.influence import Counts, Floats, Mask, accepted_shares
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import (
     EQUAL,
     Rows,
     auc_numbers,
-    degenerate_reason,
+    number_groups,
     tpr_numbers,
     trend_numbers,
+    unsupported,
 )
-from analysis.metrics import SUPPORT, Floats, supports_rate
+from analysis.metrics import AUC, POOLED, SUPPORT, TREND, supports_rate, tpr_name
 from analysis.settings import AnalysisSettings
 
 
-class GroupNumbers(NamedTuple):
-    """The groups of one arm as numbers: one group has one number in every seed of a cohort."""
-
-    of_row: Counts
-    """[n_examples], counted from 0 within each dataset."""
-    counts: Mapping[str, int]
-    """Groups of each dataset over all seeds."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class ArmRows:
-    """One arm with what all its columns share."""
+class PreparedCohort:
+    """One cohort made ready: rows and cells shared by its columns."""
 
-    loaded: LoadedArm
-    compared: Mapping[str, ComparedRows]
-    """By dataset."""
-    groups: GroupNumbers
+    cohort: Cohort
+    loaded: Sequence[LoadedArm]
+    """One a seed."""
+    compared: Sequence[Mapping[str, ComparedRows]]
+    """Of each arm, by dataset."""
+    cells: Sequence[CopiesCell]
+    settings: AnalysisSettings
+
+    @classmethod
+    def prepare(
+        cls,
+        cohort: Cohort,
+        loaded: Sequence[LoadedArm],
+        columns: Sequence[Column],
+        settings: AnalysisSettings,
+    ) -> "PreparedCohort":
+        """Find comparable rows, and lay out the cells."""
+        compared = [
+            {
+                dataset: compare_rows(
+                    arm,
+                    [column for column in columns if column in arm.index],
+                    dataset,
+                    cohort=cohort,
+                    settings=settings,
+                )
+                for dataset in dict.fromkeys(arm.dataset[arm.test])
+            }
+            for arm in loaded
+        ]
+        cells = _cells(loaded, settings)
+        return cls(cohort=cohort, loaded=loaded, compared=compared, cells=cells, settings=settings)
+
+    def subset(
+        self, masks: Iterable[Mask], cells: Sequence[CopiesCell] | None = None
+    ) -> "PreparedCohort":
+        """Return the same work on some rows of each arm, and for some cells."""
+        compared = [
+            {name: rows.subset(mask) for name, rows in own.items()}
+            for own, mask in zip(self.compared, masks, strict=True)
+        ]
+        return replace(self, compared=compared, cells=self.cells if cells is None else cells)
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets with a test row, in order of first appearance."""
+        return list(dict.fromkeys(name for compared in self.compared for name in compared))
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All rows of all seeds."""
+        return cohort_rows(self.loaded)
+
+    @cached_property
+    def copies(self) -> Counts:
+        """Realised copies of all rows."""
+        return np.concatenate([arm.copies for arm in self.loaded])
+
+    def scores(self, column: Column) -> Floats:
+        """Return the scores of all rows."""
+        return np.concatenate([arm.scores[:, arm.index[column]] for arm in self.loaded])
+
+    def sides(self, column: Column) -> tuple[Mask, Mask]:
+        """Return the members and the non-members that a column is measured on."""
+        used = [
+            np.any([rows.rows(column) for rows in compared.values()], axis=0)
+            if compared
+            else np.zeros(len(arm.examples), dtype=bool)
+            for arm, compared in zip(self.loaded, self.compared, strict=True)
+        ]
+        inside, outside = compared_sides(self.rows.member, self.copies, self.settings)
+        every = np.concatenate(used)
+        return every & inside, every & outside
+
+    def sample_name(self, dataset: str) -> str | None:
+        """Return by which name `Numbers` know a dataset; the only one is all of them."""
+        return None if dataset == POOLED or len(self.datasets) == 1 else dataset
+
+
+def _cells(loaded: Sequence[LoadedArm], settings: AnalysisSettings) -> list[CopiesCell]:
+    if any(arm.arm.copies is None for arm in loaded):
+        return [EVERY_MEMBER]
+    counts = [count for arm in loaded for count in arm.copies[arm.member & arm.test].tolist()]
+    cells = copies_cells(counts, high_copies=settings.high_copies)
+    if settings.zero_copies == "nonmember":
+        cells = [cell for cell in cells if cell.high > 0]
+    return cells
+
+
+def cohort_rows(loaded: Sequence[LoadedArm]) -> Rows:
+    """Return the rows of all arms, members against non-members."""
+    # A group has one number of copies, so each number is a stratum of whole groups.
+    laid_out = all(arm.arm.fixed_levels and arm.arm.copies is not None for arm in loaded)
+    dataset = np.concatenate([arm.dataset for arm in loaded])
+    group = np.concatenate([arm.group for arm in loaded])
+    member = np.concatenate([arm.member for arm in loaded])
+    return Rows(
+        seed=np.repeat(np.arange(len(loaded)), [len(arm.member) for arm in loaded]),
+        dataset=dataset,
+        group=number_groups(dataset.tolist(), group.tolist()),
+        member=member,
+        nonmember=~member,
+        levels=np.concatenate([arm.copies for arm in loaded]) if laid_out else None,
+    )
+
+
+def compared_sides(member: Mask, copies: Counts, settings: AnalysisSettings) -> tuple[Mask, Mask]:
+    """Return which rows count as members (zero copies among them, if apart), and which do not."""
+    inside = member if settings.zero_copies == "apart" else member & (copies > 0)
+    return inside, ~inside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,142 +188,92 @@ class ComparedColumn:
         return trend_numbers(rows, scores, self.copies)
 
 
+Cells = Mapping[tuple[str, str, str], Estimate]
+"""By dataset (`all` first), metric and number of copies."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ColumnMetrics:
-    """The numbers of one column: of `all`, then of each dataset."""
+    """The numbers of one column."""
 
-    cells: Sequence[Sequence[Sequence[Estimate]]]
-    """By dataset, metric (AUC first, then the TPRs) and number of copies. Rows and seeds are those
-    that the value is the mean of; of all seeds if there is none."""
-    trend: Sequence[Estimate]
-    """By dataset: Somers' D of score given copies among members."""
+    cells: Cells
+    """Rows and seeds are those that the value is the mean of; of all seeds if there is none."""
     auc: Numbers
     """What differences are made of."""
     trends: Numbers
     compared: ComparedColumn
 
-
-def number_groups(arms: Sequence[LoadedArm]) -> list[GroupNumbers]:
-    """Number the groups of all arms of a cohort, dataset by dataset."""
-    numbers: dict[str, dict[str, int]] = {}
-    found = []
-    for arm in arms:
-        of_row = np.zeros(len(arm.examples), dtype=np.int64)
-        for row, (dataset, group) in enumerate(
-            zip(arm.dataset.tolist(), arm.group.tolist(), strict=True)
-        ):
-            known = numbers.setdefault(dataset, {})
-            of_row[row] = known.setdefault(group, len(known))
-        found.append(of_row)
-    counts = {dataset: len(known) for dataset, known in numbers.items()}
-    return [GroupNumbers(of_row, counts) for of_row in found]
+    def aucs(self, dataset: str) -> dict[str, Estimate]:
+        """Return the AUCs of a dataset by number of copies."""
+        return {
+            copies: estimate
+            for (name, metric, copies), estimate in self.cells.items()
+            if (name, metric) == (dataset, AUC)
+        }
 
 
-def cohort_rows(
-    loaded: Sequence[LoadedArm], groups: Sequence[GroupNumbers], member: Mask, nonmember: Mask
-) -> Rows:
-    """Return the examples of all arms."""
-    # A group has one number of copies, so each number is a stratum of whole groups.
-    laid_out = all(arm.arm.fixed_levels and arm.arm.copies is not None for arm in loaded)
-    return Rows(
-        seed=np.repeat(np.arange(len(loaded)), [len(arm.examples) for arm in loaded]),
-        dataset=np.concatenate([arm.dataset for arm in loaded]),
-        group=np.concatenate([one.of_row for one in groups]),
-        member=member,
-        nonmember=nonmember,
-        levels=np.concatenate([arm.copies for arm in loaded]) if laid_out else None,
-    )
+def measure_columns(work: PreparedCohort, columns: Iterable[Column]) -> dict[Column, ColumnMetrics]:
+    """Compute every cell of columns over the arms of a cohort."""
+    return {column: _measure(_compared(work, column), work) for column in columns}
 
 
-def measure_columns(
-    arms: Sequence[ArmRows],
-    columns: Sequence[Column],
-    datasets: Sequence[str],
-    cells: Sequence[CopiesCell],
-    settings: AnalysisSettings,
-) -> dict[Column, ColumnMetrics]:
-    """Compute every cell of columns over the arms of a cohort (one arm a seed)."""
-    return {
-        column: _measure(_compared(arms, column, cells, settings), datasets, settings)
-        for column in columns
-    }
-
-
-def _compared(
-    arms: Sequence[ArmRows],
-    column: Column,
-    cells: Sequence[CopiesCell],
-    settings: AnalysisSettings,
-) -> ComparedColumn:
+def _compared(work: PreparedCohort, column: Column) -> ComparedColumn:
     """Return how one column is compared."""
-    masks: list[list[Mask]] = []
+    inside, outside = work.sides(column)
+    rows, scores = replace(work.rows, member=inside, nonmember=outside), work.scores(column)
+    comparable = np.zeros(len(scores), dtype=bool)
     tied: list[dict[str, bool]] = []
-    every = [arm.loaded.scores[:, arm.loaded.index[column]] for arm in arms]
-    for arm, scores in zip(arms, every, strict=True):
-        masks.append([np.zeros(len(scores), dtype=bool) for _ in range(3)])
-        tied.append({})
-        for dataset, rows in arm.compared.items():
-            sides = compared_sides(arm.loaded, rows.rows(column), settings)
-            reason = degenerate_reason(*(scores[side] for side in sides))
-            one_group = any(len(np.unique(arm.groups.of_row[side])) < 2 for side in sides)
-            tied[-1][dataset] = reason == EQUAL
-            either = sides[0] | sides[1]
-            supported = tied[-1][dataset] or not (reason or one_group)
-            for mask, more in zip(masks[-1], (*sides, either & supported), strict=True):
-                mask |= more
-    member, nonmember, comparable = (np.concatenate(each) for each in zip(*masks, strict=True))
-    loaded = [arm.loaded for arm in arms]
-    copies = np.concatenate([arm.copies for arm in loaded])
+    for places, datasets in zip(rows.places, work.compared, strict=True):
+        reasons = {name: unsupported(rows, scores, places[name]) for name in datasets}
+        tied.append({name: reason == EQUAL for name, reason in reasons.items()})
+        for name, reason in reasons.items():
+            comparable[places[name]] = reason in (None, EQUAL)
+    meaning = [arm.arm.copies is not None for arm in work.loaded for _ in arm.examples]
     return ComparedColumn(
-        rows=cohort_rows(loaded, [arm.groups for arm in arms], member, nonmember),
+        rows=rows,
         comparable=comparable,
         tied=tied,
-        scores=np.concatenate(every),
-        copies=np.where(
-            [arm.arm.copies is not None for arm in loaded for _ in arm.examples], copies, -1
-        ),
-        within=np.array([cell.holds(copies) for cell in cells], dtype=bool),
+        scores=scores,
+        copies=np.where(meaning, work.copies, -1),
+        within=np.array([cell.holds(work.copies) for cell in work.cells], dtype=bool),
     )
 
 
-def _measure(
-    compared: ComparedColumn, datasets: Sequence[str], settings: AnalysisSettings
-) -> ColumnMetrics:
+def _measure(compared: ComparedColumn, work: PreparedCohort) -> ColumnMetrics:
     """Measure one column."""
-    rates, level = settings.false_positive_rates, settings.confidence
+    rates, level = work.settings.false_positive_rates, work.settings.confidence
     auc, tprs = compared.aucs(compared.scores), [compared.tprs(rate) for rate in rates]
     trends = compared.trends(compared.scores)
-    cells, trend = [], []
-    for dataset in (None, *datasets):
-        # One dataset is all of them.
-        name = dataset if len(datasets) > 1 else None
+    metrics = [AUC, *map(tpr_name, rates)]
+    cells: dict[tuple[str, str, str], Estimate] = {}
+    for dataset in (POOLED, *work.datasets):
+        name = work.sample_name(dataset)
         several = [auc, *tprs]
         if name is not None:
             several[1:] = [_alone(*pair) for pair in zip(tprs, rates, strict=True)]
-        values, members, nonmembers = _values(compared, auc, tprs, rates, dataset)
+        own = None if dataset == POOLED else dataset
+        values, members, nonmembers = _values(compared, auc, tprs, rates, own)
         there = np.isfinite(values)
         counted = np.where(there.any(axis=0), there, members > 0)
-        columns = (
-            _mean(values),
-            *((rows * counted).sum(axis=0) for rows in (members, nonmembers)),
-            counted.sum(axis=0),
-        )
-        cells.append(
-            [
-                [
-                    estimate._replace(members=inside, nonmembers=outside, seeds=seeds).around(value)
-                    for estimate, value, inside, outside, seeds in zip(
-                        numbers.estimates(name, confidence=level)
-                        or [_NOTHING] * len(compared.within),
-                        *(column[m].tolist() for column in columns),
-                        strict=True,
+        inside, outside = ((rows * counted).sum(axis=0) for rows in (members, nonmembers))
+        means, seeds = _mean(values), counted.sum(axis=0)
+        found = [
+            numbers.estimates(name, confidence=level) or [_NOTHING] * len(work.cells)
+            for numbers in several
+        ]
+        for c, cell in enumerate(work.cells):
+            for m, metric in enumerate(metrics):
+                cells[dataset, metric, cell.label] = (
+                    found[m][c]
+                    ._replace(
+                        members=int(inside[m, c]),
+                        nonmembers=int(outside[m, c]),
+                        seeds=int(seeds[m, c]),
                     )
-                ]
-                for m, numbers in enumerate(several)
-            ]
-        )
-        trend += trends.estimates(name, confidence=level) or [_NOTHING]
-    return ColumnMetrics(cells=cells, trend=trend, auc=auc, trends=trends, compared=compared)
+                    .around(float(means[m, c]))
+                )
+        cells[dataset, TREND, ALL] = (trends.estimates(name, confidence=level) or [_NOTHING])[0]
+    return ColumnMetrics(cells=cells, auc=auc, trends=trends, compared=compared)
 
 
 _NOTHING = no_estimate("no value")
@@ -295,14 +343,6 @@ def _accepted(compared: ComparedColumn, seed: int, dataset: str, rate: float) ->
     inside, outside = at[rows.member[at]], at[rows.nonmember[at]]
     sides = rows.sides(compared.scores, inside, outside)
     return accepted_shares(*sides, compared.within[:, inside], rate)
-
-
-def compared_sides(loaded: LoadedArm, rows: Mask, settings: AnalysisSettings) -> tuple[Mask, Mask]:
-    """Return the masks of members (zero copies among them, if apart) and of non-members."""
-    zero = loaded.member & (loaded.copies == 0)
-    if settings.zero_copies == "nonmember":
-        return rows & loaded.member & ~zero, rows & (~loaded.member | zero)
-    return rows & loaded.member, rows & ~loaded.member
 
 
 def _mean(values: Floats) -> Floats:

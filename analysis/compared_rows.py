@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from analysis.arm import Cohort, Column, LoadedArm
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats, Mask
 from analysis.settings import AnalysisSettings
 
 UNLIKE = 0.01
@@ -55,7 +54,7 @@ class MissingScores(NamedTuple):
 
 
 def missing_scores(
-    detector: str, setting: str, scores: Floats, member: npt.NDArray[np.bool_]
+    detector: str, setting: str, scores: Floats, member: Mask
 ) -> MissingScores | None:
     """Return what is missing by side; None if nothing is, or a side is empty.
 
@@ -85,7 +84,7 @@ def missing_scores(
     )
 
 
-def _auc(scores: Floats, member: npt.NDArray[np.bool_]) -> float:
+def _auc(scores: Floats, member: Mask) -> float:
     """Return the AUC, ties half; infinite scores are ordered like any other."""
     from scipy.stats import rankdata
 
@@ -93,9 +92,6 @@ def _auc(scores: Floats, member: npt.NDArray[np.bool_]) -> float:
     inside = int(member.sum())
     outside = len(scores) - inside
     return float((ranks[member].sum() - inside * (inside + 1) / 2) / (inside * outside))
-
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Failure(NamedTuple):
@@ -166,24 +162,26 @@ def compare_rows(
 ) -> ComparedRows:
     """Apply the rule above to one dataset of one arm; `columns` are all reported settings."""
     here = arm.test & (arm.dataset == dataset)
-    n_rows = int(here.sum())
-    common = here.copy()
+    n_rows, common = int(here.sum()), here.copy()
     own: dict[Column, Mask] = {}
     apart: list[SeparateSetting] = []
+    failures: set[tuple[int, str, str]] = set()
     for column in columns:
-        scored = here & np.isfinite(arm.scores[:, arm.index[column]])
-        failed = n_rows - int(scored.sum())
+        gone = here & ~np.isfinite(arm.scores[:, arm.index[column]])
+        for row in np.flatnonzero(gone).tolist():
+            reason = arm.reasons.get((row, column), "score is not finite")
+            failures.add((row, column.detector, reason))
+        failed = int(gone.sum())
         if failed > settings.max_unscored * n_rows:
-            own[column] = scored
+            own[column] = here & ~gone
             apart.append(SeparateSetting(column, failed))
         else:
-            common &= scored
-    failures = {
-        (int(row), column.detector, arm.reasons.get((int(row), column), "score is not finite"))
-        for column in columns
-        for row in np.flatnonzero(here & ~np.isfinite(arm.scores[:, arm.index[column]]))
-    }
+            common &= ~gone
     counted = Counter((detector, reason) for _, detector, reason in sorted(failures))
+    missing = (
+        missing_scores(*column, arm.scores[here, arm.index[column]], arm.member[here])
+        for column in columns
+    )
     unscored = UnscoredRows(
         cohort=cohort,
         seed=arm.arm.seed,
@@ -192,13 +190,6 @@ def compare_rows(
         left_out=n_rows - int(common.sum()),
         reasons=tuple(Failure(*key, n) for key, n in counted.most_common()),
         apart=tuple(apart),
-        missing=tuple(
-            found
-            for column in columns
-            for found in (
-                missing_scores(*column, arm.scores[here, arm.index[column]], arm.member[here]),
-            )
-            if found is not None
-        ),
+        missing=tuple(found for found in missing if found is not None),
     )
     return ComparedRows(dataset=dataset, common=common, own=own, unscored=unscored)

@@ -9,6 +9,7 @@ one has `7-8`. `all` is every member with at least one copy;
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,49 +124,35 @@ def passage_copies(
     return np.array([shared[name] for name in group.tolist()], dtype=np.int64)
 
 
-class PassageCopies:
-    """The means over the members of one cohort's cells, each made once."""
+def with_passage_copies(
+    rows: Iterable[Mapping[str, Any]], arms: Sequence[LoadedArm], cells: Sequence[CopiesCell]
+) -> Iterator[dict[str, Any]]:
+    """Yield metric rows with the mean over the members in the test split that each is about.
 
-    def __init__(self, arms: Sequence[LoadedArm]) -> None:
-        """Count.
+    NaN if there are none.
 
-        Args:
-            arms: the cohort's arms, one a seed; those without copies say nothing.
-        """
-        self._arms = [
-            (arm, passage_copies(arm.group, arm.copies))
-            for arm in arms
-            if arm.arm.copies is not None
-        ]
-        self._known: dict[tuple[str, CopiesCell, str], float] = {}
+    Args:
+        rows: of one cohort; with `dataset`, `copies` and `variant`.
+        arms: the cohort's, one a seed; those without copies say nothing.
+        cells: all cells that rows name.
+    """
+    by_label = {cell.label: cell for cell in cells}
+    counted = [(a, passage_copies(a.group, a.copies)) for a in arms if a.arm.copies is not None]
 
-    def beside(
-        self, rows: Iterable[Mapping[str, Any]], cells: Sequence[CopiesCell]
-    ) -> Iterator[dict[str, Any]]:
-        """Yield metric rows with the mean over the members that each is about.
-
-        Args:
-            rows: of the cohort; with `dataset`, `copies` and `variant`.
-            cells: all cells that rows name.
-        """
-        by_label = {cell.label: cell for cell in cells}
-        for row in rows:
-            key = (row["dataset"], by_label[row["copies"]], row["variant"])
-            if key not in self._known:
-                self._known[key] = self._mean(*key)
-            yield {**row, COLUMN: self._known[key]}
-
-    def _mean(self, dataset: str, cell: CopiesCell, variant: str) -> float:
-        """Return the mean over the members of a cell in the test split; NaN without any."""
+    @cache
+    def mean(dataset: str, copies: str, variant: str) -> float:
         found: list[int] = []
-        for arm, counts in self._arms:
-            inside = arm.member & arm.test & cell.holds(arm.copies)
+        for arm, counts in counted:
+            inside = arm.member & arm.test & by_label[copies].holds(arm.copies)
             if dataset != ALL:
                 inside &= arm.dataset == dataset
             if variant != ALL:
                 inside &= arm.variant == variant
             found += counts[inside].tolist()
         return float(np.mean(found)) if found else float("nan")
+
+    for row in rows:
+        yield {**row, COLUMN: mean(row["dataset"], row["copies"], row["variant"])}
 
 
 def passage_sentences(metrics: pa.Table) -> list[str]:

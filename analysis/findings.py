@@ -228,6 +228,12 @@ def as_table(findings: pa.Table, question: str) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
+def read_tables(folder: Path) -> dict[str, pa.Table]:
+    """Read the rows of every question of a folder."""
+    findings = read_findings(folder)
+    return {question: as_table(findings, question) for question in questions(findings)}
+
+
 def read_table(folder: Path, question: str) -> pa.Table:
     """Read the rows of one question from a folder."""
     return as_table(read_findings(folder), question)

@@ -3,12 +3,12 @@
 The metrics are computed with their intervals in `analysis.intervals`.
 """
 
-import numpy as np
-import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
+AUC = "auc"
+TREND = "copies_trend"
+"""Somers' D of score given realised copies among members: the trend test of a report."""
 TUNE_AUC = "tune_auc"
 """AUC on the `tune` rows, by which the best detector is chosen; reported is the one on `test`."""
+POOLED = "all"
 SUPPORT = 10
 """False positives that an operating point must be able to rest on."""
 

@@ -17,26 +17,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import TypeAdapter
 
-from analysis.adjusted import AdjustedColumns, BaseModels
+from analysis.adjusted import adjust_columns, adjusted_differences, adjusted_metrics, find_base
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, axis_names, cohorts, load_arm
-from analysis.auc_cells import measure_columns
+from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.compared_rows import UnscoredRows
-from analysis.copy_bins import ALL, PassageCopies
-from analysis.dataset_detectors.registry import method_roots
+from analysis.copy_bins import ALL, with_passage_copies
+from analysis.dataset_detectors.detector import method_roots
 from analysis.dataset_detectors.table import dataset_rows
 from analysis.decisions.flagged import flagged_rows
 from analysis.factors.findings import analyse_factors
 from analysis.factors.study import CONTAMINATED
-from analysis.findings import as_table, question_table, questions, read_findings, write_findings
+from analysis.findings import question_table, read_tables, write_findings
+from analysis.metrics import AUC
 from analysis.selection.tuning import (
     Choice,
     choose_settings,
     reported_columns,
     score_schema,
     score_table,
+    shown_columns,
 )
 from analysis.settings import AnalysisSettings
-from analysis.tables import AUC, PreparedCohort
+from analysis.tables import choice_rows, difference_rows, dose_rows, metric_rows, variants
 from detect.scores.table import SCORES_FILE, default_settings
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
@@ -44,14 +46,6 @@ from inject.stream.exposures import RECORDS, read_exposures, seen_copy_counts, s
 from inject.tables import read_parquet
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CohortChoice:
-    """The settings chosen for one cohort."""
-
-    cohort: Cohort
-    choices: tuple[Choice, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +57,8 @@ class Analysis:
     scores: pa.Table
     """The selected settings' scores of every example: axes, seed, model, row, example_id,
     detector, setting, selection, score, reason."""
-    choices: tuple[CohortChoice, ...]
+    choices: Mapping[Cohort, tuple[Choice, ...]]
+    """The settings chosen, by cohort."""
     unscored: tuple[UnscoredRows, ...]
     copies: tuple[Row, ...] = ()
     """What more copies do in each arm: rows for the table of the factors, before it is made."""
@@ -96,11 +91,6 @@ class Analysis:
         """What each factor does; None before they were analysed."""
         return self.tables.get("factors")
 
-    @property
-    def choices_by_cohort(self) -> dict[Cohort, tuple[Choice, ...]]:
-        """The settings chosen, by cohort."""
-        return {found.cohort: found.choices for found in self.choices}
-
 
 Question = Callable[
     [Cohort, Sequence[LoadedArm], Sequence[Choice], AnalysisSettings], Sequence[Row]
@@ -130,20 +120,25 @@ def analyse(
     """
     axes = axis_names(arms)
     rows: dict[str, list[Row]] = {name: [] for name in ("metrics", "differences", *QUESTIONS)}
-    scores, choices, unscored, copies = [], [], [], []
-    bases = BaseModels(arms)
+    choices: dict[Cohort, tuple[Choice, ...]] = {}
+    scores, unscored, copies = [], [], []
+    bases: dict[Path, LoadedArm] = {}
     for cohort, same in cohorts(arms).items():
         if progress is not None:
             progress(" · ".join(part for part in (cohort.model, cohort.label()) if part))
         loaded = [load_arm(arm) for arm in same]
         chosen = choose_settings(loaded, settings)
-        choices.append(CohortChoice(cohort=cohort, choices=tuple(chosen)))
+        choices[cohort] = tuple(chosen)
         picked = reported_columns(loaded, chosen)
         work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
-        unscored += [part.unscored for arm in work.arms for part in arm.compared.values()]
-        seeds = [bases.of(arm) if cohort.model == "contaminated" else None for arm in same]
+        unscored += [part.unscored for compared in work.compared for part in compared.values()]
+        below = [find_base(arms, arm) if cohort.model == CONTAMINATED else None for arm in same]
+        for base in below:
+            if base is not None and base.scores not in bases:
+                bases[base.scores] = load_arm(base)
+        seeds = [None if base is None else bases[base.scores] for base in below]
         metrics, differences, doses = _measured_rows(work, picked, chosen, seeds)
-        rows["metrics"] += PassageCopies(loaded).beside(metrics, work.cells)
+        rows["metrics"] += with_passage_copies(metrics, loaded, work.cells)
         rows["differences"] += differences
         copies += doses if cohort.model == CONTAMINATED else []
         for name, ask in QUESTIONS.items():
@@ -152,7 +147,7 @@ def analyse(
     return Analysis(
         tables={name: question_table(name, axes, found) for name, found in rows.items()},
         scores=pa.concat_tables(scores) if scores else score_schema(axes).empty_table(),
-        choices=tuple(choices),
+        choices=choices,
         unscored=tuple(unscored),
         copies=tuple(copies),
     )
@@ -174,19 +169,18 @@ def _measured_rows(
     """
     metrics: list[Row] = []
     differences: list[Row] = []
-    measured = measure_columns(work.arms, list(picked), work.datasets, work.cells, work.settings)
-    adjusted = AdjustedColumns(work, measured, bases)
+    measured = measure_columns(work, picked)
+    adjusted = adjust_columns(work, measured, bases)
     for column, selections in picked.items():
-        raw = list(work.metric_rows(column, selections[0], measured[column]))
-        both = [*raw, *adjusted.metric_rows(column, raw)]
+        raw = list(metric_rows(work, column, selections[0], measured[column]))
+        both = [*raw, *adjusted_metrics(work, adjusted, raw)]
         for selection in selections:
             metrics += _relabelled(both, selection)
     metrics += _control_rows(work, picked)
-    for variant, part in work.by_variant().items():
-        of = measure_columns(part.arms, list(picked), part.datasets, part.cells, part.settings)
-        for column, selections in picked.items():
-            for selection in selections:
-                metrics += part.metric_rows(column, selection, of[column], variant=variant)
+    for variant, part in variants(work).items():
+        for column, found in measure_columns(part, picked).items():
+            for selection in picked[column]:
+                metrics += metric_rows(part, column, selection, found, variant=variant)
     known: tuple[Any, list[Row], list[Row]] | None = None
     for selection in ("default", "tuned"):
         columns = [column for column, names in picked.items() if selection in names]
@@ -194,28 +188,12 @@ def _measured_rows(
         tune = {column: values[column.detector] for column in columns}
         # Where no detector has a better setting than its default, one comparison serves both.
         if known is None or known[0] != (columns, tune):
-            gaps = list(work.difference_rows(columns, selection, measured, tune))
-            gaps += adjusted.difference_rows(gaps)
-            known = (columns, tune), list(work.choice_rows(columns, selection, tune)), gaps
+            gaps = list(difference_rows(work, columns, selection, measured, tune))
+            gaps = [*gaps, *adjusted_differences(work, adjusted, gaps)]
+            known = (columns, tune), list(choice_rows(work, columns, selection, tune)), gaps
         metrics += _relabelled(known[1], selection)
         differences += _relabelled(known[2], selection)
-    doses = work.copies_rows(_reported(picked), measured)
-    return metrics, differences, list(doses)
-
-
-def _reported(picked: Mapping[Column, Sequence[str]]) -> list[Column]:
-    """Return the setting that stands for each detector that looks at a model: tuned, else default.
-
-    Args:
-        picked: the columns that are reported, each with the selections it stands for.
-    """
-    found: dict[str, Column] = {}
-    for column, selections in picked.items():
-        if column.detector not in MODEL_FREE and (
-            "tuned" in selections or column.detector not in found
-        ):
-            found[column.detector] = column
-    return list(found.values())
+    return metrics, differences, list(dose_rows(work, shown_columns(picked), measured))
 
 
 def _relabelled(rows: Sequence[Row], selection: str) -> list[Row]:
@@ -229,33 +207,29 @@ def _control_rows(work: PreparedCohort, picked: Mapping[Column, Sequence[str]]) 
     A difference between the sides that one setting cannot see another can: all of them decide
     together. They are measured on the rows of the others and take part in no comparison.
     """
-    arms = [arm.loaded for arm in work.arms]
+    first = work.loaded[0]
     columns = [
         column
-        for detector in sorted(MODEL_FREE & {name for arm in arms for name in arm.detectors})
-        for column in (arms[0].grid(detector) if detector in arms[0].detectors else [])
+        for detector in sorted(MODEL_FREE & {*first.detectors})
+        for column in first.grid(detector)
         if column not in picked and _scores_all(work, column)
     ]
-    measured = measure_columns(work.arms, columns, work.datasets, work.cells, work.settings)
-    for column, found in measured.items():
-        for row in work.metric_rows(column, column.setting, found):
+    for column, found in measure_columns(work, columns).items():
+        for row in metric_rows(work, column, column.setting, found):
             if row["metric"] == AUC and row["copies"] == ALL:
                 yield row
 
 
 def _scores_all(work: PreparedCohort, column: Column) -> bool:
     """Say whether a column has a score for every row that is compared."""
-    return all(
-        column in arm.loaded.index
-        and np.isfinite(arm.loaded.scores[rows.common, arm.loaded.index[column]]).all()
-        for arm in work.arms
-        for rows in arm.compared.values()
-    )
+    if any(column not in arm.index for arm in work.loaded):
+        return False
+    return bool(np.isfinite(work.scores(column)[np.any(work.sides(column), axis=0)]).all())
 
 
 CHOICES_FILE = "choices.json"
 
-_CHOICES = TypeAdapter(tuple[CohortChoice, ...])
+_CHOICES = TypeAdapter(tuple[tuple[Cohort, tuple[Choice, ...]], ...])
 _UNSCORED = TypeAdapter(tuple[UnscoredRows, ...])
 
 
@@ -297,7 +271,7 @@ def build(context: StepContext) -> None:
 
     analysis = analyse(arms, settings, progress=on_cohort)
     context.report(len(arms), len(arms), unit="models", note="factors")
-    factors = analyse_factors(arms, analysis.choices_by_cohort, settings, copies=analysis.copies)
+    factors = analyse_factors(arms, analysis.choices, settings, copies=analysis.copies)
     tables = {**analysis.tables, "factors": factors}
     write_analysis(context.out, replace(analysis, tables=tables, copies=()))
 
@@ -340,7 +314,7 @@ def write_analysis(folder: Path, analysis: Analysis) -> None:
     write_findings(folder, analysis.tables)
     pq.write_table(analysis.scores, folder / SCORES_FILE)
     choices = {
-        "choices": _CHOICES.dump_python(analysis.choices, mode="json"),
+        "choices": _CHOICES.dump_python(tuple(analysis.choices.items()), mode="json"),
         "unscored": _UNSCORED.dump_python(analysis.unscored, mode="json"),
     }
     (folder / CHOICES_FILE).write_text(json.dumps(choices, indent=1))
@@ -353,10 +327,9 @@ def read_analysis(folder: Path) -> Analysis:
         InputError: naming the table that is missing or damaged.
     """
     choices = json.loads((folder / CHOICES_FILE).read_text())
-    findings = read_findings(folder)
     return Analysis(
-        tables={name: as_table(findings, name) for name in questions(findings)},
+        tables=read_tables(folder),
         scores=read_parquet(folder / SCORES_FILE),
-        choices=_CHOICES.validate_python(choices["choices"]),
+        choices=dict(_CHOICES.validate_python(choices["choices"])),
         unscored=_UNSCORED.validate_python(choices["unscored"]),
     )

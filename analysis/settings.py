@@ -1,10 +1,10 @@
-"""What a user may say about the analysis: intervals, operating points, left-out rows."""
+"""What a user may say about the analysis: intervals, operating points, unlearning, its audit."""
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from inject.settings import PositiveInt, Settings
+from inject.settings import PositiveFloat, PositiveInt, Settings
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -50,3 +50,50 @@ class AnalysisSettings(Settings):
     """Of `exchangeability`: shuffles of each shard; each is a pass over the data set."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Seed of what the analysis draws (replicates, shuffles), apart from the experiment's seeds."""
+
+
+class MeasureSettings(Settings):
+    """Margins behind the verdict, and how sharp the tests are."""
+
+    utility_margin: PositiveFloat = 0.1
+    """Nats a token of retained or general text that an unlearned model may lose beyond the
+    retrained one; a model that surely loses more is called ruined. 0.1 is a perplexity 10 %
+    higher."""
+    accuracy_margin: Share = 0.05
+    """The same for the accuracy on the benchmark's questions that are retained."""
+    small_denominator: Share = 0.2
+    """PrivLeak divides by 1 - AUC of the retrained model; below this a warning stands beside it."""
+    permutations: Annotated[int, Field(ge=99, le=100_000)] = 999
+    """Swaps of the two models' values behind the p-value of forget quality."""
+
+
+class AuditRule(Settings):
+    """The rule of an audit: which texts it flags."""
+
+    detector: str = "min_k:k=0.2"
+    """Whose scores the ratio is of; in an experiment one of `detect.detectors`."""
+    band: tuple[float, float] = (1 / 1.15, 1.15)
+    """Ratios between these are suspicious."""
+    false_alarms: Share = 0.05
+    """Share of false alarms that the calibrated band is to have."""
+
+    @field_validator("band")
+    @classmethod
+    def _holds_something(cls, band: tuple[float, float]) -> tuple[float, float]:
+        if not 0 <= band[0] < band[1]:
+            raise ValueError(f"{band[0]:g} to {band[1]:g} holds no ratio: take 0 <= LOW < HIGH")
+        return band
+
+
+class ChunkAudit(AuditRule):
+    """The audit of Shi et al. 2024, section 7, of every unlearned model; each forgotten text is one
+    chunk, and the retrained model calibrates."""
+
+    prompt: Share = 0.5
+    """Share of a text's words that the models continue."""
+    samples: PositiveInt = 20
+    """Continuations of each text by each model."""
+    max_tokens: PositiveInt = 128
+    """Longest continuation."""
+    temperature: Annotated[float, Field(gt=0, le=2)] = 1.0
+    """Of the sampling."""

@@ -17,19 +17,18 @@ highest AUC is above all ends only if it is above its own (intersection and unio
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite, nan, sqrt
-from typing import NamedTuple
 
 import numpy as np
 
 from analysis.arm import Column
-from analysis.auc_cells import ArmRows, compared_sides
+from analysis.auc_cells import PreparedCohort
 from analysis.copy_bins import CopiesCell
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.intervals.influence import Counts, Mask
-from analysis.metrics import Floats
-from analysis.settings import AnalysisSettings
+from analysis.intervals.influence import Floats
+from analysis.intervals.rows import Rows
 
 CHANCE = 0.5
 MARGIN = 0.1
@@ -39,17 +38,7 @@ CHECKS = 4
 _TAIL = 0.025
 
 
-class Dealt(NamedTuple):
-    """The rows of one dataset under one model."""
-
-    dataset: str
-    scores: Floats
-    member: Mask
-    group: Counts
-    """Number of each row's group, one and the same in every seed."""
-
-
-def dealing_error(seeds: Sequence[Sequence[Dealt]]) -> float:
+def dealing_error(rows: Rows, scores: Floats) -> float:
     """Return the standard error of an AUC where whole groups are dealt to the sides at random.
 
     The difference of the sides' mean ranks is the AUC less a half, so a group moves it by the sum
@@ -58,48 +47,43 @@ def dealing_error(seeds: Sequence[Sequence[Dealt]]) -> float:
     """
     from scipy.stats import rankdata
 
-    moved: dict[tuple[str, int], float] = {}
-    known = [[one for one in seed if 0 < one.member.sum() < len(one.member)] for seed in seeds]
+    either = rows.member | rows.nonmember
+    known = [{name: at[either[at]] for name, at in seed.items()} for seed in rows.places]
+    known = [
+        {name: at for name, at in seed.items() if 0 < rows.member[at].sum() < len(at)}
+        for seed in known
+    ]
     known = [seed for seed in known if seed]
+    moved: dict[tuple[str, int], float] = {}
     for seed in known:
-        members = sum(int(one.member.sum()) for one in seed)
-        for one in seed:
-            rows, inside = len(one.scores), int(one.member.sum())
-            rank = (rankdata(one.scores) - (rows + 1) / 2) / rows
-            parts = np.where(one.member, 1 / inside, -1 / (rows - inside)) * rank
-            groups = len(np.unique(one.group))
+        members = sum(int(rows.member[at].sum()) for at in seed.values())
+        for name, at in seed.items():
+            count, inside = len(at), int(rows.member[at].sum())
+            rank = (rankdata(scores[at]) - (count + 1) / 2) / count
+            parts = np.where(rows.member[at], 1 / inside, -1 / (count - inside)) * rank
+            groups = len(np.unique(rows.group[at]))
             parts *= sqrt(groups / max(groups - 1, 1)) * inside / members / len(known)
-            for group, part in zip(one.group.tolist(), parts.tolist(), strict=True):
-                moved[one.dataset, group] = moved.get((one.dataset, group), 0.0) + part
+            for group, part in zip(rows.group[at].tolist(), parts.tolist(), strict=True):
+                moved[name, group] = moved.get((name, group), 0.0) + part
     return sqrt(sum(part**2 for part in moved.values())) if moved else float("nan")
 
 
 def column_error(
-    arms: Sequence[ArmRows],
-    column: Column,
-    cell: CopiesCell,
-    settings: AnalysisSettings,
-    dataset: str | None = None,
+    work: PreparedCohort, column: Column, cell: CopiesCell, dataset: str | None = None
 ) -> float:
     """Return `dealing_error` of one column's AUC.
 
     Args:
-        arms: one a seed.
+        work: the cohort.
         column: the detector's setting.
         cell: which members.
-        settings: whether members without a copy are non-members.
         dataset: which; None for all of them.
     """
-    seeds: list[list[Dealt]] = []
-    for arm in arms:
-        scores = arm.loaded.scores[:, arm.loaded.index[column]]
-        seeds.append([])
-        for name in [one for one in arm.compared if dataset in (None, one)]:
-            inside, outside = compared_sides(arm.loaded, arm.compared[name].rows(column), settings)
-            inside &= cell.holds(arm.loaded.copies)
-            rows = inside | outside
-            seeds[-1].append(Dealt(name, scores[rows], inside[rows], arm.groups.of_row[rows]))
-    return dealing_error(seeds)
+    inside, outside = work.sides(column)
+    here = np.ones_like(inside) if dataset is None else work.rows.dataset == dataset
+    member = inside & here & cell.holds(work.copies)
+    rows = replace(work.rows, member=member, nonmember=outside & here)
+    return dealing_error(rows, work.scores(column))
 
 
 def off_chance(rows: Sequence[Row]) -> list[int]:

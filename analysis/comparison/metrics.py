@@ -22,9 +22,7 @@ from analysis.arm_words import arm_words
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, question_table, split_by_cohort
 from analysis.intervals.estimate import Estimate
-from analysis.intervals.influence import Counts, pack_groups
-from analysis.intervals.rows import EQUAL, Rows, auc_numbers, degenerate_reason
-from analysis.metrics import Floats
+from analysis.intervals.rows import EQUAL, Rows, auc_numbers, number_groups, unsupported
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, POOLED
 from inject.stream.exposures import seen_copy_counts
@@ -63,12 +61,8 @@ class ScoredRow(NamedTuple):
     score: float
 
 
-class Paired(NamedTuple):
-    """Two AUCs on the same rows, and how far the second is above the first."""
-
-    first: Estimate
-    second: Estimate
-    difference: Estimate
+Paired = tuple[Estimate, Estimate, Estimate]
+"""Two AUCs on the same rows, and how far the second is above the first."""
 
 
 class Matched(NamedTuple):
@@ -177,8 +171,10 @@ def _rows(
 ) -> Iterator[Row]:
     model = pair.first.cohort.model
     known = model not in _UNKNOWN_COPIES
-    ours = scored_rows(first, pair.first.cohort) if known else {}
-    theirs = scored_rows(second, pair.second.cohort) if known else {}
+    scored = [
+        scored_rows(run, table.cohort) if known else {}
+        for run, table in zip((first, second), pair, strict=True)
+    ]
     keys = dict.fromkeys(
         tuple(row[name] for name in _KEY)
         for table in pair
@@ -189,17 +185,17 @@ def _rows(
     for place in (dict(zip(_KEY, key, strict=True)) for key in keys):
         column = (place["detector"], place["selection"])
         if column not in differences:
-            differences[column] = paired_differences(
-                ours.get(column, []), theirs.get(column, []), confidence=settings.confidence
-            )
+            rows = [of_run.get(column, []) for of_run in scored]
+            differences[column] = paired_differences(*rows, confidence=settings.confidence)
         head = {"arm": pair.label, "words": pair.words, "model": model, **place}
         for run, table in zip(("first", "second"), pair, strict=True):
             if (row := table.row(**place)) is not None:
                 yield {**row, **head, "run": run}
         paired = differences[column].get(place["dataset"])
         if paired is not None and place["metric"] == AUC:
-            aucs = {"first": paired.first.value, "second": paired.second.value}
-            yield {**head, "run": "difference", **aucs, **paired.difference.row()}
+            ours, theirs, gap = paired
+            aucs = {"first": ours.value, "second": theirs.value}
+            yield {**head, "run": "difference", **aucs, **gap.row()}
 
 
 def _is_compared(metric: str) -> bool:
@@ -268,7 +264,7 @@ def paired_differences(
     scores = [np.array([pair[run].score for pair in shared]) for run in (0, 1)]
     for seed in rows.places:
         for at in seed.values():
-            if not all(_comparable(rows, own, at) for own in scores):
+            if not all(unsupported(rows, own, at) in (None, EQUAL) for own in scores):
                 scores[0][at] = scores[1][at] = np.nan
     one, two = (auc_numbers(rows, own) for own in scores)
     found = {}
@@ -280,24 +276,17 @@ def paired_differences(
         for ours, theirs, gap in several:
             # The two that are shown, to the last bit.
             gap = gap._replace(value=theirs.value - ours.value)
-            found[dataset or POOLED] = Paired(ours, theirs, gap)
+            found[dataset or POOLED] = ours, theirs, gap
     return found
 
 
 def _rows_of(shared: Sequence[ScoredRow]) -> Rows:
     member = np.array([row.member for row in shared], dtype=bool)
-    dataset = np.array([row.dataset for row in shared], dtype=object)
-    group = np.zeros(len(shared), dtype=np.int64)
-    for name in dict.fromkeys(dataset.tolist()):
-        here = np.flatnonzero(dataset == name).tolist()
-        group[here] = pack_groups([shared[at].group for at in here])[0]
-    seed = np.array([row.seed for row in shared])
-    return Rows(seed=seed, dataset=dataset, group=group, member=member, nonmember=~member)
-
-
-def _comparable(rows: Rows, scores: Floats, at: Counts) -> bool:
-    """Say whether two sides of some rows can be compared; scores may be equal."""
-    sides = [at[side[at]] for side in (rows.member, rows.nonmember)]
-    return degenerate_reason(*(scores[side] for side in sides)) in (None, EQUAL) and all(
-        len(np.unique(rows.group[side])) > 1 for side in sides
+    dataset = [row.dataset for row in shared]
+    return Rows(
+        seed=np.array([row.seed for row in shared]),
+        dataset=np.array(dataset, dtype=object),
+        group=number_groups(dataset, [row.group for row in shared]),
+        member=member,
+        nonmember=~member,
     )

@@ -1,12 +1,18 @@
-"""A dataset-level detector: what it declares, what it is given, and what it finds.
+"""A dataset-level detector: what it declares, what it is given, what it finds, and its name.
 
 It looks at all rows of one data set under one model and answers once, with a statistic and, where
 it is a test, a p-value. Wherever that is possible it answers a second time on rows that nobody saw
 (`rows` of `Finding`): there its p-values must be uniform.
+
+Scores of many detectors are features: on one scale, outliers cut, gaps filled, fitted on `tune`.
+Everything that is estimated comes from the tune rows, both sides together, so that no label and no
+test row bears on the scale. The detectors by name are the `DETECTOR` of each file in `methods`.
 """
 
+import importlib
 import math
-from collections.abc import Callable, Mapping
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -14,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.metrics import Floats
+from analysis.dataset_detectors import methods
+from analysis.intervals.influence import Floats, Mask
 from detect.token_statistics import TokenStatistics
+from inject.errors import InputError, did_you_mean
 
-Mask = npt.NDArray[np.bool_]
 Rows = Literal["members", "non-members", "both"]
 Further = Literal["orders", "statistics", "paraphrases"]
 """What a detector reads besides the stored scores: log-likelihoods of shuffled data sets
@@ -111,11 +118,8 @@ def group_means(values: Floats, groups: npt.NDArray[np.object_]) -> Floats:
     return np.asarray(sums / np.maximum(counts, 1), np.float64)
 
 
-class TTest(NamedTuple):
-    """A one-sided t-test."""
-
-    t: float
-    p_value: float
+TTest = tuple[float, float]
+"""The statistic and the p-value of a one-sided t-test."""
 
 
 def welch_test(higher: Floats, lower: Floats) -> TTest | None:
@@ -125,7 +129,7 @@ def welch_test(higher: Floats, lower: Floats) -> TTest | None:
     if min(len(higher), len(lower)) < 2 or (np.ptp(higher) == 0 and np.ptp(lower) == 0):
         return None
     found = ttest_ind(higher, lower, equal_var=False, alternative="greater")
-    return TTest(float(found.statistic), float(found.pvalue))
+    return float(found.statistic), float(found.pvalue)
 
 
 def mean_test(differences: Floats) -> TTest | None:
@@ -135,7 +139,7 @@ def mean_test(differences: Floats) -> TTest | None:
     if len(differences) < 2 or np.ptp(differences) == 0:
         return None
     found = ttest_1samp(differences, 0.0, alternative="greater")
-    return TTest(float(found.statistic), float(found.pvalue))
+    return float(found.statistic), float(found.pvalue)
 
 
 def holm(p_values: Floats) -> Floats:
@@ -147,3 +151,99 @@ def holm(p_values: Floats) -> Floats:
     if there.any():
         adjusted[there] = multipletests(p_values[there], method="holm")[1]
     return adjusted
+
+
+_CUT = 2.5
+"""Per cent at each end (Maini et al. 2024 cut as much)."""
+_MOST_MISSING = 0.1
+
+
+Features = tuple[Floats, tuple[str, ...]]
+"""A matrix [rows, features], and the detectors that they are of."""
+
+
+def standardised_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
+    """Return scores cut at the 2.5th and 97.5th percentile of the fitted rows, in their units."""
+    names, columns = [], []
+    for name, scores in evidence.scores.items():
+        known = scores[fitted & np.isfinite(scores)]
+        if len(known) < 2 or len(known) < (1 - _MOST_MISSING) * fitted.sum():
+            continue
+        low, high = np.percentile(known, [_CUT, 100 - _CUT])
+        cut = np.clip(scores, low, high)
+        within = np.clip(known, low, high)
+        spread = float(within.std())
+        if spread <= 0:
+            continue
+        column = (cut - within.mean()) / spread
+        names.append(name)
+        columns.append(np.where(np.isfinite(column), column, 0.0))
+    return _stack(columns, len(fitted)), tuple(names)
+
+
+def ranked_features(evidence: DatasetEvidence, fitted: Mask) -> Features:
+    """Return each score's place among the fitted rows of its own data set, from 0 to 1."""
+    names, columns = [], []
+    for name, scores in evidence.scores.items():
+        column = np.full(len(scores), np.nan)
+        for dataset in dict.fromkeys(evidence.datasets):
+            here = evidence.datasets == dataset
+            known = np.sort(scores[here & fitted & np.isfinite(scores)])
+            asked = here & np.isfinite(scores)
+            if len(known) >= 2:
+                below = np.searchsorted(known, scores[asked], side="left")
+                upto = np.searchsorted(known, scores[asked], side="right")
+                column[asked] = (below + upto) / (2 * len(known))
+        if np.isfinite(column[fitted]).mean() >= 1 - _MOST_MISSING:
+            names.append(name)
+            columns.append(np.where(np.isfinite(column), column, 0.5))
+    return _stack(columns, len(fitted)), tuple(names)
+
+
+def fitted_probability(features: Floats, labels: Mask, fitted: Mask) -> Floats:
+    """Return a logistic regression's log-odds of every row, fitted on some of them."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(max_iter=1000, class_weight="balanced")
+    model.fit(features[fitted], labels[fitted])
+    return np.asarray(model.decision_function(features), np.float64)
+
+
+def _stack(columns: list[Floats], rows: int) -> Floats:
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
+
+
+def dataset_detector_names() -> tuple[str, ...]:
+    """Return all names in order; imports none of the files."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(methods.__path__)))
+
+
+def get_dataset_detector(name: str) -> DatasetDetector:
+    """Return one by its name.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    known = dataset_detector_names()
+    if name not in known:
+        raise InputError(
+            f"no dataset-level detector is called {name!r}.{did_you_mean(name, known)}",
+            allowed=", ".join([POOLED, *known]),
+        )
+    found: DatasetDetector = importlib.import_module(f"{methods.__name__}.{name}").DETECTOR
+    return found
+
+
+def asked_dataset_detectors(asked: Literal["all"] | Sequence[str]) -> list[DatasetDetector]:
+    """Return those that were asked for, each once.
+
+    Raises:
+        InputError: an unknown name.
+    """
+    names = dataset_detector_names() if asked == POOLED else dict.fromkeys(asked)
+    return [get_dataset_detector(name) for name in names]
+
+
+def method_roots(asked: Literal["all"] | Sequence[str]) -> tuple[str, ...]:
+    """Return the modules of those asked for, which are found by name, for `Step.code`."""
+    return tuple(f"{methods.__name__}.{one.name}" for one in asked_dataset_detectors(asked))

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm
+from analysis.arm import UPPER_BOUNDS, Arm, Cohort, Column, LoadedArm
 from analysis.dataset_detectors.detector import (
     POOLED,
     DatasetDetector,
     DatasetEvidence,
     Finding,
+    asked_dataset_detectors,
     holm,
 )
-from analysis.dataset_detectors.registry import asked_dataset_detectors
-from analysis.metrics import Floats
-from analysis.selection.tuning import Choice
+from analysis.intervals.influence import Floats
+from analysis.selection.tuning import Choice, reported_columns, shown_columns
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders import load_orders
 from detect.scores.table import read_scores
@@ -152,12 +152,8 @@ def _evidence(
 
 def _contestants(arm: LoadedArm, choices: Sequence[Choice]) -> list[Column]:
     """Return the setting of each detector that is reported; no controls, no upper bounds."""
-    found = []
-    for choice in choices:
-        column = Column(choice.detector, choice.tuned or choice.default)
-        if choice.detector not in MODEL_FREE | UPPER_BOUNDS and column in arm.index:
-            found.append(column)
-    return found
+    shown = shown_columns(reported_columns([arm], choices))
+    return [column for column in shown if column.detector not in UPPER_BOUNDS]
 
 
 def _scored(

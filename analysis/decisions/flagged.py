@@ -1,37 +1,99 @@
 """Which rows a detector flags as members at a false-discovery level, and how many are not.
 
-Rows that no model saw calibrate the p-values, each dataset by its own. All rows of a pool are
-decided together (Benjamini-Hochberg over datasets and sides), each detector by itself: the level
-holds for one detector, not for the best of several.
+Rows that no model saw calibrate a detector: the p-value of a text is the share of them, the text
+itself counted, that score as high. If held-out rows and scored non-members are exchangeable, which
+the draw of held-out rows provides (`inject.examples.pool`), a p-value of a non-member is at most t
+with probability at most t, whatever the detector and its distribution (Vovk et al. 2005). Benjamini
+and Hochberg (1995) then pick texts so that the expected share of non-members among those picked is
+at most the level times the share of non-members: conformal p-values from one calibration set depend
+on one another in the way that the rule allows (Bates et al. 2023). No p-value is below
+1 / (held-out rows + 1), so a low level requires many held-out rows; of rows that share passages,
+that many groups. All rows of a pool are decided together, over datasets and sides, each detector by
+itself: the level holds for one detector, not for the best of several.
 
-In a run, non-members of the split `tune` calibrate: they are drawn as those of `test` are, and are
-only used for calibration. The detector's *default* setting decides: the one that was chosen on
-`tune` was chosen to set these very rows apart, so they could not calibrate it. Of a user's file
-held-out rows calibrate each setting, and every row is decided; without them, where labels are
-known, a random half of the groups of non-members calibrates and all other rows are decided, which
-shows how such decisions fare. Which half it is depends on the groups alone.
+In a run, non-members of the split `tune` calibrate, each dataset by its own: they are drawn as
+those of `test` are, and are only used for calibration. The detector's *default* setting decides:
+the one that was chosen on `tune` was chosen to set these very rows apart, so they could not
+calibrate it. A user's file is one arm of one dataset: held-out rows calibrate each setting, and
+every row is decided; without them, if labels are known, a random half of the groups of non-members
+calibrates and all other rows are decided, which shows how such decisions fare. Which half it is
+depends only on the groups.
 
 Simulated with known truth in tests/analysis/decisions.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.arm import Cohort, LoadedArm
-from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
+from analysis.arm import Cohort, Column, LoadedArm, file_arm
 from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Floats, Mask
+from analysis.metrics import POOLED
 from analysis.selection.tuning import Choice
 from analysis.settings import AnalysisSettings
 from inject import keyed
+from inject.errors import InputError
 
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
-POOLED = "all"
+def conformal_p_values(
+    scores: Sequence[float], held_out: Sequence[float], groups: Sequence[str] | None = None
+) -> Floats:
+    """Return the p-value of each score: (1 + held-out scores as high) / (1 + held-out scores).
+
+    Where held-out texts share passages, a group counts as one text: with the share of its texts
+    that score as high (Lee, Barber and Willett 2024, hierarchical conformal prediction). Counted
+    each, they would make p-values too small.
+
+    Args:
+        scores: of texts, larger for members; NaN where there is none, which stays NaN.
+        held_out: of texts that the model has not seen; NaN ones, which say nothing, are left out.
+        groups: of the held-out texts; None where each is a group of its own.
+
+    Raises:
+        InputError: no held-out score is left.
+    """
+    calibration = np.asarray(held_out, dtype=np.float64)
+    there = ~np.isnan(calibration)
+    names = np.arange(len(calibration)) if groups is None else np.asarray(groups, dtype=str)
+    found, of, sizes = np.unique(names[there], return_inverse=True, return_counts=True)
+    if not len(found):
+        raise InputError("no held-out row has a score to calibrate with")
+    order = np.argsort(calibration[there], kind="stable")
+    ordered = calibration[there][order]
+    # The weight of all that is at least as high as each place; nothing is as high as the end.
+    weight = np.append(np.cumsum((1 / sizes)[of][order][::-1])[::-1], 0.0)
+    values = np.asarray(scores, dtype=np.float64)
+    # Thirds that sum to 1 but for the last bit are 1.
+    as_high = np.round(weight[np.searchsorted(ordered, values, side="left")], 9)
+    return np.where(np.isnan(values), np.nan, (1 + as_high) / (1 + len(found)))
+
+
+def benjamini_hochberg(p_values: Sequence[float], level: float) -> npt.NDArray[np.bool_]:
+    """Return which hypotheses "this text is no member" are rejected at a false-discovery level.
+
+    Args:
+        p_values: of the texts; a text without one (NaN) is never picked and does not count.
+        level: the expected share of wrong picks that is allowed.
+
+    Raises:
+        InputError: a level outside 0 to 1.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"a false-discovery level of {level:g}", allowed="above 0 and below 1")
+    from scipy.stats import false_discovery_control
+
+    values = np.asarray(p_values, dtype=np.float64)
+    there = np.flatnonzero(~np.isnan(values))
+    picked = np.zeros(len(values), dtype=np.bool_)
+    if len(there):
+        # A p-value that is level · rank / number but for the last bit is picked.
+        picked[there] = false_discovery_control(values[there]) <= level * (1 + 1e-12)
+    return picked
 
 
 def flagged_rows(
@@ -90,41 +152,36 @@ class Decision(NamedTuple):
     flagged: Mask
     decided: Mask
     """Rows with a p-value, of those that were to be decided."""
-    calibration_rows: int
-    calibration_groups: int
+    calibration: tuple[int, int]
+    """The rows that calibrate, and their groups."""
     smallest_p: float
     """The smallest p-value that a row can have."""
 
 
 def decide(
-    scores: Floats,
-    dataset: npt.NDArray[np.object_],
-    group: npt.NDArray[np.object_],
-    calibrates: Mask,
-    wanted: Mask,
-    *,
-    level: float,
+    arm: LoadedArm, column: Column, calibrates: Mask, wanted: Mask, *, level: float
 ) -> Decision | None:
     """Return which rows are flagged; None if no row with a score calibrates.
 
     Args:
-        scores: of the rows, as the next three for `p_values`.
-        dataset: of each row.
-        group: of each row.
-        calibrates: the rows that calibrate.
+        arm: the pool.
+        column: the setting that decides.
+        calibrates: the rows that calibrate, all of non-members.
         wanted: the rows that are to be decided.
         level: of false discoveries.
     """
+    scores = arm.scores[:, arm.index[column]]
     usable = calibrates & ~np.isnan(scores)
     if not usable.any():
         return None
-    p = p_values(scores, dataset, group, usable)
+    p = p_values(scores, arm.dataset, arm.group, usable)
     decided = wanted & ~np.isnan(p)
     flagged = np.zeros(len(p), np.bool_)
     flagged[decided] = benjamini_hochberg(p[decided].tolist(), level)
-    fewest = min(len(set(group[usable & (dataset == name)])) for name in set(dataset[usable]))
-    groups = len(set(group[usable]))
-    return Decision(flagged, decided, int(usable.sum()), groups, 1 / (1 + fewest))
+    datasets = set(arm.dataset[usable])
+    fewest = min(len(set(arm.group[usable & (arm.dataset == name)])) for name in datasets)
+    counts = int(usable.sum()), len(set(arm.group[usable]))
+    return Decision(flagged, decided, counts, 1 / (1 + fewest))
 
 
 def clustered_share(wrong: Mask, groups: Sequence[str], *, confidence: float) -> Estimate:
@@ -154,13 +211,10 @@ def _row(
     part: str,
     settings: AnalysisSettings,
 ) -> dict[str, Any] | None:
-    level = settings.false_discovery_rate
-    counts = dict.fromkeys(
-        ("calibration_rows", "calibration_groups", "n_members", "n_nonmembers", "unscored"), 0
-    )
     wrong: list[Mask] = []
     groups: list[str] = []
-    smallest, seeds, setting = float("nan"), 0, ""
+    counts: list[tuple[int, ...]] = []
+    smallest, setting = float("nan"), ""
     for arm in loaded:
         if detector not in arm.detectors:
             continue
@@ -168,39 +222,40 @@ def _row(
         here = np.ones(len(arm.member), np.bool_) if part == POOLED else arm.dataset == part
         seen = _seen(arm)
         wanted = here & arm.test & (seen | _unseen(arm, seen, settings))
-        scores, calibrates = arm.scores[:, arm.index[column]], here & ~arm.member & ~arm.test
-        found = decide(scores, arm.dataset, arm.group, calibrates, wanted, level=level)
+        calibrates = here & ~arm.member & ~arm.test
+        found = decide(arm, column, calibrates, wanted, level=settings.false_discovery_rate)
         if found is None:
             continue
         wrong.append(~seen[found.flagged])
         groups += arm.group[found.flagged].tolist()
-        counts["calibration_rows"] += found.calibration_rows
-        counts["calibration_groups"] += found.calibration_groups
-        counts["n_members"] += int((found.decided & seen).sum())
-        counts["n_nonmembers"] += int((found.decided & ~seen).sum())
-        counts["unscored"] += int((wanted & ~found.decided).sum())
-        smallest = float(np.fmin(smallest, found.smallest_p))
-        seeds, setting = seeds + 1, column.setting
-    if not seeds:
+        masks = (found.decided & seen, found.decided & ~seen, wanted & ~found.decided)
+        counts.append((*found.calibration, *(int(mask.sum()) for mask in masks)))
+        smallest, setting = float(np.fmin(smallest, found.smallest_p)), column.setting
+    if not counts:
         return None
     every = np.concatenate(wrong)
     share = clustered_share(every, groups, confidence=settings.confidence)
+    rows, of_groups, members, nonmembers, unscored = map(sum, zip(*counts, strict=True))
     right = int((~every).sum())
     return {
         **cohort.place(),
         "dataset": part,
         "detector": detector,
         "setting": setting,
-        "level": level,
-        **counts,
+        "level": settings.false_discovery_rate,
+        "calibration_rows": rows,
+        "calibration_groups": of_groups,
+        "n_members": members,
+        "n_nonmembers": nonmembers,
+        "unscored": unscored,
         "smallest_p": smallest,
         "flagged": len(every),
         "flagged_nonmembers": len(every) - right,
         "false_share": share.value,
         "low": share.low,
         "high": share.high,
-        "members_found": right / counts["n_members"] if counts["n_members"] else float("nan"),
-        "n_seeds": seeds,
+        "members_found": right / members if members else float("nan"),
+        "n_seeds": len(counts),
     }
 
 
@@ -266,77 +321,60 @@ def decide_rows(
     how = settings or AnalysisSettings()
     if calibration is None and labels is None:
         return []
-    columns = _columns(scores)
-    count = max((len(values) for values in columns.values()), default=0)
-    names = group_names(groups, count)
-    apart, held_out = np.zeros(0, dtype=object), {}
-    half = np.zeros(count, np.bool_)
+    count = max(scores["row"].to_pylist(), default=-1) + 1
+    every = file_arm(scores, count, labels, groups)
+    calibrates = np.zeros(count, np.bool_)
     if calibration is None:
-        half = _half_of_nonmembers(labels or [], names)
+        calibrates = _half_of_nonmembers(every)
     else:
-        apart, held_out = np.array(calibration.groups, dtype=object), _columns(calibration.scores)
-    every = np.concatenate([names, apart])
-    calibrates = np.concatenate([half, np.ones(len(apart), np.bool_)])
+        every = _with_held_out(every, calibration)
+        calibrates = np.arange(len(every.member)) >= count
     found = []
-    for key, values in columns.items():
-        both = np.concatenate([values, held_out.get(key, np.full(len(apart), np.nan))])
-        one_dataset = np.full(len(both), "", dtype=object)
-        decision = decide(
-            both, one_dataset, every, calibrates, ~calibrates, level=how.false_discovery_rate
-        )
+    for column in every.columns:
+        decision = decide(every, column, calibrates, ~calibrates, level=how.false_discovery_rate)
         if decision is None:
             continue
-        flagged = decision.flagged[:count]
-        wrong = None if labels is None else ~np.asarray(labels, np.bool_)[flagged]
+        flagged = np.flatnonzero(decision.flagged)
+        wrong, names = ~every.member[flagged], every.group[flagged].tolist()
+        share = clustered_share(wrong, names, confidence=how.confidence)
+        rows, of_groups = decision.calibration
         found.append(
             FileDecision(
-                *key,
-                calibration_rows=decision.calibration_rows,
-                calibration_groups=decision.calibration_groups,
+                *column,
+                calibration_rows=rows,
+                calibration_groups=of_groups,
                 decided=int(decision.decided.sum()),
                 smallest_p=decision.smallest_p,
-                flagged=tuple(np.flatnonzero(flagged).tolist()),
-                nonmembers=None if wrong is None else int(wrong.sum()),
-                share=None
-                if wrong is None
-                else clustered_share(wrong, names[flagged].tolist(), confidence=how.confidence),
+                flagged=tuple(flagged.tolist()),
+                nonmembers=None if labels is None else int(wrong.sum()),
+                share=None if labels is None else share,
             )
         )
     return found
 
 
-def group_names(groups: Sequence[str | None] | None, rows: int) -> np.ndarray:
-    """Return the group of each row; a row without one is a group of its own."""
-    named: Sequence[str | None] = [None] * rows if groups is None else groups
-    return np.array(
-        [f"row {row}" if name is None else f"group {name}" for row, name in enumerate(named)],
-        dtype=object,
-    )
+def _with_held_out(arm: LoadedArm, calibration: Calibration) -> LoadedArm:
+    """Return an arm with held-out rows after its own; what did not score these has no score."""
+    count = len(calibration.groups)
+    held_out = file_arm(calibration.scores, count, None, None)
+    scores = np.full((count, len(arm.columns)), np.nan)
+    for column in arm.index.keys() & held_out.index.keys():
+        scores[:, arm.index[column]] = held_out.scores[:, held_out.index[column]]
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(arm, name), getattr(held_out, name)])
+        for name in ("member", "test", "dataset", "copies", "variant")
+    }
+    group = np.concatenate([arm.group, np.array(calibration.groups, dtype=object)])
+    return replace(arm, scores=np.vstack([arm.scores, scores]), group=group, **joined)
 
 
-def scores_by_setting(scores: pa.Table, n: int) -> dict[tuple[str, str], np.ndarray]:
-    """Return each setting's scores by row, NaN if it has none."""
-    found: dict[tuple[str, str], np.ndarray] = {}
-    names = zip(scores["detector"].to_pylist(), scores["setting"].to_pylist(), strict=True)
-    values = zip(scores["row"].to_pylist(), scores["score"].to_pylist(), strict=True)
-    for key, (row, score) in zip(names, values, strict=True):
-        column = found.setdefault(key, np.full(n, np.nan))
-        column[row] = np.nan if score is None else score
-    return found
-
-
-def _half_of_nonmembers(labels: Sequence[bool], names: np.ndarray) -> np.ndarray:
+def _half_of_nonmembers(arm: LoadedArm) -> Mask:
     """Return which rows calibrate: half of the groups without a member, by a keyed draw."""
-    member = np.asarray(labels, np.bool_)
-    mixed = set(names[member])
-    clean = sorted({str(name) for name in names[~member]} - mixed)
+    mixed = set(arm.group[arm.member])
+    clean = sorted({str(name) for name in arm.group[~arm.member]} - mixed)
     words = keyed.words(
         0, keyed.Stream.BOOTSTRAP, keyed.item_keys([f"half {one}" for one in clean])
     )
     order = [name for _, name in sorted(zip(words.tolist(), clean, strict=True))]
     half = set(order[: len(order) // 2])
-    return np.array([name in half for name in names], dtype=np.bool_)
-
-
-def _columns(scores: pa.Table) -> dict[tuple[str, str], np.ndarray]:
-    return scores_by_setting(scores, max(scores["row"].to_pylist(), default=-1) + 1)
+    return np.array([name in half for name in arm.group], dtype=np.bool_)

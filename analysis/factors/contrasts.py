@@ -62,7 +62,7 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
     """
     from scipy.stats import t
 
-    both = [_common_seeds(beside(pair).by_seed()) for pair in pairs]
+    both = [beside(pair).by_seed().shared() for pair in pairs]
     joints = [by_seed.covariance(np.array([[1.0, -1.0]])) for by_seed in both]
     reasons = [_reason(*each) for each in zip(both, joints, strict=True)]
     number = reasons.count("")
@@ -82,12 +82,6 @@ def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0
                 "p_value": min(1.0, float(2 * t.sf(abs(value) / error, freedom)) * number),
             }
     return rows
-
-
-def _common_seeds(numbers: BySeed) -> BySeed:
-    """Return numbers under the seeds that have all of them."""
-    there = np.isfinite(numbers.value).all(axis=1)
-    return numbers.part(np.asarray(there, dtype=bool), slice(None))
 
 
 def _reason(both: BySeed, joint: Joint) -> str:
@@ -184,7 +178,7 @@ def best_set(numbers: Sequence[Numbers], *, confidence: float) -> list[bool] | N
     Returns:
         None if there are too few groups.
     """
-    by_seed = _common_seeds(beside(numbers).by_seed())
+    by_seed = beside(numbers).by_seed().shared()
     if by_seed.groups.min(initial=LEAST_GROUPS) < LEAST_GROUPS or not len(by_seed.value):
         return None
     return [_may_be_best(by_seed, at, confidence) for at in range(len(numbers))]

@@ -18,10 +18,9 @@ from analysis.arm import Cohort
 from analysis.copy_bins import copies_cells, is_dose
 from analysis.factors.lines import Line, fit_line
 from analysis.factors.study import Study, StudyArm
-from analysis.intervals.fieller import Reach, Stretch, reach_text
-from analysis.intervals.influence import Counts, Mask
+from analysis.intervals.fieller import Reach, reach_text
+from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.numbers import Numbers, beside
-from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 
 RESPONSE = "response"
@@ -239,7 +238,7 @@ def shown_reach(response: Response) -> str:
 
     reach = Reach(
         moved(line.reach.value),
-        tuple(Stretch(moved(low), moved(high)) for low, high in line.reach.places),
+        tuple((moved(low), moved(high)) for low, high in line.reach.places),
     )
     x = line.points.x
     return reach_text(

@@ -16,8 +16,8 @@ import numpy as np
 
 from analysis.intervals.ends import LEAST_GROUPS
 from analysis.intervals.fieller import Reach, fieller
+from analysis.intervals.influence import Floats
 from analysis.intervals.joint import BySeed
-from analysis.metrics import Floats
 
 REACHED = 0.75
 """The AUC whose dose is reported: half way from chance to certainty."""

@@ -15,7 +15,7 @@ differ by from a few of them, and its interval varies with that: the power is av
 What a finished study says of its own variances is what `spikein plan --power --from` assumes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
 from typing import Any, NamedTuple
@@ -26,9 +26,9 @@ from analysis.factors.contrasts import arm_pairs
 from analysis.factors.study import Study
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.ends import LEAST_GROUPS
+from analysis.intervals.influence import Floats
 from analysis.intervals.joint import BySeed
 from analysis.intervals.numbers import Numbers, beside
-from analysis.metrics import Floats
 from analysis.tables import POOLED
 
 VARIANCE = "variance"
@@ -166,29 +166,32 @@ def seen_difference(
     low, high = 0.0, 1 - assumed.auc - 1e-6
     if difference_power(high, members, seeds, assumed) < wanted:
         return None
-    for _ in range(20):
-        middle = (low + high) / 2
-        enough = difference_power(middle, members, seeds, assumed) >= wanted
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    return _smallest(
+        low, high, lambda delta: difference_power(delta, members, seeds, assumed) >= wanted
+    )
 
 
 def seen_auc(
     members: float, seeds: int, assumed: Assumptions, *, wanted: float = WANTED
 ) -> float | None:
     """Return the smallest AUC above 0.5 that has the wanted power; None if none has."""
+
     # Beyond some AUC a seed's deviation is more than what is left to 1: the first that is told.
-    for high in np.arange(0.51, 0.96, 0.01).tolist():
-        if auc_power(members, seeds, replace(assumed, auc=high)) >= wanted:
-            break
-    else:
-        return None
-    low = high - 0.01
-    for _ in range(12):
+    def enough(auc: float) -> bool:
+        return auc_power(members, seeds, replace(assumed, auc=auc)) >= wanted
+
+    high = next(filter(enough, np.arange(0.51, 0.96, 0.01).tolist()), None)
+    return None if high is None else _smallest(high - 0.01, high, enough, halvings=12)
+
+
+def _smallest(
+    low: float, high: float, enough: Callable[[float], bool], halvings: int = 20
+) -> float:
+    """Return the smallest number that is enough, between one that is not and one that is."""
+    for _ in range(halvings):
         middle = (low + high) / 2
-        enough = auc_power(members, seeds, replace(assumed, auc=middle)) >= wanted
-        low, high = (low, middle) if enough else (middle, high)
-    return float(high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def _power(effect: float, parts: _Parts, seeds: int, confidence: float) -> float:

@@ -12,15 +12,13 @@ from math import isfinite
 
 import numpy as np
 
-from analysis.arm import MODEL_FREE, Arm, Cohort, LoadedArm, cohorts, load_arm
-from analysis.auc_cells import GroupNumbers, cohort_rows, compared_sides
-from analysis.compared_rows import compare_rows
-from analysis.intervals.influence import Counts, Mask
+from analysis.arm import Arm, Cohort, LoadedArm, cohorts, load_arm
+from analysis.auc_cells import PreparedCohort, cohort_rows, compared_sides
+from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.joint import BySeed
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers
-from analysis.metrics import Floats
-from analysis.selection.tuning import Choice, reported_columns
+from analysis.selection.tuning import Choice, reported_columns, shown_columns
 from analysis.settings import AnalysisSettings
 from analysis.tables import POOLED
 from inject.stream.exposures import NEVER, read_exposures
@@ -130,16 +128,24 @@ def collect_study(
         choices: the settings chosen in each cohort.
         settings: which rows are compared.
     """
-    numbers: dict[str, dict[str, int]] = {}
-    collected = [
-        _study_arm(cohort, [load_arm(arm) for arm in same], choices[cohort], settings, numbers)
+    loaded = {
+        cohort: [load_arm(arm) for arm in same]
         for cohort, same in cohorts(arms).items()
         if cohort.model == CONTAMINATED and all(arm.copies is not None for arm in same)
+    }
+    if not loaded:
+        return Study(arms=(), datasets=(), seeds=(), detectors=())
+    every = cohort_rows([arm for same in loaded.values() for arm in same])
+    ends = np.cumsum([sum(len(arm.member) for arm in same) for same in loaded.values()])
+    groups = np.split(every.group, ends[:-1])
+    collected = [
+        _study_arm(cohort, same, choices[cohort], settings, group)
+        for (cohort, same), group in zip(loaded.items(), groups, strict=True)
     ]
-    first = collected[0].settings if collected else ()
+    first = collected[0].settings
     return Study(
         arms=tuple(collected),
-        datasets=tuple(numbers),
+        datasets=tuple(dict.fromkeys(every.dataset.tolist())),
         seeds=tuple(sorted({seed for arm in collected for seed in arm.seeds})),
         detectors=tuple(name for name in first if all(name in arm.settings for arm in collected)),
     )
@@ -150,40 +156,28 @@ def _study_arm(
     loaded: Sequence[LoadedArm],
     choices: Sequence[Choice],
     settings: AnalysisSettings,
-    numbers: dict[str, dict[str, int]],
+    group: Counts,
 ) -> StudyArm:
-    """Return one arm under all of its seeds; `numbers` of groups by dataset are added to."""
+    """Return one arm under all of its seeds; groups have one number in all arms."""
     columns = reported_columns(loaded, choices)
-    shown = {}
-    for column, selections in columns.items():
-        if column.detector not in MODEL_FREE and (
-            "tuned" in selections or column.detector not in shown
-        ):
-            shown[column.detector] = column
-    scores: dict[str, list[Floats]] = {name: [] for name in shown}
-    groups = []
-    for arm in loaded:
-        compared = [
-            compare_rows(arm, list(columns), dataset, cohort=cohort, settings=settings)
-            for dataset in dict.fromkeys(arm.dataset[arm.test])
-        ]
-        for name, column in shown.items():
-            there = np.any([rows.rows(column) for rows in compared], axis=0)
-            scores[name].append(np.where(there, arm.scores[:, arm.index[column]], np.nan))
-        of_row = []
-        for dataset, group in zip(arm.dataset.tolist(), arm.group.tolist(), strict=True):
-            known = numbers.setdefault(dataset, {})
-            of_row.append(known.setdefault(group, len(known)))
-        groups.append(GroupNumbers(np.array(of_row, dtype=np.int64), {}))
-    sides = zip(*(compared_sides(arm, arm.test, settings) for arm in loaded), strict=True)
+    shown = {column.detector: column for column in shown_columns(columns)}
+    work = PreparedCohort.prepare(cohort, loaded, list(columns), settings)
+    inside, outside = compared_sides(work.rows.member, work.copies, settings)
+    test = np.concatenate([arm.test for arm in loaded])
+    measured = {name: np.any(work.sides(column), axis=0) for name, column in shown.items()}
     texts = [example.text for arm in loaded for example in arm.examples]
     return StudyArm(
         cohort=cohort,
         settings={name: column.setting for name, column in shown.items()},
         seeds=tuple(arm.arm.seed for arm in loaded),
-        rows=replace(cohort_rows(loaded, groups, *map(np.concatenate, sides)), levels=None),
-        scores={name: np.concatenate(parts) for name, parts in scores.items()},
-        copies=np.concatenate([arm.copies for arm in loaded]),
+        rows=replace(
+            work.rows, group=group, member=inside & test, nonmember=outside & test, levels=None
+        ),
+        scores={
+            name: np.where(measured[name], work.scores(column), np.nan)
+            for name, column in shown.items()
+        },
+        copies=work.copies,
         length=np.array([float(len(text)) for text in texts]),
         since=np.concatenate([_tokens_since(arm) for arm in loaded]),
         constant_rate=all(_constant_rate(arm.arm) for arm in loaded),

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.intervals.influence import Counts, Mask, Sample
-from analysis.metrics import Floats
+from analysis.intervals.influence import Counts, Floats, Mask, Sample
 
 FROM_SEEDS = 3
 """So many seeds let an interval speak of any seed; fewer, of these models."""

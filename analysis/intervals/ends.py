@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.intervals.clustered import FROM_SEEDS, Clustered
-from analysis.intervals.influence import expected_variance
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats, expected_variance
 
 LEAST_GROUPS = 3
 """Groups a side below which there is no interval: with two it covers 83 %."""
@@ -80,16 +79,11 @@ def find_difference(
         confidence: coverage asked for.
     """
     first, second, ends = _in_ellipse(found, one, other, confidence)
-    gaps = first - second
     (left, right), (other_left, other_right) = ends
     below = np.hypot(one.value - left, other_right - other.value)
     above = np.hypot(right - one.value, other.value - other_left)
-    limit = _at_limit(one.value) | _at_limit(other.value)
-    return _given(
-        np.where(limit, found.value - below, gaps.min(axis=0)),
-        np.where(limit, found.value + above, gaps.max(axis=0)),
-        _abouts(found),
-    )
+    exact = found.value - below, found.value + above
+    return _widest(found, one, other, first - second, exact)
 
 
 def find_relative_change(
@@ -108,15 +102,28 @@ def find_relative_change(
     """
     first, second, ends = _in_ellipse(found, one, other, confidence)
     (left, right), (other_left, other_right) = ends
-    limit = _at_limit(one.value) | _at_limit(other.value)
     with np.errstate(invalid="ignore", divide="ignore"):
-        changes = first / second - 1
-        farthest = left / other_right - 1, right / other_left - 1
-    return _given(
-        np.where(limit, farthest[0], changes.min(axis=0)),
-        np.where(limit, farthest[1], changes.max(axis=0)),
-        _abouts(found),
+        exact = left / other_right - 1, right / other_left - 1
+        return _widest(found, one, other, first / second - 1, exact)
+
+
+def _widest(
+    found: Clustered, one: Clustered, other: Clustered, pairs: Floats, exact: tuple[Floats, Floats]
+) -> Interval:
+    """Return the least and the largest number of pairs in the ellipse.
+
+    Args:
+        found: the differences.
+        one, other: the AUCs.
+        pairs: what each pair says, [directions, K].
+        exact: the ends where one AUC is 0 or 1.
+    """
+    limit = _at_limit(one.value) | _at_limit(other.value)
+    low, high = (
+        np.where(limit, end, of_pairs)
+        for end, of_pairs in zip(exact, (pairs.min(axis=0), pairs.max(axis=0)), strict=True)
     )
+    return _given(low, high, _abouts(found))
 
 
 def _in_ellipse(

@@ -9,16 +9,13 @@ from collections.abc import Callable
 from math import inf, isfinite, sqrt
 from typing import NamedTuple
 
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats
 
 Written = Callable[[float], str]
 
 
-class Stretch(NamedTuple):
-    """The places from one end to the other; infinite where there is no end."""
-
-    low: float
-    high: float
+Stretch = tuple[float, float]
+"""The places from one end to the other; infinite where there is no end."""
 
 
 class Reach(NamedTuple):
@@ -55,7 +52,7 @@ def fieller(
     c2 = slope**2 - squared * float(covariance[1, 1])
     c1 = 2 * (off * slope - squared * float(covariance[0, 1]))
     c0 = off**2 - squared * float(covariance[0, 0])
-    found = [Stretch(max(low, start), high) for low, high in _solution(c2, c1, c0) if high >= start]
+    found = [(max(low, start), high) for low, high in _solution(c2, c1, c0) if high >= start]
     if slope == 0:
         value = inf if off < 0 else start
     else:
@@ -70,15 +67,15 @@ def _solution(c2: float, c1: float, c0: float) -> list[Stretch]:
     under = c1**2 - 4 * c2 * c0
     if c2 == 0:
         if c1 == 0:
-            return [Stretch(-inf, inf)] if c0 <= 0 else []
-        return [Stretch(-inf, -c0 / c1)] if c1 > 0 else [Stretch(-c0 / c1, inf)]
+            return [(-inf, inf)] if c0 <= 0 else []
+        return [(-inf, -c0 / c1)] if c1 > 0 else [(-c0 / c1, inf)]
     if under < 0:
-        return [] if c2 > 0 else [Stretch(-inf, inf)]
+        return [] if c2 > 0 else [(-inf, inf)]
     root = sqrt(under)
     ends = sorted(((-c1 - root) / (2 * c2), (-c1 + root) / (2 * c2)))
     if c2 > 0:
-        return [Stretch(ends[0], ends[1])]
-    return [Stretch(-inf, ends[0]), Stretch(ends[1], inf)]
+        return [(ends[0], ends[1])]
+    return [(-inf, ends[0]), (ends[1], inf)]
 
 
 def reach_text(reach: Reach, *, smallest: float, largest: float, written: Written) -> str:
@@ -99,15 +96,16 @@ def reach_text(reach: Reach, *, smallest: float, largest: float, written: Writte
     if not reach.places:
         # The whole set lies before the start: the level is reached there already, or never.
         return "never" if reach.value == inf else end(reach.value)
-    first, last = reach.places[0], reach.places[-1]
+    low, high = reach.places[0][0], reach.places[-1][1]
     if len(reach.places) == 2:
         # The slope's sign is not known: all places but a stretch between.
-        low = end(first.high) if first.high < smallest * (1 - 1e-9) else f"≤ {end(first.high)}"
-        high = end(last.low) if last.low > largest * (1 + 1e-9) else f"≥ {end(last.low)}"
-        return f"{end(reach.value)} [{low} or {high}]"
-    if first.low < smallest * (1 - 1e-9) and not isfinite(first.high):
+        before, after = reach.places[0][1], reach.places[1][0]
+        first = end(before) if before < smallest * (1 - 1e-9) else f"≤ {end(before)}"
+        last = end(after) if after > largest * (1 + 1e-9) else f"≥ {end(after)}"
+        return f"{end(reach.value)} [{first} or {last}]"
+    if low < smallest * (1 - 1e-9) and not isfinite(high):
         return f"{end(reach.value)} [any]"
-    ends = end(first.low), end(first.high)
+    ends = end(low), end(high)
     if ends[0] == ends[1] == end(reach.value):
         return ends[0]
     return f"{end(reach.value)} [{ends[0]}, {ends[1]}]"

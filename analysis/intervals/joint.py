@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from analysis.intervals.clustered import FROM_SEEDS, Seeds, pool_datasets
-from analysis.intervals.influence import Counts, Mask, Sample
-from analysis.metrics import Floats
+from analysis.intervals.influence import Counts, Floats, Mask, Sample
 
 
 class Joint(NamedTuple):
@@ -64,11 +63,16 @@ class BySeed(NamedTuple):
         parts: list[Any] = [column[seeds][:, numbers] for column in self]
         return BySeed(*parts)
 
+    def shared(self) -> "BySeed":
+        """Return the numbers under the seeds that have them all, one or more."""
+        there = np.isfinite(self.value).all(axis=1) & (self.value.shape[1] > 0)
+        return self.part(np.asarray(there, dtype=bool), slice(None))
+
     def covariance(self, weights: Floats) -> Joint:
         """Return linear combinations of the numbers, [J, K], over the seeds that have them all."""
-        there = np.isfinite(self.value).all(axis=1)
-        influence = np.einsum("jk,skg->sjg", weights, self.influence[there])
-        return join_seeds(self.value[there] @ weights.T, influence)
+        every = self.shared()
+        influence = np.einsum("jk,skg->sjg", weights, every.influence)
+        return join_seeds(every.value @ weights.T, influence)
 
 
 def seed_numbers(seeds: Seeds) -> BySeed:

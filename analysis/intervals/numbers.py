@@ -4,6 +4,15 @@
 
 `rows` makes them: what each dataset of each seed contributes to K numbers (`Part`). A difference of
 two on the same rows subtracts influence values, so that what both share cancels.
+
+The base model is a control variate: what the luck of the pool adds to a number is taken out.
+
+    adjusted = number - weight * (base - centre),    weight = covariance / variance
+
+The base model saw no member, so its number (an AUC whose expectation is 0.5, a Somers' D whose
+expectation is 0) differs from the centre by nothing but which rows became members. The same rows
+are in the trained model's number. Covariance and variance come from the influence values that the
+two share, group by group. The plain difference (a weight of 1) has often the larger variance.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,18 +21,11 @@ from math import nan
 
 import numpy as np
 
-from analysis.intervals.clustered import Clustered, Part, cluster
-from analysis.intervals.control_variate import adjust, control_weights
+from analysis.intervals.clustered import Clustered, Part, Seeds, cluster
 from analysis.intervals.ends import Interval, Scale, find_difference, find_interval
 from analysis.intervals.estimate import Estimate
-from analysis.intervals.influence import (
-    Counts,
-    Mask,
-    Sample,
-    difference,
-)
+from analysis.intervals.influence import Counts, Floats, Mask, Sample, difference
 from analysis.intervals.joint import BySeed, seed_numbers
-from analysis.metrics import Floats
 
 _APART = "none: not every seed has members of both"
 
@@ -100,7 +102,7 @@ class Numbers:
     def adjusted(self, base: "Numbers", *, centre: float) -> "tuple[Numbers, Floats]":
         """Return the numbers less their share of what a base model's differ from a centre by.
 
-        The shares are the weights of `control_variate`, [K].
+        The shares are those of `control_weights`, [K].
         """
         weights = control_weights(self.seeds, base.seeds)
         seeds = adjust(self.seeds, base.seeds, weights, centre=centre)
@@ -264,3 +266,44 @@ def _cell_gaps(seed: Mapping[str, Part], ones: Counts, others: Counts) -> dict[s
         )
         found[name] = Part(gap, np.ones(len(ones)))
     return found
+
+
+def control_weights(seeds: Seeds, base: Seeds) -> Floats:
+    """Return the weight of the base model's deviation in each of K numbers.
+
+    Args:
+        seeds: of the trained models.
+        base: of the base model on the same rows, seed by seed and dataset by dataset.
+
+    Returns:
+        [K]; NaN where the base model's number does not vary.
+    """
+    one, other = cluster(seeds).influence, cluster(base).influence
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (one * other).sum(axis=1) / np.square(other).sum(axis=1)
+
+
+def adjust(seeds: Seeds, base: Seeds, weights: Floats, *, centre: float) -> list[dict[str, Part]]:
+    """Return the adjusted numbers with their influence values.
+
+    Args:
+        seeds, base: as for `control_weights`.
+        weights: what it returned.
+        centre: what the base model's number is expected to be.
+    """
+    return [
+        {name: _adjusted(part, others[name], weights, centre) for name, part in parts.items()}
+        for parts, others in zip(seeds, base, strict=True)
+    ]
+
+
+def _adjusted(part: Part, base: Part, weights: Floats, centre: float) -> Part:
+    mine, theirs = part.sample, base.sample
+    # The weight was found in the same rows, which costs one degree of freedom on either side.
+    cost = np.sqrt(mine.groups / np.maximum(mine.groups - 1, 1))
+    sample = mine._replace(
+        value=mine.value - weights * (theirs.value - centre),
+        influence=(mine.influence - weights[:, None] * theirs.influence) * cost[:, :, None],
+        freedom=np.maximum(mine.freedom - 1, 1.0),
+    )
+    return part._replace(sample=sample)

@@ -4,7 +4,7 @@ Values that are not finite are left out, and so is a dataset without a member. C
 rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
 from analysis.intervals.influence import (
     Counts,
+    Floats,
     Mask,
     Sample,
     Side,
@@ -26,7 +27,6 @@ from analysis.intervals.influence import (
 )
 from analysis.intervals.joint import leave_out
 from analysis.intervals.numbers import Numbers
-from analysis.metrics import Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,20 +58,19 @@ class Rows:
     @cached_property
     def places(self) -> list[dict[str, Counts]]:
         """Places of the rows of each seed, by dataset."""
-        seeds: dict[Any, dict[str, list[int]]] = {}
-        pairs = zip(self.seed.tolist(), self.dataset.tolist(), strict=True)
-        for place, (seed, dataset) in enumerate(pairs):
-            seeds.setdefault(seed, {}).setdefault(dataset, []).append(place)
-        return [{name: np.array(at) for name, at in seed.items()} for seed in seeds.values()]
+        seeds = []
+        for seed in dict.fromkeys(self.seed.tolist()):
+            at = np.flatnonzero(self.seed == seed)
+            dataset = self.dataset[at]
+            names = dict.fromkeys(dataset.tolist())
+            seeds.append({name: at[dataset == name] for name in names})
+        return seeds
 
     @cached_property
     def n_groups(self) -> dict[str, int]:
         """Groups of each dataset over all seeds."""
-        found: dict[str, int] = {}
-        for seed in self.places:
-            for name, at in seed.items():
-                found[name] = max(found.get(name, 0), int(self.group[at].max()) + 1)
-        return found
+        names = dict.fromkeys(self.dataset.tolist())
+        return {name: int(self.group[self.dataset == name].max()) + 1 for name in names}
 
     def sides(self, scores: Floats, inside: Counts, outside: Counts) -> tuple[Side, Side]:
         """Return the scores and groups of some members and of some others."""
@@ -164,6 +163,16 @@ def trend_numbers(rows: Rows, values: Floats, copies: Counts) -> Numbers:
     return _numbers(rows, values, None, Scale.TREND, sample)
 
 
+def number_groups(dataset: Iterable[str], group: Iterable[str]) -> Counts:
+    """Return the number of each row's group within its dataset, in order of first appearance."""
+    numbers: dict[str, dict[str, int]] = {}
+    found = []
+    for name, own in zip(dataset, group, strict=True):
+        known = numbers.setdefault(name, {})
+        found.append(known.setdefault(own, len(known)))
+    return np.array(found, dtype=np.int64)
+
+
 EQUAL = "all scores are equal"
 
 
@@ -177,6 +186,17 @@ def degenerate_reason(members: Floats, nonmembers: Floats) -> str | None:
     first = members[0]
     if (members == first).all() and (nonmembers == first).all():
         return EQUAL
+    return None
+
+
+def unsupported(rows: Rows, scores: Floats, at: Counts) -> str | None:
+    """Return why the scores of some rows support no AUC with an interval; None if they do."""
+    sides = {"members": at[rows.member[at]], "non-members": at[rows.nonmember[at]]}
+    if reason := degenerate_reason(*(scores[side] for side in sides.values())):
+        return reason
+    for name, side in sides.items():
+        if len(np.unique(rows.group[side])) < 2:
+            return f"one group only among the {name}"
     return None
 
 

@@ -10,7 +10,6 @@ from analysis.arm import Arm
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings
-from analysis.trajectory.checkpoints import TrajectoryTables
 from detect.detector_table import DetectorFacts
 from detect.scoring import LeftOut
 from detect.settings import DetectSettings
@@ -157,7 +156,7 @@ class PageInputs:
     """The task accuracies; None if no dataset has closed answers."""
     background_loss: pa.Table | None = None
     """The losses on held-out background; None unless measured."""
-    trajectory: TrajectoryTables | None = None
+    trajectory: Mapping[str, pa.Table] | None = None
     """Detection along training; None if no checkpoint was kept."""
     steps: Sequence[StepRecord] = ()
     artifacts: Sequence[NamedArtifact] = ()

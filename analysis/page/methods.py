@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis.dataset_detectors.registry import asked_dataset_detectors
+from analysis.dataset_detectors.detector import asked_dataset_detectors
 from analysis.page.inputs import ArmSettings, PageInputs
 from analysis.page.parts import Copied, Fold, Note, Part, present
 from analysis.page.setup import pretrained_name, values_text

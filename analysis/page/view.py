@@ -15,11 +15,10 @@ import numpy as np
 
 from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, cohorts, load_arm
 from analysis.arm_words import arm_words
-from analysis.auc_cells import Counts
 from analysis.compared_rows import compare_rows
 from analysis.findings import Findings, contaminated_cohorts
 from analysis.intervals.estimate import Estimate
-from analysis.metrics import Floats
+from analysis.intervals.influence import Counts, Floats
 from analysis.page.crossed import Head
 from analysis.page.inputs import PageInputs
 from analysis.selection.ranking import ranked
@@ -237,7 +236,7 @@ class View:
     def data(self) -> CohortData:
         """The scores of the headline's arm, with the settings that are reported."""
         cohort = self.best.table.cohort
-        choices: Sequence[Choice] = self.inputs.analysis.choices_by_cohort.get(cohort, ())
+        choices: Sequence[Choice] = self.inputs.analysis.choices.get(cohort, ())
         loaded = [load_arm(arm) for arm in cohorts(self.inputs.arms).get(cohort, [])]
         return CohortData(cohort, loaded, reported_columns(loaded, choices), choices)
 

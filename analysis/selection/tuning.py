@@ -6,15 +6,15 @@ training seeds. Ties (`analysis.selection.ranking`) go to the default setting, t
 one of the grid. One ranking of all settings at once: milliseconds for 250 settings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from analysis.arm import Cohort, Column, LoadedArm, axis_column
-from analysis.metrics import Floats
+from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, axis_column
+from analysis.intervals.influence import Floats
 from analysis.selection.ranking import highest_first
 from analysis.settings import AnalysisSettings
 
@@ -141,6 +141,21 @@ def reported_columns(
         for column, names in picked.items()
         if all(column in arm.index for arm in loaded)
     }
+
+
+def shown_columns(picked: Mapping[Column, Sequence[str]]) -> list[Column]:
+    """Return the setting that stands for each detector that looks at a model: tuned, else default.
+
+    Args:
+        picked: the columns that are reported, each with the selections it stands for.
+    """
+    found: dict[str, Column] = {}
+    for column, selections in picked.items():
+        if column.detector not in MODEL_FREE and (
+            "tuned" in selections or column.detector not in found
+        ):
+            found[column.detector] = column
+    return list(found.values())
 
 
 def score_schema(axes: Sequence[str]) -> pa.Schema:

@@ -21,14 +21,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.arm import axis_column
+from analysis.arm import Names, axis_column
 from analysis.findings import Row, question_table
 from analysis.intervals.clustered import FROM_SEEDS
+from analysis.intervals.influence import Counts, Floats, pack_groups
 from analysis.intervals.joint import join_seeds
-from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
 from detect.task_accuracy.answers import read_accuracy
 from inject.errors import InputError
@@ -38,8 +37,6 @@ MEAN = "mean"
 """Of the datasets' values, each counted once."""
 SCORINGS = ("plain", "calibrated")
 _SIDES = ("member", "nonmember")
-
-Strings = npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,25 +73,12 @@ class Quantity(NamedTuple):
 class Answers:
     """One model's answers; arrays run over the examples that were asked."""
 
-    dataset: Strings
-    side: Strings
+    dataset: Names
+    side: Names
     """`member` or `nonmember`."""
-    group: Strings
+    group: Names
     correct: Mapping[tuple[str, str], Floats]
     """By scoring and moment: 1 where the answer was right, else 0."""
-
-
-class _Part(NamedTuple):
-    """The rows of one dataset and side of one seed."""
-
-    correct: Mapping[str, Floats]
-    """By moment."""
-    group: npt.NDArray[np.int64]
-    """Number of each row's group, over all seeds and datasets."""
-
-
-_Parts = Mapping[tuple[str, str], _Part]
-"""By dataset and side."""
 
 
 def quantities(moments: Sequence[str]) -> dict[Quantity, dict[tuple[str, str], int]]:
@@ -187,18 +171,23 @@ def accuracy_rows(
         for moment in ("before", "after")
         if all((scoring, moment) in one.correct for one in answers)
     ]
-    n_groups, seeds = _parts(answers, names, moments, scoring)
+    joined = [
+        np.concatenate([getattr(one, name) for one in answers]) for name in ("dataset", "group")
+    ]
+    numbers = pack_groups([f"{name}\0{group}" for name, group in zip(*joined, strict=True)])
+    groups = np.split(numbers[0], np.cumsum([len(one.dataset) for one in answers])[:-1])
     for dataset in [*names, *([MEAN] if len(names) > 1 else [])]:
         within = names if dataset == MEAN else [dataset]
         members, nonmembers = (
-            sum(len(parts[name, side].group) for parts in seeds for name in within)
+            sum(int((np.isin(one.dataset, within) & (one.side == side)).sum()) for one in answers)
             for side in _SIDES
         )
         for quantity, signs in quantities(moments).items():
-            value, low, high = _interval(
-                [_of_seed(parts, signs, within, n_groups) for parts in seeds],
-                settings.confidence,
-            )
+            sums = [
+                _of_seed(one, scoring, signs, within, (number, numbers[1]))
+                for one, number in zip(answers, groups, strict=True)
+            ]
+            value, low, high = _interval(sums, settings.confidence)
             yield {
                 "dataset": dataset,
                 "scoring": scoring,
@@ -210,25 +199,6 @@ def accuracy_rows(
                 "n_nonmembers": nonmembers,
                 "n_seeds": len(answers),
             }
-
-
-def _parts(
-    answers: Sequence[Answers], names: Sequence[str], moments: Sequence[str], scoring: str
-) -> tuple[int, list[_Parts]]:
-    """Return how many groups there are, and the rows of each seed by dataset and side."""
-    numbers: dict[tuple[str, str], int] = {}
-    seeds: list[_Parts] = []
-    for one in answers:
-        keys = zip(one.dataset.tolist(), one.group.tolist(), strict=True)
-        number = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
-        found: dict[tuple[str, str], _Part] = {}
-        for name in names:
-            for side in _SIDES:
-                rows = np.flatnonzero((one.dataset == name) & (one.side == side))
-                correct = {moment: one.correct[scoring, moment][rows] for moment in moments}
-                found[name, side] = _Part(correct, number[rows])
-        seeds.append(found)
-    return len(numbers), seeds
 
 
 class _Sum(NamedTuple):
@@ -246,23 +216,34 @@ class _Sum(NamedTuple):
 
 
 def _of_seed(
-    parts: _Parts,
+    answers: Answers,
+    scoring: str,
     signs: Mapping[tuple[str, str], int],
     datasets: Sequence[str],
-    n_groups: int,
+    groups: tuple[Counts, int],
 ) -> _Sum:
-    """Return a quantity of one seed: the mean over datasets of a sum over its samples."""
+    """Return a quantity of one seed: the mean over datasets of a sum over its samples.
+
+    Args:
+        answers: of the seed.
+        scoring: `plain` or `calibrated`.
+        signs: of the quantity.
+        datasets: which.
+        groups: the number of each answer's group over all seeds and datasets, and their count.
+    """
     samples = [
         (dataset, side) for dataset in datasets for side in dict.fromkeys(s for s, _ in signs)
     ]
     paired = len({moment for _, moment in signs}) == 2
     added = (1 if paired else 2) / len(samples)
     value = centre = 0.0
+    n_groups = groups[1]
     influence = np.zeros(n_groups + 2 * len(samples))
     variances, freedom = np.zeros(len(samples)), np.ones(len(samples))
     for k, (dataset, side) in enumerate(samples):
-        correct, number = parts[dataset, side]
-        rows = len(number)
+        at = np.flatnonzero((answers.dataset == dataset) & (answers.side == side))
+        correct = {moment: answers.correct[scoring, moment][at] for _, moment in signs}
+        rows, number = len(at), groups[0][at]
         if not rows:
             return _Sum(float("nan"), float("nan"), influence, variances, freedom)
         mine = {moment: sign for (of, moment), sign in signs.items() if of == side}
@@ -276,8 +257,8 @@ def _of_seed(
         by_group *= np.sqrt(count / max(count - 1, 1))
         pseudo = np.sqrt(added) * weight * (ends - mean)
         influence[:n_groups] += by_group / total / len(datasets)
-        at = n_groups + 2 * k
-        influence[at : at + 2] = pseudo / total / len(datasets)
+        place = n_groups + 2 * k
+        influence[place : place + 2] = pseudo / total / len(datasets)
         variances[k] = (np.square(by_group).sum() + np.square(pseudo).sum()) / total**2
         freedom[k] = max(count - 1, 1)
         value += float(terms.mean()) / len(datasets)
@@ -285,7 +266,7 @@ def _of_seed(
     return _Sum(value, centre, influence, variances, freedom)
 
 
-def _design_effect(terms: Floats, groups: npt.NDArray[np.int64], count: int) -> float:
+def _design_effect(terms: Floats, groups: Counts, count: int) -> float:
     """Return how many rows are worth as much as one alone; all of a mean group where none differ.
 
     Args:

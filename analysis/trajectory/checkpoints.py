@@ -11,24 +11,24 @@ Intervals as everywhere (`analysis.intervals`): the pairs of one group of exampl
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, load_arm
-from analysis.auc_cells import measure_columns
+from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.copy_bins import ALL
-from analysis.findings import as_table, question_table, read_findings, write_findings
+from analysis.findings import question_table, write_findings
+from analysis.intervals.influence import Counts
+from analysis.metrics import AUC
 from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
-from analysis.tables import AUC, PreparedCohort
-from analysis.trajectory.fading import fading_rows
-from analysis.trajectory.slopes import PreparedCheckpoint
+from analysis.tables import metric_rows
+from analysis.trajectory.fading import PreparedCheckpoint, fading_rows
 from detect.scores.table import default_settings
 from inject.errors import InputError
 from inject.settings import plain
@@ -65,27 +65,13 @@ class Checkpoint:
     """Whether training makes every step at the same learning rate."""
 
 
-class TrajectoryTables(NamedTuple):
-    """Both tables."""
-
-    progress: pa.Table
-    """One row a checkpoint, dataset, setting and number of copies seen by then: axes, step, tokens,
-    dataset, detector, setting, selection, copies, value, low, high, counts and what the interval
-    speaks of (AUC)."""
-    fading: pa.Table
-    """One row a setting, number of copies seen and bin of steps since the last: axes, detector,
-    setting, selection, copies, since, since_low, since_high, tokens_since (mean), metric (`auc`, or
-    `fading_slope` with since `all`), value, low, high, pairs, counts, and what the interval speaks
-    of; datasets pooled."""
-
-
 def trajectory_tables(
     checkpoints: Sequence[Checkpoint],
     settings: AnalysisSettings,
     *,
     progress: Callable[[int, int], None] | None = None,
-) -> TrajectoryTables:
-    """Compute both tables.
+) -> dict[str, pa.Table]:
+    """Compute the tables of the questions `trajectory` and `fading`.
 
     Args:
         checkpoints: of all arms and seeds.
@@ -110,12 +96,10 @@ def trajectory_tables(
         head = Cohort(values, "contaminated").columns()
         for column, selections in picked.items():
             for one in work:
-                progress_rows += _progress_rows(one, column, selections, settings)
+                progress_rows += _progress_rows(one, column, selections)
             fading += fading_rows(head, work, column, selections, settings)
-    return TrajectoryTables(
-        question_table("trajectory", axes, progress_rows),
-        question_table("fading", axes, fading),
-    )
+    rows = {"trajectory": progress_rows, "fading": fading}
+    return {question: question_table(question, axes, found) for question, found in rows.items()}
 
 
 def _prepared(
@@ -148,7 +132,10 @@ def _prepared(
                 step=step,
                 tokens=one.tokens,
                 batch_tokens=one.batch_tokens,
-                work=_without_parts(whole, since),
+                # Without members of which only parts had been seen.
+                work=whole.subset(
+                    (steps < 0) | (arm.copies > 0) for arm, steps in zip(arms, since, strict=True)
+                ),
                 since=since,
                 constant_rate=all(each.constant_rate for each in by_step[step].values()),
             )
@@ -170,7 +157,7 @@ def _loaded(one: Checkpoint) -> LoadedArm:
     )
 
 
-def _since(arm: LoadedArm, one: Checkpoint) -> npt.NDArray[np.int64]:
+def _since(arm: LoadedArm, one: Checkpoint) -> Counts:
     return np.array(
         [
             one.step - one.seen[example.example_id].last_step
@@ -182,29 +169,16 @@ def _since(arm: LoadedArm, one: Checkpoint) -> npt.NDArray[np.int64]:
     )
 
 
-def _without_parts(work: PreparedCohort, since: Sequence[npt.NDArray[np.int64]]) -> PreparedCohort:
-    """Leave out the rows of members of which parts alone had been seen."""
-    arms = []
-    for arm, steps in zip(work.arms, since, strict=True):
-        whole_or_unseen = (steps < 0) | (arm.loaded.copies > 0)
-        compared = {name: rows.subset(whole_or_unseen) for name, rows in arm.compared.items()}
-        arms.append(replace(arm, compared=compared))
-    return replace(work, arms=arms)
-
-
 def _progress_rows(
-    one: PreparedCheckpoint,
-    column: Column,
-    selections: Sequence[str],
-    settings: AnalysisSettings,
+    one: PreparedCheckpoint, column: Column, selections: Sequence[str]
 ) -> list[dict[str, Any]]:
     work = one.work
-    if any(column not in arm.loaded.index for arm in work.arms):
+    if any(column not in arm.index for arm in work.loaded):
         return []
-    measured = measure_columns(work.arms, [column], work.datasets, work.cells, settings)[column]
+    measured = measure_columns(work, [column])[column]
     rows = []
     for selection in selections:
-        for row in work.metric_rows(column, selection, measured):
+        for row in metric_rows(work, column, selection, measured):
             if row["metric"] != AUC or (row["copies"] == ALL and row["n_members"] < 2):
                 continue
             values = {key: row[key] for key in row if key not in {"model", "variant", "metric"}}
@@ -252,15 +226,9 @@ def build(context: StepContext) -> None:
         )
         for values, folders in compared_models(context.settings["arms"], context.inputs)
     ]
-    found = trajectory_tables(
+    tables = trajectory_tables(
         checkpoints,
         AnalysisSettings.model_validate(context.settings["analysis"]),
         progress=lambda done, total: context.report(done, total, unit="arms"),
     )
-    write_findings(context.out, {"trajectory": found.progress, "fading": found.fading})
-
-
-def read_trajectory(folder: Path) -> TrajectoryTables:
-    """Read a trajectory's artifact."""
-    findings = read_findings(folder)
-    return TrajectoryTables(as_table(findings, "trajectory"), as_table(findings, "fading"))
+    write_findings(context.out, tables)

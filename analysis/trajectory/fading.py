@@ -1,31 +1,37 @@
-"""How detection fades: AUC by the optimiser steps since a model last saw an example.
+"""How detection fades: AUC by the optimiser steps since a model last saw an example, and slopes.
 
 Every pair of a member and a checkpoint that has seen it, placed among the non-members at the same
 checkpoint and in the same dataset. Positions of copies are drawn at random, so among pairs with one
 number of copies the time since the last is no choice of the text's. It goes with the learning rate,
-though, wherever that is not constant: the slope within examples (`analysis.trajectory.slopes`) says
-what fades. Intervals sum influence by group, so the pairs of one example count once. Cost: 2 ms a
-checkpoint and setting.
+though, wherever that is not constant: texts seen late were learnt at another rate than texts seen
+early, and a trend over examples shows that.
+
+The slope within examples says what fades: an example is only compared with itself, at checkpoints
+between which it saw no further copy: its placement among the non-members under each, against
+log2(1 + steps since the last copy). One least-squares slope over all examples, each about its own
+mean.
+
+Intervals from influence values, as everywhere: whole groups of members, so that the pairs of one
+example count once, and the non-members that they are placed among, which are the same at all
+checkpoints. Cost: 2 ms a checkpoint and setting.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from analysis.arm import Column
+from analysis.auc_cells import PreparedCohort
 from analysis.copy_bins import ALL, CopiesCell, copies_cells, is_dose
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
+from analysis.intervals.influence import Counts, Floats, Mask, Sample
 from analysis.intervals.numbers import Numbers
+from analysis.metrics import AUC
 from analysis.settings import AnalysisSettings
-from analysis.tables import AUC
-from analysis.trajectory.slopes import (
-    PreparedCheckpoint,
-    fading_slope,
-    mean_sample,
-    place_datasets,
-)
 
 FADING_SLOPE = "fading_slope"
 """Change of placement for each doubling of one plus the steps since, within examples."""
@@ -43,29 +49,57 @@ def not_constant(rows: Sequence[Mapping[str, Any]]) -> bool:
     return any(row["interval"].endswith(NOT_CONSTANT) for row in rows)
 
 
-class SinceBin(NamedTuple):
-    """Steps since the last copy: 0, 1, 2 to 3, 4 to 7, 8 to 15 …"""
-
-    low: int
-    high: int
-
-    @property
-    def label(self) -> str:
-        """The steps in words: `0`, `4-7`."""
-        return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
-
-
-def since_bins(max_steps: int) -> list[SinceBin]:
-    """Return the bins up to that many steps.
+def since_bins(max_steps: int) -> list[CopiesCell]:
+    """Return bins of steps since the last copy, up to that many.
 
     >>> [one.label for one in since_bins(9)]
     ['0', '1', '2-3', '4-7', '8-15']
     """
-    found, low = [SinceBin(0, 0)], 1
+    found, low = [CopiesCell("0", 0, 0)], 1
     while low <= max_steps:
-        found.append(SinceBin(low, 2 * low - 1))
+        high = 2 * low - 1
+        found.append(CopiesCell(str(low) if low == high else f"{low}-{high}", low, high))
         low *= 2
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedCheckpoint:
+    """One checkpoint of one cohort, over its seeds, made ready."""
+
+    step: int
+    tokens: int
+    batch_tokens: int
+    work: PreparedCohort
+    since: Sequence[Counts]
+    """For each seed: steps since the last copy by example; -1 where none was seen."""
+    constant_rate: bool = True
+    """Whether every step is made at the same learning rate."""
+
+
+class Placed(NamedTuple):
+    """The members of one dataset under one checkpoint that has seen them, [n]."""
+
+    rows: Counts
+    last: Counts
+    """Step of the last copy."""
+    doublings: Floats
+    scores: Floats
+    outside: Counts
+    """Rows of the non-members."""
+    outside_scores: Floats
+
+    @property
+    def since(self) -> Counts:
+        """Steps since the last copy."""
+        return np.rint(2**self.doublings - 1).astype(np.int64)
+
+    def among(self, which: Mask) -> "Placed":
+        """Return some of the members."""
+        mine = {
+            name: getattr(self, name)[which] for name in ("rows", "last", "doublings", "scores")
+        }
+        return self._replace(**mine)
 
 
 def fading_rows(
@@ -84,91 +118,238 @@ def fading_rows(
         selections: what the setting stands for; each row is given once for each.
         settings: how intervals are made.
     """
-    scored = [one for one in every if all(column in a.loaded.index for a in one.work.arms)]
-    seen = [
-        (int(copies), int(since))
-        for one in scored
-        for arm, steps in zip(one.arms, one.since, strict=True)
-        for rows in (compared.rows(column) for compared in arm.compared.values())
-        for copies, since in zip(
-            arm.loaded.copies[rows & arm.loaded.member & (steps >= 0)],
-            steps[rows & arm.loaded.member & (steps >= 0)],
-            strict=True,
-        )
-    ]
-    if not seen:
-        return []
-    common = {**head, "detector": column.detector, "setting": column.setting}
+    scored = [one for one in every if all(column in arm.index for arm in one.work.loaded)]
+    copies: list[int] = []
+    most = 0
+    for one in scored:
+        seen = one.work.sides(column)[0] & (np.concatenate(one.since) >= 0)
+        copies += one.work.copies[seen].tolist()
+        most = max(most, int(np.concatenate(one.since)[seen].max(initial=0)))
+    common = {**head, **column._asdict()}
     rows = []
-    for cell in copies_cells([copies for copies, _ in seen], high_copies=settings.high_copies):
+    for cell in copies_cells(copies, high_copies=settings.high_copies) if copies else ():
         if cell.low == 0:
             continue
-        for since in since_bins(max(steps for _, steps in seen)):
-            row = _fading_row(scored, column, cell, since, settings)
-            if row is not None:
+        for since in since_bins(most):
+            if row := _fading_row(scored, column, cell, since, settings):
                 rows.append({**common, "copies": cell.label, **row})
         if is_dose(cell.label) or cell.label == ALL:
-            row = _slope_row(scored, column, cell, settings)
-            if row is not None:
-                rows.append({**common, "copies": cell.label, "since": EVERY, **row})
+            numbers, pairs, _ = placed_numbers(scored, column, cell, Scale.SLOPE, slope_part)
+            if row := _row(numbers, pairs, settings):
+                slope = {"since": EVERY, "metric": FADING_SLOPE}
+                rows.append({**common, "copies": cell.label, **slope, **row})
     return [{**row, "selection": selection} for selection in selections for row in rows]
+
+
+def _row(numbers: Numbers, pairs: int, settings: AnalysisSettings) -> dict[str, Any]:
+    """Return the columns of a number; empty if there are too few members."""
+    found = numbers.estimates(confidence=settings.confidence)
+    if not found or found[0].members < settings.min_members:
+        return {}
+    return {**found[0].row(), "pairs": pairs}
 
 
 def _fading_row(
     scored: Sequence[PreparedCheckpoint],
     column: Column,
     cell: CopiesCell,
-    since: SinceBin,
+    since: CopiesCell,
     settings: AnalysisSettings,
-) -> dict[str, Any] | None:
-    """Return the AUC of the pairs of one bin, or None if there are too few members."""
-    parts: list[dict[str, Part]] = []
-    pairs, times = 0, 0.0
-    for datasets in place_datasets(scored, column, cell):
-        parts.append({})
-        for dataset, every, groups in datasets:
-            held = [
-                one.among((steps >= since.low) & (steps <= since.high))
-                for one in every
-                for steps in (np.rint(2**one.doublings - 1),)
-            ]
-            held = [one for one in held if len(one.rows)]
-            if not held:
-                continue
-            count = sum(len(one.rows) for one in held)
-            parts[-1][dataset] = Part(
-                mean_sample(held, groups.of_row, groups.counts[dataset]),
-                np.array([float(count)]),
-                np.array([len({int(row) for one in held for row in one.rows})]),
-                max(len(one.outside) for one in held),
-            )
-            pairs += count
-            times += sum(float((2**one.doublings - 1).sum()) for one in held)
-    found = Numbers(parts, Scale.AUC).estimates(confidence=settings.confidence)
-    if not found or found[0].members < settings.min_members:
-        return None
+) -> dict[str, Any]:
+    """Return the AUC of the pairs of one bin; empty if there are too few members."""
+
+    def part(placed: Sequence[Placed], groups: Counts, n_groups: int) -> Made | None:
+        held = [one.among(since.holds(one.since)) for one in placed]
+        return mean_part([one for one in held if len(one.rows)], groups, n_groups)
+
+    numbers, pairs, steps = placed_numbers(scored, column, cell, Scale.AUC, part)
+    row = _row(numbers, pairs, settings)
+    if not row:
+        return {}
     constant = all(one.constant_rate for one in scored)
     return {
         "since": since.label,
         "since_low": since.low,
         "since_high": since.high,
         "metric": AUC,
-        **found[0].row(),
-        "pairs": pairs,
-        "interval": found[0].about + ("" if constant else f"; {NOT_CONSTANT}"),
-        "tokens_since": times / pairs * scored[0].batch_tokens,
+        **row,
+        "interval": row["interval"] + ("" if constant else f"; {NOT_CONSTANT}"),
+        "tokens_since": steps / pairs * scored[0].batch_tokens,
     }
 
 
-def _slope_row(
-    scored: Sequence[PreparedCheckpoint],
+Made = tuple[Part, int, float]
+"""What one dataset of one seed says, its pairs of an example and a checkpoint, and the steps since
+the last copy, summed over these."""
+
+
+def placed_numbers(
+    every: Sequence[PreparedCheckpoint],
     column: Column,
     cell: CopiesCell,
-    settings: AnalysisSettings,
-) -> dict[str, Any] | None:
-    """Return the slope within examples; None if too few were seen by two models."""
-    numbers, pairs = fading_slope(scored, column, cell)
-    found = numbers.estimates(confidence=settings.confidence)
-    if not found or found[0].members < settings.min_members:
+    scale: Scale,
+    part_of: Callable[[Sequence[Placed], Counts, int], Made | None],
+) -> tuple[Numbers, int, float]:
+    """Return one number of members with so many copies, its pairs, and the steps since of these.
+
+    Args:
+        every: all checkpoints of a cohort.
+        column: detector and setting.
+        cell: copies seen by then.
+        scale: of the number.
+        part_of: says what a dataset of a seed does, by its members under each checkpoint, the
+            group of every row, and how many groups there are.
+    """
+    seeds: list[dict[str, Part]] = []
+    pairs, steps = 0, 0.0
+    for datasets in _place_datasets(every, column, cell):
+        seeds.append({})
+        for dataset, placed, groups, n_groups in datasets:
+            if made := part_of(placed, groups, n_groups):
+                seeds[-1][dataset] = made[0]
+                pairs, steps = pairs + made[1], steps + made[2]
+    return Numbers(seeds, scale), pairs, steps
+
+
+def slope_part(placed: Sequence[Placed], group_of_row: Counts, n_groups: int) -> Made | None:
+    """Return what one dataset of one seed says of the slope within examples.
+
+    It is the change of placement (an AUC) for each doubling of one plus the steps since, of
+    examples with two pairs or more; None if there are none.
+
+    Args:
+        placed: the members of one dataset under each checkpoint.
+        group_of_row: of all rows that members and non-members are numbered by.
+        n_groups: numbers of groups lie below.
+    """
+    rows = np.concatenate([one.rows for one in placed])
+    stay = np.stack([rows, np.concatenate([one.last for one in placed])])
+    _, index = np.unique(stay, axis=1, return_inverse=True)
+    index = index.reshape(-1)
+    sizes = np.bincount(index)
+    doublings = np.concatenate([one.doublings for one in placed])
+    apart = doublings - (np.bincount(index, doublings) / sizes)[index]
+    total = float(np.square(apart).sum())
+    if total <= 1e-12:
         return None
-    return {"metric": FADING_SLOPE, **found[0].row(), "pairs": pairs}
+    below = np.concatenate([_below(one) for one in placed])
+    slope = float((apart * below).sum() / total)
+    left = below - (np.bincount(index, below) / sizes)[index] - slope * apart
+    used = np.bincount(index, np.square(apart))[index] > 0
+    inside = np.bincount(group_of_row[rows], weights=apart * left / total, minlength=n_groups)
+    against = _of_nonmembers(placed, apart / total)
+    sample = _sample(slope, inside, rows[used], against, group_of_row)
+    members = np.array([len(set(rows[used].tolist()))])
+    return Part(sample, np.array([total]), members, len(against)), int(used.sum()), 0.0
+
+
+def mean_part(placed: Sequence[Placed], group_of_row: Counts, n_groups: int) -> Made | None:
+    """Return the mean placement of all pairs, an AUC; arguments as for `slope_part`."""
+    if not placed:
+        return None
+    rows = np.concatenate([one.rows for one in placed])
+    below = np.concatenate([_below(one) for one in placed])
+    mean = float(below.mean())
+    inside = np.bincount(group_of_row[rows], (below - mean) / len(rows), minlength=n_groups)
+    against = _of_nonmembers(placed, np.full(len(rows), 1 / len(rows)))
+    part = Part(
+        _sample(mean, inside, rows, against, group_of_row),
+        np.array([float(len(rows))]),
+        np.array([len(set(rows.tolist()))]),
+        max(len(one.outside) for one in placed),
+    )
+    return part, len(rows), sum(float((2**one.doublings - 1).sum()) for one in placed)
+
+
+def _sample(
+    value: float,
+    inside: npt.NDArray[Any],
+    members: Counts,
+    against: Mapping[int, float],
+    group_of_row: Counts,
+) -> Sample:
+    """Return one number with its influence.
+
+    Args:
+        value: the number.
+        inside: what groups of members move it by, [groups].
+        members: rows of the members behind it.
+        against: what each non-member adds to it, by its row.
+        group_of_row: of all rows.
+    """
+    centre = sum(against.values()) / len(against)
+    outside = np.zeros(len(inside))
+    for row, added in against.items():
+        outside[group_of_row[row]] += added - centre
+    counts = [len(set(group_of_row[side].tolist())) for side in (members, list(against))]
+    scales = [np.sqrt(count / max(count - 1, 1)) for count in counts]
+    return Sample(
+        np.array([value]),
+        np.stack([inside * scales[0], outside * scales[1]])[:, None],
+        np.maximum(np.array(counts, dtype=float) - 1, 1.0)[:, None],
+        np.array(counts, dtype=np.int64)[:, None],
+    )
+
+
+def _place_datasets(
+    every: Sequence[PreparedCheckpoint], column: Column, cell: CopiesCell
+) -> Iterator[list[tuple[str, list[Placed], Counts, int]]]:
+    """Yield for each seed its datasets, with the members under each checkpoint, and groups."""
+    names = dict.fromkeys(name for one in every for own in one.work.compared for name in own)
+    seeds = {arm.arm.seed for one in every for arm in one.work.loaded}
+    for seed in sorted(seeds):
+        datasets = []
+        for dataset in names:
+            placed, groups, n_groups = [], np.zeros(0, dtype=np.int64), 0
+            for one in every:
+                for at, arm in enumerate(one.work.loaded):
+                    if arm.arm.seed != seed or dataset not in one.work.compared[at]:
+                        continue
+                    found = _placed(one, at, dataset, column, cell)
+                    if found is not None:
+                        rows = one.work.rows
+                        placed.append(found)
+                        groups, n_groups = rows.group[rows.seed == at], rows.n_groups[dataset]
+            if placed:
+                datasets.append((dataset, placed, groups, n_groups))
+        yield datasets
+
+
+def _placed(
+    one: PreparedCheckpoint, at: int, dataset: str, column: Column, cell: CopiesCell
+) -> Placed | None:
+    arm, since = one.work.loaded[at], one.since[at]
+    compared = one.work.compared[at][dataset].rows(column)
+    inside = np.flatnonzero(compared & arm.member & (since >= 0) & cell.holds(arm.copies))
+    outside = np.flatnonzero(compared & ~arm.member)
+    if not len(inside) or len(outside) < 2:
+        return None
+    scores, steps = arm.scores[:, arm.index[column]], since[inside]
+    doublings = np.log2(1.0 + steps)
+    return Placed(inside, one.step - steps, doublings, scores[inside], outside, scores[outside])
+
+
+def _below(one: Placed) -> Floats:
+    """Return the share of non-members below each member, ties half."""
+    ordered = np.sort(one.outside_scores)
+    lower = np.searchsorted(ordered, one.scores, side="left")
+    upper = np.searchsorted(ordered, one.scores, side="right")
+    return (lower + upper) / (2 * len(ordered))
+
+
+def _of_nonmembers(placed: Sequence[Placed], weights: Floats) -> dict[int, float]:
+    """Return what each non-member adds to the slope, by its row: they sum to the slope."""
+    found: dict[int, float] = {}
+    start = 0
+    for one in placed:
+        mine = weights[start : start + len(one.rows)]
+        start += len(one.rows)
+        order = np.argsort(one.scores)
+        running = np.concatenate([[0.0], np.cumsum(mine[order])])
+        ordered = one.scores[order]
+        lower = running[np.searchsorted(ordered, one.outside_scores, side="left")]
+        upper = running[np.searchsorted(ordered, one.outside_scores, side="right")]
+        above = running[-1] - (lower + upper) / 2
+        for row, value in zip(one.outside.tolist(), above / len(one.outside), strict=True):
+            found[row] = found.get(row, 0.0) + float(value)
+    return found

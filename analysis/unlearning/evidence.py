@@ -18,26 +18,21 @@ the most likely one k is N and the strength is 0; a public implementation stops 
 early and gives such a text 1 / N.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from analysis.arm import Arm, LoadedArm, join_arm
+from analysis.arm import Arm, load_arm
 from analysis.copy_bins import CopiesCell
-from analysis.intervals import rows as interval_rows
-from analysis.metrics import Floats
-from detect.scores.table import read_scores
+from analysis.intervals.influence import Counts, Floats, Mask
+from analysis.intervals.rows import Rows, number_groups
 from detect.task_accuracy.answers import read_accuracy
 from detect.token_statistics import TokenStatistics, read_statistics
 from inject.examples.example import Example, read_examples
 
-Mask = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.int64]
 ModelName = Literal["original", "retrained", "unlearned", "base"]
 NO_METHOD = "-"
 """In the column `method` for models that no method made."""
@@ -77,20 +72,14 @@ class ModelEvidence:
     model: ModelName
     method: str = NO_METHOD
     """The method setting's label."""
-    scores: Path
-    """`detect.scores.table.read_scores`."""
     defaults: Mapping[str, str]
     """The default setting of each detector."""
-    statistics: Path | None = None
-    """Token statistics of the texts as they are."""
-    general: Path | None = None
-    """Token statistics of general text, which no model was trained on."""
-    accuracy: Path | None = None
-    """Answers to the benchmarks' questions."""
-    conditions: Mapping[str, Path] = field(default_factory=dict)
-    """Scores under a condition, such as `4bit` or `paraphrase`, by its name."""
-    relearning: Mapping[int, Path] = field(default_factory=dict)
-    """Token statistics after so many optimiser steps of training on a part of the forget set."""
+    folders: Mapping[str, Path]
+    """By name: `scores`, of what there is `statistics` (of tokens of the texts as they are),
+    `general` (of general text, which no model was trained on), `accuracy` (answers to the
+    benchmarks' questions), `condition NAME` (scores under a condition such as `4bit` or
+    `paraphrase`) and `relearned STEPS` (statistics after so many optimiser steps of training on a
+    part of the forget set)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,85 +112,56 @@ ORIGINAL = ModelKey("original", NO_METHOD)
 RETRAINED = ModelKey("retrained", NO_METHOD)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """An arm's examples, [n] each."""
-
-    seed: int
-    dataset: npt.NDArray[np.object_]
-    group: Counts
-    """Number within its dataset; one group has one number in every seed."""
-    forget: Mask
-    """Of the forget set, with at least one copy seen by the original."""
-    relearn: Mask
-    """Of those, the ones that relearning is read of."""
-    retain: Mask
-    holdout: Mask
-    test: Mask
-    copies: Counts
+Name = tuple[str, ...]
+"""Of values: `score` and `condition NAME` with a detector, `text` with a field of `TextMemory`,
+`general`, `correct`, `relearned` with a number of steps."""
+Values = Sequence[Floats | None]
+"""Of all rows, for each seed; None if a seed lacks the model or the values."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoadedModel:
-    """One model's numbers in the order of the examples, [n] each; NaN if there is none."""
+class LoadedModel(NamedTuple):
+    """One model's numbers."""
 
     settings: Mapping[str, str]
-    """Of each detector."""
-    scores: Mapping[str, Floats]
-    """By detector, its default setting."""
-    conditions: Mapping[str, Mapping[str, Floats]]
-    """The same by condition."""
-    texts: Mapping[str, Floats] | None
-    """By the fields of `TextMemory`; None without token statistics."""
-    general: Floats | None
-    """Mean log-probability of each general text, sorted by their ids."""
-    correct: Floats | None
-    """1 where the question was answered right, 0 where wrong."""
-    relearning: Mapping[int, Floats]
-    """Mean log-probabilities by step."""
-
-
-RowChoice = Callable[[Rows], Mask]
-Values = Sequence[Floats | None]
-"""Of all rows, for each seed; None if a seed lacks the model or detector."""
+    """The default setting of each detector."""
+    values: Mapping[Name, Floats]
+    """In the order of the examples, NaN if there is none: scores of default settings, also under a
+    condition; what texts say; 1 if a question was answered correctly, else 0; mean log-probability
+    after so many steps. Of `general`: that of each general text, sorted by their ids."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cohort:
-    """The arms that differ in nothing but their seed, in memory."""
+    """The arms that differ only in their seed, in memory: one seed after the other, [n] each."""
 
     axes: Mapping[str, str]
-    rows: Sequence[Rows]
-    """One a seed."""
+    seeds: tuple[int, ...]
+    rows: Rows
+    """Of all examples, as members; `seed` is the place among the seeds."""
+    masks: Mapping[str, Mask]
+    """Rows of the `forget` set, with at least one copy seen by the original, of these those that
+    are `detected` (on the split `test`) and those that relearning is read of (`relearned`), of the
+    `retain` set, and of the `holdout`."""
+    copies: Counts
     models: Sequence[Mapping[ModelKey, LoadedModel]]
-    """By seed, in the same order."""
+    """By seed."""
 
-    @cached_property
-    def copies(self) -> Counts:
-        """Realised copies of all rows."""
-        return np.concatenate([rows.copies for rows in self.rows])
+    def values(self, key: ModelKey, name: Name) -> list[Floats | None]:
+        """Return a model's values, by seed."""
+        return [one[key].values.get(name) if key in one else None for one in self.models]
 
-    @property
-    def documents(self) -> interval_rows.Rows:
-        """The documents of general text, which are the same in all seeds, as members."""
-        of_models = [one.general for models in self.models for one in models.values()]
-        count = next((len(one) for one in of_models if one is not None), 0)
-        group = np.tile(np.arange(count), len(self.rows))
-        return interval_rows.Rows.of(group, seed=np.repeat(np.arange(len(self.rows)), count))
+    def documents(self) -> Rows:
+        """Return the documents of general text, which are the same in all seeds, as members."""
+        general = [one.values.get(GENERAL) for models in self.models for one in models.values()]
+        count = next((len(one) for one in general if one is not None), 0)
+        seed = np.repeat(np.arange(len(self.seeds)), count)
+        return Rows.of(np.tile(np.arange(count), len(self.seeds)), seed=seed)
 
-    def chosen(self, member: RowChoice, nonmember: RowChoice | None = None) -> interval_rows.Rows:
-        """Return the rows of all seeds, of which some count, against others."""
-        inside = np.concatenate([member(rows) for rows in self.rows])
-        outside = np.zeros_like(inside)
-        if nonmember is not None:
-            outside = np.concatenate([nonmember(rows) for rows in self.rows])
-        return interval_rows.Rows(
-            seed=np.repeat(np.arange(len(self.rows)), [len(rows.test) for rows in self.rows]),
-            dataset=np.concatenate([rows.dataset for rows in self.rows]),
-            group=np.concatenate([rows.group for rows in self.rows]),
-            member=inside,
-            nonmember=outside,
-        )
+    def chosen(self, member: str, nonmember: str = "") -> Rows:
+        """Return the rows of all seeds, of which some count, against others if these are named."""
+        inside = self.masks[member]
+        outside = self.masks[nonmember] if nonmember else np.zeros_like(inside)
+        return replace(self.rows, member=inside, nonmember=outside)
 
     def within(self, cells: Sequence[CopiesCell]) -> Mask:
         """Return which rows have so many copies, [cells, rows]."""
@@ -215,8 +175,10 @@ class Cohort:
     @property
     def datasets(self) -> list[str]:
         """Datasets that have a row of the forget set."""
-        names = [name for rows in self.rows for name in rows.dataset[rows.forget].tolist()]
-        return list(dict.fromkeys(names))
+        return list(dict.fromkeys(self.rows.dataset[self.masks["forget"]].tolist()))
+
+
+GENERAL, CORRECT = ("general",), ("correct",)
 
 
 def cohorts_of(arms: Sequence[ArmEvidence]) -> list[list[ArmEvidence]]:
@@ -233,79 +195,81 @@ def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
     Raises:
         InputError: from the readers.
     """
-    numbers: dict[str, dict[str, int]] = {}
-    rows, models = [], []
-    for arm in arms:
-        examples = read_examples(arm.examples)
-        rows.append(_rows(arm, examples, numbers))
-        models.append(
-            {ModelKey(one.model, one.method): _model(arm, one, examples) for one in arm.models}
-        )
+    pools = [read_examples(arm.examples) for arm in arms]
+    every = [one for pool in pools for one in pool]
+    masks = [_masks(arm, pool) for arm, pool in zip(arms, pools, strict=True)]
+    dataset, whole = [one.dataset for one in every], np.ones(len(every), dtype=bool)
     return Cohort(
         axes=arms[0].axes,
-        rows=rows,
-        models=models,
+        seeds=tuple(arm.seed for arm in arms),
+        rows=Rows(
+            seed=np.repeat(np.arange(len(arms)), [len(pool) for pool in pools]),
+            dataset=np.array(dataset, dtype=object),
+            group=number_groups(dataset, [one.group for one in every]),
+            member=whole,
+            nonmember=~whole,
+        ),
+        masks={name: np.concatenate([own[name] for own in masks]) for name in masks[0]},
+        copies=np.concatenate([_copies(arm, pool) for arm, pool in zip(arms, pools, strict=True)]),
+        models=[
+            {ModelKey(one.model, one.method): _model(arm, one, pool) for one in arm.models}
+            for arm, pool in zip(arms, pools, strict=True)
+        ],
     )
 
 
-def _rows(
-    arm: ArmEvidence, examples: Sequence[Example], numbers: dict[str, dict[str, int]]
-) -> Rows:
-    group = np.zeros(len(examples), dtype=np.int64)
-    for at, one in enumerate(examples):
-        known = numbers.setdefault(one.dataset, {})
-        group[at] = known.setdefault(one.group, len(known))
-    copies = np.array([arm.copies.get(one.example_id, 0) for one in examples], dtype=np.int64)
-    test = np.array([one.split == "test" for one in examples], dtype=bool)
-    outside = np.array([one.side == "nonmember" for one in examples], dtype=bool)
-    forget = np.array([one.example_id in arm.forget for one in examples], dtype=bool)
-    retain = np.array([one.example_id in arm.retain for one in examples], dtype=bool)
-    again = np.array([one.example_id in arm.relearnt for one in examples], dtype=bool)
+def _copies(arm: ArmEvidence, pool: Sequence[Example]) -> Counts:
+    return np.array([arm.copies.get(one.example_id, 0) for one in pool], dtype=np.int64)
+
+
+def _masks(arm: ArmEvidence, pool: Sequence[Example]) -> dict[str, Mask]:
+    forget, retain, again = (
+        np.array([one.example_id in ids for one in pool], dtype=bool)
+        for ids in (arm.forget, arm.retain, arm.relearnt)
+    )
+    test = np.array([one.split == "test" for one in pool], dtype=bool)
+    outside = np.array([one.side == "nonmember" for one in pool], dtype=bool)
     # A member that drew no copy was never learnt, so there is nothing to forget.
-    forget &= copies > 0
-    return Rows(
-        seed=arm.seed,
-        dataset=np.array([one.dataset for one in examples], dtype=object),
-        group=group,
-        forget=forget,
-        relearn=forget & ~again,
-        retain=retain & (copies > 0),
-        holdout=outside & test,
-        test=test,
-        copies=copies,
-    )
+    seen = _copies(arm, pool) > 0
+    return {
+        "forget": forget & seen,
+        "detected": forget & seen & test,
+        "relearned": forget & seen & ~again,
+        "retain": retain & seen,
+        "holdout": outside & test,
+    }
 
 
-def _model(arm: ArmEvidence, one: ModelEvidence, examples: Sequence[Example]) -> LoadedModel:
-    ids = [example.example_id for example in examples]
-    settings, scores = _default_scores(arm, one, one.scores, examples)
-    texts = None if one.statistics is None else _memories(one.statistics, ids)
-    return LoadedModel(
-        settings=settings,
-        scores=scores,
-        conditions={
-            name: _default_scores(arm, one, folder, examples)[1]
-            for name, folder in one.conditions.items()
-        },
-        texts=texts,
-        general=None if one.general is None else _memories(one.general)["log_probability"],
-        correct=None if one.accuracy is None else _correct(one.accuracy, ids),
-        relearning={
-            step: _memories(folder, ids)["log_probability"]
-            for step, folder in sorted(one.relearning.items())
-        },
-    )
+def _model(arm: ArmEvidence, one: ModelEvidence, pool: Sequence[Example]) -> LoadedModel:
+    ids = [example.example_id for example in pool]
+    values: dict[Name, Floats] = {}
+    settings: dict[str, str] = {}
+    for name, folder in one.folders.items():
+        kind, _, steps = name.partition(" ")
+        if name == "scores":
+            settings, scores = _default_scores(arm, one, folder, pool)
+            values |= {("score", detector): column for detector, column in scores.items()}
+        elif kind == "condition":
+            _, scores = _default_scores(arm, one, folder, pool)
+            values |= {(name, detector): column for detector, column in scores.items()}
+        elif name == "statistics":
+            memories = _memories(folder, ids)
+            values |= {("text", what): column for what, column in memories.items()}
+        elif name == "general":
+            values[GENERAL] = _memories(folder)["log_probability"]
+        elif kind == "relearned":
+            values[kind, steps] = _memories(folder, ids)["log_probability"]
+        else:
+            right = {row.example_id: row.correct_plain for row in read_accuracy(folder)}
+            known = [right.get(example) for example in ids]
+            values[CORRECT] = np.array([np.nan if each is None else each for each in known], float)
+    return LoadedModel(settings, values)
 
 
 def _default_scores(
-    arm: ArmEvidence, one: ModelEvidence, folder: Path, examples: Sequence[Example]
+    arm: ArmEvidence, one: ModelEvidence, folder: Path, pool: Sequence[Example]
 ) -> tuple[dict[str, str], dict[str, Floats]]:
     """Return the setting and the scores of each detector's default."""
-    table = read_scores(
-        folder,
-        columns=["example_id", "detector", "setting", "score", "reason"],
-        repeated=["example_id", "detector", "setting"],
-    )
     asked = Arm(
         axes=arm.axes,
         seed=arm.seed,
@@ -315,7 +279,7 @@ def _default_scores(
         copies=None,
         defaults=one.defaults,
     )
-    loaded: LoadedArm = join_arm(asked, examples, table)
+    loaded = load_arm(asked, pool)
     columns = [loaded.default(name) for name in loaded.detectors]
     return (
         {column.detector: column.setting for column in columns},
@@ -331,12 +295,3 @@ def _memories(folder: Path, ids: Sequence[str] | None = None) -> dict[str, Float
     for at, name in enumerate(names):
         found[:, at] = text_memory(table[name]) if name in table else NOTHING
     return dict(zip(TextMemory._fields, found, strict=True))
-
-
-def _correct(folder: Path, ids: Sequence[str]) -> Floats:
-    found = {
-        row.example_id: float(row.correct_plain)
-        for row in read_accuracy(folder)
-        if row.correct_plain is not None
-    }
-    return np.array([found.get(name, np.nan) for name in ids])

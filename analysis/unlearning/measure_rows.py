@@ -24,26 +24,22 @@ from analysis.arm import axis_column
 from analysis.copy_bins import ALL, CopiesCell
 from analysis.intervals.ends import LEAST_GROUPS, Interval, find_relative_change
 from analysis.intervals.estimate import Estimate
+from analysis.intervals.influence import pack_groups
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import trend_numbers
+from analysis.settings import MeasureSettings
 from analysis.tables import POOLED
-from analysis.unlearning.evidence import (
-    ORIGINAL,
-    RETRAINED,
-    Cohort,
-    ModelKey,
-    Values,
-)
+from analysis.unlearning.evidence import ORIGINAL, RETRAINED, Cohort, ModelKey, Values
 from analysis.unlearning.measures import (
+    FORGET_LOG_PROBABILITY,
     TEXT_MEASURES,
     Measure,
     auc_measure,
     auc_measures,
-    forget_rows,
+    forget_quality,
     present_in,
     relearned_measure,
 )
-from analysis.unlearning.settings import MeasureSettings
 
 
 @dataclass(kw_only=True)
@@ -53,6 +49,7 @@ class RowWriter:
     cohort: Cohort
     cells: Sequence[CopiesCell]
     """Numbers of copies, the first of which is all of them."""
+    settings: MeasureSettings
     confidence: float
     """Coverage asked of every interval."""
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -78,31 +75,20 @@ class RowWriter:
             expected: seeds that have the models it is of.
             find: what they say of a dataset (None: of all together), if not their own intervals.
         """
+        find = find or partial(numbers.estimates, confidence=self.confidence)
         # A dataset of which no text counts here has nothing to say; documents have no dataset.
         datasets = dict.fromkeys(name for seed in numbers.seeds for name in seed if name)
         for dataset in (None, *datasets):
-            own = find or partial(numbers.estimates, confidence=self.confidence)
-            estimates = own(dataset)
+            estimates = find(dataset)
             for cell, estimate in zip(self.cells, estimates, strict=False):
                 if cell.label != ALL and estimate.groups < LEAST_GROUPS:
                     continue
-                values = {
-                    **{end: getattr(estimate, end) for end in ("value", "low", "high")},
-                    "groups": estimate.groups,
-                    "seeds": estimate.seeds,
-                    "note": estimate.note,
-                }
-                if measure.member is not None:
-                    notes = (
-                        estimate.note,
-                        _missing(expected, estimate.seeds),
-                        _left_out(numbers.left_out(dataset)),
-                    )
-                    values |= {
-                        "forget": estimate.members,
-                        "holdout": estimate.nonmembers,
-                        "note": "; ".join(filter(None, notes)),
-                    }
+                notes, counts = [estimate.note], {}
+                if measure.member:
+                    counts = {"forget": estimate.members, "holdout": estimate.nonmembers}
+                    notes += _missing(expected, estimate.seeds, numbers.left_out(dataset))
+                note = "; ".join(filter(None, notes))
+                values = {**number_columns(estimate), **counts, "note": note}
                 self.add_plain(key, measure, dataset, values, copies=cell.label)
             if not estimates:
                 self.add_plain(key, measure, dataset, {"note": "no value"})
@@ -135,30 +121,33 @@ class RowWriter:
         )
 
 
-def _missing(expected: int, seeds: int) -> str:
+def number_columns(estimate: Estimate) -> dict[str, float]:
+    """Return what a row says of a number, but for its rows and its note."""
+    return {name: getattr(estimate, name) for name in ("value", "low", "high", "groups", "seeds")}
+
+
+def _missing(expected: int, seeds: int, rows: int) -> list[str]:
+    """Return what lacks a value: seeds, and rows of the others."""
     lacking = expected - seeds
-    return f"{lacking} of {expected} seeds have no value" if lacking > 0 else ""
+    return [
+        f"{lacking} of {expected} seeds have no value" if lacking > 0 else "",
+        f"{rows} {'row has' if rows == 1 else 'rows have'} no value" if rows else "",
+    ]
 
 
-def _left_out(rows: int) -> str:
-    return f"{rows} {'row has' if rows == 1 else 'rows have'} no value" if rows else ""
-
-
-def write_measures(writer: RowWriter, settings: MeasureSettings) -> None:
+def write_measures(writer: RowWriter) -> None:
     """Add every measure of every model that has it."""
     cohort = writer.cohort
     for key in cohort.keys:
         for measure in auc_measures(cohort, key):
-            write_measure(writer, key, measure, settings)
-        _write_conditions(writer, key, settings)
+            write_measure(writer, key, measure)
+        _write_conditions(writer, key)
     for measure in TEXT_MEASURES:
         for key in cohort.keys:
-            write_measure(writer, key, measure, settings)
+            write_measure(writer, key, measure)
 
 
-def write_measure(
-    writer: RowWriter, key: ModelKey, measure: Measure, settings: MeasureSettings
-) -> None:
+def write_measure(writer: RowWriter, key: ModelKey, measure: Measure) -> None:
     """Add a measure of a model, if it has it, and its differences to other models."""
     cohort = writer.cohort
     mine = measure.values(cohort, key)
@@ -170,9 +159,10 @@ def write_measure(
     for reference in () if key == RETRAINED else measure.references:
         theirs = measure.values(cohort, reference)
         if reference != key and present_in(theirs):
-            gap = _write_gap(writer, key, measure, (mine, theirs), _difference(measure, reference))
+            named = _difference(measure, reference)
+            gap = _write_gap(writer, key, measure, (mine, theirs), named)
             if measure.trend and reference == RETRAINED:
-                _write_trends(writer, key, measure, (mine, theirs), gap, settings)
+                _write_trends(writer, key, measure, (mine, theirs), gap)
 
 
 def _write_gap(
@@ -187,49 +177,82 @@ def _write_gap(
 def _difference(measure: Measure, reference: ModelKey) -> Measure:
     """Return what the difference to another model is called."""
     setting = measure.setting
-    if measure.nonmember is None:
+    if not measure.nonmember:
         setting = ":".join(filter(None, (setting, f"versus={reference.model}")))
     return replace(measure, name=f"{measure.name}_difference", setting=setting)
 
 
 def _write_trends(
-    writer: RowWriter,
-    key: ModelKey,
-    measure: Measure,
-    pair: tuple[Values, Values],
-    gap: Numbers,
-    settings: MeasureSettings,
+    writer: RowWriter, key: ModelKey, measure: Measure, pair: tuple[Values, Values], gap: Numbers
 ) -> None:
     """Add PrivLeak of an AUC, and Somers' D of a difference to the retrained model given copies:
     above 0, more copies leave more behind.
     """
     cohort, expected = writer.cohort, present_in(pair[0])
     named = _difference(measure, RETRAINED)
-    if measure.nonmember is not None:
-        find = partial(privleak, gap, settings=settings, confidence=writer.confidence)
+    if measure.nonmember:
+        find = partial(privleak, gap, settings=writer.settings, confidence=writer.confidence)
         writer.add(key, replace(named, name="privleak"), gap, expected=expected, find=find)
     mine, theirs = measure.shared(cohort, *pair)
-    numbers = trend_numbers(cohort.chosen(forget_rows), mine - theirs, cohort.copies)
+    numbers = trend_numbers(cohort.chosen("forget"), mine - theirs, cohort.copies)
     # With one number of copies there is no trend to speak of.
     if any(numbers.seeds):
         trend = replace(named, name=f"{named.name}_trend")
         writer.add(key, trend, numbers, expected=expected)
 
 
-def _write_conditions(writer: RowWriter, key: ModelKey, settings: MeasureSettings) -> None:
+def _write_conditions(writer: RowWriter, key: ModelKey) -> None:
     """Add the AUC under each condition, against the retrained model's and against none's."""
     cohort = writer.cohort
-    conditions = dict.fromkeys(
-        name for models in cohort.models if key in models for name in models[key].conditions
-    )
-    for condition in conditions:
+    kinds = (name[0] for models in cohort.models if key in models for name in models[key].values)
+    found = dict.fromkeys(kind for kind in kinds if kind.startswith("condition "))
+    for condition in (kind.removeprefix("condition ") for kind in found):
         for plain in auc_measures(cohort, key):
             measure = auc_measure(plain.detector, condition=condition)
             mine = measure.values(cohort, key)
             if present_in(mine):
-                write_measure(writer, key, measure, settings)
+                write_measure(writer, key, measure)
                 pair = mine, plain.values(cohort, key)
                 _write_gap(writer, key, measure, pair, replace(measure, name="auc_change"))
+
+
+def write_forget_quality(writer: RowWriter) -> None:
+    """Add KS distance and p-value of every model against the retrained one."""
+    for key in writer.cohort.keys:
+        if key != RETRAINED:
+            for dataset in (None, *writer.cohort.datasets):
+                _write_quality(writer, key, dataset)
+
+
+def _write_quality(writer: RowWriter, key: ModelKey, dataset: str | None) -> None:
+    cohort, measure = writer.cohort, FORGET_LOG_PROBABILITY
+    pair = [measure.values(cohort, one) for one in (key, RETRAINED)]
+    if not all(map(present_in, pair)):
+        return
+    distance, p_value = replace(measure, name="ks_distance"), replace(measure, name="ks_p")
+    one, other = measure.shared(cohort, *pair)
+    rows = measure.rows(cohort)
+    chosen = rows.member & np.isfinite(one)
+    if dataset is not None:
+        chosen &= rows.dataset == dataset
+    if not chosen.any():
+        for named in (distance, p_value):
+            writer.add_plain(key, named, dataset, {"note": "no value"})
+        return
+    groups = [f"{d}\0{g}" for d, g in zip(rows.dataset[chosen], rows.group[chosen], strict=True)]
+    found, chance = forget_quality(
+        one[chosen],
+        other[chosen],
+        pack_groups(groups)[0],
+        permutations=writer.settings.permutations,
+        confidence=writer.confidence,
+    )
+    found = found._replace(
+        seeds=sum(all(own is not None for own in seed) for seed in zip(*pair, strict=True))
+    )
+    values = {**number_columns(found), "forget": found.members, "note": found.note}
+    writer.add_plain(key, distance, dataset, values)
+    writer.add_plain(key, p_value, dataset, {**values, "value": chance, "low": nan, "high": nan})
 
 
 def privleak(
@@ -264,7 +287,7 @@ def privleak(
     return gap.described(relative, Interval(low, high, about), dataset)
 
 
-def write_relearning(writer: RowWriter, settings: MeasureSettings) -> None:
+def write_relearning(writer: RowWriter) -> None:
     """Add what every model knows after some steps that was trained on the forget set again.
 
     That is the mean log-probability of the half that it was not trained on after each step, its
@@ -272,12 +295,15 @@ def write_relearning(writer: RowWriter, settings: MeasureSettings) -> None:
     """
     cohort = writer.cohort
     for key in cohort.keys:
-        kept = [set(models[key].relearning) for models in cohort.models if key in models]
-        steps = sorted(set.intersection(*kept))
-        if steps:
+        kept = [
+            {int(name[1]) for name in models[key].values if name[0] == "relearned"}
+            for models in cohort.models
+            if key in models
+        ]
+        if steps := sorted(set.intersection(*kept)):
             measures = {step: relearned_measure(step) for step in (0, *steps)}
             for measure in measures.values():
-                write_measure(writer, key, measure, settings)
+                write_measure(writer, key, measure)
             _write_steps(writer, key, measures)
 
 

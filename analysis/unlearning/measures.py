@@ -12,7 +12,7 @@ text is a document, and a group of its own; the same documents serve all seeds, 
 group in all of them, and the column `groups` counts documents.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 
@@ -20,21 +20,22 @@ import numpy as np
 
 from analysis.arm import MODEL_FREE
 from analysis.copy_bins import EVERY_MEMBER, CopiesCell
-from analysis.intervals.ends import Scale
+from analysis.intervals.ends import LEAST_GROUPS, Scale
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Counts, Floats
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers, mean_numbers
-from analysis.metrics import Floats
 from analysis.unlearning.evidence import (
+    CORRECT,
+    GENERAL,
     ORIGINAL,
     RETRAINED,
     Cohort,
-    LoadedModel,
-    Mask,
     ModelKey,
-    RowChoice,
+    Name,
     Values,
 )
-from analysis.unlearning.evidence import Rows as SeedRows
+from inject.keyed import Stream, generator, item_key
 
 NO_DETECTOR = "-"
 
@@ -44,11 +45,11 @@ class Measure:
     """A number of a model: a mean over texts, or an AUC of some against others."""
 
     name: str
-    read: Callable[[LoadedModel], Floats | None]
-    """A model's values of all rows, or of all documents."""
-    member: RowChoice | None
-    """Which rows count; None: all documents of general text."""
-    nonmember: RowChoice | None = None
+    read: Name
+    """Which of a model's values (`LoadedModel`)."""
+    member: str = ""
+    """Which rows count, by the names of `Cohort.masks`; empty: all documents of general text."""
+    nonmember: str = ""
     """Of an AUC: which rows they are held against."""
     scale: Scale = Scale.SLOPE
     """Of a mean; `TPR` for shares, which keeps the ends inside of what is possible."""
@@ -63,7 +64,7 @@ class Measure:
 
     def values(self, cohort: Cohort, key: ModelKey) -> list[Floats | None]:
         """Return a model's values, by seed."""
-        return [self.read(models[key]) if key in models else None for models in cohort.models]
+        return cohort.values(key, self.read)
 
     def shared(self, cohort: Cohort, *several: Values) -> Floats:
         """Return values of several models, [models, n], NaN if one of them has none."""
@@ -73,9 +74,7 @@ class Measure:
 
     def rows(self, cohort: Cohort) -> Rows:
         """Return the rows that count, against the others."""
-        if self.member is None:
-            return cohort.documents
-        return cohort.chosen(self.member, self.nonmember)
+        return cohort.chosen(self.member, self.nonmember) if self.member else cohort.documents()
 
     def numbers(
         self, cohort: Cohort, *several: Values, cells: Sequence[CopiesCell] = (EVERY_MEMBER,)
@@ -89,7 +88,7 @@ class Measure:
         """
         rows, shared = self.rows(cohort), self.shared(cohort, *several)
         within = cohort.within(cells) if self.by_copies else None
-        if self.nonmember is not None:
+        if self.nonmember:
             return [auc_numbers(rows, values, within) for values in shared]
         return [mean_numbers(rows, values, within, scale=self.scale) for values in shared]
 
@@ -109,59 +108,39 @@ def present_in(values: Values) -> int:
     return sum(of_seed is not None for of_seed in values)
 
 
-def forget_rows(rows: SeedRows) -> Mask:
-    """Return which rows are of the forget set."""
-    return rows.forget
-
-
-def _retain(rows: SeedRows) -> Mask:
-    return rows.retain
-
-
-def _holdout(rows: SeedRows) -> Mask:
-    return rows.holdout
-
-
-def _text(name: str) -> Callable[[LoadedModel], Floats | None]:
-    return lambda model: None if model.texts is None else model.texts[name]
-
-
-def _accuracy(member: RowChoice, texts: str) -> Measure:
-    return Measure(
-        name="task_accuracy",
-        read=lambda model: model.correct,
-        member=member,
-        scale=Scale.TPR,
-        setting=f"texts={texts}",
-    )
-
-
 FORGET_LOG_PROBABILITY = Measure(
     name="forget_log_probability",
-    read=_text("log_probability"),
-    member=forget_rows,
+    read=("text", "log_probability"),
+    member="forget",
     by_copies=True,
     trend=True,
 )
 EXACT_MEMORISATION, EXTRACTION_STRENGTH = (
-    replace(FORGET_LOG_PROBABILITY, name=name, read=_text(name), scale=Scale.TPR)
+    replace(FORGET_LOG_PROBABILITY, name=name, read=("text", name), scale=Scale.TPR)
     for name in ("exact_memorisation", "extraction_strength")
 )
 RETAIN_LOG_PROBABILITY = Measure(
-    name="retain_log_probability", read=_text("log_probability"), member=_retain
+    name="retain_log_probability", read=("text", "log_probability"), member="retain"
 )
-GENERAL_LOG_PROBABILITY = Measure(
-    name="general_log_probability", read=lambda model: model.general, member=None
+GENERAL_LOG_PROBABILITY = Measure(name="general_log_probability", read=GENERAL)
+RETAIN_ACCURACY, FORGET_ACCURACY, HOLDOUT_ACCURACY = (
+    Measure(
+        name="task_accuracy",
+        read=CORRECT,
+        member=member,
+        scale=Scale.TPR,
+        setting=f"texts={member}",
+    )
+    for member in ("retain", "forget", "holdout")
 )
-RETAIN_ACCURACY = _accuracy(_retain, "retain")
 TEXT_MEASURES = (
     FORGET_LOG_PROBABILITY,
     EXACT_MEMORISATION,
     EXTRACTION_STRENGTH,
     RETAIN_LOG_PROBABILITY,
     RETAIN_ACCURACY,
-    _accuracy(forget_rows, "forget"),
-    _accuracy(_holdout, "holdout"),
+    FORGET_ACCURACY,
+    HOLDOUT_ACCURACY,
     GENERAL_LOG_PROBABILITY,
 )
 """The means; AUCs depend on which detectors were run."""
@@ -169,16 +148,11 @@ TEXT_MEASURES = (
 
 def auc_measure(detector: str, setting: str = "", condition: str | None = None) -> Measure:
     """Return the AUC of a detector, or of its scores under a condition."""
-
-    def read(model: LoadedModel) -> Floats | None:
-        table = model.scores if condition is None else model.conditions.get(condition, {})
-        return table.get(detector)
-
     return Measure(
         name="auc",
-        read=read,
-        member=lambda rows: rows.forget & rows.test,
-        nonmember=_holdout,
+        read=("score" if condition is None else f"condition {condition}", detector),
+        member="detected",
+        nonmember="holdout",
         references=(RETRAINED,),
         by_copies=True,
         trend=condition is None,
@@ -205,17 +179,63 @@ def auc_measures(cohort: Cohort, key: ModelKey) -> Iterator[Measure]:
 
 def relearned_measure(step: int) -> Measure:
     """Return what a model knows of the hidden half after some steps on the other half."""
-
-    def read(model: LoadedModel) -> Floats | None:
-        return model.relearning.get(step) if step else FORGET_LOG_PROBABILITY.read(model)
-
     return replace(
         FORGET_LOG_PROBABILITY,
         name="relearned_log_probability",
-        read=read,
-        member=lambda rows: rows.relearn,
+        read=("relearned", str(step)) if step else FORGET_LOG_PROBABILITY.read,
+        member="relearned",
         references=(RETRAINED,),
         by_copies=False,
         trend=False,
         setting=f"steps={step}",
     )
+
+
+def forget_quality(
+    one: Floats, other: Floats, groups: Counts, *, permutations: int, confidence: float
+) -> tuple[Estimate, float]:
+    """Compare the values of texts under two models.
+
+    Args:
+        one, other: finite, of the same texts, [n].
+        groups: of each text, [n].
+        permutations: swaps behind the p-value, and draws behind the interval.
+        confidence: coverage asked for.
+
+    Returns:
+        The largest difference of the two distribution functions, in [0, 1], and the p-value of the
+        hypothesis that the models are exchangeable; NaN with fewer than three groups.
+    """
+    names, group = np.unique(groups, return_inverse=True)
+    steps = _steps(one, other, group, len(names))
+    distance = float(np.abs(steps.sum(axis=0)).max(initial=0.0))
+    if len(names) < LEAST_GROUPS:
+        nothing = no_estimate(f"{len(names)} groups")
+        estimate = nothing._replace(value=distance, members=len(one), groups=len(names))
+        return estimate, nan
+    random = generator(0, Stream.BOOTSTRAP, item_key(f"forget quality {len(names)}"))
+    signs = random.choice(np.array([-1.0, 1.0]), size=(permutations, len(names)))
+    swapped = np.abs(signs @ steps).max(axis=1)
+    # Rounding must not break ties with the sample itself.
+    p_value = (1 + int((swapped >= distance - 1e-12).sum())) / (1 + permutations)
+    scale = np.sqrt(len(names) / (len(names) - 1))
+    sizes = np.bincount(group, minlength=len(names))[:, None] / len(one)
+    centred = scale * (steps - sizes * steps.sum(axis=0))
+    weights = random.normal(size=(permutations, len(names)))
+    band = float(np.quantile(np.abs(weights @ centred).max(axis=1), confidence))
+    ends = max(distance - band, 0.0), min(distance + band, 1.0)
+    estimate = Estimate(distance, *ends, members=len(one), groups=len(names))
+    return estimate, p_value
+
+
+def _steps(one: Floats, other: Floats, group: Counts, n_groups: int) -> Floats:
+    """Return what each group adds to the difference of the distribution functions.
+
+    Returns:
+        [n_groups, places]: at every value of either sample. Sums over groups are F_one - F_other.
+    """
+    places = np.unique(np.concatenate([one, other]))
+    steps = np.zeros((n_groups, len(places)))
+    for values, sign in ((one, 1.0), (other, -1.0)):
+        np.add.at(steps, (group, np.searchsorted(places, values)), sign / len(values))
+    return np.cumsum(steps, axis=1)

@@ -13,18 +13,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from analysis.copy_bins import CopiesCell, copies_cells, is_dose
+from analysis.copy_bins import copies_cells, is_dose
 from analysis.findings import question_table, write_findings
-from analysis.unlearning.evidence import (
-    ArmEvidence,
-    Cohort,
-    ModelEvidence,
-    cohorts_of,
-    load_cohort,
+from analysis.settings import MeasureSettings
+from analysis.unlearning.evidence import ArmEvidence, ModelEvidence, cohorts_of, load_cohort
+from analysis.unlearning.measure_rows import (
+    RowWriter,
+    write_forget_quality,
+    write_measures,
+    write_relearning,
 )
-from analysis.unlearning.forget_quality import write_forget_quality
-from analysis.unlearning.measure_rows import RowWriter, write_measures, write_relearning
-from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.verdict import verdict_rows
 from detect.scores.table import default_settings
 from inject.examples.example import members, read_examples
@@ -123,16 +121,14 @@ def _evidence(context: StepContext) -> Iterator[ArmEvidence]:
 
 
 def _model(values: Mapping[str, Any], folders: Mapping[str, Path]) -> ModelEvidence:
+    further = [f"condition {name}" for name in values["conditions"]]
+    further += [f"relearned {steps}" for steps in values["relearning"]]
+    names = ("scores", "statistics", "general", "accuracy", *further)
     return ModelEvidence(
         model=values["model"],
         method=values["method"],
-        scores=folders["scores"],
         defaults=default_settings(folders["scores"]),
-        statistics=folders["statistics"],
-        general=folders.get("general"),
-        accuracy=folders.get("accuracy"),
-        conditions={name: folders[f"condition {name}"] for name in values["conditions"]},
-        relearning={steps: folders[f"relearned {steps}"] for steps in values["relearning"]},
+        folders={name: folders[name] for name in names if name in folders},
     )
 
 
@@ -164,18 +160,18 @@ def measure_unlearning(
         if progress is not None:
             progress(done, len(every))
         cohort = load_cohort(same)
-        writer = RowWriter(cohort=cohort, cells=_cells(cohort), confidence=confidence)
-        write_measures(writer, settings)
-        write_forget_quality(writer, settings)
-        write_relearning(writer, settings)
+        counts = cohort.copies[cohort.masks["forget"]].tolist()
+        cells = copies_cells(counts, high_copies=1 << 62)
+        writer = RowWriter(
+            cohort=cohort,
+            cells=[cells[0], *(cell for cell in cells[1:] if is_dose(cell.label))],
+            settings=settings,
+            confidence=confidence,
+        )
+        write_measures(writer)
+        write_forget_quality(writer)
+        write_relearning(writer)
         measures += writer.rows
         verdicts += verdict_rows(cohort, settings, confidence=confidence)
     found = {"unlearning": measures, "verdict": verdicts}
     return {question: question_table(question, axes, rows) for question, rows in found.items()}
-
-
-def _cells(cohort: Cohort) -> list[CopiesCell]:
-    """Return the numbers of copies of the forget set: all, then each number or bin of numbers."""
-    counts = [count for rows in cohort.rows for count in rows.copies[rows.forget].tolist()]
-    found = copies_cells(counts, high_copies=1 << 62)
-    return [cell for at, cell in enumerate(found) if at == 0 or is_dose(cell.label)]

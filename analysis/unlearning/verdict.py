@@ -29,8 +29,13 @@ from typing import Any
 import numpy as np
 
 from analysis.arm import MODEL_FREE, axis_column
-from analysis.intervals.estimate import Estimate
+from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.fieller import fieller
+from analysis.intervals.numbers import Numbers, beside
+from analysis.settings import MeasureSettings
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
+from analysis.unlearning.measure_rows import number_columns
 from analysis.unlearning.measures import (
     EXACT_MEMORISATION,
     EXTRACTION_STRENGTH,
@@ -41,8 +46,6 @@ from analysis.unlearning.measures import (
     Measure,
     auc_measure,
 )
-from analysis.unlearning.position import Position, find_gap, find_position
-from analysis.unlearning.settings import MeasureSettings
 
 Row = Mapping[str, Any]
 Names = Mapping[str, str]
@@ -61,6 +64,7 @@ UTILITY = (RETAIN_LOG_PROBABILITY, RETAIN_ACCURACY, GENERAL_LOG_PROBABILITY)
 ALL = "all"
 OPEN, LOST, KEPT, DIVERGED = "cannot be told", "lost", "kept", "diverged"
 _NOTHING = Estimate(nan, nan, nan)
+_THREE = ("unlearned", "retrained", "original")
 
 
 def verdict_rows(
@@ -100,8 +104,8 @@ def verdict_row(
         "versus": "",
         "kind": kind,
         "verdict": verdict,
-        **{name: getattr(number, name) for name in ("value", "low", "high", "groups", "seeds")},
-        **dict.fromkeys(("unlearned", "retrained", "original"), nan),
+        **number_columns(number),
+        **dict.fromkeys(_THREE, nan),
         "note": "",
         **more,
     }
@@ -110,11 +114,14 @@ def verdict_row(
 def diverged_seeds(cohort: Cohort, key: ModelKey) -> list[int]:
     """Return the seeds in which a model has no finite score of any text of the forget set."""
     seeds = []
-    for rows, models in zip(cohort.rows, cohort.models, strict=True):
-        scores = models[key].scores if key in models else {}
-        every = [values for name, values in scores.items() if name not in MODEL_FREE]
-        if every and not any(np.isfinite(values[rows.forget]).any() for values in every):
-            seeds.append(rows.seed)
+    for at, (seed, models) in enumerate(zip(cohort.seeds, cohort.models, strict=True)):
+        forget = cohort.masks["forget"][cohort.rows.seed == at]
+        values = models[key].values if key in models else {}
+        scores = [
+            v for name, v in values.items() if name[0] == "score" and name[1] not in MODEL_FREE
+        ]
+        if scores and not any(np.isfinite(own[forget]).any() for own in scores):
+            seeds.append(seed)
     return seeds
 
 
@@ -127,24 +134,74 @@ def find_verdict(
     rows = []
     for measure in FORGETTING:
         if (models := measure.of(cohort, (key, RETRAINED, ORIGINAL))) is not None:
-            place = find_position(*models, confidence=confidence)
-            rows.append(_position_row(measure, place, dead=dead))
+            position, values = find_position(*models, confidence=confidence)
+            verdict = DIVERGED if dead and not position.seeds else position_verdict(position)
+            more: dict[str, Any] = dict(zip(_THREE, values, strict=True))
+            more |= {"detector": measure.detector, "note": _note(position)}
+            rows.append(verdict_row(measure.name, "forgetting", verdict, position, **more))
     for measure in UTILITY:
         accuracy = measure is RETAIN_ACCURACY
         margin = settings.accuracy_margin if accuracy else settings.utility_margin
         for other in (RETRAINED, ORIGINAL):
             if (pair := measure.of(cohort, (key, other))) is not None:
-                gap = find_gap(*pair, confidence=confidence)
+                gap = _smaller_side(pair[0] - pair[1], confidence)
                 rows.append(_gap_row(measure, other, gap, margin, dead=dead))
     return rows
 
 
-def _position_row(measure: Measure, place: Position, *, dead: bool) -> dict[str, Any]:
-    position, *_ = place
-    verdict = DIVERGED if dead and not position.seeds else position_verdict(position)
-    more = {**place._asdict(), "detector": measure.detector, "note": _note(position)}
-    del more["estimate"]
-    return verdict_row(measure.name, "forgetting", verdict, position, **more)
+def _smaller_side(gap: Numbers, confidence: float) -> Estimate:
+    """Return a difference with the groups of the smaller side."""
+    cluster = gap.clustered()
+    if cluster is None:
+        return no_estimate("no value")
+    (estimate,) = gap.estimates(confidence=confidence)
+    return estimate._replace(groups=int(cluster.smaller_groups[0]))
+
+
+def find_position(
+    unlearned: Numbers, retrained: Numbers, original: Numbers, *, confidence: float
+) -> tuple[Estimate, tuple[float, float, float]]:
+    """Return where the unlearned model is between two others, and the measure of all three.
+
+    With u, r and o one measure of the unlearned, the retrained and the original model, that is
+    (u - r) / (o - r): 0 at the retrained model, 1 at the original, -1 at the original's mirror
+    image beyond the retrained one. All three are found on the same rows, so their influence values
+    give the covariance of (u - r, o - r), seeds included (`analysis.intervals.joint`), and the
+    interval of the ratio is Fieller's. If the original and the retrained model are not
+    distinguishable there is no position.
+
+    Args:
+        unlearned, retrained, original: one measure of the same rows under each.
+        confidence: coverage asked for.
+
+    Returns:
+        The position, whose groups are those of the smaller side, then u, r and o.
+    """
+    from scipy.special import stdtrit
+
+    by_seed = beside([unlearned, retrained, original]).by_seed().shared()
+    if not len(by_seed.value):
+        return no_estimate("no value"), (nan, nan, nan)
+    u, r, o = by_seed.value.mean(axis=0).tolist()
+    groups = int(by_seed.groups.min())
+    value = (u - r) / (o - r) if o != r else nan
+    position = Estimate(value, nan, nan, groups=groups, seeds=len(by_seed.value))
+    if groups < LEAST_GROUPS:
+        return position.said(f"none: {groups} groups"), (u, r, o)
+    joint = by_seed.covariance(np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]))
+    quantile = float(stdtrit(max(float(joint.freedom.min()), 1.0), (1 + confidence) / 2))
+    # The line (u - r) + (r - o) x reaches 0 at the position.
+    places = fieller(u - r, r - o, joint.covariance, 0.0, quantile, start=-np.inf).places
+    few = f"not to be trusted: {groups} groups" if groups < TRUSTED_GROUPS else ""
+    if not places and (o - r) ** 2 > quantile**2 * joint.covariance[1, 1]:
+        # The models say the same of every text, so both roots are one, but for rounding.
+        position = position._replace(low=value, high=value).said("these models", few)
+    elif len(places) == 1 and all(np.isfinite(places[0])):
+        low, high = places[0]
+        position = position._replace(low=low, high=high).said("these models", few)
+    else:
+        position = position.said("none: the original and the retrained model are not told apart")
+    return position, (u, r, o)
 
 
 def _note(number: Estimate) -> str:

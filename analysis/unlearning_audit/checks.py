@@ -24,12 +24,11 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.metrics import Floats
-from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning_audit.estimates import Clusters, difference, mean
-from analysis.unlearning_audit.evidence import Chunks
-from analysis.unlearning_audit.findings import Findings
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, RETAINED
+from analysis.intervals.influence import Floats
+from analysis.settings import MeasureSettings
+from analysis.unlearning_audit.evidence import AUDITED, HOLDOUT, RETAINED, Chunks
+from analysis.unlearning_audit.rule import AuditShares
+from analysis.unlearning_audit.shares import Clusters, difference, mean
 
 MARGIN = MeasureSettings().utility_margin
 """Nats a token within which two levels are the same."""
@@ -114,27 +113,27 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    parts: Mapping[str, Chunks], weights: Weights, findings: Findings, *, guessing: float
+    parts: Mapping[str, Chunks], weights: Weights, found: AuditShares, *, guessing: float
 ) -> Judgement:
     """Return the checks and the verdict of an audit.
 
     Args:
         parts: the chunks of each part with their losses.
         weights: how they lie to the original's.
-        findings: the numbers of the audit.
+        found: the numbers of the audit.
         guessing: loss of guessing tokens by their frequency; infinite if it is unknown.
     """
     working = _working(parts, guessing)
     contaminated = working.measure.reason == CONTAMINATED
     checks = {
         "working": working,
-        "knew": _knew(parts, findings),
+        "knew": _knew(parts, found),
         "level": _level(parts, guessing, contaminated=contaminated),
         "weights": _weights(weights),
     }
-    chance = _chance(findings, paired="retrained" in parts[AUDITED].losses)
+    chance = _chance(found, paired="retrained" in parts[AUDITED].losses)
     answers = {name: check.answer for name, check in checks.items()}
-    verdict = "same weights" if weights.same else _verdict(answers, findings, chance)
+    verdict = "same weights" if weights.same else _verdict(answers, found, chance)
     unanswered: dict[str, list[str]] = {}
     for name, check in checks.items():
         if check.answer == UNKNOWN:
@@ -147,7 +146,7 @@ def judge(
     return Judgement(verdict, meaning, checks)
 
 
-def _verdict(answers: Mapping[str, str], findings: Findings, chance: float) -> str:
+def _verdict(answers: Mapping[str, str], found: AuditShares, chance: float) -> str:
     if chance <= CHANCE:
         return "still written"
     if answers["working"] == NO:
@@ -166,7 +165,7 @@ def _verdict(answers: Mapping[str, str], findings: Findings, chance: float) -> s
     if level == ABOVE:
         return "over-forgotten"
     judgeable = answers["knew"] == YES and answers["working"].startswith(YES)
-    if level == ALIKE and judgeable and findings.written["unlearned"].remembered:
+    if level == ALIKE and judgeable and found.written["unlearned"].remembered:
         return "forgotten as far as can be seen"
     return "cannot be judged"
 
@@ -212,9 +211,9 @@ def _lost(chunks: Chunks, texts: str) -> tuple[Estimate, str]:
     return lost, f"its loss on the {texts} minus the {best} model's"
 
 
-def _knew(parts: Mapping[str, Chunks], findings: Findings) -> Check:
+def _knew(parts: Mapping[str, Chunks], found: AuditShares) -> Check:
     loss, about = _against_control(parts, "original")
-    writes = findings.shares["remembered_original"].value > 0
+    writes = found.shares["remembered_original"].value > 0
     answer = YES if loss.high < 0 else NO if loss.low > -MARGIN and not writes else UNKNOWN
     return Check(answer, loss, about)
 
@@ -266,13 +265,13 @@ def _weights(weights: Weights) -> Check:
     return Check(answer, Estimate(weights.cosine, nan, nan), weights.about)
 
 
-def _chance(findings: Findings, *, paired: bool) -> float:
+def _chance(found: AuditShares, *, paired: bool) -> float:
     """Return the probability that a model which never knew the texts passes the level as often.
 
     Rosenbaum's (1954) test: of the longest runs of m chunks and n of the control, the k longest are
     all of the chunks. On the same chunks each of the k is one of a pair, so 1 / 2^k.
     """
-    written = findings.written["unlearned"]
+    written = found.written["unlearned"]
     known, count = int(written.known.sum()), len(written.remembered)
     control = written.level.chunks
     if not count:

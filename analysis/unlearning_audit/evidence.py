@@ -1,5 +1,13 @@
-"""What an audit is drawn from: chunks with what each model scored and wrote of them."""
+"""What an audit is drawn from: chunks with what each model scored and wrote of them.
 
+Of a chunk, `dataset` is the part of the audit, `source_id` the id of its text, and `fields` are
+`start` and `stop` (characters in the source) and `prompt_stop` (characters of the chunk that are
+the prompt). A ratio is score(unlearned) / score(original). Both are means of log-probabilities, so
+they are negative, and a model that forgot a text has a score further below zero: the ratio is
+large. Of a score that is zero or positive there is no ratio, with a reason.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -7,17 +15,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from analysis.intervals.influence import Counts
-from analysis.metrics import Floats
-from analysis.unlearning_audit.estimates import Clusters, clusters_of
-from analysis.unlearning_audit.ratio import Scores, score_ratios
-from analysis.unlearning_audit.text_chunks import rest_of
+from analysis.intervals.influence import Counts, Floats
+from analysis.unlearning_audit.shares import Clusters, clusters_of
 from detect.generation.continuations import read_continuations
 from detect.generation.text_overlap import longest_run, rouge_l_recall
 from detect.scores.table import read_scores
 from inject.examples.example import Example
 from inject.step import StepContext
 
+AUDITED, HOLDOUT, RETAINED, QUESTION = "audited", "holdout", "retained", "question"
+"""Parts of an audit: chunks of the texts, of texts that no model saw, of texts that the unlearned
+model should still know, questions with answers."""
 MODELS = ("original", "unlearned", "retrained")
 LONGEST = "longest_common_substring"
 """The column that decides whether a chunk is remembered."""
@@ -31,6 +39,18 @@ CONTINUATIONS = pa.schema(
         (LONGEST, pa.float64()),
     ]
 )
+Scores = tuple[Floats, list[str | None]]
+"""A number a text, a detector's score or the ratio of two, NaN if there is none, and why."""
+
+
+def prompt_of(chunk: Example) -> str:
+    """Return what the models continue."""
+    return chunk.text[: chunk.fields["prompt_stop"]]
+
+
+def rest_of(chunk: Example) -> str:
+    """Return the true continuation, with the white space before it."""
+    return chunk.text[chunk.fields["prompt_stop"] :]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +105,35 @@ class Chunks:
         return np.array([max(each, default=np.nan) for each in self.written(model, column)])
 
 
+def score_ratios(
+    original: Sequence[float] | Floats, other: Sequence[float] | Floats, *, name: str = "unlearned"
+) -> Scores:
+    """Return score(other) / score(original) of each text.
+
+    Args:
+        original: of each text, mean log-probabilities.
+        other: likewise, of the model that is held against it.
+        name: of that model, for the reasons.
+    """
+    values, reasons = [], []
+    for first, second in zip(original, other, strict=True):
+        reason = _reason("original", first) or _reason(name, second)
+        values.append(math.nan if reason else second / first)
+        reasons.append(reason)
+    return np.array(values, dtype=np.float64), reasons
+
+
+def _reason(model: str, score: float) -> str | None:
+    if math.isnan(score):
+        return f"no score of the {model} model"
+    if score >= 0:
+        how = "zero" if score == 0 else f"positive ({score:.3g})"
+        return f"the score of the {model} model is {how}: a ratio is of negative scores"
+    if math.isinf(score):
+        return f"the score of the {model} model is not finite"
+    return None
+
+
 def make_chunks(
     rows: Sequence[Example],
     scores: Mapping[str, Scores],
@@ -92,20 +141,20 @@ def make_chunks(
     continuations: pa.Table,
 ) -> Chunks:
     """Return chunks with their ratios, or why they have none."""
-    original = scores["original"].values
+    original, unscored = scores["original"]
     ratios = {
-        name: score_ratios(original, one.values, name=name)
-        for name, one in scores.items()
+        name: score_ratios(original, values, name=name)
+        for name, (values, _) in scores.items()
         if name != "original"
     }
-    why = [scores["original"].reasons, scores["unlearned"].reasons, ratios["unlearned"].reasons]
+    why = zip(unscored, scores["unlearned"][1], ratios["unlearned"][1], strict=True)
     return Chunks(
         rows=rows,
         numbers=np.arange(len(rows)),
-        scores={name: one.values for name, one in scores.items()},
+        scores={name: values for name, (values, _) in scores.items()},
         losses=losses,
-        ratios={name: one.values for name, one in ratios.items()},
-        reasons=[next(filter(None, each), None) for each in zip(*why, strict=True)],
+        ratios={name: values for name, (values, _) in ratios.items()},
+        reasons=[next(filter(None, each), None) for each in why],
         continuations=continuations,
     )
 
@@ -118,9 +167,9 @@ def read_evidence(context: StepContext, rows: Sequence[Example]) -> Chunks:
         if f"{name}-scores" in context.inputs
     }
     scored = context.settings["scored"]
-    losses = {name: scored_by(folder, rows, "loss", None) for name, folder in folders.items()}
+    losses = {name: -scored_by(folder, rows, "loss", None)[0] for name, folder in folders.items()}
     # Audits of experiments without the detector loss do not say whether a model works.
-    measured = all(len(found.values) for found in losses.values())
+    measured = all(map(len, losses.values()))
     tables = [CONTINUATIONS.empty_table()]
     for name in folders:
         if (folder := context.inputs.get(f"{name}-written")) is not None:
@@ -129,7 +178,7 @@ def read_evidence(context: StepContext, rows: Sequence[Example]) -> Chunks:
     return make_chunks(
         rows,
         {name: scored_by(folder, rows, *scored) for name, folder in folders.items()},
-        {name: -found.values for name, found in losses.items()} if measured else {},
+        losses if measured else {},
         pa.concat_tables(tables).combine_chunks(),
     )
 
@@ -151,7 +200,7 @@ def scored_by(folder: Path, rows: Sequence[Example], detector: str, setting: str
     }
     own = [by_id[row.example_id] for row in rows] if by_id else []
     values = np.array([row["score"] for row in own], dtype=np.float64)
-    return Scores(values, [row["reason"] for row in own])
+    return values, [row["reason"] for row in own]
 
 
 def compared(model: str, rows: Sequence[Example], texts: Mapping[str, Sequence[str]]) -> pa.Table:

@@ -16,12 +16,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.intervals.influence import Mask
-from analysis.unlearning_audit.audit import null
-from analysis.unlearning_audit.audit_step import write_audit
+from analysis.unlearning_audit.audit import null, write_audit
 from analysis.unlearning_audit.checks import Weights
-from analysis.unlearning_audit.evidence import MODELS, read_evidence, scored_by
-from analysis.unlearning_audit.ratio import Band, Scores, score_ratios
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT, QUESTION, prompt_of, rest_of
+from analysis.unlearning_audit.evidence import (
+    AUDITED,
+    HOLDOUT,
+    MODELS,
+    QUESTION,
+    Scores,
+    prompt_of,
+    read_evidence,
+    rest_of,
+    score_ratios,
+    scored_by,
+)
+from analysis.unlearning_audit.rule import Band
 from detect.asked_model import model_libraries, target_execution, target_settings
 from detect.generation.continuations import Continued, write_continuations
 from detect.scores.table import score_notes
@@ -105,9 +114,9 @@ def _continued(
         name: scored_by(context.inputs[f"{name}-scores"], audited, *settings["scored"])
         for name in ("original", "unlearned")
     }
-    ratios = score_ratios(scores["original"].values, scores["unlearned"].values)
-    require_ratios(scores, ratios.reasons, settings["scored"])
-    flags = Band(*settings["band"]).holds(ratios.values)
+    ratios, reasons = score_ratios(scores["original"][0], scores["unlearned"][0])
+    require_ratios(scores, reasons, settings["scored"])
+    flags = Band(*settings["band"]).holds(ratios)
     others = None if settings["all_chunks"] else settings["others"]
     mine = select_chunks(audited, flags, others=others, seed=settings["seed"])
     nothing = np.zeros(len(held_out), dtype=bool)
@@ -125,7 +134,7 @@ def require_ratios(
         InputError: a model has diverged, or no chunk has a ratio.
     """
     for name, found in scores.items():
-        for at, (value, reason) in enumerate(zip(found.values, found.reasons, strict=True)):
+        for at, (value, reason) in enumerate(zip(*found, strict=True)):
             if math.isinf(value) or (math.isnan(value) and "number" in (reason or "number")):
                 raise InputError(
                     f"the {name} model has diverged: its score of chunk {at} is not a number"

@@ -11,18 +11,19 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from analysis.any_scores import auc_estimate
 from analysis.arm import Cohort, Column, LoadedArm
-from analysis.auc_cells import ColumnMetrics, measure_columns
+from analysis.auc_cells import ColumnMetrics, PreparedCohort, measure_columns
 from analysis.checks.chance import CHANCE, chance_width, possible_auc, within_margin
 from analysis.compared_rows import missing_scores as count_missing
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, question_table
 from analysis.intervals.estimate import Estimate
+from analysis.intervals.influence import Floats, Mask
 from analysis.settings import AnalysisSettings
-from analysis.tables import PreparedCohort
+from analysis.tables import metric_rows
+from detect.ground_truth.ground_truth import ScoredModel
 
 Severity = Literal["wrong", "look", "note", "passed"]
 """`wrong`: its numbers do not mean what they say. `look`: they may not. `note`: worth knowing.
@@ -63,7 +64,7 @@ def on_shared_rows(
     """Measure columns on the rows that all of them can score, however few these are."""
     every_row = settings.model_copy(update={"max_unscored": 0.999_999})
     work = PreparedCohort.prepare(cohort, loaded, columns, every_row)
-    return work, measure_columns(work.arms, columns, work.datasets, work.cells, every_row)
+    return work, measure_columns(work, columns)
 
 
 def measured_metrics(
@@ -83,23 +84,32 @@ def measured_metrics(
         row
         for column, selections in picked.items()
         for selection in selections
-        for row in work.metric_rows(column, selection, measured[column])
+        for row in metric_rows(work, column, selection, measured[column])
     )
     return Findings(question_table("metrics", keys, rows).to_pylist(), keys)
 
 
-def column_auc(
-    cohort: Cohort,
-    loaded: Sequence[LoadedArm],
-    column: Column,
-    settings: AnalysisSettings,
-    *,
-    copies: str = ALL,
-) -> Row | None:
-    """Return the pooled AUC of one column on the rows that it can score, by number of copies."""
-    work, measured = on_shared_rows(cohort, loaded, [column], settings)
-    metrics = measured_metrics(work, {column: ["default"]}, measured)
-    return metrics.row(detector=column.detector, copies=copies)
+class Subject(NamedTuple):
+    """One setting of a detector under the models of a cohort, with what it is checked by."""
+
+    cohort: Cohort
+    models: Sequence[ScoredModel]
+    """One a seed."""
+    loaded: Sequence[LoadedArm]
+    """The same, with the column."""
+    column: Column
+    settings: AnalysisSettings
+
+    def auc(self, copies: str = ALL) -> Row | None:
+        """Return the pooled AUC on the rows that it can score, by number of copies."""
+        shared = (self.cohort, self.loaded, [self.column], self.settings)
+        work, measured = on_shared_rows(*shared)
+        metrics = measured_metrics(work, {self.column: ["default"]}, measured)
+        return metrics.row(detector=self.column.detector, copies=copies)
+
+    def scores(self) -> list[Floats]:
+        """Return the scores of all rows, by model."""
+        return [arm.scores[:, arm.index[self.column]] for arm in self.loaded]
 
 
 def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
@@ -167,11 +177,10 @@ def _few_rows(cell: Estimate) -> list[Finding]:
     ]
 
 
-def missing_scores(
-    cohort: Cohort, loaded: Sequence[LoadedArm], column: Column, settings: AnalysisSettings
-) -> Finding:
+def missing_scores(subject: Subject) -> Finding:
     """Say whether scores are missing, and whether that alone tells the sides apart."""
-    missing = [np.isnan(arm.scores[:, arm.index[column]]) for arm in loaded]
+    loaded, column = subject.loaded, subject.column
+    missing = [np.isnan(scores) for scores in subject.scores()]
     gone, member = np.concatenate(missing), np.concatenate([arm.member for arm in loaded])
     counted = count_missing(*column, np.where(gone, np.nan, 0.0), member)
     if counted is None:
@@ -187,7 +196,7 @@ def missing_scores(
         f"{_share(counted.nonmembers_missing, counted.nonmembers)} of the non-members have no "
         f"score ({why})."
     )
-    low, high, reason = _missing_difference(loaded, missing, settings)
+    low, high, reason = _missing_difference(subject, missing)
     if not (counted.unlike and (low > 0 or high < 0)):
         interval = f"interval of the difference {low:+.3f} to {high:+.3f}"
         return Finding(
@@ -200,7 +209,7 @@ def missing_scores(
         counted.members_missing / counted.members - counted.nonmembers_missing / counted.nonmembers
     )
     extremes = [
-        column_auc(cohort, [_filled(arm, column, lowest) for arm in loaded], column, settings)
+        subject._replace(loaded=[_filled(arm, column, lowest) for arm in loaded]).auc()
         for lowest in (True, False)
     ]
     aucs = " and ".join("–" if one is None else Estimate.of(one).text() for one in extremes)
@@ -214,9 +223,9 @@ def missing_scores(
     )
 
 
-def infinite_scores(loaded: Sequence[LoadedArm], column: Column) -> list[Finding]:
+def infinite_scores(subject: Subject) -> list[Finding]:
     """Say how many scores are infinite."""
-    values = np.concatenate([arm.scores[:, arm.index[column]] for arm in loaded])
+    values = np.concatenate(subject.scores())
     high, low = int(np.isposinf(values).sum()), int(np.isneginf(values).sum())
     if not high + low:
         return []
@@ -232,12 +241,11 @@ def infinite_scores(loaded: Sequence[LoadedArm], column: Column) -> list[Finding
     ]
 
 
-def ties(loaded: Sequence[LoadedArm], column: Column) -> Finding:
+def ties(subject: Subject) -> Finding:
     """Say whether many rows have one and the same score."""
     largest, shared, rows, distinct = 0.0, 0, 0, 0
-    for arm in loaded:
-        values = arm.scores[arm.test, arm.index[column]]
-        values = values[np.isfinite(values)]
+    for arm, scores in zip(subject.loaded, subject.scores(), strict=True):
+        values = scores[arm.test & np.isfinite(scores)]
         if not len(values):
             continue
         value, count = Counter(values.tolist()).most_common(1)[0]
@@ -327,24 +335,19 @@ def _share(part: int, whole: int) -> str:
 
 
 def _missing_difference(
-    loaded: Sequence[LoadedArm],
-    missing: Sequence[npt.NDArray[np.bool_]],
-    settings: AnalysisSettings,
+    subject: Subject, missing: Sequence[Mask]
 ) -> tuple[float, float, str | None]:
     """Return the interval of the share of missing scores, members minus non-members.
 
     It is twice the AUC of having none, less one; NaN with a reason if there is none.
     """
+    loaded = subject.loaded
     found = auc_estimate(
         np.concatenate(missing).astype(np.float64),
         np.concatenate([arm.member for arm in loaded]),
-        [
-            f"{name}\0{group}"
-            for arm in loaded
-            for name, group in zip(arm.dataset, arm.group, strict=True)
-        ],
+        [group for arm in loaded for group in arm.group],
         [str(arm.arm.seed) for arm in loaded for _ in arm.examples],
-        confidence=settings.confidence,
+        confidence=subject.settings.confidence,
     )
     return 2 * found.low - 1, 2 * found.high - 1, found.reason
 

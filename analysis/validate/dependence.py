@@ -7,22 +7,21 @@ those of the report.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.arm import MODEL_FREE, Column, LoadedArm
-from analysis.auc_cells import cohort_rows, compared_sides, number_groups
+from analysis.auc_cells import cohort_rows, compared_sides
 from analysis.intervals.clustered import Part
 from analysis.intervals.ends import Scale
 from analysis.intervals.estimate import Estimate, no_estimate
-from analysis.intervals.influence import Counts, Mask, Sample
+from analysis.intervals.influence import Counts, Floats, Mask, Sample
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers
-from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
-from analysis.validate.checks import FEW, Finding
+from analysis.validate.checks import FEW, Finding, Subject
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
 from detect.views import TEXT
@@ -34,15 +33,6 @@ STRONG = 0.5
 _STRATA = 5
 _FEWEST = 10
 """Rows of a side that a stratum has on average, at least."""
-
-
-class WithinLength(NamedTuple):
-    """The AUC among texts of all lengths and of like length, and the difference of the two."""
-
-    plain: Estimate
-    within: Estimate
-    difference: Estimate
-    strata: int
 
 
 def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.object_]) -> float:
@@ -66,28 +56,17 @@ def rank_correlation(first: Floats, second: Floats, datasets: npt.NDArray[np.obj
     return total / weight if weight else float("nan")
 
 
-def length_findings(
-    models: Sequence[ScoredModel],
-    loaded: Sequence[LoadedArm],
-    column: Column,
-    settings: AnalysisSettings,
-) -> Finding:
-    """Say what of a score is the length of the text.
-
-    Args:
-        models: one a seed.
-        loaded: the same, with the column.
-        column: the detector's setting.
-        settings: of the analysis.
-    """
+def length_findings(subject: Subject) -> Finding:
+    """Say what of a score is the length of the text."""
     lengths = {
-        "tokens": [_tokens(one) for one in models],
+        "tokens": [_tokens(one) for one in subject.models],
         "characters": [
-            np.array([len(row.text) for row in one.rows], dtype=np.float64) for one in models
+            np.array([len(row.text) for row in one.rows], dtype=np.float64)
+            for one in subject.models
         ],
     }
     nearest = _nearest(
-        {name: _mean_correlation(loaded, column, values) for name, values in lengths.items()}
+        {name: _mean_correlation(subject, values) for name, values in lengths.items()}
     )
     if nearest is None:
         return Finding(
@@ -107,18 +86,18 @@ def length_findings(
             "Divide by the number of tokens, or take a mean in place of a sum.",
         )
     strong = abs(correlation) >= STRONG
-    parts = within_length(loaded, column, lengths[name], settings)
-    if not np.isfinite(parts.within.value):
-        return Finding("length", "note" if strong else "passed", f"{shown} {parts.within.reason}")
-    low, high = parts.difference.low, parts.difference.high
+    plain, within, gap, strata = within_length(subject, lengths[name])
+    if not np.isfinite(within.value):
+        return Finding("length", "note" if strong else "passed", f"{shown} {within.reason}")
+    low, high = gap.low, gap.high
     ends = f" [{low:+.3f}, {high:+.3f}]" if np.isfinite(low) else ""
     compared = (
-        f"{shown} AUC {parts.plain.text()}; among texts of like length "
-        f"({parts.strata} strata) {parts.within.text()}, {parts.difference.value:+.3f}"
+        f"{shown} AUC {plain.text()}; among texts of like length "
+        f"({strata} strata) {within.text()}, {gap.value:+.3f}"
         f"{ends}."
     )
-    explained = parts.plain.low > 0.5 and parts.within.low <= 0.5
-    if parts.difference.high < 0 and (explained or strong):
+    explained = plain.low > 0.5 and within.low <= 0.5
+    if gap.high < 0 and (explained or strong):
         return Finding(
             "length",
             "look",
@@ -138,10 +117,9 @@ def length_findings(
     return Finding("length", "passed", compared)
 
 
-def loss_finding(
-    models: Sequence[ScoredModel], loaded: Sequence[LoadedArm], column: Column
-) -> Finding:
+def loss_finding(subject: Subject) -> Finding:
     """Say whether a score ranks texts as the loss does."""
+    models = subject.models
     if any(TEXT not in one.evidence.statistics for one in models):
         return Finding("loss", "note", "There are no statistics to take a loss from.")
     losses = [
@@ -153,7 +131,7 @@ def loss_finding(
         )
         for one in models
     ]
-    value = _mean_correlation(loaded, column, losses)
+    value = _mean_correlation(subject, losses)
     if np.isnan(value):
         return Finding("loss", "note", "Too few different scores to compare with the loss.")
     shown = f"Rank correlation with the mean log-probability (`loss`): {value:+.3f}."
@@ -176,13 +154,11 @@ def loss_finding(
     return Finding("loss", "passed", shown)
 
 
-def nearest_finding(
-    loaded: Sequence[LoadedArm], column: Column, others: Sequence[Column]
-) -> Finding | None:
+def nearest_finding(subject: Subject, others: Sequence[Column]) -> Finding | None:
     """Name the stored detector that ranks texts most alike, where it is nearly the same."""
     correlations = {
         f"{other.detector} ({other.setting})": _mean_correlation(
-            loaded, column, [arm.scores[:, arm.index[other]] for arm in loaded]
+            subject, subject._replace(column=other).scores()
         )
         for other in others
         if other.detector not in MODEL_FREE and other.detector != "loss"
@@ -206,29 +182,32 @@ def _nearest(correlations: Mapping[str, float]) -> tuple[str, float] | None:
 
 
 def within_length(
-    loaded: Sequence[LoadedArm],
-    column: Column,
-    lengths: Sequence[Floats],
-    settings: AnalysisSettings,
-) -> WithinLength:
+    subject: Subject, lengths: Sequence[Floats]
+) -> tuple[Estimate, Estimate, Estimate, int]:
     """Return the AUC within strata of length beside the plain one, on the same rows.
 
     Each dataset of each arm is cut at quantiles of its texts' lengths, into as many strata as leave
     ten rows a side on average, at most five. Members without any non-member in their stratum, or
     non-members without a member, are left out of both; members that drew no copy, too. Where none
     is, the plain AUC is that of the report, with its interval.
+
+    Returns:
+        The AUC among texts of all lengths, that among texts of like length, the difference of the
+        two, and the number of strata.
     """
-    arms = list(zip(loaded, lengths, strict=True))
-    cuts = np.concatenate([_cuts(arm, length, column, settings) for arm, length in arms])
-    inside = np.concatenate([compared_sides(arm, arm.test, settings)[0] for arm in loaded])
-    sides = (inside & (cuts >= 0), ~inside & (cuts >= 0))
-    rows = cohort_rows(loaded, number_groups(loaded), *sides)
-    scores = np.concatenate([arm.scores[:, arm.index[column]] for arm in loaded])
+    loaded, settings = subject.loaded, subject.settings
+    every = zip(loaded, subject.scores(), lengths, strict=True)
+    cuts = np.concatenate([_cuts(*each, settings) for each in every])
+    rows = cohort_rows(loaded)
+    copies = np.concatenate([arm.copies for arm in loaded])
+    inside, outside = compared_sides(rows.member, copies, settings)
+    rows = replace(rows, member=inside & (cuts >= 0), nonmember=outside & (cuts >= 0))
+    scores = np.concatenate(subject.scores())
     plain = auc_numbers(rows, scores, least=1)
     within = _within(rows, scores, cuts)
     if not any(plain.seeds):
         few = no_estimate("Too few rows to compare texts of like length.")
-        return WithinLength(few, few, few, 0)
+        return few, few, few, 0
     one, other, gap = (
         numbers.estimates(confidence=settings.confidence)[0]
         for numbers in (plain, within, within - plain)
@@ -236,14 +215,14 @@ def within_length(
     strata = [
         len(np.unique(cuts[at][cuts[at] >= 0])) for seed in rows.places for at in seed.values()
     ]
-    return WithinLength(one, other, gap, max(strata))
+    return one, other, gap, max(strata)
 
 
-def _cuts(arm: LoadedArm, length: Floats, column: Column, settings: AnalysisSettings) -> Counts:
+def _cuts(arm: LoadedArm, scores: Floats, length: Floats, settings: AnalysisSettings) -> Counts:
     """Return the stratum of each row within its dataset; -1 for rows that are left out."""
-    inside, outside = compared_sides(arm, arm.test, settings)
-    inside &= arm.copies > 0
-    usable = (inside | outside) & np.isfinite(arm.scores[:, arm.index[column]] + length)
+    inside, outside = compared_sides(arm.member, arm.copies, settings)
+    inside = inside & (arm.copies > 0)
+    usable = arm.test & (inside | outside) & np.isfinite(scores + length)
     found = np.full(len(usable), -1)
     for dataset in set(arm.dataset[usable]):
         rows = np.flatnonzero(usable & (arm.dataset == dataset))
@@ -300,14 +279,10 @@ def _tokens(model: ScoredModel) -> Floats:
     return np.array([len(one) for one in model.evidence.statistics[TEXT]], dtype=np.float64)
 
 
-def _mean_correlation(
-    loaded: Sequence[LoadedArm], column: Column, values: Sequence[Floats]
-) -> float:
+def _mean_correlation(subject: Subject, values: Sequence[Floats]) -> float:
     found = [
-        rank_correlation(
-            arm.scores[arm.test, arm.index[column]], one[arm.test], arm.dataset[arm.test]
-        )
-        for arm, one in zip(loaded, values, strict=True)
+        rank_correlation(scores[arm.test], one[arm.test], arm.dataset[arm.test])
+        for arm, scores, one in zip(subject.loaded, subject.scores(), values, strict=True)
     ]
     known = [value for value in found if np.isfinite(value)]
     return float(np.mean(known)) if known else float("nan")

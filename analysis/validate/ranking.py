@@ -26,14 +26,14 @@ from analysis.arm import (
     find_arm,
     join_arm,
 )
-from analysis.auc_cells import ColumnMetrics, measure_columns
+from analysis.auc_cells import ColumnMetrics, PreparedCohort, measure_columns
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row
 from analysis.intervals.estimate import no_estimate
+from analysis.metrics import POOLED
 from analysis.selection.ranking import highest_first
 from analysis.selection.tuning import choose_settings, reported_columns
 from analysis.settings import AnalysisSettings
-from analysis.tables import POOLED, PreparedCohort
 from analysis.validate.candidate import CandidateScores
 from analysis.validate.checks import measured_metrics, on_shared_rows
 from detect.ground_truth.ground_truth import (
@@ -132,7 +132,6 @@ def with_candidate(loaded: LoadedArm, name: str, scores: CandidateScores) -> Loa
         columns=every,
         scores=np.hstack([loaded.scores, scores.values]),
         reasons={**loaded.reasons, **reasons},
-        index={column: at for at, column in enumerate(every)},
     )
 
 
@@ -200,7 +199,7 @@ def rank(
     choices = choose_settings(loaded, settings)
     picked = reported_columns(loaded, choices)
     work = PreparedCohort.prepare(cohort, loaded, list(picked), settings)
-    measured = measure_columns(work.arms, list(picked), work.datasets, work.cells, settings)
+    measured = measure_columns(work, picked)
     table = measured_metrics(work, picked, measured)
     reported = {
         choice.detector: column
@@ -209,7 +208,7 @@ def rank(
         if column in picked
     }
     apart = {
-        column for arm in work.arms for compared in arm.compared.values() for column in compared.own
+        column for every in work.compared for compared in every.values() for column in compared.own
     }
     return Ranking(
         lines=Findings(_lines(table, reported, apart)),
@@ -256,25 +255,21 @@ def _differences(
         if other == column:
             continue
         own = column in apart or other in apart
-        mine, theirs, pair = measured[column], measured[other], work
+        pair, both = work, measured
         if own:
-            loaded = [arm.loaded for arm in work.arms]
-            pair, both = on_shared_rows(work.cohort, loaded, [column, other], work.settings)
-            mine, theirs = both[column], both[other]
-        for d, dataset in enumerate([POOLED, *pair.datasets]):
-            gaps = (mine.auc - theirs.auc).estimates(
-                dataset if d else None, confidence=pair.settings.confidence
+            shared = (work.cohort, work.loaded, [column, other], work.settings)
+            pair, both = on_shared_rows(*shared)
+        numbers = both[column].auc - both[other].auc
+        for dataset in (POOLED, *pair.datasets):
+            mine, theirs = (both[one].aucs(dataset) for one in (column, other))
+            gaps = numbers.estimates(
+                None if dataset == POOLED else dataset, confidence=pair.settings.confidence
             )
-            for cell, auc, versus, gap in zip(
-                pair.cells,
-                mine.cells[d][0],
-                theirs.cells[d][0],
-                gaps or [_NO_AUC] * len(pair.cells),
-                strict=True,
-            ):
-                if cell.label != ALL and auc.members < pair.settings.min_members:
+            for copies, gap in zip(mine, gaps or [_NO_AUC] * len(mine), strict=True):
+                auc = mine[copies]
+                if copies != ALL and auc.members < pair.settings.min_members:
                     continue
-                value = auc.value - versus.value
+                value = auc.value - theirs[copies].value
                 found = gap._replace(value=value) if isfinite(value) else _NO_AUC
                 yield {
                     "kind": "difference",
@@ -282,7 +277,7 @@ def _differences(
                     "versus": other.detector,
                     "versus_setting": other.setting,
                     "dataset": dataset,
-                    "copies": cell.label,
+                    "copies": copies,
                     **found.measures(),
                     **auc.counts(),
                     "own_rows": int(own),

@@ -5,11 +5,10 @@ or is trained on labels. All comparisons are made on a few hundred rows, drawn b
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from analysis.intervals.influence import Counts, Floats
 from analysis.validate.candidate import Candidate
 from analysis.validate.checks import Finding
 from detect.detector import Detector
@@ -17,8 +16,6 @@ from detect.evidence.membership import Sides
 from detect.ground_truth.ground_truth import ScoredModel
 from inject.keyed import Stream, generator, item_key
 
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 Score = Callable[[Sequence[int]], Floats]
 
 TOLERANCE = 1e-6
@@ -27,21 +24,16 @@ MOST_ROWS = 200
 MOST_ALONE = 25
 
 
-class Change(NamedTuple):
-    """How two series of scores of the same rows differ."""
+def compare(first: Floats, second: Floats) -> tuple[int, float]:
+    """Return on how many rows two series differ, and the largest difference.
 
-    rows: int
-    largest: float
-    """The largest difference, relative as `TOLERANCE` is; infinite where one is NaN."""
-
-
-def compare(first: Floats, second: Floats) -> Change:
-    """Return on how many rows two series differ, and by how much at most."""
+    That is relative as `TOLERANCE` is; infinite where one score is NaN.
+    """
     same = (first == second) | (np.isnan(first) & np.isnan(second))
     with np.errstate(invalid="ignore"):
         gap = np.abs(first - second) / np.maximum(1.0, np.abs(first))
     gap = np.where(same, 0.0, np.where(np.isnan(gap), np.inf, gap))
-    return Change(int((gap > TOLERANCE).sum()), float(gap.max(initial=0.0)))
+    return int((gap > TOLERANCE).sum()), float(gap.max(initial=0.0))
 
 
 def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -> list[Finding]:
@@ -57,14 +49,14 @@ def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -
         return candidate.score(model, chosen, settings=settings).values[:, 0]
 
     first = scores(rows.tolist())
-    again = compare(first, scores(rows.tolist()))
-    if again.rows:
+    changed, largest = compare(first, scores(rows.tolist()))
+    if changed:
         return [
             Finding(
                 "repetition",
                 "wrong",
-                f"{again.rows} of {len(rows)} rows got another score the second time "
-                f"(largest difference {again.largest:.2g}).",
+                f"{changed} of {len(rows)} rows got another score the second time "
+                f"(largest difference {largest:.2g}).",
                 "The detector is not deterministic, so its rank is partly luck.",
                 "Draw random numbers from a generator with a fixed seed, keyed by the text, and "
                 "keep nothing between calls.",
@@ -78,29 +70,29 @@ def stability_findings(candidate: Candidate, model: ScoredModel, *, seed: int) -
     ]
 
 
-def _order(first: Floats, scores: Score, rows: Rows, seed: int) -> Finding:
+def _order(first: Floats, scores: Score, rows: Counts, seed: int) -> Finding:
     permuted = generator(seed, Stream.BOOTSTRAP, item_key("validation order")).permutation(
         len(rows)
     )
-    change = compare(first[permuted], scores(rows[permuted].tolist()))
-    if not change.rows:
+    changed, largest = compare(first[permuted], scores(rows[permuted].tolist()))
+    if not changed:
         return Finding("order", "passed", f"{len(rows)} rows in another order: the same scores.")
     return Finding(
         "order",
         "wrong",
-        f"{change.rows} of {len(rows)} rows got another score when the rows came in another order "
-        f"(largest difference {change.largest:.2g}).",
+        f"{changed} of {len(rows)} rows got another score when the rows came in another order "
+        f"(largest difference {largest:.2g}).",
         "A score depends on what stands before its row: members first would be enough to win.",
         "Use no position, no running mean, and nothing kept from one row to the next.",
     )
 
 
-def _batch(detector: Detector, first: Floats, scores: Score, rows: Rows) -> Finding:
+def _batch(detector: Detector, first: Floats, scores: Score, rows: Counts) -> Finding:
     listed = rows.tolist()
     trained = any(isinstance(need, Sides) for need in detector.needs)
     half = len(listed) // 2
     halves = np.concatenate([scores(listed[:half]), scores(listed[half:])])
-    change = compare(first, halves)
+    changed, largest = compare(first, halves)
     if detector.depends_on_rows or trained:
         why = "is trained on labels"
         if detector.depends_on_rows:
@@ -108,15 +100,15 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Rows) -> Find
         return Finding(
             "batch",
             "note",
-            f"It {why}; scored in halves, {change.rows} of {len(rows)} rows change "
-            f"(largest difference {change.largest:.2g}).",
+            f"It {why}; scored in halves, {changed} of {len(rows)} rows change "
+            f"(largest difference {largest:.2g}).",
             "Its AUC holds for a pool as large as this one.",
         )
     # A row without a score may be one that the detector fails on, in company as alone.
     places = np.flatnonzero(~np.isnan(first))[:MOST_ALONE]
     alone_rows = rows[places].tolist()
     alone = compare(first[places], np.array([scores([row])[0] for row in alone_rows]))
-    if not change.rows and not alone.rows:
+    if not changed and not alone[0]:
         return Finding(
             "batch",
             "passed",
@@ -125,16 +117,16 @@ def _batch(detector: Detector, first: Floats, scores: Score, rows: Rows) -> Find
     return Finding(
         "batch",
         "wrong",
-        f"{change.rows} of {len(rows)} rows got another score in halves, {alone.rows} of "
+        f"{changed} of {len(rows)} rows got another score in halves, {alone[0]} of "
         f"{len(alone_rows)} when scored alone (largest difference "
-        f"{max(change.largest, alone.largest):.2g}).",
+        f"{max(largest, alone[1]):.2g}).",
         "A score depends on the other rows: it cannot be had for one text, and other texts would "
         "change it.",
         "Score each row by itself; or declare `depends_on_rows=True`.",
     )
 
 
-def _drawn(count: int, seed: int) -> Rows:
+def _drawn(count: int, seed: int) -> Counts:
     if count <= MOST_ROWS:
         return np.arange(count)
     random = generator(seed, Stream.BOOTSTRAP, item_key("validation rows"))

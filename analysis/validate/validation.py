@@ -27,9 +27,9 @@ from analysis.validate.candidate import (
 from analysis.validate.checks import (
     SEVERITIES,
     Finding,
+    Subject,
     after_removal,
     chance,
-    column_auc,
     infinite_scores,
     missing_scores,
     orientation,
@@ -131,20 +131,18 @@ class _Scored:
             for arm, scores in zip(loaded, self.scores[place], strict=True)
         ]
 
-    def cell(
-        self,
-        place: int,
-        cohort: CohortModels,
-        column: Column,
-        settings: AnalysisSettings,
-        *,
-        copies: str = ALL,
-    ) -> Row | None:
-        """Return the AUC of a setting in a cohort; None if it was not scored there."""
+    def subject(
+        self, place: int, cohort: CohortModels, column: Column, settings: AnalysisSettings
+    ) -> Subject:
+        """Return a setting under the models of a cohort."""
         loaded = self.joined(place, cohort.loaded)
-        if any(column not in arm.index for arm in loaded):
-            return None
-        return column_auc(cohort.cohort, loaded, column, settings, copies=copies)
+        return Subject(cohort.cohort, cohort.models, loaded, column, settings)
+
+
+def _auc(subject: Subject, copies: str = ALL) -> Row | None:
+    """Return the AUC of a setting in a cohort; None if it was not scored there."""
+    there = all(subject.column in arm.index for arm in subject.loaded)
+    return subject.auc(copies) if there else None
 
 
 def validate_detectors(
@@ -293,19 +291,20 @@ def _judge(
     settings: AnalysisSettings,
 ) -> Judged:
     candidate = scored.candidate
-    loaded = scored.joined(cohorts.index(chosen), chosen.loaded)
     column = ranking.reported.get(candidate.name, Column(candidate.name, candidate.default))
-    others = [one for one in ranking.reported.values() if one in loaded[0].index and one != column]
-    nearest = nearest_finding(loaded, column, others)
+    subject = scored.subject(cohorts.index(chosen), chosen, column, settings)
+    known = subject.loaded[0].index
+    others = [one for one in ranking.reported.values() if one in known and one != column]
+    nearest = nearest_finding(subject, others)
     stable = _stable(candidate, chosen, settings)
     repeatable = all(finding.severity != "wrong" for finding in stable)
     findings = [
         *orientation(ranking.line(candidate.name), repeatable=repeatable),
-        missing_scores(chosen.cohort, loaded, column, settings),
-        *infinite_scores(loaded, column),
-        ties(loaded, column),
-        length_findings(chosen.models, loaded, column, settings),
-        loss_finding(chosen.models, loaded, column),
+        missing_scores(subject),
+        *infinite_scores(subject),
+        ties(subject),
+        length_findings(subject),
+        loss_finding(subject),
         *([nearest] if nearest else []),
         *_knowledge(candidate),
         *stable,
@@ -316,7 +315,7 @@ def _judge(
         findings=tuple(sorted(findings, key=lambda one: SEVERITIES.index(one.severity))),
         seconds=scored.seconds,
         arms=tuple(
-            (one.label, scored.cell(place, one, column, settings))
+            (one.label, _auc(scored.subject(place, one, column, settings)))
             for place, one in enumerate(cohorts)
             if one.cohort.model == CONTAMINATED and place in scored.scores
         ),
@@ -387,10 +386,10 @@ def _chance(
         ]
     findings = []
     for place, one in beside.items():
-        cell = scored.cell(place, one, column, settings)
+        other = scored.subject(place, one, column, settings)
+        cell = _auc(other)
         if one.cohort.model == RETRAINED:
-            forgotten = scored.cell(place, one, column, settings, copies="0")
-            findings.append(after_removal(forgotten, cell, len(beside)))
+            findings.append(after_removal(_auc(other, "0"), cell, len(beside)))
         else:
             findings.append(chance(_NAMES[one.cohort.model], cell, len(beside)))
     return findings

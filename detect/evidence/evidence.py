@@ -113,7 +113,7 @@ class Evidence:
     def of_held_out(self) -> "Evidence":
         """Return the evidence on the held-out rows, for detectors of token tables to score them.
 
-        Their scores calibrate those of the examples (`analysis.decisions.conformal`).
+        Their scores calibrate those of the examples (`analysis.decisions.flagged`).
 
         Raises:
             ValueError: there are none.

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.intervals.clustered import Part, cluster
-from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.ends import Interval, Scale, find_interval
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats
+from analysis.intervals.numbers import adjust, control_weights
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.simulation import SHARED, influence
 

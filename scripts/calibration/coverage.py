@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.intervals.ends import Interval
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats
 
 LOW, HIGH = 0.92, 0.975
 """What is asked of every cell."""

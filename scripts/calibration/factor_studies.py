@@ -15,11 +15,10 @@ from scipy.stats import norm, t
 from analysis.factors.contrasts import best_set, contrasts
 from analysis.factors.lines import REACHED, Line, fit_line
 from analysis.factors.power import Assumptions, auc_power, difference_power
-from analysis.intervals.influence import Counts, Mask
+from analysis.intervals.influence import Counts, Floats, Mask
 from analysis.intervals.joint import BySeed
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers
-from analysis.metrics import Floats
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.simulation import OWN, SHARED
 
@@ -109,7 +108,7 @@ def count_lines(design: LineDesign, studies: int) -> Counted:
     place = (norm.ppf(REACHED) - design.intercept) / design.slope if design.slope else np.inf
     lines = [fit_line(*draw_doses(design, random)) for _ in range(studies)]
     given = [line for line in lines if isinstance(line, Line)]
-    reach = [any(s.low <= place <= s.high for s in line.reach.places) for line in given]
+    reach = [any(low <= place <= high for low, high in line.reach.places) for line in given]
     return Counted(
         float(np.mean([line.low <= design.slope <= line.high for line in given])),
         float(np.mean(reach)),

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.intervals.ends import Scale
+from analysis.intervals.influence import Floats
 from analysis.intervals.numbers import Numbers
-from analysis.metrics import Floats
-from analysis.trajectory.slopes import Placed, slope_part
+from analysis.trajectory.fading import Placed, slope_part
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.coverage import Coverage
 

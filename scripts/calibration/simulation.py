@@ -12,8 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.intervals.clustered import Clustered, Part, cluster
-from analysis.intervals.influence import Sample, expected_variance
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats, Sample, expected_variance
 from inject.keyed import Stream, generator, item_key
 
 OWN = 0.7

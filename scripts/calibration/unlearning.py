@@ -16,20 +16,18 @@ import numpy as np
 from scipy.stats import norm
 
 from analysis.intervals.ends import Interval, Scale
+from analysis.intervals.influence import Floats
 from analysis.intervals.numbers import Numbers
-from analysis.metrics import Floats
-from analysis.unlearning.evidence import Cohort, Rows
-from analysis.unlearning.forget_quality import forget_quality
+from analysis.intervals.rows import Rows
+from analysis.settings import MeasureSettings
+from analysis.unlearning.evidence import Cohort
 from analysis.unlearning.measure_rows import privleak
-from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, auc_measure
-from analysis.unlearning.position import find_position
-from analysis.unlearning.settings import MeasureSettings
+from analysis.unlearning.measures import FORGET_LOG_PROBABILITY, auc_measure, forget_quality
+from analysis.unlearning.verdict import find_position
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.coverage import Coverage, coverage
 from scripts.calibration.others import groups_text, rows_of_side
 from scripts.calibration.simulation import SHARED
-
-_NAME = "texts"
 
 
 class Design(NamedTuple):
@@ -83,9 +81,9 @@ def p_values(design: Design, studies: int) -> tuple[Floats, Floats]:
     found = []
     for _ in range(studies):
         (rows, values), *_ = _draw(random, design)
-        one, other = (value[rows.forget] for value in values)
-        groups = rows.group[rows.forget]
-        ours = forget_quality(one, other, groups, permutations=199, confidence=0.95).p_value
+        one, other = (value[rows.member] for value in values)
+        groups = rows.group[rows.member]
+        _, ours = forget_quality(one, other, groups, permutations=199, confidence=0.95)
         found.append((ours, float(ks_2samp(one, other).pvalue)))
     ours, plain = np.array(found).T
     return ours, plain
@@ -202,17 +200,7 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
             + inside * (shift + design.deviation * random.normal())
             for shift in design.shifts
         ]
-        rows = Rows(
-            seed=seed,
-            dataset=np.array([_NAME] * n, dtype=object),
-            group=own.groups,
-            forget=inside,
-            relearn=inside,
-            retain=np.zeros(n, dtype=bool),
-            holdout=~inside,
-            test=np.ones(n, dtype=bool),
-            copies=inside.astype(np.int64),
-        )
+        rows = Rows.of(own.groups, seed=seed, member=inside)
         found.append((rows, values))
     return found
 
@@ -220,7 +208,15 @@ def _draw(random: np.random.Generator, design: Design) -> list[tuple[Rows, list[
 def _numbers(
     drawn: list[tuple[Rows, list[Floats]]], model: int, *, by_auc: bool, scale: Scale = Scale.SLOPE
 ) -> Numbers:
-    cohort = Cohort(axes={}, rows=[rows for rows, _ in drawn], models=[])
+    every = Rows.of(
+        np.concatenate([rows.group for rows, _ in drawn]),
+        seed=np.concatenate([rows.seed for rows, _ in drawn]),
+    )
+    inside = np.concatenate([rows.member for rows, _ in drawn])
+    masks = {"forget": inside, "detected": inside, "holdout": ~inside}
+    cohort = Cohort(
+        axes={}, seeds=(), rows=every, masks=masks, copies=inside.astype(np.int64), models=[]
+    )
     measure = auc_measure("loss") if by_auc else replace(FORGET_LOG_PROBABILITY, scale=scale)
     return measure.numbers(cohort, [values[model] for _, values in drawn])[0]
 
@@ -235,7 +231,7 @@ def _privleak(random: np.random.Generator, design: Design) -> tuple[float, float
 def _position(random: np.random.Generator, design: Design, *, by_auc: bool) -> tuple[float, float]:
     drawn = _draw(random, design)
     numbers = [_numbers(drawn, model, by_auc=by_auc) for model in range(3)]
-    found = find_position(*numbers, confidence=0.95).estimate
+    found = find_position(*numbers, confidence=0.95)[0]
     return found.low, found.high
 
 
@@ -260,8 +256,8 @@ def _ends(numbers: Numbers) -> tuple[float, float]:
 
 def _ks(random: np.random.Generator, design: Design) -> tuple[float, float]:
     ((rows, (one, other)),) = _draw(random, design)
-    inside = rows.forget
-    found = forget_quality(
+    inside = rows.member
+    found, _ = forget_quality(
         one[inside], other[inside], rows.group[inside], permutations=199, confidence=0.95
-    ).distance
+    )
     return found.low, found.high

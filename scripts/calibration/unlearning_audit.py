@@ -23,12 +23,20 @@ from scipy.stats import norm
 
 from analysis.copy_bins import ALL
 from analysis.intervals.estimate import Estimate
-from analysis.unlearning_audit.audit_step import rows_of, share_rows
+from analysis.unlearning_audit.audit import rows_of, share_rows
 from analysis.unlearning_audit.checks import LEAST, LOSS_RUN
-from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, mean, share
-from analysis.unlearning_audit.ratio import calibrated_band
-from analysis.unlearning_audit.remembered import Level, share_missed, written_of
-from analysis.unlearning_audit.text_chunks import AUDITED
+from analysis.unlearning_audit.evidence import AUDITED
+from analysis.unlearning_audit.rule import calibrated_band
+from analysis.unlearning_audit.shares import (
+    Clusters,
+    Level,
+    clusters_of,
+    difference,
+    mean,
+    share,
+    share_missed,
+    written_of,
+)
 from inject.examples.example import Example
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.coverage import HIGH, LOW, Coverage, settled
@@ -244,8 +252,8 @@ def _loss(random: Random, *, chunks: list[Example], paired: bool) -> tuple[Estim
 
 def _edge(random: Random, *, chunks: list[Example]) -> tuple[Estimate, float]:
     ratios = np.exp(0.3 + 0.2 * latent(random, chunks))
-    found = calibrated_band(ratios, clusters_of(chunks), 0.1, RATE)
-    return found.edge, float(np.exp(0.3 + 0.2 * norm.ppf(RATE)))
+    _, edge, _ = calibrated_band(ratios, clusters_of(chunks), 0.1, RATE)
+    return edge, float(np.exp(0.3 + 0.2 * norm.ppf(RATE)))
 
 
 def realised(count: int, each: int, studies: int) -> tuple[float, float]:
@@ -255,10 +263,10 @@ def realised(count: int, each: int, studies: int) -> tuple[float, float]:
     random = generator(0, Stream.BOOTSTRAP, item_key(f"unlearning audit edges {count} {each}"))
     real, said = [], []
     for _ in range(studies):
-        found = calibrated_band(np.exp(latent(random, chunks)), clusters, 0.0, RATE)
-        if found.band is not None:
-            real.append(norm.cdf(np.log(found.band.high)))
-            said.append(found.false_alarms.value)
+        band, _, alarms = calibrated_band(np.exp(latent(random, chunks)), clusters, 0.0, RATE)
+        if band is not None:
+            real.append(norm.cdf(np.log(band.high)))
+            said.append(alarms.value)
     return float(np.mean(real)), float(np.nanmean(said))
 
 

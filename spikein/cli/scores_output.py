@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spikein.cli.output import print_rows, say
 
 if TYPE_CHECKING:
-    from analysis.any_scores import AucRow, DocumentTable
+    from analysis.any_scores import AucRow
     from analysis.decisions.flagged import FileDecision
     from analysis.intervals.estimate import Estimate
     from detect.user_rows.labelled_rows import LabelledRows
@@ -63,9 +63,8 @@ def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
                 "auc": row.auc,
                 "members": row.n_members,
                 "nonmembers": row.n_nonmembers,
-                "thresholded_optimistic": documents.thresholded.get((row.detector, row.setting)),
             }
-            for row in documents.rows
+            for row in documents
         ],
         "flagged": _decisions(result),
         "notes": result.notes,
@@ -134,7 +133,7 @@ def _print_aucs(result: "ScoredRows") -> None:
     )
 
 
-def _documents(result: "ScoredRows") -> "DocumentTable | None":
+def _documents(result: "ScoredRows") -> "list[AucRow] | None":
     from analysis.any_scores import document_table
 
     if result.rows.labels is None:
@@ -152,20 +151,9 @@ def _print_documents(result: "ScoredRows") -> None:
             **_auc_cells(row, "interval"),
             "members": row.n_members,
             "non-members": row.n_nonmembers,
-            "at a chosen threshold (optimistic)": _thresholded(found, row),
         }
-        for row in found.rows
+        for row in found
     )
-    say(
-        "The last column is what the paper of DE-COP reports as AUC: ten bootstrap samples, each "
-        "with the threshold that separates it best. It is optimistic, also where nothing is known.",
-        style="dim",
-    )
-
-
-def _thresholded(found: "DocumentTable", row: "AucRow") -> str:
-    figure = found.thresholded.get((row.detector, row.setting))
-    return "" if figure is None else f"{figure.mean:.3f} ± {figure.deviation:.3f}"
 
 
 def _auc_cells(row: "AucRow", interval: str) -> dict[str, object]:

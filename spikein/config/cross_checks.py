@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from analysis.dataset_detectors.registry import asked_dataset_detectors
+from analysis.dataset_detectors.detector import asked_dataset_detectors
 from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
 from detect.evidence.membership import Shadows
 from inject.errors import InputError

@@ -11,9 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from analysis.settings import AnalysisSettings
-from analysis.unlearning.settings import MeasureSettings
-from analysis.unlearning_audit.settings import ChunkAudit
+from analysis.settings import AnalysisSettings, ChunkAudit, MeasureSettings
 from detect.settings import DetectSettings
 from inject.corpus.background.registry import AnySource, source_kind
 from inject.examples.contaminant import Contaminant, PoolSettings

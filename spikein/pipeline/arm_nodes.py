@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analysis.dataset_detectors.registry import asked_dataset_detectors
+from analysis.dataset_detectors.detector import asked_dataset_detectors
 from analysis.dataset_detectors.table import ORDERS, PARAPHRASES, REFERENCE, TARGET
 from analysis.settings import AnalysisSettings
 from detect.dataset_detectors.orders_step import orders_step

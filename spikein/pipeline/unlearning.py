@@ -19,9 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from analysis.settings import ChunkAudit
 from analysis.unlearning.evidence import NO_METHOD, ModelName
-from analysis.unlearning_audit.audit_step import audit_step, audits_step
-from analysis.unlearning_audit.settings import ChunkAudit
+from analysis.unlearning_audit.audit import audit_step, audits_step
 from detect.detector_settings import DetectorSetting, parse_detectors
 from detect.evidence.continuations import forgotten_continuations_step
 from detect.evidence.needs import EvidenceSources

@@ -23,8 +23,7 @@ from analysis.page.inputs import (
 from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import Analysis, open_arms
-from analysis.task_accuracy.background_loss import BACKGROUND_LOSS
-from analysis.trajectory.checkpoints import TrajectoryTables
+from analysis.task_accuracy.gain_step import BACKGROUND_LOSS
 from detect.asked_model import COST_FILE, MeasuredCost, read_cost
 from detect.detector_settings import DetectorSetting, needs_of, with_grids
 from detect.detector_table import DetectorFacts, describe_detector
@@ -51,7 +50,7 @@ def page_inputs(
     report: RunReport,
     *,
     analysis: Analysis,
-    trajectory: TrajectoryTables | None,
+    trajectory: Mapping[str, pa.Table] | None,
     unlearning: UnlearningInputs | None,
     figure_links: bool,
     show_protected: bool,

@@ -13,7 +13,14 @@ import pyarrow.parquet as pq
 
 from analysis.checks.check import QUESTION as CHECKS
 from analysis.checks.check import checks_table
-from analysis.findings import as_findings, as_table, join_findings, read_findings, read_table
+from analysis.findings import (
+    as_findings,
+    as_table,
+    join_findings,
+    read_findings,
+    read_table,
+    read_tables,
+)
 from analysis.page.content import build_page
 from analysis.page.drawing.picture import write_pictures
 from analysis.page.methods import write_methods
@@ -21,7 +28,6 @@ from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import UnlearningMethod
 from analysis.page.unlearning.view import UnlearningInputs
 from analysis.results import read_analysis
-from analysis.trajectory.checkpoints import read_trajectory
 from analysis.unlearning.measured import Row
 from analysis.unlearning_audit.audit import AUDITS
 from detect.scores.table import SCORES_FILE
@@ -77,7 +83,7 @@ def fill_run(
             analysis=read_analysis(results_folder),
             trajectory=None
             if experiment_graph.trajectory is None
-            else read_trajectory(report.artifact(experiment_graph.trajectory).path),
+            else read_tables(report.artifact(experiment_graph.trajectory).path),
             unlearning=unlearned,
             figure_links=not page_alone,
             show_protected=show_protected,

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT
+from analysis.unlearning_audit.evidence import AUDITED, HOLDOUT
 from inject.errors import InputError
 from inject.examples.example import Example, example_id
 from train.models.model_node import ModelNode

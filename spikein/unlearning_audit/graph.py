@@ -6,10 +6,10 @@ texts, columns, tokenizers, shapes, what a retrained model was fed.
 
 from dataclasses import replace
 
+from analysis.settings import AuditRule
+from analysis.unlearning_audit.evidence import AUDITED
 from analysis.unlearning_audit.given_models import given_audit_step, weights_step, written_step
-from analysis.unlearning_audit.given_texts import GivenTexts, read_given
-from analysis.unlearning_audit.settings import AuditRule
-from analysis.unlearning_audit.text_chunks import AUDITED
+from analysis.unlearning_audit.texts import GivenTexts, read_given
 from detect.detector_settings import DetectorSetting, needs_of, parse_detectors
 from detect.evidence.frequency import Frequency
 from detect.evidence.needs import EvidenceSources, Scored, unmet

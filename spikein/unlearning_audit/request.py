@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from analysis.settings import AuditRule
 from analysis.unlearning_audit.evidence import MODELS
-from analysis.unlearning_audit.settings import AuditRule
-from analysis.unlearning_audit.text_chunks import PROMPT_WORDS, WORDS
+from analysis.unlearning_audit.texts import PROMPT_WORDS, WORDS
 from detect.settings import DeviceMap, Dtype
 from detect.user_rows.row_settings import Delimiter
 from inject.settings import PositiveFloat, PositiveInt, Settings

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from analysis.arm import cohorts, load_arm
-from analysis.auc_cells import measure_columns
+from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.results import analyse
-from analysis.tables import PreparedCohort
 from detect.scores.table import read_scores
 from inject.examples.example import read_examples
 from tests.analysis.oracles import auc
@@ -92,7 +91,7 @@ def test_differences_and_variances_are_those_of_loops_over_the_scores_on_disk(ar
     assert same == [arm]
     (column,) = [one for one in loaded[0].columns if one == LOSS]
     work = PreparedCohort.prepare(cohort, loaded, [column], FAST)
-    found = measure_columns(work.arms, [column], work.datasets, work.cells, work.settings)[column]
+    found = measure_columns(work, [column])[column]
     labels = [cell.label for cell in work.cells]
     for row in rows:
         pooled = row["dataset"] == "all"

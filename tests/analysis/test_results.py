@@ -216,13 +216,13 @@ def test_the_best_is_chosen_on_tune_and_its_band_holds_more_than_its_interval(ex
     arms, analysis = experiment
     where = {"train.lr": "0.001", "sweep.copies": "poisson=4", "dataset": "all", "copies": "all"}
     rows = rows_of(analysis.metrics, metric="tune_auc", selection="tuned", **where)
-    (choice,) = [
-        one
-        for one in analysis.choices
-        if dict(one.cohort.axes) == {"train.lr": "0.001", "copies": "poisson=4"}
+    (choices,) = [
+        found
+        for cohort, found in analysis.choices.items()
+        if dict(cohort.axes) == {"train.lr": "0.001", "copies": "poisson=4"}
     ]
     assert {row["detector"]: row["value"] for row in rows} == pytest.approx(
-        {one.detector: one.tune_auc for one in choice.choices}
+        {one.detector: one.tune_auc for one in choices}
     )
     tune = {row["detector"]: row["value"] for row in rows if row["detector"] != "blind"}
     best = max(tune, key=lambda name: tune[name])

@@ -32,4 +32,4 @@ def test_an_edit_of_the_page_or_of_the_engine_makes_no_number_anew(function):
 
 
 def test_an_edit_of_its_page_makes_no_audit_anew():
-    assert reached("analysis.unlearning_audit.audit_step:build_audit", *SHOWN) == set()
+    assert reached("analysis.unlearning_audit.audit:build_audit", *SHOWN) == set()

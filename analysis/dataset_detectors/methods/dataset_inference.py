@@ -16,11 +16,12 @@ from analysis.dataset_detectors.detector import (
     Finding,
     Mask,
     Rows,
+    fitted_probability,
     group_means,
     nothing,
+    standardised_features,
     welch_test,
 )
-from analysis.dataset_detectors.features import fitted_probability, standardised_features
 from inject.keyed import item_key
 
 _FEWEST = 5
@@ -51,8 +52,8 @@ def _tested(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask
         return nothing(
             rows, _STATISTIC, f"n too small: {smallest} rows of a side and half", smallest
         )
-    features = standardised_features(evidence, fitted)
-    if not features.names:
+    features, names = standardised_features(evidence, fitted)
+    if not names:
         return nothing(rows, _STATISTIC, "no detector scored enough of the tune rows")
     values = fitted_probability(features, suspect, fitted)
     inside = group_means(values[tested & suspect], evidence.groups[tested & suspect])
@@ -61,9 +62,7 @@ def _tested(evidence: DatasetEvidence, rows: Rows, suspect: Mask, held_out: Mask
     n = len(inside) + len(outside)
     if test is None:
         return nothing(rows, _STATISTIC, "all values are equal", n)
-    return Finding(
-        rows, _STATISTIC, test.t, p_value=test.p_value, n=n, note=f"{len(features.names)} detectors"
-    )
+    return Finding(rows, _STATISTIC, test[0], p_value=test[1], n=n, note=f"{len(names)} detectors")
 
 
 DETECTOR = DatasetDetector(

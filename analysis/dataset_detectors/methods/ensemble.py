@@ -12,13 +12,12 @@ from analysis.dataset_detectors.detector import (
     DatasetDetector,
     DatasetEvidence,
     Finding,
+    fitted_probability,
     nothing,
+    ranked_features,
 )
-from analysis.dataset_detectors.features import fitted_probability, ranked_features
-from analysis.intervals.clustered import Part
-from analysis.intervals.ends import Scale
-from analysis.intervals.influence import Side, auc_sample, pack_groups
-from analysis.intervals.numbers import Numbers
+from analysis.intervals.influence import pack_groups
+from analysis.intervals.rows import Rows, auc_numbers
 
 _STATISTIC = "auc"
 _FEWEST = 5
@@ -34,36 +33,29 @@ def _find(evidence: DatasetEvidence) -> list[Finding]:
     )
     if smallest < _FEWEST:
         return [nothing("both", _STATISTIC, f"n too small: {smallest} rows of a side", smallest)]
-    features = ranked_features(evidence, fitted)
-    if not features.names:
+    features, names = ranked_features(evidence, fitted)
+    if not names:
         return [nothing("both", _STATISTIC, "no detector scored enough of the tune rows")]
     values = fitted_probability(features, evidence.seen, fitted)
-    rows = np.flatnonzero(tested)
-    number, n_groups = pack_groups([str(name) for name in evidence.groups])
-    parts: dict[str, Part] = {}
-    for dataset in dict.fromkeys(evidence.datasets[rows]):
-        here = tested & (evidence.datasets == dataset)
-        inside, outside = (np.flatnonzero(here & side) for side in (evidence.seen, evidence.unseen))
-        if not len(inside) or not len(outside):
-            continue
-        sample = auc_sample(
-            Side(values[inside], number[inside]),
-            Side(values[outside], number[outside]),
-            np.ones((1, len(inside)), dtype=bool),
-            n_groups,
-        )
-        parts[dataset] = Part(sample, np.array([float(len(inside))]))
-    if not parts:
+    rows = Rows(
+        seed=np.zeros(len(values)),
+        dataset=evidence.datasets,
+        group=pack_groups([str(name) for name in evidence.groups])[0],
+        member=tested & evidence.seen,
+        nonmember=tested & evidence.unseen,
+    )
+    numbers = auc_numbers(rows, values, least=1)
+    if not any(numbers.seeds):
         return [nothing("both", _STATISTIC, "no data set has both sides")]
-    (found,) = Numbers([parts], Scale.AUC).estimates(confidence=evidence.confidence)
+    (found,) = numbers.estimates(confidence=evidence.confidence)
     note = "" if found.available else "no interval"
     return [
         Finding(
             "both",
             _STATISTIC,
             *found[:3],
-            n=len(rows),
-            note=note or f"{len(features.names)} detectors",
+            n=int(tested.sum()),
+            note=note or f"{len(names)} detectors",
         )
     ]
 

@@ -39,7 +39,7 @@ def _tested(evidence: DatasetEvidence, rows: Rows) -> Finding:
     if test is None:
         return nothing(rows, _STATISTIC, "all orders are equally likely", len(gains))
     note = evidence.order_in_stream if rows == "members" else "the control"
-    return Finding(rows, _STATISTIC, test.t, p_value=test.p_value, n=len(gains), note=note)
+    return Finding(rows, _STATISTIC, test[0], p_value=test[1], n=len(gains), note=note)
 
 
 def canonical_gains(orders: pa.Table, dataset: str, rows: str) -> list[float]:

@@ -47,7 +47,7 @@ def _tested(
     if test is None:
         return nothing(rows, statistic, "all differences are equal", len(means))
     note = "" if rows == "members" else "the control"
-    return Finding(rows, statistic, test.t, p_value=test.p_value, n=len(means), note=note)
+    return Finding(rows, statistic, test[0], p_value=test[1], n=len(means), note=note)
 
 
 DETECTOR = DatasetDetector(

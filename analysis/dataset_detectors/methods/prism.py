@@ -21,7 +21,7 @@ from analysis.dataset_detectors.detector import (
     Rows,
     nothing,
 )
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats
 from detect.detectors.min_k import MinKParameters, lowest_means
 from detect.detectors.min_k_plus_plus import standardised
 from detect.token_statistics import TokenStatistics

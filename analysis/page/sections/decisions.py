@@ -6,8 +6,7 @@ from math import isfinite, isnan
 import pyarrow as pa
 
 from analysis.arm import UPPER_BOUNDS, Cohort
-from analysis.dataset_detectors.detector import POOLED
-from analysis.dataset_detectors.registry import dataset_detector_names, get_dataset_detector
+from analysis.dataset_detectors.detector import POOLED, dataset_detector_names, get_dataset_detector
 from analysis.findings import Findings, Row
 from analysis.page.grids import in_arm
 from analysis.page.parts import Fold, Note, Part, present

@@ -15,7 +15,7 @@ import numpy as np
 from analysis.arm import Arm, LoadedArm, cohorts, load_arm
 from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_cells, is_dose
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats
 from analysis.page.drawing.elements import Dot, round_ticks
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture

@@ -10,7 +10,7 @@ from analysis.page.setup import datasets_table, description, pool_notes, setup
 from analysis.page.streams import stream_listing, stream_sentences
 from analysis.page.table import NOTHING, Column, Entry, Table, numbers
 from analysis.page.view import capital
-from analysis.task_accuracy.background_loss import METRICS
+from analysis.task_accuracy.gain_step import METRICS
 
 
 def background_losses(inputs: PageInputs) -> Table | None:

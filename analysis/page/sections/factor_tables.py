@@ -203,7 +203,7 @@ _STEPS = 60
 def dose_response_picture(view: View) -> Picture | None:
     """Return the fitted lines, a panel an arm and detector; None without any."""
     inputs, names = view.inputs, view.few(view.shown)
-    study = collect_study(inputs.arms, inputs.analysis.choices_by_cohort, inputs.analysis_settings)
+    study = collect_study(inputs.arms, inputs.analysis.choices, inputs.analysis_settings)
     fitted = [
         (response, response.line)
         for name in names

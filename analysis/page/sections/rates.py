@@ -6,7 +6,7 @@ from math import log10, nan
 import numpy as np
 
 from analysis.intervals.estimate import Estimate
-from analysis.metrics import Floats
+from analysis.intervals.influence import Floats
 from analysis.page.crossed import AUC
 from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels

@@ -49,13 +49,13 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
         [
             (
                 names.get(choice.detector, choice.detector),
-                " · ".join(x for x in (made.cohort.model, arm_words(made.cohort.axes)) if x),
+                " · ".join(x for x in (cohort.model, arm_words(cohort.axes)) if x),
                 choice.default,
                 "no tune rows" if choice.tuned is None else choice.tuned,
                 AUC.number(choice.tune_auc),
             )
-            for made in analysis.choices
-            for choice in made.choices
+            for cohort, choices in analysis.choices.items()
+            for choice in choices
             if choice.default not in ("default", "-") or choice.tuned != choice.default
         ],
         "The choice was made by the tune AUC, which is therefore optimistic. Detectors without "

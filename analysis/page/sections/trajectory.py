@@ -1,7 +1,9 @@
 """What the page shows of detection along training: sentences, pictures and the tables behind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
@@ -16,7 +18,6 @@ from analysis.page.table import Column, Entry, Table, numbers, tokens_label
 from analysis.page.view import LOSS
 from analysis.selection.ranking import highest_first
 from analysis.tables import AUC, POOLED
-from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import FADING_SLOPE, RATE_WARNING, not_constant
 
 _MAX_DETECTORS = 4
@@ -35,15 +36,15 @@ class TrajectoryParts(NamedTuple):
     pictures: tuple[Picture, ...]
 
 
-def trajectory_parts(tables: TrajectoryTables, axes: Sequence[str]) -> TrajectoryParts:
+def trajectory_parts(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> TrajectoryParts:
     """Return what the page shows.
 
     Args:
         tables: of detection along training.
         axes: the swept axes.
     """
-    pooled = [row for row in tables.progress.to_pylist() if row["dataset"] == POOLED]
-    every = tables.fading.to_pylist()
+    pooled = [row for row in tables["trajectory"].to_pylist() if row["dataset"] == POOLED]
+    every = tables["fading"].to_pylist()
     best = best_detectors(pooled)
     sentences: list[str] = []
     progress: list[Table] = []

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.checks.chance import Dealt, chance_width, dealing_error
+from analysis.checks.chance import chance_width, dealing_error
 from analysis.findings import Row
+from analysis.intervals.rows import Rows
 from analysis.settings import AnalysisSettings
 from analysis.task_accuracy.contamination import Answers, Quantity, accuracy_rows
 from scripts.calibration.cells.cell import Cell, Drawn
@@ -160,7 +161,7 @@ def check_cell(scores: Floats, member: Mask, number: Counts) -> Row:
         "value": value,
         "n_members": int(member.sum()),
         "n_nonmembers": int((~member).sum()),
-        "chance_error": dealing_error([[Dealt("", scores, member, number)]]),
+        "chance_error": dealing_error(Rows.of(number, member=member), scores),
     }
 
 

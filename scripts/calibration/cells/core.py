@@ -154,7 +154,7 @@ def two_detectors(
                 for at, (group, is_member, score) in enumerate(rows)
             ]
         )
-    found = paired_differences(tables[1], tables[0], confidence=0.95)["all"].difference
+    found = paired_differences(tables[1], tables[0], confidence=0.95)["all"][2]
     return Drawn(found.low, found.high, aucs[0] - aucs[1])
 
 

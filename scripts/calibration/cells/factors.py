@@ -188,7 +188,7 @@ def one_line(random: np.random.Generator, *, design: Design, slope: float, reach
         return Drawn(line.low, line.high, slope / flatter)
     level = moved if design.seeds == 1 else 0.0
     place = (norm.ppf(0.75) * flatter - level) / slope if slope else inf
-    held = any(one.low <= place <= one.high for one in line.reach.places)
+    held = any(low <= place <= high for low, high in line.reach.places)
     return Drawn(0.0, 1.0, 0.5 if held else 2.0)
 
 

@@ -1,5 +1,6 @@
 """The rule of the checks, against simulations whose truth is known: no bias, or one of a size."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,6 @@ from scipy.stats import norm
 from analysis.any_scores import auc_estimate
 from analysis.checks.chance import (
     CHECKS,
-    Dealt,
     dealing_error,
     joint_room,
     off_chance,
@@ -17,6 +17,7 @@ from analysis.checks.chance import (
     within_margin,
 )
 from analysis.findings import Row
+from analysis.intervals.rows import Rows
 from inject.keyed import Stream, generator, item_key
 from scripts.calibration.cells.accuracy_and_checks import CheckDesign, check_cell, unbiased
 from tests.analysis.made_findings import number
@@ -52,7 +53,7 @@ def check_of(
             value, low, high = auc_estimate(column, member, groups)[:3]
         else:
             value, low, high = auc(column[member], column[~member]), np.nan, np.nan
-        error = dealing_error([[Dealt("", column, member, np.arange(n))]])
+        error = dealing_error(Rows.of(np.arange(n), member=member), column)
         counts = {"n_members": members, "n_nonmembers": nonmembers}
         cells.append(number(value, low, high, chance_error=error, **counts))
     return cells
@@ -68,7 +69,7 @@ def test_the_error_is_that_of_all_ways_to_deal_the_groups():
         member = np.isin(group, inside)
         above = scores[member][:, None] > scores[~member][None]
         aucs.append(above.mean())
-        errors.append(dealing_error([[Dealt("", scores, member, group)]]))
+        errors.append(dealing_error(Rows.of(group, member=member), scores))
     assert errors == pytest.approx([np.std(aucs)] * 70, rel=0.01)
 
 
@@ -118,16 +119,23 @@ def test_a_bias_larger_than_the_margin_does_not_pass():
 
 def test_seeds_and_datasets_that_are_dealt_anew_add_up():
     random = np.random.default_rng(1)
+    scores, member = random.normal(size=(4, 400)), np.arange(400) % 2 == 0
 
-    def rows(name: str) -> Dealt:
-        return Dealt(name, random.normal(size=400), np.arange(400) % 2 == 0, np.arange(400))
+    def error(places: list[int], seeds: list[str], names: list[str], *, anew=False) -> float:
+        members = [random.permutation(member) if anew else member for _ in places]
+        rows = Rows.of(
+            np.tile(np.arange(400), len(places)),
+            seed=np.repeat(seeds, 400),
+            member=np.concatenate(members),
+        )
+        dataset = np.repeat(np.array(names, dtype=object), 400)
+        return dealing_error(replace(rows, dataset=dataset), scores[places].ravel())
 
-    alone = dealing_error([[rows("a")]])
-    assert dealing_error([[rows("a"), rows("b")]]) == pytest.approx(alone / np.sqrt(2), rel=0.05)
-    same = rows("a")
-    assert dealing_error([[same], [same]]) == pytest.approx(alone, rel=0.01)
-    anew = [[same._replace(member=random.permutation(same.member))] for _ in range(4)]
-    assert dealing_error(anew) == pytest.approx(alone / 2, rel=0.15)
+    alone = error([0], ["0"], ["a"])
+    assert error([0, 1], ["0", "0"], ["a", "b"]) == pytest.approx(alone / np.sqrt(2), rel=0.05)
+    assert error([0, 0], ["0", "1"], ["a", "a"]) == pytest.approx(alone, rel=0.01)
+    dealt = error([0] * 4, list("0123"), ["a"] * 4, anew=True)
+    assert dealt == pytest.approx(alone / 2, rel=0.15)
 
 
 def test_a_bias_as_large_as_a_leak_makes_is_found():

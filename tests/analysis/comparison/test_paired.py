@@ -87,7 +87,7 @@ def test_a_difference_is_that_of_the_report_to_the_last_bit(run):
                 continue
             made = paired_differences(
                 rows["loss", "tuned"], rows[one["detector"], "tuned"], confidence=0.95
-            )[one["dataset"]].difference
+            )[one["dataset"]][2]
             assert made.value == pytest.approx(one["value"], abs=1e-12)
             assert (made.low, made.high) == pytest.approx((one["low"], one["high"]), abs=1e-12)
             assert (made.members, made.nonmembers, made.seeds) == (
@@ -145,7 +145,7 @@ def test_rows_that_changed_sides_or_stand_in_one_run_are_not_shared():
     first = [*rows(0, range(5), member=True), *rows(0, range(5), member=False)]
     moved = [row._replace(member=not row.member) if row.example_id.endswith("0") else row
              for row in first]  # fmt: skip
-    found = paired_differences(first, moved[:-1], confidence=0.95)["all"].difference
+    found = paired_differences(first, moved[:-1], confidence=0.95)["all"][2]
     assert (found.members, found.nonmembers) == (4, 3)
     assert paired_differences(first, [], confidence=0.95) == {}
 
@@ -160,5 +160,5 @@ def test_one_group_or_one_row_on_a_side_makes_no_comparison():
     assert paired_differences(single, single, confidence=0.9) == {}
     two = [*nonmembers, *rows(0, [1, 5], member=True)]
     found = paired_differences(two, [row._replace(score=-row.score) for row in two], confidence=0.9)
-    assert found["all"].difference.reason == "2 groups on one side"
-    assert np.isnan(found["all"].difference.low)
+    assert found["all"][2].reason == "2 groups on one side"
+    assert np.isnan(found["all"][2].low)

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, spearmanr, ttest_1samp
 
-from analysis.dataset_detectors.detector import holm
+from analysis.dataset_detectors.detector import (
+    asked_dataset_detectors,
+    dataset_detector_names,
+    get_dataset_detector,
+    holm,
+)
 from analysis.dataset_detectors.methods.dataset_inference import DETECTOR as INFERENCE
 from analysis.dataset_detectors.methods.ensemble import DETECTOR as ENSEMBLE
 from analysis.dataset_detectors.methods.exchangeability import DETECTOR as EXCHANGEABILITY
 from analysis.dataset_detectors.methods.paraphrase_test import DETECTOR as PARAPHRASES
 from analysis.dataset_detectors.methods.prism import DETECTOR as PRISM
 from analysis.dataset_detectors.methods.prism import drawn_groups, spearman
-from analysis.dataset_detectors.registry import (
-    asked_dataset_detectors,
-    dataset_detector_names,
-    get_dataset_detector,
-)
 from inject.errors import InputError
 from tests.analysis.dataset_detectors.evidence import order_table, simulated
 from tests.analysis.oracles import auc

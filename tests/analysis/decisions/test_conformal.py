@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.decisions.conformal import benjamini_hochberg, conformal_p_values
+from analysis.decisions.flagged import benjamini_hochberg, conformal_p_values
 from inject.errors import InputError
 
 SCORES = st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0]), min_size=1, max_size=20)

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from analysis.arm import Column, LoadedArm
-from analysis.decisions.conformal import benjamini_hochberg
-from analysis.decisions.flagged import clustered_share, flagged_rows, p_values
+from analysis.decisions.flagged import benjamini_hochberg, clustered_share, flagged_rows, p_values
 from analysis.findings import table_schema
 from analysis.settings import AnalysisSettings
 from analysis.validate.ranking import cohort_models

@@ -36,7 +36,7 @@ def study(tmp_path_factory):
             )
     settings = AnalysisSettings(dataset_detectors=())
     analysis = analyse(arms, settings)
-    return arms, settings, analysis, analyse_factors(arms, analysis.choices_by_cohort, settings)
+    return arms, settings, analysis, analyse_factors(arms, analysis.choices, settings)
 
 
 def _rows(study, **wanted):

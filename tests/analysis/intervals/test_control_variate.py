@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.intervals.clustered import Part, cluster
-from analysis.intervals.control_variate import adjust, control_weights
 from analysis.intervals.influence import Side, auc_sample
+from analysis.intervals.numbers import adjust, control_weights
 from scripts.calibration.adjusted import Pair, studies_of
 from scripts.calibration.coverage import coverage
 from tests.analysis.oracles import auc

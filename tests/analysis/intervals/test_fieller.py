@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from analysis.intervals.fieller import Reach, Stretch, fieller, reach_text
+from analysis.intervals.fieller import Reach, fieller, reach_text
 
 GRID = np.linspace(0, 50, 50_001)
 
@@ -34,7 +34,7 @@ def test_a_flat_line_under_the_level_never_reaches_it():
 
 def test_words_give_no_number_beyond_what_was_measured():
     def say(value, *places):
-        found = Reach(value, tuple(Stretch(*place) for place in places))
+        found = Reach(value, places)
         return reach_text(found, smallest=1, largest=64, written=lambda x: f"{x:g}")
 
     assert say(12, (5, 30)) == "12 [5, 30]"

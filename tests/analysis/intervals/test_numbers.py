@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.arm import Cohort, load_arm
-from analysis.auc_cells import measure_columns
+from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.intervals.clustered import Part, cluster
 from analysis.intervals.ends import Scale, find_difference, find_interval
 from analysis.intervals.influence import Side, auc_sample, difference, trend_sample
 from analysis.intervals.rows import Rows, auc_numbers
 from analysis.settings import AnalysisSettings
-from analysis.tables import PreparedCohort
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_arm
 
@@ -91,7 +90,7 @@ def measured(request, tmp_path_factory):
         arm.scores[:, arm.index[flat]] = 1.0
     columns = list(loaded[0].columns)
     work = PreparedCohort.prepare(Cohort((), "contaminated"), loaded, columns, FAST)
-    return work, measure_columns(work.arms, columns, work.datasets, work.cells, FAST)
+    return work, measure_columns(work, columns)
 
 
 def of_cell(seed, dataset, k):
@@ -106,9 +105,8 @@ def of_cell(seed, dataset, k):
 def test_the_ends_in_the_tables_are_those_of_one_cell_at_a_time(measured):
     """The long way: each number by itself, from its own influence values."""
     work, found = measured
-    for column, d in itertools.product(found, range(len(work.datasets) + 1)):
-        dataset = work.datasets[d - 1] if d else None
-        for k, cell in enumerate(found[column].cells[d][0]):
+    for column, dataset in itertools.product(found, (None, *work.datasets)):
+        for k, cell in enumerate(found[column].aucs(dataset or "all").values()):
             one = cluster([of_cell(seed, dataset, k) for seed in found[column].auc.seeds])
             low, high, about = find_interval(one, Scale.AUC, confidence=0.95)
             if np.isnan(cell.value):

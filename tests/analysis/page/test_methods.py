@@ -7,7 +7,7 @@ import pytest
 from analysis.page.inputs import NamedArtifact, PageInputs
 from analysis.page.methods import describe_methods, methods_parts, write_methods
 from analysis.page.parts import Section, render_page
-from analysis.references.bibliography import _parsed
+from analysis.references import _parsed
 from analysis.settings import AnalysisSettings
 from detect.detector_table import describe_named
 from tests.analysis.page.test_content import arm

@@ -2,9 +2,8 @@ import re
 
 import pytest
 
-from analysis.dataset_detectors.registry import dataset_detector_names, get_dataset_detector
-from analysis.references import STATISTICS, bibliography, cited, references_text
-from analysis.references.bibliography import _parsed
+from analysis.dataset_detectors.detector import dataset_detector_names, get_dataset_detector
+from analysis.references import STATISTICS, _parsed, bibliography, cited, references_text
 from detect.detector_table import describe_named, detector_table
 from detect.registry import BUILT_IN
 from train.unlearn.registry import method_names

@@ -7,8 +7,8 @@ import pytest
 
 from analysis.findings import read_table
 from analysis.page.sections.experiment import background_losses
-from analysis.task_accuracy import background_loss
-from analysis.task_accuracy.background_loss import BackgroundArm, background_loss_table
+from analysis.task_accuracy import gain_step
+from analysis.task_accuracy.gain_step import BackgroundArm, background_loss_table
 from inject.corpus.corpus import Corpus, corpus_tokenizer
 from inject.examples.example import read_examples
 from tests.spikein import tiny
@@ -16,7 +16,7 @@ from tests.spikein import tiny
 
 def table_of(arms, monkeypatch):
     """The table of arms that have losses in place of the folders that hold them."""
-    monkeypatch.setattr(background_loss, "_losses", lambda losses: losses or {})
+    monkeypatch.setattr(gain_step, "_losses", lambda losses: losses or {})
     return background_loss_table(arms, confidence=0.95)
 
 

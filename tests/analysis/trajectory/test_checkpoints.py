@@ -101,7 +101,7 @@ def scores_of(checkpoint: Checkpoint, detector: str, setting: str) -> dict[str, 
 
 def test_the_curve_is_the_auc_of_those_seen_by_then(checkpoints, tables):
     pool = make_examples(0, n=80)
-    found = tables.progress.to_pylist()
+    found = tables["trajectory"].to_pylist()
     checked = 0
     for checkpoint in checkpoints:
         scores = scores_of(checkpoint, "min_k", "k=0.2")
@@ -140,7 +140,7 @@ def test_the_curve_is_the_auc_of_those_seen_by_then(checkpoints, tables):
 
 def test_fading_is_the_mean_place_of_the_pairs(checkpoints, tables):
     pool = make_examples(0, n=80)
-    rows = tables.fading.to_pylist()
+    rows = tables["fading"].to_pylist()
     chosen = [
         row for row in rows
         if (row["detector"], row["selection"], row["metric"]) == ("loss", "default", "auc")
@@ -179,7 +179,7 @@ def test_seeds_and_arms(tmp_path):
         for one in make_checkpoints(tmp_path / f"{lr}-{seed}", seed=seed, axes={"train.lr": lr})
     ]
     found = trajectory_tables(checkpoints, SETTINGS)
-    rows = found.progress.to_pylist()
+    rows = found["trajectory"].to_pylist()
     assert {row["train.lr"] for row in rows} == {"0.1", "0.2"}
     assert max(row["n_seeds"] for row in rows) == 2
     view = trajectory_parts(found, ["train.lr"])
@@ -211,7 +211,7 @@ def test_twice_the_same_checkpoint(checkpoints):
 
 def test_nothing_seen_is_nothing_drawn(checkpoints):
     found = trajectory_tables(checkpoints[:1], SETTINGS)
-    assert found.fading.num_rows == 0
-    assert {row["copies"] for row in found.progress.to_pylist()} == {"0"}
-    assert best_detectors(found.progress.to_pylist()) == []
+    assert found["fading"].num_rows == 0
+    assert {row["copies"] for row in found["trajectory"].to_pylist()} == {"0"}
+    assert best_detectors(found["trajectory"].to_pylist()) == []
     assert trajectory_parts(found, []) == ((), (), (), ())

@@ -8,8 +8,7 @@ from analysis.intervals.numbers import Numbers
 from analysis.page.sections.trajectory import trajectory_parts
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import trajectory_tables
-from analysis.trajectory.fading import FADING_SLOPE, NOT_CONSTANT, RATE_WARNING
-from analysis.trajectory.slopes import Placed, slope_part
+from analysis.trajectory.fading import FADING_SLOPE, NOT_CONSTANT, RATE_WARNING, Placed, slope_part
 from tests.analysis.oracles import auc
 from tests.analysis.synthetic import make_examples
 from tests.analysis.trajectory.test_checkpoints import SETTINGS, make_checkpoints, scores_of
@@ -48,7 +47,7 @@ def test_the_slope_is_that_of_least_squares_with_a_constant_for_each_stay(tmp_pa
     design[:, 0] = times
     design[np.arange(len(stays)), [1 + names.index(stay) for stay in stays]] = 1
     expected = np.linalg.lstsq(design, np.array(places), rcond=None)[0][0]
-    row = one(trajectory_tables(checkpoints, SETTINGS).fading.to_pylist(), FADING_SLOPE)
+    row = one(trajectory_tables(checkpoints, SETTINGS)["fading"].to_pylist(), FADING_SLOPE)
     assert row["value"] == pytest.approx(expected)
     assert row["low"] < row["value"] < row["high"]
     twice = [stay for stay in names if stays.count(stay) > 1]
@@ -70,7 +69,7 @@ def test_the_variance_is_that_of_leaving_each_group_out():
         )
         for at in range(3)
     ]
-    whole, _ = slope_part(placed, groups, 27)
+    whole, *_ = slope_part(placed, groups, 27)
     left_out = []
     for group in range(27):
         fewer = [
@@ -110,13 +109,13 @@ def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
         checkpoints = make_checkpoints(tmp_path / name, fading=0.0, rate=rate, n=120)
         alike = [each.__class__(**{**vars(each), "constant_rate": True}) for each in checkpoints]
         careless = trajectory_tables(alike, SETTINGS)
-        bins = [row for row in careless.fading.to_pylist() if is_whole(row)]
+        bins = [row for row in careless["fading"].to_pylist() if is_whole(row)]
         # By the time since, other texts seem to gain or to fade.
         assert feigned * (bins[-1]["value"] - bins[0]["value"]) > 0.05
         found = trajectory_tables(checkpoints, SETTINGS)
-        bins = [row for row in found.fading.to_pylist() if is_whole(row)]
+        bins = [row for row in found["fading"].to_pylist() if is_whole(row)]
         assert all(row["interval"].endswith(NOT_CONSTANT) for row in bins)
-        slope = one(found.fading.to_pylist(), FADING_SLOPE)
+        slope = one(found["fading"].to_pylist(), FADING_SLOPE)
         assert slope["low"] < 0 < slope["high"]
         view = trajectory_parts(found, [])
         assert RATE_WARNING in view.sentences
@@ -135,7 +134,7 @@ def test_seeds_are_counted_where_they_say_something_of_a_trend(tmp_path):
             seen = {name: now._replace(copies=1, last_step=32) for name, now in each.seen.items()}
         second.append(each.__class__(**{**vars(each), "seen": seen}))
     settings = AnalysisSettings(replicates=100, min_members=5)
-    rows = trajectory_tables([*first, *second], settings).fading.to_pylist()
+    rows = trajectory_tables([*first, *second], settings)["fading"].to_pylist()
     assert one(rows, FADING_SLOPE)["n_seeds"] == 1
     points = [row for row in rows if row["metric"] == "auc" and row["copies"] == "all"]
     assert max(row["n_seeds"] for row in points) == 2

@@ -188,9 +188,6 @@ def _write_model(
     return ModelEvidence(
         model=model,
         method=method,
-        scores=folder,
         defaults=DEFAULTS,
-        statistics=folder,
-        general=general,
-        accuracy=folder,
+        folders={"scores": folder, "statistics": folder, "general": general, "accuracy": folder},
     )

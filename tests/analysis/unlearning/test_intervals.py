@@ -12,8 +12,8 @@ from analysis.intervals.clustered import Part, cluster
 from analysis.intervals.ends import Scale, find_relative_change
 from analysis.intervals.influence import Side, auc_sample, difference, mean_sample
 from analysis.intervals.numbers import Numbers
-from analysis.unlearning.forget_quality import forget_quality
-from analysis.unlearning.position import find_position
+from analysis.unlearning.measures import forget_quality
+from analysis.unlearning.verdict import find_position
 from scripts.calibration.unlearning import Design, case_coverage, p_values, unlearning_cases
 
 STUDIES = 200
@@ -46,7 +46,7 @@ def test_the_p_value_is_that_of_all_swaps():
     groups = np.repeat(np.arange(8), 2)
     other = random.normal(size=16)
     one = other + 0.4 * random.normal(size=16) + 0.35
-    found = forget_quality(one, other, groups, permutations=20_000, confidence=0.95)
+    found, p_value = forget_quality(one, other, groups, permutations=20_000, confidence=0.95)
 
     def distance(a, b):
         return max(abs((a <= t).mean() - (b <= t).mean()) for t in [*a, *b])
@@ -57,17 +57,18 @@ def test_the_p_value_is_that_of_all_swaps():
         swap = np.array(swaps)[groups]
         reached.append(distance(np.where(swap, other, one), np.where(swap, one, other)))
     exact = np.mean(np.array(reached) >= truth - 1e-12)
-    assert found.distance.value == pytest.approx(truth)
-    assert found.p_value == pytest.approx(exact, abs=0.012)
+    assert found.value == pytest.approx(truth)
+    assert p_value == pytest.approx(exact, abs=0.012)
 
 
 def test_equal_models_have_a_p_value_of_one_and_two_groups_none():
     values = np.arange(12.0)
-    same = forget_quality(values, values, np.arange(12), permutations=99, confidence=0.95)
-    assert (same.distance.value, same.p_value, same.distance.low) == (0, 1, 0)
-    two = forget_quality(values, values + 1, np.arange(12) // 6, permutations=99, confidence=0.95)
-    assert np.isnan([two.distance.low, two.distance.high, two.p_value]).all()
-    assert two.distance.value > 0
+    same, p_value = forget_quality(values, values, np.arange(12), permutations=99, confidence=0.95)
+    assert (same.value, p_value, same.low) == (0, 1, 0)
+    pairs = np.arange(12) // 6
+    two, p_value = forget_quality(values, values + 1, pairs, permutations=99, confidence=0.95)
+    assert np.isnan([two.low, two.high, p_value]).all()
+    assert two.value > 0
 
 
 def auc_of(members, nonmembers):
@@ -108,12 +109,12 @@ def test_a_model_that_is_the_original_stands_at_one_and_the_retrained_one_at_zer
     retrained, original = random.normal(size=20), 3 + random.normal(size=20)
     models = {"r": numbers(retrained, groups), "o": numbers(original, groups)}
     for who, wanted in (("o", 1.0), ("r", 0.0)):
-        found = find_position(models[who], models["r"], models["o"], confidence=0.95).estimate
+        found = find_position(models[who], models["r"], models["o"], confidence=0.95)[0]
         assert [found.value, found.low, found.high] == pytest.approx([wanted] * 3, abs=1e-6)
-    alike = find_position(models["o"], models["r"], models["r"], confidence=0.95).estimate
+    alike = find_position(models["o"], models["r"], models["r"], confidence=0.95)[0]
     assert np.isnan([alike.value, alike.low]).all()
     assert "not told apart" in alike.note
     low, high = (numbers([level, level + 1.0], [0, 1]) for level in (0, 5))
-    two_groups = find_position(low, low, high, confidence=0.95).estimate
+    two_groups = find_position(low, low, high, confidence=0.95)[0]
     assert (two_groups.value, two_groups.reason) == (0, "2 groups")
     assert np.isnan(two_groups.low)

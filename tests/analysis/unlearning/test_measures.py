@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.unlearning.evidence import ArmEvidence, ModelEvidence, text_memory
-from analysis.unlearning.settings import MeasureSettings
+from analysis.settings import MeasureSettings
+from analysis.unlearning.evidence import ArmEvidence, text_memory
 from analysis.unlearning.unlearning_step import measure_unlearning
 from tests.analysis.unlearning.studies import Study, statistics_of, write_study
 
@@ -40,14 +40,14 @@ class Disk:
         (self.model,) = [m for m in arm.models if (m.model, m.method) == (model, method)]
         self.arm = arm
         self.examples = pq.read_table(arm.examples / "examples.parquet").to_pylist()
-        with pa.ipc.open_file(str(self.model.statistics / "statistics.arrow")) as reader:
+        with pa.ipc.open_file(str(self.model.folders["statistics"] / "statistics.arrow")) as reader:
             table = reader.read_all().to_pylist()
         self.tokens = {row["example_id"]: row for row in table}
 
     def score(self, detector: str) -> dict[str, float]:
         return {
             row["example_id"]: row["score"]
-            for row in pq.read_table(self.model.scores / "scores.parquet").to_pylist()
+            for row in pq.read_table(self.model.folders["scores"] / "scores.parquet").to_pylist()
             if (row["detector"], row["setting"]) == (detector, self.model.defaults[detector])
         }
 
@@ -206,7 +206,9 @@ def test_accuracy_and_general_text_are_means_over_answers_and_documents(arms, ro
     for texts in ("forget", "retain"):
         shares = []
         for arm in arms:
-            answers = pq.read_table(arm.models[0].accuracy / "accuracy.parquet").to_pylist()
+            answers = pq.read_table(
+                arm.models[0].folders["accuracy"] / "accuracy.parquet"
+            ).to_pylist()
             mine = [a["correct_plain"] for a in answers if a["example_id"] in getattr(arm, texts)]
             shares.append(sum(mine) / len(mine))
         found = one(rows, measure="task_accuracy", model="original", setting=f"texts={texts}")
@@ -214,7 +216,7 @@ def test_accuracy_and_general_text_are_means_over_answers_and_documents(arms, ro
         assert 0 <= found["low"] < found["value"] < found["high"] <= 1
     means = []
     for arm in arms:
-        with pa.ipc.open_file(str(arm.models[1].general / "statistics.arrow")) as reader:
+        with pa.ipc.open_file(str(arm.models[1].folders["general"] / "statistics.arrow")) as reader:
             table = reader.read_all().to_pylist()
         means.append(np.mean([slow_memory(row)["log_probability"] for row in table]))
     found = one(rows, measure="general_log_probability", model="retrained")
@@ -282,9 +284,11 @@ def test_more_copies_that_unlearn_worse_show_as_a_trend(tmp_path):
 
 
 def changed_models(arm: ArmEvidence, changes: dict[tuple[str, str], dict], **fields) -> ArmEvidence:
-    """Return an arm of which some models have other evidence."""
+    """Return an arm of which some models have further evidence."""
     models = tuple(
-        ModelEvidence(**{**vars(model), **changes.get((model.model, model.method), {})})
+        dataclasses.replace(
+            model, folders={**model.folders, **changes.get((model.model, model.method), {})}
+        )
         for model in arm.models
     )
     return ArmEvidence(**{**vars(arm), "models": models, **fields})
@@ -292,11 +296,9 @@ def changed_models(arm: ArmEvidence, changes: dict[tuple[str, str], dict], **fie
 
 def test_a_condition_is_held_against_the_retrained_model_under_it_and_against_none(arms):
     arm = arms[0]
-    scores = {(model.model, model.method): model.scores for model in arm.models}
+    scores = {(model.model, model.method): model.folders["scores"] for model in arm.models}
     under = {**scores, ("unlearned", "npo"): scores["original", "-"]}
-    rows = measured(
-        [changed_models(arm, {key: {"conditions": {"4bit": under[key]}} for key in scores})]
-    )
+    rows = measured([changed_models(arm, {key: {"condition 4bit": under[key]} for key in scores})])
     named = {**NPO, "detector": "loss", "setting": "condition=4bit"}
     original = slow_auc(Disk(arm, "original"), "loss")
     assert one(rows, measure="auc", **named)["value"] == pytest.approx(original, abs=1e-12)
@@ -309,12 +311,15 @@ def test_a_condition_is_held_against_the_retrained_model_under_it_and_against_no
 def test_relearning_is_read_of_the_half_that_was_not_learned_again(arms):
     arm = arms[0]
     half = frozenset(sorted(arm.forget)[::2])
-    saved = {(model.model, model.method): model.statistics for model in arm.models}
+    saved = {(model.model, model.method): model.folders["statistics"] for model in arm.models}
     after = {
-        ("unlearned", "npo"): {5: saved["base", "-"], 20: saved["original", "-"]},
-        ("retrained", "-"): {5: saved["base", "-"], 20: saved["base", "-"]},
+        ("unlearned", "npo"): {"5": saved["base", "-"], "20": saved["original", "-"]},
+        ("retrained", "-"): {"5": saved["base", "-"], "20": saved["base", "-"]},
     }
-    changes = {key: {"relearning": steps} for key, steps in after.items()}
+    changes = {
+        key: {f"relearned {steps}": folder for steps, folder in folders.items()}
+        for key, folders in after.items()
+    }
     rows = measured([changed_models(arm, changes, relearnt=half)])
     known = {
         key: slow_mean([arm], *key, "log_probability", lambda arm: sorted(arm.forget - half))

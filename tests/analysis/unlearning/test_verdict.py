@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from analysis.intervals.estimate import Estimate
+from analysis.settings import MeasureSettings
 from analysis.unlearning.evidence import ArmEvidence
-from analysis.unlearning.settings import MeasureSettings
 from analysis.unlearning.unlearning_step import measure_unlearning
 from analysis.unlearning.verdict import position_verdict
 from inject.examples.example import read_examples

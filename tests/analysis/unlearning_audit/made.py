@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analysis.unlearning_audit.evidence import CONTINUATIONS, Chunks
-from analysis.unlearning_audit.text_chunks import AUDITED
+from analysis.unlearning_audit.evidence import AUDITED, CONTINUATIONS, Chunks
 from inject.examples.example import Example
 
 

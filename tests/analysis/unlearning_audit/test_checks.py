@@ -14,9 +14,8 @@ from analysis.unlearning_audit.checks import (
     Weights,
     judge,
 )
-from analysis.unlearning_audit.estimates import Clusters
-from analysis.unlearning_audit.findings import Findings
-from analysis.unlearning_audit.remembered import Level, Written
+from analysis.unlearning_audit.rule import AuditShares
+from analysis.unlearning_audit.shares import Clusters, Level, Written
 from tests.analysis.unlearning_audit.made import chunks
 
 CHUNKS = 40
@@ -37,12 +36,12 @@ def judged(
     retained: Mapping[str, float] | None = None,
     *,
     written: int = 0,
-) -> tuple[Findings, Judgement]:
+) -> tuple[AuditShares, Judgement]:
     """Return the judgement on models of these mean losses that write so many of the texts."""
     level = Level(3.0, CHUNKS, "the control")
     known = [at < written for at in range(CHUNKS)]
     share = Estimate(written / CHUNKS, 0.0, 1.0)
-    found = Findings(
+    found = AuditShares(
         shares={"remembered_unlearned": share, "remembered_original": Estimate(0.9, 0.8, 1.0)},
         control="",
         written={"unlearned": Written(np.array(known), np.ones(CHUNKS), 0, level, CLUSTERS)},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.unlearning_audit.estimates import Clusters, clusters_of, difference, share
+from analysis.unlearning_audit.shares import Clusters, clusters_of, difference, share
 from scripts.calibration.unlearning_audit import (
     PAGE,
     TABLES,

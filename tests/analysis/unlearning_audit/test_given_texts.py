@@ -1,6 +1,6 @@
 """The texts of an audit: which rows of its files are read."""
 
-from analysis.unlearning_audit.given_texts import read_given
+from analysis.unlearning_audit.texts import read_given
 
 
 def test_rows_are_read_up_to_the_limit_and_by_their_delimiter(tmp_path):

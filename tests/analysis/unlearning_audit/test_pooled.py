@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.unlearning_audit.audit_step import pooled_rows
+from analysis.unlearning_audit.audit import pooled_rows
 from detect.generation.continuations import CONTINUATIONS_FILE
 
 LOW, HIGH = 1 / 1.15, 1.15

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.unlearning_audit.estimates import Clusters
-from analysis.unlearning_audit.findings import find
-from analysis.unlearning_audit.ratio import Band, calibrated_band, conformal_edge, score_ratios
-from analysis.unlearning_audit.remembered import (
+from analysis.settings import AuditRule
+from analysis.unlearning_audit.evidence import AUDITED, prompt_of, rest_of, score_ratios
+from analysis.unlearning_audit.rule import Band, audit_shares, calibrated_band, conformal_edge
+from analysis.unlearning_audit.shares import (
+    Clusters,
     Level,
     Written,
     control_level,
@@ -19,8 +20,7 @@ from analysis.unlearning_audit.remembered import (
     share_remembered,
     written_of,
 )
-from analysis.unlearning_audit.settings import AuditRule
-from analysis.unlearning_audit.text_chunks import AUDITED, PLACE, cut_chunks, prompt_of, rest_of
+from analysis.unlearning_audit.texts import PLACE, cut_chunks
 from inject.errors import InputError
 from inject.examples.example import Example
 from tests.analysis.unlearning_audit.made import chunks
@@ -98,7 +98,7 @@ def test_an_audit_finds_misses_among_the_ratios_and_the_design_from_what_was_con
 
     def shares_of(rows: list[dict]) -> dict:
         audited = chunks(30, ratios=of_models, continuations=rows)
-        return find(audited, chunks(0), band=Band(), rate=0.2).shares
+        return audit_shares(audited, chunks(0), band=Band(), rate=0.2).shares
 
     found = shares_of(rows)
     assert found["missed"].value == pytest.approx(8 / 28)
@@ -123,7 +123,7 @@ def test_share_of_the_original_is_independent_of_the_other_model():
             chunks(30, first=first, ratios={"unlearned": np.ones(30)}, continuations=rows)
             for first in (0, 30)
         ]
-        return find(*kinds, band=Band(), rate=0.2).shares["remembered_original"].value
+        return audit_shares(*kinds, band=Band(), rate=0.2).shares["remembered_original"].value
 
     assert original_share(1.0) == original_share(9.0) == 0
 
@@ -149,12 +149,12 @@ def test_the_edge_is_the_conformal_quantile():
     assert conformal_edge(ratios, 0.8, 0.05) == 1.2
     assert conformal_edge(ratios, 0.0, 0.05) == 1.0
     assert conformal_edge(ratios[:10], 0.0, 0.05) is None
-    found = calibrated_band(ratios, alone(40), 0.8, 0.05)
-    assert found.band == (0.8, 1.2)
-    assert found.edge.low <= 1.2 <= found.edge.high
-    few = calibrated_band(ratios[:10], alone(10), 0.8, 0.05)
-    assert few.band is None
-    assert "19" in few.edge.reason
+    band, edge, _ = calibrated_band(ratios, alone(40), 0.8, 0.05)
+    assert band == (0.8, 1.2)
+    assert edge.low <= 1.2 <= edge.high
+    band, edge, _ = calibrated_band(ratios[:10], alone(10), 0.8, 0.05)
+    assert band is None
+    assert "19" in edge.reason
 
 
 def test_the_band_is_the_papers_and_open():
@@ -167,13 +167,13 @@ def test_the_band_is_the_papers_and_open():
 
 @given(st.floats(allow_infinity=True, allow_nan=True), st.floats(-50, -1e-6))
 def test_negative_scores_have_a_ratio_and_others_a_reason(original: float, unlearned: float):
-    found = score_ratios([original], [unlearned])
+    values, reasons = score_ratios([original], [unlearned])
     if -math.inf < original < 0:
-        assert found.values[0] == unlearned / original
-        assert found.reasons == [None]
+        assert values[0] == unlearned / original
+        assert reasons == [None]
     else:
-        assert math.isnan(found.values[0])
-        assert "original model" in found.reasons[0]
+        assert math.isnan(values[0])
+        assert "original model" in reasons[0]
 
 
 @given(WORDS, st.sampled_from([" ", "\n\n", "\t "]), st.integers(1, 4))

@@ -91,6 +91,6 @@ def test_what_is_no_detector_is_refused():
 def test_scores_are_compared_by_their_size():
     first = np.array([1.0, 1e6, np.nan, np.inf])
     assert compare(first, first.copy()) == (0, 0.0)
-    assert compare(first, np.array([1.0, 1e6 + 0.5, np.nan, np.inf])).rows == 0
-    assert compare(first, np.array([1.0 + 1e-5, 1e6, np.nan, np.inf])).rows == 1
+    assert compare(first, np.array([1.0, 1e6 + 0.5, np.nan, np.inf]))[0] == 0
+    assert compare(first, np.array([1.0 + 1e-5, 1e6, np.nan, np.inf]))[0] == 1
     assert compare(first, np.array([np.nan, 1e6, np.nan, np.inf])) == (1, np.inf)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.unlearning_audit.text_chunks import AUDITED, HOLDOUT
+from analysis.unlearning_audit.evidence import AUDITED, HOLDOUT
 from inject.errors import InputErrors
 from inject.shipped import AUDITS, EXPERIMENTS
 from spikein.config.overrides import read_settings

@@ -1,0 +1,303 @@
+"""Shares and differences over chunks, and the chunks that a model truly remembers.
+
+A share is a ratio of two sums over chunks; its variance is that of the sums' linearised residuals,
+added up by cluster (Wilson's ends, Student's t with one degree fewer than clusters; of a share of
+none or all the exact bound for as many clusters). A mean or a difference of means has an interval
+from 25 clusters a side on. A cluster is a group of texts. Where there are fewer than 15 groups, a
+book or two, clusters are runs of neighbouring chunks of one text: the interval then speaks of these
+texts alone, and says so. How often the intervals hold the truth: docs/unlearning.md.
+
+*Remembered* is decided without the ratio: a chunk is remembered by a model where the longest
+stretch of the true continuation that any of its sampled continuations repeats is longer than what a
+control reaches on any chunk. The control is the retrained model on the same chunks, or, without
+one, the model itself on texts that no model saw. A model that never knew the text so exceeds the
+level with a probability of at most 1 / (n + 1), n chunks of the control being exchangeable with its
+own. Texts that are easy to guess raise the level for all: what is called remembered is remembered,
+and more may be.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from analysis.intervals.clustered import Part
+from analysis.intervals.ends import LEAST_GROUPS, TRUSTED_GROUPS, Scale
+from analysis.intervals.estimate import Estimate, no_estimate
+from analysis.intervals.influence import Floats, Mask, Sample, mean_sample, pack_groups
+from analysis.intervals.numbers import Numbers
+from analysis.intervals.rows import Rows, mean_numbers, share_numbers
+from inject.examples.example import Example
+
+CONFIDENCE = 0.95
+LEAST_VALUES = 25
+"""Clusters a side below which a mean or a difference of means has no interval: with 15, of values
+as skewed as recall is, it covers 91.6 %, with 25 92.5."""
+FEW = 20
+"""Chunks of the control below which the level is said to be weak."""
+_UNMEASURED = "misses cannot be measured"
+_LEAST_RUN, _RUNS = 4, 40
+"""Neighbouring chunks of a cluster at least, and how many clusters are aimed at."""
+
+
+class Clusters(NamedTuple):
+    """Which chunks belong together."""
+
+    names: tuple[str, ...]
+    """One a chunk."""
+    about: str | None = None
+    """Of what alone an interval speaks."""
+
+
+def clusters_of(chunks: Sequence[Example], *, least_run: int = _LEAST_RUN) -> Clusters:
+    """Return the clusters of chunks: groups of texts, or runs of neighbours where those are few.
+
+    Args:
+        chunks: in the order of their texts.
+        least_run: neighbours of a run at least.
+    """
+    groups = [chunk.group for chunk in chunks]
+    texts = [chunk.source_id for chunk in chunks]
+    if len({*groups}) >= TRUSTED_GROUPS or len({*zip(groups, texts, strict=True)}) == len(chunks):
+        return Clusters(tuple(groups))
+    run = max(least_run, -(-len(chunks) // _RUNS))
+    neighbours = ((text, at) for text, own in groupby(texts) for at, _ in enumerate(own))
+    names = tuple(f"{text}\0{at // run}" for text, at in neighbours)
+    which = "this text" if len({*texts}) == 1 else "these texts"
+    return Clusters(names, f"of {which} alone (runs of {run} chunks are drawn together)")
+
+
+def share(
+    values: Sequence[float] | Floats | Mask, clusters: Clusters, *, weights: Floats | None = None
+) -> Estimate:
+    """Return the share of chunks that count, among those that may, with its interval.
+
+    Args:
+        values: 1 for a chunk that counts, 0 for one that does not, NaN where it is not asked.
+        clusters: of the chunks.
+        weights: for how many each stands, where chunks were sampled: 0 for those that were not.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    there = np.isfinite(array) if weights is None else np.isfinite(array) & (weights > 0)
+    if not there.any():
+        return no_estimate("no chunk to count among")
+    numbers = share_numbers(_rows(clusters, there), array, weights=weights)
+    return _estimate(numbers, LEAST_GROUPS, clusters.about)
+
+
+def mean(
+    values: Sequence[float] | Floats, clusters: Clusters, *, least: int = LEAST_VALUES
+) -> Estimate:
+    """Return a mean over chunks with its interval; values that are NaN are left out.
+
+    Args:
+        values: one a chunk; for a paired difference of two models, the differences.
+        clusters: of the chunks.
+        least: clusters below which there is no interval.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    there = np.isfinite(array)
+    if not there.any():
+        return no_estimate("no value")
+    return _estimate(mean_numbers(_rows(clusters, there), array), least, clusters.about)
+
+
+def difference(
+    values: Sequence[float] | Floats,
+    first: Sequence[bool] | Mask,
+    clusters: Clusters,
+    *,
+    least: int = LEAST_VALUES,
+) -> Estimate:
+    """Return the mean of `values` where `first` holds less the mean of the others.
+
+    A cluster with chunks on both sides counts once, with its two parts summed; `least` as `mean`.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    side = np.asarray(first, dtype=bool)
+    there = np.isfinite(array)
+    if not (there & side).any() or not (there & ~side).any():
+        return no_estimate("nothing on one of the two sides")
+    group, count = pack_groups(clusters.names)
+    one, other = (
+        mean_sample(array[at], group[at], np.ones((1, int(at.sum())), dtype=bool), count)
+        for at in (there & side, there & ~side)
+    )
+    gap = Sample(
+        one.value - other.value,
+        np.stack([one.influence[0], -other.influence[0]]),
+        np.stack([one.freedom[0], other.freedom[0]]),
+        np.stack([one.groups[0], other.groups[0]]),
+    )
+    return _estimate(Numbers([{"": Part(gap, np.ones(1))}], Scale.SLOPE), least, clusters.about)
+
+
+def _rows(clusters: Clusters, there: Mask) -> Rows:
+    return Rows.of(pack_groups(clusters.names)[0], member=there)
+
+
+def _estimate(numbers: Numbers, least: int, about: str | None) -> Estimate:
+    """Return one number with its interval, in words of chunks."""
+    cluster = numbers.clustered()
+    (estimate,) = numbers.estimates(confidence=CONFIDENCE)
+    count = 0 if cluster is None else int(cluster.smaller_groups[0])
+    counted = f"{count} independent {'chunk' if count == 1 else 'chunks or runs of them'}"
+    few = f"not to be trusted: {counted}" if count < TRUSTED_GROUPS else ""
+    said = "these chunks"
+    if count < least:
+        said, few = f"none: {counted}, fewer than {least}", ""
+    elif not estimate.available:
+        said, few = "none: the chunks do not differ", ""
+    if said.startswith("none"):
+        estimate = estimate._replace(low=np.nan, high=np.nan)
+    return estimate.said(said, about, few)
+
+
+class Level(NamedTuple):
+    """How much overlap a model reaches that never knew the texts."""
+
+    value: float
+    """NaN without a control."""
+    chunks: int
+    """Of the control."""
+    about: str
+    """Which control it is, or why there is none."""
+
+
+class Written(NamedTuple):
+    """Which chunks a model remembers, of those that were sampled for; one value a chunk each."""
+
+    known: Mask
+    """Remembered; never a chunk that was not sampled for, and none without a level."""
+    weights: Floats
+    """For how many chunks each stands: 0 where it was not sampled for, 1 for suspicious ones, which
+    all were; more for those that were drawn."""
+    undrawn: int
+    """Chunks that are not suspicious and were not drawn."""
+    level: Level
+    clusters: Clusters
+
+    @property
+    def sampled(self) -> Mask:
+        """Which chunks were sampled for."""
+        return self.weights > 0
+
+    @property
+    def remembered(self) -> list[tuple[int, bool]]:
+        """Places of the chunks that were sampled for, and whether each is remembered; none without
+        a control."""
+        places = np.flatnonzero(self.sampled).tolist() if self.level.chunks else []
+        return [(at, bool(self.known[at])) for at in places]
+
+    @property
+    def uncontrolled(self) -> str | None:
+        """Why nothing is known of any chunk; None with a control."""
+        return self.level.about if math.isnan(self.level.value) else None
+
+    @property
+    def one_sided(self) -> str | None:
+        """Why nothing is known of chunks that are not suspicious; None if some were drawn."""
+        drawn = not self.undrawn or bool((self.weights > 1).any())
+        return None if drawn else "only suspicious chunks were sampled for"
+
+
+def control_level(longest: Floats, about: str) -> Level:
+    """Return the level that a control sets.
+
+    Args:
+        longest: the longest run that it writes of each chunk; NaN where it continued none.
+        about: which control it is; empty where there is none.
+    """
+    runs = longest[np.isfinite(longest)]
+    if not len(runs):
+        why = "of the control nothing was continued"
+        nothing = "there is neither a retrained model nor a held-out text"
+        return Level(math.nan, 0, why if about else nothing)
+    weak = f"; {len(runs)} chunks set a weak level" if len(runs) < FEW else ""
+    return Level(float(runs.max()), len(runs), about + weak)
+
+
+def written_of(
+    longest: Floats, suspicious: Mask, continued: Mask, level: Level, clusters: Clusters
+) -> Written:
+    """Return which chunks a model remembers.
+
+    Args:
+        longest: the longest run that it writes of each chunk.
+        suspicious: which chunks are; all of these were to be sampled for.
+        continued: which were; of the others a sample.
+        level: above which a chunk is remembered; NaN: none is.
+        clusters: of the chunks.
+    """
+    drawn, rest = continued & ~suspicious, int((~suspicious).sum())
+    weights = continued.astype(np.float64)
+    if drawn.any():
+        weights[drawn] = rest / drawn.sum()
+    known = continued & (np.nan_to_num(longest, nan=-np.inf) > level.value)
+    return Written(known, weights, rest - int(drawn.sum()), level, clusters)
+
+
+def share_remembered(written: Written) -> Estimate:
+    """Return the share of all chunks that a model remembers."""
+    nothing = None if written.sampled.any() else "no chunk was sampled for"
+    if reason := written.uncontrolled or nothing or written.one_sided:
+        return no_estimate(reason)
+    estimate = share(written.known, written.clusters, weights=written.weights)
+    most = _most(written, written.known)
+    return estimate if most is None else _reaching(estimate, most / written.weights.sum())
+
+
+def share_missed(written: Written, flags: Floats | Mask) -> Estimate:
+    """Return the share of remembered chunks that the rule does not flag.
+
+    Args:
+        written: what the model remembers.
+        flags: 1 for chunks that the rule flags, 0 for others; NaN for those without a ratio, which
+            count for nothing.
+    """
+    known, nothing = written.known & np.isfinite(flags), None
+    if not written.known.any():
+        nothing = "the model writes no chunk beyond what the control reaches"
+    elif not known.any():
+        nothing = "no remembered chunk has a ratio"
+    if reason := written.uncontrolled or nothing or written.one_sided:
+        return no_estimate(f"{_UNMEASURED}: {reason}")
+    missed = np.where(known, flags == 0, np.nan)
+    estimate = share(missed, written.clusters, weights=written.weights)
+    most = _most(written, missed == 1)
+    seen = float(written.weights[missed == 0].sum())
+    return estimate if most is None else _reaching(estimate, most / (most + seen))
+
+
+def share_false(written: Written, flags: Floats | Mask) -> Estimate:
+    """Return the share of flagged chunks that the model does not remember; see `share_missed`."""
+    nothing = None if ((flags == 1) & written.sampled).any() else "no chunk is flagged"
+    if reason := written.uncontrolled or nothing:
+        return no_estimate(reason)
+    wrong = np.where(flags == 1, ~written.known, np.nan)
+    return share(wrong, written.clusters, weights=written.weights)
+
+
+def _most(written: Written, counted: Mask) -> float | None:
+    """Return how many chunks may count at most; None if as many do as are seen.
+
+    If no chunk that was drawn counts, chunks that were not drawn may: none of the m clusters of
+    those that were drawn does, so at most 1 - 0.025^(1 / m) of them do.
+    """
+    drawn = np.flatnonzero(written.weights > 1)
+    if not written.undrawn or counted[drawn].any():
+        return None
+    clusters = len({written.clusters.names[place] for place in drawn.tolist()})
+    hidden = (1 - 0.025 ** (1 / max(clusters, 1))) * float(written.weights[drawn].sum())
+    return hidden + float(written.weights[counted].sum())
+
+
+def _reaching(estimate: Estimate, high: float) -> Estimate:
+    """Return an estimate whose interval reaches at least so high."""
+    if not np.isfinite(estimate.value):
+        return estimate
+    low = estimate.low if np.isfinite(estimate.low) else 0.0
+    top = max(high, estimate.high if np.isfinite(estimate.high) else high, estimate.value)
+    return estimate._replace(low=low, high=top).said("these chunks", estimate.caution)

@@ -1,0 +1,43 @@
+"""One ground truth, and the wrong detectors judged by it."""
+
+from pathlib import Path
+
+import pytest
+
+from analysis.validate.validation import Judged, Validation, validate_detectors
+from detect.ground_truth.ground_truth import GroundTruth
+from tests.analysis.validate.judging import JUDGED, REFUSED
+from tests.detect.ground_truths import make_truth
+from tests.detect.wrong_detectors import SOURCE
+
+
+@pytest.fixture(scope="package")
+def truth() -> GroundTruth:
+    return make_truth()
+
+
+@pytest.fixture(scope="package")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("wrong") / "wrong.py"
+    path.write_text(SOURCE)
+    return path
+
+
+@pytest.fixture(scope="package")
+def judge(truth, file):
+    def run(*names: str, on: GroundTruth | None = None, **options) -> Validation:
+        given = [f"{file}:{name}" if isinstance(name, str) else name for name in names]
+        return validate_detectors(given, on or truth, source="here", **options)
+
+    return run
+
+
+@pytest.fixture(scope="package")
+def found(judge) -> Validation:
+    """All wrong detectors, judged together."""
+    return judge(*JUDGED, *REFUSED)
+
+
+@pytest.fixture(scope="package")
+def judged(found) -> dict[str, Judged]:
+    return {one.name.removeprefix("wrong."): one for one in found.judged}

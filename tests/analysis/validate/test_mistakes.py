@@ -1,0 +1,225 @@
+"""Each mistake of a detector is named, and nothing else is."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import spikein
+from analysis.arm import Column
+from analysis.settings import AnalysisSettings
+from analysis.validate.checks import Subject
+from analysis.validate.dependence import within_length
+from analysis.validate.ranking import cohort_models
+from analysis.validate.validation import validate_detectors
+from detect.ground_truth.ground_truth import GroundTruth
+from detect.registry import get_detector
+from detect.token_statistics import TokenStatistics
+from tests.analysis.oracles import auc
+from tests.analysis.validate.judging import (
+    bundled,
+    finding,
+    only_judged,
+    severity,
+    wrong_checks,
+)
+from tests.detect.ground_truths import make_model, make_truth
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("right", set()),
+        ("turned", {"orientation"}),
+        ("length", {"length"}),
+        ("by_batch", {"batch"}),
+        ("loss_again", set()),
+        ("transductive", set()),
+        ("position", {"order", "batch"}),
+        ("counter", {"repetition"}),
+        ("leak", {"chance on the base model", "chance on the clean twin"}),
+        ("constant", {"ties"}),
+        ("infinite", {"infinite scores"}),
+        ("picky", {"missing scores"}),
+    ],
+)
+def test_each_mistake_is_named(judged, name, wrong):
+    named = wrong_checks(judged[name])
+    if name == "picky":
+        # The rows that it leaves out put it off chance on the base model, too.
+        named &= wrong
+    assert named >= wrong
+    if name not in ("position", "leak", "constant", "infinite", "counter"):
+        assert named == wrong
+
+
+def test_a_mistake_is_told_with_what_to_do(judged):
+    turned = finding(judged["turned"], "orientation")
+    assert "members score lower" in turned.text
+    assert "Return the negative" in turned.action
+    length = finding(judged["length"], "length")
+    assert "+1.000" in length.found
+    assert "is the length of the text" in length.meaning
+    loss = finding(judged["loss_again"], "loss")
+    assert (loss.severity, "loss in other clothes" in loss.text) == ("look", True)
+    assert severity(judged["right"], "loss") == "passed"
+    assert severity(judged["transductive"], "batch") == "note"
+    assert severity(judged["leak"], "labels") == "note"
+    assert severity(judged["coarse"], "ties") == "look"
+    assert not {"order", "batch"} & {one.check for one in judged["counter"].findings}
+
+
+def test_sign_of_scores_that_change_is_not_judged(truth):
+    """Rows come members first, so a counter that falls ranks them as a detector would."""
+    calls = iter(range(10**6))
+
+    def falling(statistics: TokenStatistics) -> float:
+        return float(next(calls))
+
+    one = only_judged(validate_detectors([falling], truth, source="here"))
+    assert severity(one, "repetition") == "wrong"
+    assert "negative" not in finding(one, "orientation").text
+
+
+@pytest.mark.parametrize("count", [2, 3, 6])
+def test_no_finding_on_few_rows_shows_a_nan(judge, count):
+    def missing(statistics: TokenStatistics) -> float | str:
+        return "odd" if len(statistics) % 2 else float(len(statistics))
+
+    found = judge(missing, "right", "constant", on=make_truth(count))
+    assert len(found.judged) == 3
+    assert not [one.text for judged in found.judged for one in judged.findings if "nan" in one.text]
+
+
+def test_missing_scores_are_told_with_both_shares_and_the_auc_at_both_extremes(judge):
+    found = judge("PICKY")
+    missing = finding(only_judged(found), "missing scores")
+    assert "0% (0 of 120) of the members" in missing.found
+    assert "of 120) of the non-members have no score (not sure (" in missing.found
+    low, high = (
+        float(text.split(" ")[0]) for text in missing.meaning.split("it is ")[1].split(" and ")
+    )
+    # Missing non-members ranked lowest look like a good detector, highest like a bad one.
+    assert low > 0.8
+    assert low - high > 0.3
+    gaps = found.ranking.differences.where(dataset="all", copies="all").rows
+    assert gaps
+    assert all(gap["own_rows"] and np.isfinite(gap["low"]) for gap in gaps)
+
+
+@pytest.fixture(scope="module")
+def with_retrained(truth) -> GroundTruth:
+    model = make_model(
+        truth.models[0].rows, model="retrained", axes=dict(truth.models[0].axes), dose=8, key=40
+    )
+    return replace(truth, models=(*truth.models, model))
+
+
+def test_on_the_retrained_model_the_forgotten_members_must_be_at_chance(judge, with_retrained):
+    one, leak = judge("right", "LEAK", on=with_retrained).judged
+    assert "chance on the retrained model" in wrong_checks(leak)
+    said = finding(one, "chance on the retrained model")
+    assert said.severity != "wrong"
+    model = with_retrained.models[-1]
+    score = np.array(
+        [(s.log_probability - s.mean).mean() for s in model.evidence.statistics["text"]]
+    )
+    test = np.array([row.split == "test" for row in model.rows])
+    member = np.array([row.side == "member" for row in model.rows])
+    seen = np.array([row.example_id in model.copies for row in model.rows])
+    forgotten = auc(score[test & member & ~seen], score[test & ~member])
+    kept = auc(score[test & seen], score[test & ~member])
+    assert kept > 0.8 > 0.65 > forgotten
+    assert f"AUC {forgotten:.2f} [" in said.found.partition("did see")[0]
+    assert f"did see: AUC {kept:.2f} [" in said.found
+
+
+def test_the_auc_within_length_against_a_slow_count(truth):
+    model = truth.models[0]
+    first = cohort_models(truth)[0]
+    loaded, column = first.loaded, Column("loss", "-")
+    lengths = np.array([len(one) for one in model.evidence.statistics["text"]], dtype=np.float64)
+    settings = AnalysisSettings.model_validate(dict(truth.analysis))
+    subject = Subject(first.cohort, first.models, loaded, column, settings)
+    _, within, _, _ = within_length(subject, [lengths])
+    arm = loaded[0]
+    rows = np.flatnonzero(arm.test)
+    smaller = min(arm.member[rows].sum(), (~arm.member[rows]).sum())
+    count = min(5, smaller // 10)
+    edges = np.quantile(lengths[rows], np.arange(1, count) / count)
+    scores = arm.scores[:, arm.index[column]]
+    won, pairs_of_members = 0.0, 0
+    for stratum in range(count):
+        here = [row for row in rows if np.searchsorted(edges, lengths[row], side="left") == stratum]
+        members = [row for row in here if arm.member[row]]
+        others = [row for row in here if not arm.member[row]]
+        if not members or not others:
+            continue
+        for member in members:
+            placed = [
+                (scores[member] > scores[one]) + 0.5 * (scores[member] == scores[one])
+                for one in others
+            ]
+            won += float(np.mean(placed))
+            pairs_of_members += 1
+    assert within.value == pytest.approx(won / pairs_of_members)
+    assert within.low < within.value < within.high
+
+
+def test_length_that_explains_what_is_found_is_told():
+    """Members are made longer, and the detector sees nothing but length with some noise."""
+    truth = make_truth(100)
+    model = truth.models[0]
+    order = {row.example_id: at for at, row in enumerate(model.rows)}
+    lengths = np.array([len(one) for one in model.evidence.statistics["text"]])
+    by_length = np.argsort(np.argsort(lengths))
+    random = np.random.Generator(np.random.Philox(key=3))
+    likely = random.random(len(lengths)) < by_length / len(lengths)
+    rows = tuple(
+        replace(row, side="member" if likely[at] else "nonmember", group=f"g{at}")
+        for at, row in enumerate(model.rows)
+    )
+    models = tuple(replace(one, rows=rows) for one in truth.models)
+    noise = random.normal(size=len(lengths))
+
+    def noisy_length(example: spikein.ExampleEvidence) -> float:
+        from inject.examples.example import example_id
+
+        at = order[example_id(example.text)]
+        return float(lengths[at] + 6.0 * noise[at])
+
+    found = validate_detectors([noisy_length], replace(truth, models=models), source="here")
+    one = only_judged(found)
+    assert severity(one, "length") == "look"
+    assert {"chance on the base model", "chance on the clean twin"} <= wrong_checks(one)
+
+
+def test_detectors_that_read_withheld_texts_score_the_others_alone(judge, tmp_path):
+    """What a level of access does not allow is not taken for a withheld text."""
+    truth = make_truth(40, datasets=("news", "secret"), protected="secret")
+    stored = [get_detector(name).detector for name in ("loss", "min_k_plus_plus", "zlib", "dc_pdd")]
+    found = judge("right", "text_length", "ids", *stored, on=bundled(truth, tmp_path))
+    assert not found.refused
+    said = {one.name: finding(one, "missing scores") for one in found.judged}
+    missing = {name for name, one in said.items() if one.severity != "passed"}
+    assert missing == {"wrong.text_length", "wrong.ids", "zlib (yours)", "dc_pdd (yours)"}
+    for name in missing:
+        assert said[name].severity == "note"
+        assert "50% (40 of 80) of the members and 50% (40 of 80)" in said[name].found
+        assert "protected" in said[name].found
+
+
+def test_one_row_that_a_detector_fails_on_is_a_missing_score_and_not_a_refusal(judge, truth):
+    """The row is among the first, which are tried, timed, and scored alone."""
+    bad = truth.models[0].evidence.texts[1]
+
+    def picky(example):
+        if example.text == bad:
+            raise ValueError("no such word")
+        return float((example.statistics["text"].log_probability).mean())
+
+    one = only_judged(judge(picky))
+    assert severity(one, "missing scores") == "note"
+    assert any("ValueError: no such word" in note for note in one.notes)
+    assert severity(one, "batch") == "passed"
+    assert not wrong_checks(one)

@@ -17,13 +17,14 @@ from analysis.page.contrasts import (
     headline_contrasts,
     level_cell,
 )
-from analysis.page.crossed import AUC, POINTS, Head, cross
+from analysis.page.crossed import Head, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_text
 from analysis.page.parts import Badge, Badges, Columns, Gain, Gains, Part, present
 from analysis.page.sections.copies import copies_picture
 from analysis.page.view import LOSS, MAX_ARMS, View, short_counts
 from analysis.summary import find_doses
+from analysis.unit import AUC, POINTS
 
 CHECKS = "checks"
 """Anchor of the section on the checks."""

@@ -15,11 +15,11 @@ from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_order, copies_start
 from analysis.findings import Findings
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import ABSENT, AUC
 from analysis.page.parts import Fold, Part
-from analysis.page.table import Column, Entry, Row, Table, with_noun
+from analysis.page.table import Column, Row, Table, with_noun
 from analysis.selection.ranking import common_rows, rank_detectors, tune_auc
 from analysis.summary import NO_NAMES, Names
+from analysis.unit import ABSENT, AUC, Entry
 
 MAX_COLUMNS = 5
 """Columns beside the row heads that fit on 17 cm of paper."""

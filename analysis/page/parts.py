@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from analysis.page.drawing.picture import Picture
-from analysis.page.table import Entry, Row, Table, with_noun
+from analysis.page.table import Row, Table, with_noun
 from analysis.page.template import page_script, page_template
+from analysis.unit import Entry
 
 
 class Note(NamedTuple):

@@ -12,17 +12,8 @@ from typing import Any
 from analysis.arm_words import axis_words
 from analysis.page.inputs import ArmSettings, PoolReport
 from analysis.page.parts import Fold, Part
-from analysis.page.table import (
-    PROTECTED,
-    Column,
-    Entry,
-    Table,
-    facts,
-    listing,
-    numbers,
-    texts,
-    with_noun,
-)
+from analysis.page.table import PROTECTED, Column, Table, facts, listing, numbers, texts, with_noun
+from analysis.unit import Entry
 from inject.examples.example import Loss, read_examples, read_held_out
 from inject.examples.twin_membership import Twins
 from inject.overlap.filter import OverlapFacts

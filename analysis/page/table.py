@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from math import isnan
 from typing import NamedTuple
 
-NOTHING = "–"
+from analysis.unit import NOTHING, Entry
+
 PROTECTED = "Protected: the text is not shown."
 
 
@@ -22,22 +23,6 @@ class Column(NamedTuple):
     """Holds texts of several lines."""
     note: str = ""
     """What stands small under the title."""
-
-
-class Entry(NamedTuple):
-    """What one place of a table shows, where it is more than a text."""
-
-    text: str
-    ends: str = ""
-    """The ends of its interval, in brackets."""
-    notes: tuple[str, ...] = ()
-    """What stands small under it."""
-    kind: str = ""
-    """`interval`, `difference` or `none`; of a row's head `chosen`, for the chosen detector."""
-    strong: bool = False
-    """Of a number: best on the tune split, or an interval that leaves out 0."""
-    sorted_by: str = ""
-    """A number that its rows are sorted by, where the text is none."""
 
 
 Row = tuple[str | Entry, ...]

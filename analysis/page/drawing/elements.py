@@ -20,24 +20,6 @@ PHONE = 350
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−=<>…")
 
 
-class Dot(NamedTuple):
-    """A number with its interval, and what is said of it."""
-
-    value: float
-    low: float
-    high: float
-    hover: str
-    """Value, interval and numbers of examples, shown when a pointer rests on it."""
-    text: str = ""
-    bold: bool = False
-    doubtful: bool = False
-    """Whether its interval is not to be trusted: dotted."""
-
-    def numbers(self) -> dict[str, object]:
-        """Return the number and its interval by name."""
-        return {"value": self.value, "low": self.low, "high": self.high}
-
-
 def dot_class(kind: str) -> str:
     """Return the class of a mark: of the chosen detector, of the baseline, or of any other."""
     return {"chosen": "do a", "baseline": "ho"}.get(kind, "do")

@@ -10,12 +10,13 @@ from analysis.arm import Cohort, axis_column
 from analysis.arm_words import arm_words
 from analysis.findings import Findings, Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import AUC, POINTS, Head, cross
+from analysis.page.crossed import Head, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Columns, Fold, Note, Part, present
-from analysis.page.table import Column, Entry, Table, numbers
+from analysis.page.table import Column, Table, numbers
 from analysis.page.view import View, capital
 from analysis.task_accuracy.contamination import MEAN, SCORINGS
+from analysis.unit import AUC, POINTS, Entry
 
 _MAX_ROWS = 12
 _SHARES = tuple((side, at) for side in ("member", "nonmember") for at in ("before", "after"))

@@ -15,8 +15,9 @@ from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row
 from analysis.intervals.estimate import Estimate
 from analysis.page.parts import Explorer
-from analysis.page.table import NOTHING, Entry, Table, numbers, texts
+from analysis.page.table import Table, numbers, texts
 from analysis.summary import NO_NAMES, Names
+from analysis.unit import NOTHING, Entry
 
 MAX_ROWS = 5_000
 _POOLED = "all"

@@ -5,16 +5,15 @@ from math import nan
 
 from analysis.checks.chance import CHANCE
 from analysis.checks.check import NEEDED, Check, CheckRow
-from analysis.page.crossed import AUC
-from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Columns, Fold, Note, Part, present
 from analysis.page.streams import share_sentence
-from analysis.page.table import Column, Entry, Table, facts, numbers, texts
+from analysis.page.table import Column, Table, facts, numbers, texts
 from analysis.page.view import capital, setting_words
 from analysis.summary import Names
+from analysis.unit import AUC, Dot, Entry
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 _AXIS = MatrixAxis(

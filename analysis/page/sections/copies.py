@@ -5,13 +5,14 @@ from dataclasses import replace
 from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.findings import Findings
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import AUC, Crossed, Head, cross, doublings
+from analysis.page.crossed import Crossed, Head, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_tables, copies_text, folded
 from analysis.page.parts import Columns, Note, Part, present
 from analysis.page.table import Table
 from analysis.page.view import MAX_ARMS, View, capital
 from analysis.tables import TREND
+from analysis.unit import AUC
 
 _MAX_COLUMNS = 5
 """A table of more stands below its picture."""

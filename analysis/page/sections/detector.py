@@ -14,11 +14,11 @@ from analysis.findings import Findings
 from analysis.findings import Row as Found
 from analysis.intervals.estimate import Estimate
 from analysis.page.contrasts import BEST, differences_of
-from analysis.page.crossed import AUC, POINTS, Head, counts, cross
+from analysis.page.crossed import Head, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Columns, Fold, Note, Part, fold_items, fold_rest, present
 from analysis.page.sections.unscored import unscored_parts
-from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
+from analysis.page.table import Column, Row, Table, listing, numbers, texts
 from analysis.page.view import (
     LOSS,
     View,
@@ -28,6 +28,7 @@ from analysis.page.view import (
 )
 from analysis.selection.ranking import common_rows, tune_auc
 from analysis.summary import auc_text
+from analysis.unit import AUC, NOTHING, POINTS, Entry, counts
 from detect.detector_table import DetectorFacts
 from detect.scoring import LeftOut
 

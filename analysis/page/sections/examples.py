@@ -16,14 +16,15 @@ from analysis.arm import Arm, LoadedArm, cohorts, load_arm
 from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_cells, is_dose
 from analysis.metrics import Floats
-from analysis.page.drawing.elements import Dot, round_ticks
+from analysis.page.drawing.elements import round_ticks
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import copies_text
 from analysis.page.parts import Heading, Part
-from analysis.page.table import PROTECTED, Column, Entry, Table, numbers, tokens_label, with_noun
+from analysis.page.table import PROTECTED, Column, Table, numbers, tokens_label, with_noun
 from analysis.page.view import CohortRows, View, setting_words
 from analysis.settings import AnalysisSettings
+from analysis.unit import Dot, Entry
 from inject.stream.exposures import read_exposures
 from train.loop.log import read_log
 

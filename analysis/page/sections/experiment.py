@@ -3,14 +3,14 @@
 from analysis.arm import axis_column
 from analysis.arm_words import arm_words
 from analysis.copy_bins import passage_sentences
-from analysis.page.crossed import DIFFERENCE, NATS
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import Columns, Note, Part, Stacked, fold_items, present
 from analysis.page.setup import datasets_table, description, pool_notes, setup
 from analysis.page.streams import stream_listing, stream_sentences
-from analysis.page.table import NOTHING, Column, Entry, Table, numbers
+from analysis.page.table import Column, Table, numbers
 from analysis.page.view import capital
 from analysis.task_accuracy.background_loss import METRICS
+from analysis.unit import DIFFERENCE, NATS, NOTHING, Entry
 
 
 def background_losses(inputs: PageInputs) -> Table | None:

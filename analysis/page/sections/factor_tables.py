@@ -25,8 +25,7 @@ from analysis.factors.doses import (
 from analysis.factors.lines import Line as Fit
 from analysis.factors.study import collect_study
 from analysis.findings import Row
-from analysis.page.crossed import AUC, MAX_PANELS
-from analysis.page.drawing.elements import Dot
+from analysis.page.crossed import MAX_PANELS
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Part, fold, present
@@ -34,6 +33,7 @@ from analysis.page.table import Table, listing, p_text
 from analysis.page.view import View
 from analysis.summary import Names
 from analysis.tables import POOLED
+from analysis.unit import AUC, Dot
 
 _MISFIT = 0.05
 _OPEN_ROWS = 12

@@ -7,12 +7,13 @@ from analysis.arm import axis_column, axis_names
 from analysis.factors.contrasts import CONTRAST
 from analysis.findings import Row
 from analysis.page.contrasts import change_words, headline_contrasts, level_cell
-from analysis.page.crossed import POINTS, Head, cross
+from analysis.page.crossed import Head, cross
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Columns, Note, Part, present
 from analysis.page.sections.factor_tables import arm_of
-from analysis.page.table import NOTHING, Column, Entry, Table, numbers
+from analysis.page.table import Column, Table, numbers
 from analysis.page.view import View, capital
+from analysis.unit import NOTHING, POINTS, Entry
 
 _MAX_CONTRASTS = 4
 

@@ -7,15 +7,14 @@ import numpy as np
 
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import Floats
-from analysis.page.crossed import AUC
-from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import Columns, Fold, Note, Part, fold_rest, present
 from analysis.page.sections.decisions import dataset_findings, flagged_parts
-from analysis.page.table import Column, Entry, Table
+from analysis.page.table import Column, Table
 from analysis.page.view import LOSS, View, capital, short_counts
 from analysis.summary import auc_text
+from analysis.unit import AUC, Dot, Entry
 
 _OPEN_ROWS = 8
 _MAX_CURVES = 9

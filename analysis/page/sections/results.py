@@ -14,7 +14,7 @@ import numpy as np
 from analysis.arm import Column, short_axis
 from analysis.arm_words import arm_words
 from analysis.findings import Findings, contaminated_cohorts
-from analysis.page.crossed import AUC, Head, cross
+from analysis.page.crossed import Head, cross
 from analysis.page.drawing.grid import Grid
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import adjusted_tables, folded
@@ -25,6 +25,7 @@ from analysis.page.view import View
 from analysis.results import Analysis
 from analysis.selection.tuning import Choice, setting_aucs
 from analysis.summary import Names
+from analysis.unit import AUC
 
 
 def results_sections(view: View) -> list[Section]:

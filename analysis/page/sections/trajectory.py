@@ -7,17 +7,18 @@ from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import AUC as AUCS
 from analysis.page.crossed import Head, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.grids import split_table, tables_by_detector
 from analysis.page.parts import Part, fold, present
-from analysis.page.table import Column, Entry, Table, numbers, tokens_label
+from analysis.page.table import Column, Table, numbers, tokens_label
 from analysis.page.view import LOSS
 from analysis.selection.ranking import highest_first
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.checkpoints import TrajectoryTables
 from analysis.trajectory.fading import FADING_SLOPE, RATE_WARNING, not_constant
+from analysis.unit import AUC as AUCS
+from analysis.unit import Entry
 
 _MAX_DETECTORS = 4
 _MIN_MEMBERS = 30

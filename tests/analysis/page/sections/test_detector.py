@@ -9,7 +9,6 @@ import pytest
 from analysis.arm import axis_names
 from analysis.findings import Findings, split_by_cohort
 from analysis.page.content import build_page
-from analysis.page.crossed import AUC
 from analysis.page.grids import MAX_ROWS, OPEN_ROWS, folded
 from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs
 from analysis.page.parts import Columns, Fold
@@ -21,6 +20,7 @@ from analysis.results import analyse
 from analysis.selection.ranking import TIE
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
+from analysis.unit import AUC
 from detect.detector_table import describe_named
 from detect.scoring import LeftOut
 from tests.analysis.synthetic import DEFAULTS, further_name, make_arm

@@ -74,7 +74,7 @@ class Unit(NamedTuple):
     def text(self, value: float, low: float, high: float) -> str:
         """Return `AUC 0.79 [0.75, 0.82]`, or `+2.4 points [−0.2, +5.1]`."""
         said = (self.number(value), self.name) if self.signed else (self.name, self.number(value))
-        return f"{' '.join(said)} {self.ends(low, high)}"
+        return " ".join(filter(None, (*said, self.ends(low, high))))
 
     def entry(
         self, shown: Measured | None, *, best: bool = False, n: str = "", lacking: str = ""

@@ -20,7 +20,7 @@ from analysis.page.drawing.matrix import (
     auc_axis,
 )
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.grids import copies_tables, dataset_tables
+from analysis.page.sections.copies import copies_tables, dataset_tables
 from analysis.page.parts import (
     Card,
     Cards,

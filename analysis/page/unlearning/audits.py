@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from analysis.copy_bins import ALL, copies_order
-from analysis.page.grids import copies_text
+from analysis.page.table import copies_text
 from analysis.page.parts import Note, Part, fold, fold_items, present
 from analysis.page.table import Table, listing
 from analysis.page.unlearning.headline import method_title

@@ -8,7 +8,7 @@ from analysis.page.crossed import Head, cross, doublings
 from analysis.page.drawing.elements import round_limits
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.grids import copies_text
+from analysis.page.table import copies_text
 from analysis.page.unlearning.headline import method_title
 from analysis.page.unlearning.tables import model_text
 from analysis.unit import AUC, Dot, Unit

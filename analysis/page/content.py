@@ -120,9 +120,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     report = led or _detection_led(view, checks, detection)
     methods = describe_methods(inputs) if inputs.settings else None
     pages = [*report.beside, *_pages_beside(inputs, tables, checks, view, methods)]
-    sections = present(
-        experiment_section(inputs), *report.answers, checks_section(checks, inputs)
-    )
+    sections = present(experiment_section(inputs), *report.answers, checks_section(checks, inputs))
     if inputs.show_protected and not inputs.figure_links:
         # A page by itself has no page of examples beside it that could show what was asked for.
         sections += [one for page in pages for one in page.sections if one.anchor == EXAMPLES]

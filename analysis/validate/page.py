@@ -20,7 +20,6 @@ from analysis.page.drawing.matrix import (
     auc_axis,
 )
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.sections.copies import copies_tables, dataset_tables
 from analysis.page.parts import (
     Card,
     Cards,
@@ -32,6 +31,7 @@ from analysis.page.parts import (
     present,
     render_page,
 )
+from analysis.page.sections.copies import copies_tables, dataset_tables
 from analysis.page.table import Column, Table, facts, numbers, with_noun
 from analysis.summary import auc_text
 from analysis.unit import AUC, DIFFERENCE, NOTHING, Dot, Entry

@@ -197,9 +197,7 @@ def _pools(
     experiment_graph: ExperimentGraph, report: RunReport
 ) -> list[tuple[str, Mapping[str, Mapping[str, Any]]]]:
     steps = {node.examples.digest: node.examples for node in experiment_graph.nodes}
-    return [
-        (step.label, read_pool_reports(report.artifact(step).path)) for step in steps.values()
-    ]
+    return [(step.label, read_pool_reports(report.artifact(step).path)) for step in steps.values()]
 
 
 def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:

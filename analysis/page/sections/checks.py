@@ -90,9 +90,7 @@ def verdict_sentence(checks: Sequence[Check]) -> str:
         "cannot tell": "no bias was found, but too few rows to exclude one: ",
         "not measured": "not measured: ",
     }
-    named = {
-        verdict: [one.name for one in checks if one.verdict == verdict] for verdict in said
-    }
+    named = {verdict: [one.name for one in checks if one.verdict == verdict] for verdict in said}
     passed = f"{_count(len(named.pop('passed')))} of {_count(len(checks))} checks passed"
     rest = [f"{said[verdict]}{', '.join(names)}" for verdict, names in named.items() if names]
     return capital(f"{'; '.join([passed, *rest])}.")

@@ -10,6 +10,7 @@ from math import isfinite, log10
 import numpy as np
 
 from analysis.arm import axis_column, short_axis
+from analysis.arm_words import arm_words
 from analysis.factors.contrasts import BEST, CONTRAST, GAP
 from analysis.factors.doses import (
     COPIES,
@@ -24,7 +25,6 @@ from analysis.factors.doses import (
 )
 from analysis.factors.lines import Line as Fit
 from analysis.factors.study import collect_study
-from analysis.arm_words import arm_words
 from analysis.findings import Findings, Row, contaminated_cohorts
 from analysis.page.crossed import MAX_PANELS, Head, cross
 from analysis.page.drawing.panels import Line, LinePanel, Panels

@@ -122,9 +122,7 @@ def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
     crossed = cross(
         (row for row in view.factor_rows if row["kind"] == CONTRAST),
         lambda row: view.head(row["detector"]),
-        lambda row: (
-            heads.get(_place(row, view)) or Head(change_words(row), group=view.arm_of(row))
-        ),
+        lambda row: heads.get(_place(row, view)) or Head(change_words(row), group=view.arm_of(row)),
         unit=POINTS,
         cell=lambda row: row,
         rows=[view.head(name) for name in view.shown],

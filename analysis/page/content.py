@@ -169,8 +169,8 @@ def _detection_led(
         return _Report([NOTHING_MEASURED], [badges(checks)], detection)
     key, rest = choice_sentence(view.best, view.names)
     rest += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
-    sentences = [headline_sentence(view.tables, view.best), (key, rest)]
-    return _Report(sentences, first_parts(view, checks), detection)
+    headline = headline_sentence(view.tables, view.best)
+    return _Report([headline, (key, rest)], first_parts(view, checks), detection)
 
 
 def _unlearning_led(
@@ -259,8 +259,10 @@ def _pages_beside(
             "Scores and examples",
             "The texts that score highest and lowest, the scores of both sides, training curves.",
             present(
-                view and examples_section(inputs.arms, view, show_protected=inputs.show_protected),
-                section("scores", "Scores", view and scores_picture(view)),
+                examples_section(inputs.arms, view, show_protected=inputs.show_protected)
+                if view
+                else None,
+                section("scores", "Scores", scores_picture(view) if view else None),
                 section("training", "Training", training_picture(inputs.arms)),
             ),
         ),
@@ -270,7 +272,7 @@ def _pages_beside(
             "A text for a paper with its sources, the cost of each detector and step, what "
             "each audit reported, versions, digests and the experiment file.",
             present(
-                methods and methods_section(methods, linked=inputs.figure_links),
+                methods_section(methods, linked=inputs.figure_links) if methods else None,
                 cost_section(inputs.steps, inputs.detector_work),
                 section(
                     "audits",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs, StepRecord
-from analysis.page.parts import Copied, Fold, Note, Section, answer
+from analysis.page.parts import Copied, Fold, Note, Part, Section, answer
 from analysis.page.table import Table, facts, listing, seconds_text
 
 _MAX_STEPS = 30
@@ -44,7 +44,7 @@ def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> S
     )
     total = seconds_text(sum(one.seconds for one in steps))
     said = f"Its steps took {total} of computing, each when it was made."
-    rest = [
+    rest: list[Part | None] = [
         said if steps else "No costs were recorded.",
         detector_cost_listing(work),
         Fold(f"Every step: {len(steps)}", [table]) if table and len(steps) > _MAX_STEPS else table,

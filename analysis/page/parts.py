@@ -25,7 +25,7 @@ OPEN_ROWS = 12
 """Rows before the fold of a longer table."""
 HALF = 640.0
 """A wider picture has a row of its own."""
-Given = TypeVar("Given")
+Given = TypeVar("Given", "Section", "Part")
 
 
 class Note(NamedTuple):
@@ -209,14 +209,14 @@ def answer(
     beside: list[Part] = []
     below: list[Part] = []
     further: list[Part] = []
-    for block in present(*blocks):
+    for block in filter(None, blocks):
         shown, *rows = opened(block, open_rows, others) if isinstance(block, Table) else [block]
         (beside if isinstance(shown, Picture | Table) else below).append(shown)
         further += rows
     if beside and not any(isinstance(one, Picture) and one.width > HALF for one in beside):
         beside = [Columns(beside, "answer")]
-    said = [Note(sentence, "say")] if sentence else []
-    parts = [*said, *beside, *below, *further, *present(*rest)]
+    said: list[Part] = [Note(sentence, "say")] if sentence else []
+    parts = [*said, *beside, *below, *further, *filter(None, rest)]
     return Section(anchor, short, title, parts) if parts else None
 
 

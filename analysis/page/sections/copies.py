@@ -115,7 +115,8 @@ def _sentence(view: View, table: Findings) -> str:
 
 def _by_arm(view: View, arms: list[Findings]) -> Crossed:
     """Return the chosen detector by arm and number of copies."""
-    labels = sorted({label for table in arms for label in _dose_labels(table)}, key=copies_order)
+    every = dict.fromkeys(label for table in arms for label in _dose_labels(table))
+    labels = sorted(every, key=copies_order)
     name = view.best.detector
     heads = {}
     for table, (group, head) in zip(arms, view.heads(arms), strict=True):

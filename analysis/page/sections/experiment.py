@@ -13,7 +13,7 @@ from analysis.arm import axis_column
 from analysis.arm_words import arm_words, axis_words
 from analysis.copy_bins import passage_sentences
 from analysis.page.inputs import ArmSettings, PageInputs
-from analysis.page.parts import Columns, Note, Section, Stacked, answer, fold_items, present
+from analysis.page.parts import Columns, Note, Part, Section, Stacked, answer, fold_items, present
 from analysis.page.streams import stream_listing, stream_sentences
 from analysis.page.table import Column, Table, facts, listing, numbers, with_noun
 from analysis.page.view import capital
@@ -39,13 +39,12 @@ def experiment_section(inputs: PageInputs) -> Section | None:
     elsewhere = {one.note for one in inputs.left_out}
     notes = [note for note in inputs.notes if note not in elsewhere] + pool_notes(inputs.pools)
     notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
-    listed: Table | Note | None = stream_listing(inputs.streams)
-    if listed and len(listed.columns) == 1:
-        # Streams that differ in nothing but their arm need no table.
-        listed = Note(f"Training streams. {listed.caption}", "how")
-    streams = present(
+    table = stream_listing(inputs.streams)
+    # Streams that differ in nothing but their arm need no table.
+    alike = table is not None and len(table.columns) == 1
+    streams: list[Part] = present(
         datasets_table(inputs.arms[0].examples) if inputs.arms else None,
-        listed,
+        Note(f"Training streams. {table.caption}", "how") if table and alike else table,
         [Note(sentence, "how") for sentence in stream_sentences(inputs.streams)],
         background_losses(inputs),
     )

@@ -17,13 +17,12 @@ from analysis.copy_bins import copies_order, is_dose
 from analysis.findings import Findings, contaminated_cohorts
 from analysis.intervals.estimate import Estimate
 from analysis.selection.ranking import best_first, ranked, tune_auc
+from analysis.unit import DOUBTFUL
 
 _MIN_HEADLINE_MEMBERS = 30
 """An AUC over fewer members makes no headline where there is another."""
 _MIN_DOSE_MEMBERS = 10
 """Fewer members with a number of copies make no sentence."""
-DOUBTFUL = "not to be trusted"
-"""Part of what an interval speaks of, where too little stands behind it."""
 AUC_MEANS = "AUC: how often a member outscores a non-member; 0.5 is guessing."
 NOTHING_MEASURED = "No detector gave an AUC with an interval, so there is nothing to conclude."
 _CERTAINTY = (

@@ -15,38 +15,44 @@ from analysis.arm import axis_names
 from analysis.checks.check import Check
 from analysis.checks.validity import check_validity
 from analysis.findings import Findings, split_by_cohort
-from analysis.page.cost import cost_parts, provenance_parts
+from analysis.page.cost import cost_section, provenance_section
 from analysis.page.drawing.picture import Picture
-from analysis.page.first_screen import CHECKS, arms_picture, badges, first_parts, gains
+from analysis.page.first_screen import arms_picture, first_parts, gains
 from analysis.page.inputs import PageInputs
-from analysis.page.methods import Methods, describe_methods, methods_parts
+from analysis.page.methods import Methods, describe_methods, methods_section
 from analysis.page.parts import (
-    Beside,
     Columns,
-    Foot,
     Gains,
-    Keyed,
     Note,
     Part,
     Section,
+    SiblingPage,
+    answer,
     pictures_in,
     present,
     render_page,
 )
-from analysis.page.sections.accuracy import accuracy_parts
-from analysis.page.sections.all_results import all_results
-from analysis.page.sections.checks import audits_parts as stream_audits
-from analysis.page.sections.checks import checks_parts, checks_tables
-from analysis.page.sections.copies import copies_parts, copies_picture
-from analysis.page.sections.detector import detector_parts, left_out_listing
-from analysis.page.sections.examples import examples_parts, scores_picture, training_picture
-from analysis.page.sections.experiment import experiment_parts
-from analysis.page.sections.factors import factors_parts
-from analysis.page.sections.rates import rates_parts
-from analysis.page.sections.results import results_sections
-from analysis.page.sections.trajectory import along_training, trajectory_parts
-from analysis.page.sections.unscored import detector_notes
-from analysis.page.setup import background_parts
+from analysis.page.sections.accuracy import accuracy_section
+from analysis.page.sections.checks import (
+    audits_parts,
+    background_parts,
+    badges,
+    checks_section,
+    checks_tables,
+)
+from analysis.page.sections.copies import copies_picture, copies_section
+from analysis.page.sections.detector import detector_notes, detector_section, unmeasured_section
+from analysis.page.sections.examples import (
+    EXAMPLES,
+    examples_section,
+    scores_picture,
+    training_picture,
+)
+from analysis.page.sections.experiment import experiment_section
+from analysis.page.sections.factors import factors_section
+from analysis.page.sections.rates import rates_section
+from analysis.page.sections.results import all_results, results_sections
+from analysis.page.sections.trajectory import trajectory_section
 from analysis.page.unlearning.first_screen import leading_sentences
 from analysis.page.unlearning.headline import judged_models
 from analysis.page.unlearning.view import lead_parts, unlearning_sections
@@ -64,7 +70,6 @@ from detect.guarded_call import NO_SCORE
 
 REPORT = "report.html"
 """What a run is read from."""
-_EXAMPLES = "examples"
 _KIND = "spikein report"
 
 
@@ -77,10 +82,10 @@ class RunPage(NamedTuple):
     """Further pages by the names of their files."""
     checks: Sequence[Check]
     sentences: Sequence[str]
-    """Detectors that failed, the headline, what stands behind it, detection along training."""
+    """Detectors that failed, the headline, what is behind it, detection along training."""
     methods: Methods | None
     pictures: Sequence[Picture]
-    """All that stand in them."""
+    """All that are in them."""
 
     @property
     def summary(self) -> list[str]:
@@ -88,53 +93,48 @@ class RunPage(NamedTuple):
         return [*(one.line for one in self.checks), *self.sentences]
 
 
-class _Content(NamedTuple):
-    """What sections are made of."""
+class _Report(NamedTuple):
+    """What the report of a run shows first, what it answers, and where the rest goes."""
 
-    inputs: PageInputs
-    tables: Sequence[Findings]
-    checks: Sequence[Check]
-    view: View | None
-    notes: Sequence[str]
-    """What detectors note on their scores."""
+    sentences: Sequence[str | tuple[str, str]]
+    first: Sequence[Part]
+    answers: Sequence[Section]
+    beside: Sequence[SiblingPage] = ()
 
 
 def build_page(inputs: PageInputs) -> RunPage:
     """Return the pages of a run."""
-    axes = axis_names(inputs.arms)
-    tables = split_by_cohort(inputs.analysis.metrics, axes)
-    checks = check_validity(
-        tables, inputs.audits, inputs.copies, [found for _, found in inputs.backgrounds]
-    )
+    tables = split_by_cohort(inputs.analysis.metrics, axis_names(inputs.arms))
+    audits = [audit for _, audit in inputs.backgrounds]
+    checks = check_validity(tables, inputs.audits, inputs.copies, audits)
     best = find_headline(tables)
     view = None if best is None else View(inputs=inputs, tables=tables, best=best)
     # The section on detectors lists what was left out.
     listed = {one.note for one in inputs.left_out}
     notes = detector_notes(inputs.arms, besides={*listed, *inputs.notes})
-    content = _Content(inputs, tables, checks, view, notes)
+    along = None
+    if inputs.trajectory is not None:
+        along = trajectory_section(inputs.trajectory, inputs.swept)
+    detection = _detection(inputs, view, notes, along)
+    led = _unlearning_led(inputs, view, checks, detection)
+    report = led or _detection_led(view, checks, detection)
     methods = describe_methods(inputs) if inputs.settings else None
-    along = inputs.trajectory and trajectory_parts(inputs.trajectory, inputs.swept)
-    training = along_training(along) if along else []
-    led = _unlearning_led(content, training)
-    shown = led or _detection_led(content, training)
-    beside = [*shown.beside, *_pages_beside(content, methods)]
-    others = [page for page, _ in beside]
-    foot = Foot(others if inputs.figure_links else [], _foot_lines(inputs, others))
-    names = view.names if view else {}
-    sections = [*shown.sections]
+    pages = [*report.beside, *_pages_beside(inputs, tables, checks, view, methods)]
+    sections = present(experiment_section(inputs), *report.answers, checks_section(checks, inputs))
     if inputs.show_protected and not inputs.figure_links:
         # A page by itself has no page of examples beside it that could show what was asked for.
-        sections += [one for _, held in beside for one in held if one.anchor == _EXAMPLES]
-    parts = [*shown.first, *(part for one in sections for part in one.parts)]
-    parts += [part for _, held in beside for one in held for part in one.parts]
+        sections += [one for page in pages for one in page.sections if one.anchor == EXAMPLES]
+    every = [*sections, *(one for page in pages for one in page.sections)]
+    parts = [*report.first, *(part for one in every for part in one.parts)]
     return RunPage(
         html=render_page(
             _KIND,
             inputs.name,
-            shown.sentences,
+            report.sentences,
             sections,
-            first=shown.first,
-            foot=foot,
+            first=report.first,
+            pages=pages if inputs.figure_links else (),
+            foot=_foot(inputs, pages),
             linked=inputs.figure_links,
         ),
         beside={
@@ -142,217 +142,165 @@ def build_page(inputs: PageInputs) -> RunPage:
                 page.title,
                 inputs.name,
                 [],
-                sections,
+                page.sections,
                 first=[Note(page.about, "how", (("Back to the report", REPORT),))],
                 script=True,
                 linked=inputs.figure_links,
             )
-            for page, sections in beside
+            for page in pages
         },
         checks=checks,
         sentences=(
             *(note for note in notes if NO_SCORE in note),
             *([str(led.sentences[0])] if led else []),
-            *summary_sentences(tables, names),
-            *(along.sentences if along else ()),
+            *summary_sentences(tables, view.names if view else {}),
+            *(part for part in (along.parts if along else ()) if isinstance(part, str)),
         ),
         methods=methods,
         pictures=[*{one.name: one for one in pictures_in(parts)}.values()],
     )
 
 
-class _Report(NamedTuple):
-    """What the report of a run shows, and where the rest goes."""
-
-    sentences: Sequence[str | Keyed]
-    first: Sequence[Part]
-    sections: Sequence[Section]
-    beside: Sequence[tuple[Beside, list[Section]]] = ()
-
-
-def _detection_led(content: _Content, along: Sequence[Part]) -> _Report:
+def _detection_led(
+    view: View | None, checks: Sequence[Check], detection: Sequence[Section]
+) -> _Report:
     """Return a report that leads with what detectors tell."""
-    view, checks = content.view, content.checks
-    return _Report(
-        _first_sentences(view),
-        first_parts(view, checks) if view else [badges(checks)],
-        _around(content, _detection(content, along)),
-    )
+    if view is None:
+        return _Report([NOTHING_MEASURED], [badges(checks)], detection)
+    key, rest = choice_sentence(view.best, view.names)
+    rest += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
+    headline = headline_sentence(view.tables, view.best)
+    return _Report([headline, (key, rest)], first_parts(view, checks), detection)
 
 
-def _unlearning_led(content: _Content, along: Sequence[Part]) -> _Report | None:
+def _unlearning_led(
+    inputs: PageInputs,
+    view: View | None,
+    checks: Sequence[Check],
+    detection: Sequence[Section],
+) -> _Report | None:
     """Return a report that leads with the verdicts on unlearned models; None without any.
 
     What detectors told before unlearning is one section, and all else of it a page beside.
     """
-    inputs, view = content.inputs, content.view
     models = judged_models(inputs.unlearning.verdicts) if inputs.unlearning else []
     if inputs.unlearning is None or not models:
         return None
     names = view.names if view else {}
-    before, more = [], []
+    before, changes = None, None
     if view is not None:
-        said = Note(headline_sentence(view.tables, view.best), "say")
+        said = headline_sentence(view.tables, view.best)
         pictures = Columns(present(arms_picture(view), copies_picture(view)), "pictures")
-        before = [Section("before", "Before", "Before unlearning", [said, pictures])]
-        further = [Gains(found)] if (found := gains(view)) else []
-        more = [Section("changes", "Changes", "What changes what detectors tell?", further)]
-    page = Beside(
+        before = answer("before", "Before", "Before unlearning", said, rest=[pictures])
+        title = "What changes what detectors tell?"
+        effects = gains(view)
+        effect = Gains(effects) if effects else None
+        changes = answer("changes", "Changes", title, "", rest=[effect])
+    page = SiblingPage(
         "detectors.html",
         "Detectors before unlearning",
         "How well detectors tell members under the models that were not unlearned, a section a "
         "question.",
+        present(changes, *detection),
     )
     return _Report(
         leading_sentences(models, inputs.unlearning.measures),
-        [*lead_parts(inputs.unlearning, models, names), badges(content.checks)],
-        _around(
-            content,
-            [*unlearning_sections(inputs.unlearning, models, names), *before],
-        ),
-        [(page, [*(one for one in more if one.parts), *_detection(content, along)])],
+        [*lead_parts(inputs.unlearning, models, names), badges(checks)],
+        present(*unlearning_sections(inputs.unlearning, models, names), before),
+        [page],
     )
 
 
-def _first_sentences(view: View | None) -> list[str | Keyed]:
-    if view is None:
-        return [NOTHING_MEASURED]
-    key, rest = choice_sentence(view.best, view.names)
-    rest += f" {AUC_MEANS} {seeds_sentence(view.best.cell)}"
-    return [headline_sentence(view.tables, view.best), Keyed(key, rest)]
-
-
-def _around(content: _Content, answers: Sequence[Section]) -> list[Section]:
-    """Return the sections of a report: what was run, its answers, whether they may be believed."""
-    checks = checks_parts(content.checks, content.inputs)
-    sections = (
-        Section("experiment", "Set-up", "What was run", experiment_parts(content.inputs)),
-        *answers,
-        Section(CHECKS, "Checks", "May I believe it?", checks),
-    )
-    return [section for section in sections if section.parts]
-
-
-def _detection(content: _Content, along: Sequence[Part]) -> list[Section]:
+def _detection(
+    inputs: PageInputs, view: View | None, notes: Sequence[str], along: Section | None
+) -> list[Section]:
     """Return the sections on detectors that have something to say."""
-    inputs, view = content.inputs, content.view
-    sections = (
-        Section(
-            "detector",
-            "Detector",
-            "Which detector?",
-            detector_parts(view, content.notes)
-            if view
-            else present(NOTHING_MEASURED, left_out_listing(inputs.left_out)),
+    task = None
+    if inputs.accuracy is not None:
+        task = accuracy_section(inputs.accuracy, axis_names(inputs.arms), view)
+    if view is None:
+        return present(unmeasured_section(inputs.left_out), along, task)
+    return present(
+        detector_section(view, notes),
+        copies_section(view),
+        factors_section(view),
+        rates_section(view),
+        along,
+        task,
+    )
+
+
+def _pages_beside(
+    inputs: PageInputs,
+    tables: Sequence[Findings],
+    checks: Sequence[Check],
+    view: View | None,
+    methods: Methods | None,
+) -> list[SiblingPage]:
+    """Return the further pages that have something to say."""
+    names = {one.name: one.title for one in inputs.detectors}
+
+    def section(anchor: str, title: str, *parts: Part | None, short: str = "") -> Section | None:
+        return answer(anchor, short or title, title, "", rest=parts)
+
+    pages = (
+        SiblingPage(
+            "results.html",
+            "All results",
+            "Every detector, setting, arm, dataset and number of copies, with search; AUCs "
+            "adjusted by the base model; chosen settings; the factors in full.",
+            present(
+                section("all-results", "All results", all_results(tables, names)),
+                *(results_sections(view) if view else ()),
+            ),
         ),
-        Section("copies", "Copies", "How many copies?", copies_parts(view) if view else []),
-        Section(
-            "factors",
-            "Factors",
-            "What does each factor do?",
-            factors_parts(view) if view else [],
+        SiblingPage(
+            "examples.html",
+            "Scores and examples",
+            "The texts that score highest and lowest, the scores of both sides, training curves.",
+            present(
+                examples_section(inputs.arms, view, show_protected=inputs.show_protected)
+                if view
+                else None,
+                section("scores", "Scores", scores_picture(view) if view else None),
+                section("training", "Training", training_picture(inputs.arms)),
+            ),
         ),
-        Section(
-            "rates",
-            "False alarms",
-            "At low false-positive rates",
-            rates_parts(view) if view else [],
-        ),
-        Section(
-            "during-training",
-            "During training",
-            "How does detection change during training?",
-            [*along],
-        ),
-        Section(
-            "accuracy",
-            "Task",
-            "Did the model get better at the task?",
-            accuracy_parts(inputs.accuracy, axis_names(inputs.arms), view)
-            if inputs.accuracy
-            else [],
+        SiblingPage(
+            "methods.html",
+            "Methods, cost and provenance",
+            "A text for a paper with its sources, the cost of each detector and step, what "
+            "each audit reported, versions, digests and the experiment file.",
+            present(
+                methods_section(methods, linked=inputs.figure_links) if methods else None,
+                cost_section(inputs.steps, inputs.detector_work),
+                section(
+                    "audits",
+                    "Audits and checks in full",
+                    *audits_parts(checks),
+                    *checks_tables(checks),
+                    short="Audits",
+                ),
+                section(
+                    "background",
+                    "Was the background clean?",
+                    *(part for one in inputs.backgrounds for part in background_parts(*one)),
+                    short="Background",
+                ),
+                provenance_section(inputs),
+            ),
         ),
     )
-    return [section for section in sections if section.parts]
+    return [page for page in pages if page.sections]
 
 
-def _pages_beside(content: _Content, methods: Methods | None) -> list[tuple[Beside, list[Section]]]:
-    """Return the further pages, with their sections."""
-    inputs, view = content.inputs, content.view
-    names = {one.name: one.title for one in inputs.detectors}
-    pages = (
-        (
-            Beside(
-                "results.html",
-                "All results",
-                "Every detector, setting, arm, dataset and number of copies, with search; AUCs "
-                "adjusted by the base model; chosen settings; the factors in full.",
-            ),
-            [
-                Section("all-results", "All results", "All results",
-                        present(all_results(content.tables, names))),
-                *(results_sections(view) if view else []),
-            ],
-        ),
-        (
-            Beside(
-                "examples.html",
-                "Scores and examples",
-                "The texts that score highest and lowest, the scores of both sides, training "
-                "curves.",
-            ),
-            [
-                Section(
-                    _EXAMPLES,
-                    "Examples",
-                    "Examples with the highest and lowest scores",
-                    examples_parts(inputs.arms, view, show_protected=inputs.show_protected)
-                    if view
-                    else [],
-                ),
-                Section("scores", "Scores", "Scores",
-                        present(scores_picture(view) if view else None)),
-                Section("training", "Training", "Training", present(training_picture(inputs.arms))),
-            ],
-        ),
-        (
-            Beside(
-                "methods.html",
-                "Methods, cost and provenance",
-                "A text for a paper with its sources, the cost of each detector and step, what "
-                "each audit reported, versions, digests and the experiment file.",
-            ),
-            [
-                Section(
-                    "methods",
-                    "Methods",
-                    "Methods, for a paper",
-                    methods_parts(methods, linked=inputs.figure_links) if methods else [],
-                ),
-                Section("cost", "Cost", "Cost", cost_parts(inputs.steps, inputs.detector_work)),
-                Section("audits", "Audits", "Audits and checks in full",
-                        [*stream_audits(content.checks), *checks_tables(content.checks)]),
-                Section(
-                    "background",
-                    "Background",
-                    "Was the background clean?",
-                    [part for found in inputs.backgrounds for part in background_parts(*found)],
-                ),
-                Section("provenance", "Provenance", "Provenance", provenance_parts(inputs)),
-            ],
-        ),
-    )  # fmt: skip
-    kept = [(page, [one for one in sections if one.parts]) for page, sections in pages]
-    return [(page, sections) for page, sections in kept if sections]
-
-
-def _foot_lines(inputs: PageInputs, beside: Sequence[Beside]) -> list[str]:
+def _foot(inputs: PageInputs, pages: Sequence[SiblingPage]) -> str:
     """Say what this page needs beside it, and what made it."""
     made = f"Made by spikein {inputs.code}." if inputs.code else "Made by spikein."
     if not inputs.figure_links:
-        return [f"{made} The run's folder holds all results, examples and methods."]
-    files = ", ".join(page.file for page in beside)
-    return [
+        return f"{made} The run's folder holds all results, examples and methods."
+    files = ", ".join(page.file for page in pages)
+    return (
         f"{made} This page can be sent by itself. Its links lead to {files} and figures/ beside "
         "it: send those along where they are wanted. All numbers are in findings.parquet."
-    ]
+    )

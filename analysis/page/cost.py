@@ -7,11 +7,11 @@ last row counts each pass once.
 
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs, StepRecord
-from analysis.page.parts import Copied, Fold, Note, Part, present
+from analysis.page.parts import Copied, Fold, Note, Part, Section, answer
 from analysis.page.table import Table, facts, listing, seconds_text
 
 _MAX_STEPS = 30
@@ -32,7 +32,7 @@ class DetectorCost(NamedTuple):
     scoring_seconds: float | None
 
 
-def cost_parts(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> list[Part]:
+def cost_section(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> Section | None:
     """Return what the run cost, by detector and by step."""
     table = listing(
         "Steps",
@@ -42,15 +42,14 @@ def cost_parts(steps: Sequence[StepRecord], work: Sequence[DetectorWork]) -> lis
             for one in steps
         ],
     )
-    folded = table is not None and len(table.rows) > _MAX_STEPS
     total = seconds_text(sum(one.seconds for one in steps))
-    return present(
-        f"Its steps took {total} of computing, each when it was made."
-        if steps
-        else "No costs were recorded.",
+    said = f"Its steps took {total} of computing, each when it was made."
+    rest: list[Part | None] = [
+        said if steps else "No costs were recorded.",
         detector_cost_listing(work),
-        Fold(f"Every step: {len(steps)}", [table]) if folded and table else table,
-    )
+        Fold(f"Every step: {len(steps)}", [table]) if table and len(steps) > _MAX_STEPS else table,
+    ]
+    return answer("cost", "Cost", "Cost", "", rest=rest)
 
 
 def detector_costs(work: Sequence[DetectorWork]) -> list[DetectorCost]:
@@ -62,26 +61,25 @@ def detector_costs(work: Sequence[DetectorWork]) -> list[DetectorCost]:
     costs = []
     for detector, steps in read.items():
         mine = [one for one in work if one.detector == detector]
-        passes = "; ".join(dict.fromkeys(one.cost for one in mine))
         own = sum(step.seconds for step in steps.values() if readers[step.key] == 1)
-        scoring = _sum_known(one.scoring_seconds for one in mine)
-        costs.append(_cost(detector, passes, steps, own, scoring))
+        passes = "; ".join(dict.fromkeys(one.cost for one in mine))
+        costs.append(_cost(detector, passes, mine, steps, own))
     costs.sort(key=lambda cost: (-cost.own_seconds, -cost.seconds, cost.detector))
     if len(costs) > 1:
         every = {key: step for steps in read.values() for key, step in steps.items()}
-        scoring = _sum_known(cost.scoring_seconds for cost in costs)
         total = sum(step.seconds for step in every.values())
-        costs.append(_cost("all together", "", every, total, scoring))
+        costs.append(_cost("all together", "", work, every, total))
     return costs
 
 
 def _cost(
     detector: str,
     passes: str,
+    work: Sequence[DetectorWork],
     steps: Mapping[str, EvidenceStep],
     own: float,
-    scoring: float | None,
 ) -> DetectorCost:
+    scoring = [one.scoring_seconds for one in work]
     return DetectorCost(
         detector,
         passes,
@@ -89,14 +87,8 @@ def _cost(
         tokens_out=sum(step.tokens_out or 0 for step in steps.values()),
         seconds=sum(step.seconds for step in steps.values()),
         own_seconds=own,
-        scoring_seconds=scoring,
+        scoring_seconds=None if None in scoring else sum(value or 0.0 for value in scoring),
     )
-
-
-def _sum_known(values: Iterable[float | None]) -> float | None:
-    """Return the sum; None if a value is not known."""
-    known = list(values)
-    return None if None in known else sum(value or 0.0 for value in known)
 
 
 def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
@@ -126,11 +118,11 @@ def detector_cost_listing(work: Sequence[DetectorWork]) -> Table | None:
     )
 
 
-def provenance_parts(inputs: PageInputs) -> list[Part]:
+def provenance_section(inputs: PageInputs) -> Section | None:
     """Return where the numbers come from, and the experiment that they are of."""
     yaml = inputs.experiment_yaml
     experiment = Copied("experiment-file", "Copy the file", [yaml], verbatim=True)
-    return [
+    rest = [
         facts("", provenance(inputs)),
         Fold("The experiment, resolved", [experiment]),
         Note(
@@ -140,6 +132,7 @@ def provenance_parts(inputs: PageInputs) -> list[Part]:
             "how",
         ),
     ]
+    return answer("provenance", "Provenance", "Provenance", "", rest=rest)
 
 
 def provenance(inputs: PageInputs) -> list[tuple[str, str]]:

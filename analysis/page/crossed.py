@@ -1,4 +1,4 @@
-"""Numbers by row and column, and how a kind of number is written: what most sections show.
+"""Numbers by row and column: what most sections show.
 
 One crossing is a table, a matrix, panels of lines and the CSV file beside a picture, so that all
 four hold the same numbers.
@@ -6,12 +6,13 @@ four hold the same numbers.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, log2, nan
+from math import log2, nan
 from typing import NamedTuple, TypeVar
 
+from analysis.arm import MODEL_FREE
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.elements import round_limits
 from analysis.page.drawing.matrix import (
     Matrix,
     MatrixColumn,
@@ -20,108 +21,13 @@ from analysis.page.drawing.matrix import (
     difference_axis,
 )
 from analysis.page.drawing.panels import Line, LinePanel, Panels
-from analysis.page.table import NOTHING, Column, Entry, Table, with_noun
-from analysis.summary import DOUBTFUL
+from analysis.page.table import Column, Table, split_table, with_noun
+from analysis.selection.ranking import common_rows, rank_detectors
+from analysis.summary import NO_NAMES, Names
+from analysis.unit import AUC, Dot, Entry, Unit
 
-ABSENT = Entry(NOTHING, kind="none absent")
-"""A place without any measurement."""
 MAX_PANELS = 20
 Item = TypeVar("Item")
-Measured = Estimate | Row
-"""A number with its interval, or the row of findings that holds it."""
-
-
-class Unit(NamedTuple):
-    """A kind of number, and the one way in which it is written."""
-
-    name: str
-    digits: int
-    times: float = 1.0
-    signed: bool = False
-    """Whether it is a difference: it has a sign, and is strong where its interval leaves out 0."""
-
-    def number(self, value: float) -> str:
-        """Return `0.79`, or `+2.4`."""
-        if not isfinite(value):
-            return NOTHING
-        sign = "+" if self.signed else ""
-        return f"{self.times * value:{sign}.{self.digits}f}".replace("-", "−")
-
-    def ends(self, low: float, high: float) -> str:
-        """Return `[0.75, 0.82]`."""
-        return f"[{self.number(low)}, {self.number(high)}]"
-
-    def text(self, value: float, low: float, high: float) -> str:
-        """Return `AUC 0.79 [0.75, 0.82]`, or `+2.4 points [−0.2, +5.1]`."""
-        said = (self.number(value), self.name) if self.signed else (self.name, self.number(value))
-        return f"{' '.join(said)} {self.ends(low, high)}"
-
-    def entry(
-        self, shown: Measured | None, *, best: bool = False, n: str = "", lacking: str = ""
-    ) -> Entry:
-        """Return a number with its interval as a place of a table.
-
-        Args:
-            shown: what was measured, if anything was.
-            best: whether it is the best of its line.
-            n: the examples behind it, where the head does not say so.
-            lacking: what to show in place of a number without an interval.
-        """
-        if shown is None:
-            return ABSENT
-        cell = estimate_of(shown)
-        if not cell.available:
-            equal = not isfinite(cell.value) and cell.members >= 2 and not self.signed
-            return Entry(lacking or ("no value" if equal else NOTHING), kind="none")
-        entry = self.place(cell.value, cell.low, cell.high, *filter(None, [n]))
-        doubtful = "†" if DOUBTFUL in cell.about else ""
-        return entry._replace(ends=f"{entry.ends}{doubtful}", strong=best or entry.strong)
-
-    def place(self, value: float, low: float, high: float, *notes: str) -> Entry:
-        """Return a number as a place of a table; NaN ends: it has no interval."""
-        known = isfinite(low) and isfinite(high)
-        return Entry(
-            self.number(value),
-            ends=self.ends(low, high) if known else "",
-            notes=notes,
-            kind="difference" if self.signed else "interval",
-            strong=self.signed and known and not low <= 0 <= high,
-        )
-
-    def dot(self, head: str, shown: Measured | None, *, bold: bool = False) -> Dot | None:
-        """Return a number as a mark that says whose it is and what stands behind it."""
-        cell = None if shown is None else estimate_of(shown)
-        if cell is None or not cell.available:
-            return None
-        said = self.text(cell.value, cell.low, cell.high)
-        value, low, high = (self.times * end for end in (cell.value, cell.low, cell.high))
-        return Dot(
-            value,
-            low,
-            high,
-            f"{head}: {said} · {counts(cell)}",
-            text=self.number(cell.value),
-            bold=bold,
-            doubtful=DOUBTFUL in cell.about,
-        )
-
-
-AUC = Unit("AUC", 2)
-POINTS = Unit("points", 1, 100.0, signed=True)
-"""Differences in hundredths."""
-NATS = Unit("nats", 3)
-DIFFERENCE = Unit("", 3, signed=True)
-
-
-def estimate_of(shown: Measured) -> Estimate:
-    """Return a number with its interval."""
-    return shown if isinstance(shown, Estimate) else Estimate.of(shown)
-
-
-def counts(cell: Estimate) -> str:
-    """Return the examples behind a number."""
-    others = f", {cell.nonmembers:,} non-members" if cell.nonmembers else ""
-    return f"{cell.members:,} members{others}"
 
 
 class Head(NamedTuple):
@@ -159,21 +65,31 @@ class Crossed:
     the CSV file has them."""
     unit: Unit
     bold: Collection[tuple[Head, Head]] = field(default=())
+    counted: Mapping[tuple[Head, Head], str] = field(default_factory=dict)
+    """The examples behind a number, where its column's head does not say so."""
 
     def table(self, title: str, head: str, caption: str) -> Table:
         """Return a line a row."""
         return Table(
             title=title,
-            columns=(Column(head), *(Column(one.words, right=True) for one in self.columns)),
+            columns=(
+                Column(head),
+                *(Column(one.words, right=True, note=one.note) for one in self.columns),
+            ),
             rows=tuple(
                 (
                     Entry(row.words, notes=(row.note,) if row.note else (), kind=row.kind),
-                    *(self.unit.entry(self._cell(row, column)) for column in self.columns),
+                    *(self._entry(row, column) for column in self.columns),
                 )
                 for row in self.rows
             ),
             caption=caption,
         )
+
+    def tables(self, title: str, head: str, caption: str) -> list[Table]:
+        """Return as few tables as fit a page; none without any number."""
+        table = self.table(title, head, caption)
+        return split_table(table) if self.cells else []
 
     def matrix(self, label: str = "", *, row_height: float = 20.0) -> Matrix | None:
         """Return a row a head, with a number, a dot and a line; None without any number."""
@@ -251,6 +167,8 @@ class Crossed:
     def behind(self) -> str:
         """Return what is behind a number: `17 to 45 members, 60 non-members, 2 training seeds`."""
         cells = [Estimate.of(row) for row in self.cells.values() if not isinstance(row, str)]
+        if not cells:
+            return ""
         members, others = (
             " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers))))
             for numbers in zip(*((cell.members, cell.nonmembers) for cell in cells), strict=True)
@@ -272,9 +190,11 @@ class Crossed:
             if not isinstance(cell, str)
         ]
 
-    def _cell(self, row: Head, column: Head) -> Row | None:
-        cell = self.cells.get((row, column))
-        return None if isinstance(cell, str) else cell
+    def _entry(self, row: Head, column: Head) -> Entry:
+        place = row, column
+        cell = self.cells.get(place)
+        shown = None if isinstance(cell, str) else cell
+        return self.unit.entry(shown, best=place in self.bold, n=self.counted.get(place, ""))
 
     def _dot(self, row: Head, column: Head) -> Dot | str | None:
         place = row, column
@@ -297,8 +217,11 @@ def cross(
     unit: Unit,
     cell: Callable[[Item], Row | str | None],
     bold: Callable[[Item], bool] = lambda _: False,
+    counted: Callable[[Item], str] = lambda _: "",
+    rows: Sequence[Head] | None = None,
+    columns: Sequence[Head] | None = None,
 ) -> Crossed:
-    """Return numbers by row and column, both in order of appearance.
+    """Return numbers by row and column.
 
     Args:
         items: one a number, or more.
@@ -307,19 +230,94 @@ def cross(
         unit: of all numbers.
         cell: the row of findings that holds it.
         bold: whether it is emphasised.
+        counted: the examples behind it, where its column's head does not say so.
+        rows: those that are shown; None for all, in order of appearance.
+        columns: likewise.
     """
-    rows: dict[Head, None] = {}
-    columns: dict[Head, None] = {}
     cells: dict[tuple[Head, Head], Row | str] = {}
-    strong = set()
+    places: dict[tuple[Head, Head], Item] = {}
     for item in items:
         place = row(item), column(item)
-        rows[place[0]] = columns[place[1]] = None
+        places[place] = item
         if (value := cell(item)) is not None:
             cells[place] = value
-        if bold(item):
-            strong.add(place)
-    return Crossed(rows=[*rows], columns=[*columns], cells=cells, unit=unit, bold=strong)
+    return Crossed(
+        rows=[*dict.fromkeys(head for head, _ in places)] if rows is None else rows,
+        columns=[*dict.fromkeys(head for _, head in places)] if columns is None else columns,
+        cells=cells,
+        unit=unit,
+        bold={place for place, item in places.items() if bold(item)},
+        counted={place: counted(item) for place, item in places.items()},
+    )
+
+
+def auc_tables(
+    title: str,
+    detectors: Sequence[str],
+    columns: Mapping[str, Mapping[str, Row | None]],
+    caption: str,
+    *,
+    names: Names = NO_NAMES,
+    tune: Mapping[str, float] | None = None,
+) -> list[Table]:
+    """Return a row a detector, in tables that fit a page.
+
+    The number of examples behind a column stands in its head, and also in each cell that was
+    measured on other examples: no value is shown with the n of another.
+
+    Args:
+        title: of the tables.
+        detectors: in their order; those without any value are left out.
+        columns: AUCs by detector, by the heads of the columns.
+        caption: of the first table.
+        names: published names of detectors.
+        tune: AUCs on the `tune` rows, by which the best detector of a column is marked if its
+            interval is above 0.5; None marks none.
+    """
+    cells = {
+        head: {name: None if row is None else Estimate.of(row) for name, row in rows.items()}
+        for head, rows in columns.items()
+    }
+    usual = {head: _usual_rows(column) for head, column in cells.items()}
+    first = {
+        head: next(iter(rank_detectors(column, tune)), "") if tune is not None else ""
+        for head, column in cells.items()
+    }
+    heads = {
+        head: Head(head, note=_counts_text(column.values(), usual[head]))
+        for head, column in cells.items()
+    }
+
+    def counted(name: str, head: str) -> str:
+        cell = cells[head][name]
+        if cell is None or (cell.members, cell.nonmembers) == usual[head]:
+            return ""
+        return f"{cell.members:,} + {cell.nonmembers:,}"
+
+    def is_best(name: str, head: str) -> bool:
+        cell = cells[head][name]
+        return name == first[head] and cell is not None and cell.low > 0.5
+
+    crossed = cross(
+        ((name, head) for name in detectors for head in columns),
+        lambda item: Head(names.get(item[0], item[0])),
+        lambda item: heads[item[1]],
+        unit=AUC,
+        cell=lambda item: columns[item[1]][item[0]],
+        bold=lambda item: is_best(*item),
+        counted=lambda item: counted(*item),
+    )
+    return crossed.tables(title, "Detector", caption)
+
+
+def _usual_rows(cells: Mapping[str, Estimate | None]) -> tuple[int, int]:
+    measured = {name: cell for name, cell in cells.items() if name not in MODEL_FREE}
+    return common_rows(measured if any(measured.values()) else cells)
+
+
+def _counts_text(cells: Iterable[Estimate | None], usual: tuple[int, int]) -> str:
+    seeds = [cell.seeds for cell in cells if cell and (cell.members, cell.nonmembers) == usual]
+    return f"{usual[0]:,} + {usual[1]:,}, {with_noun(max(seeds), 'seed')}" if seeds else ""
 
 
 def doublings(value: float) -> float:

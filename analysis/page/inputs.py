@@ -45,14 +45,6 @@ class ArmSettings:
     detect: DetectSettings
 
 
-class PoolReport(NamedTuple):
-    """What became of the rows of one pool of examples."""
-
-    label: str
-    datasets: Mapping[str, Mapping[str, Any]]
-    """Dataset → the facts that the pool records of it (`examples.json`)."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Stream:
     """What one model was trained on."""
@@ -151,7 +143,9 @@ class PageInputs:
     """Of the arms and the reported twins."""
     backgrounds: Sequence[tuple[Sequence[Overlap], OverlapFacts]] = ()
     """What the audit of each background's text found."""
-    pools: Sequence[PoolReport] = ()
+    pools: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]] = ()
+    """The label of each pool of examples, and the facts that it records of each dataset
+    (`examples.json`)."""
     accuracy: pa.Table | None = None
     """The task accuracies; None if no dataset has closed answers."""
     background_loss: pa.Table | None = None

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from analysis.dataset_detectors.detector import asked_dataset_detectors
 from analysis.page.inputs import ArmSettings, PageInputs
-from analysis.page.parts import Copied, Fold, Note, Part, present
-from analysis.page.setup import pretrained_name, values_text
+from analysis.page.parts import Copied, Fold, Note, Section, answer
+from analysis.page.sections.experiment import pretrained_name, values_text
 from analysis.page.unlearning.methods import unlearning_paragraphs
 from analysis.references import STATISTICS, Reference, cited, references_text
 from detect.detector_table import DetectorFacts
@@ -96,16 +96,17 @@ def write_methods(folder: Path, methods: Methods) -> None:
     write_text(folder / REFERENCES_FILE, methods.bibtex)
 
 
-def methods_parts(methods: Methods, *, linked: bool) -> list[Part]:
+def methods_section(methods: Methods, *, linked: bool) -> Section | None:
     """Return the section of a page; `linked` says whether the files lie beside the page."""
     files = tuple((name, name) for name in (METHODS_FILE, REFERENCES_FILE))
     entries = Copied("methods-bibtex", "Copy the entries", [methods.bibtex], verbatim=True)
     count = len(methods.references)
-    return present(
+    rest = [
         Copied("methods-text", "Copy the text", methods.paragraphs),
         Fold(f"BibTeX of the methods used: {count} entries", [entries]),
         Note("The same in", "how", files) if linked else None,
-    )
+    ]
+    return answer("methods", "Methods", "Methods, for a paper", "", rest=rest)
 
 
 def percent(share: float) -> str:
@@ -195,8 +196,8 @@ def _start(arms: Sequence[ArmSettings]) -> str:
     bases = [arm.base for arm in arms if arm.base is not None]
     sentences = []
     if bases:
-        tokens = _each(bases, lambda base: f"{base.tokens:,}")
-        seeds = _each(bases, lambda base: str(base.seed))
+        tokens = values_text(bases, lambda base: f"{base.tokens:,}")
+        seeds = values_text(bases, lambda base: str(base.seed))
         first = "A base model" if len(bases) == len(arms) else "For some arms a base model"
         sentences.append(
             f"{first} was first trained on {tokens} clean tokens (seed {seeds}: "
@@ -233,12 +234,7 @@ def _optimiser(all_of: Sequence[TrainSettings] | Sequence[BaseSettings]) -> str:
         "AdamW, learning rate {}, schedule {}, warm-up over {}, epochs {}, tokens a window {}, "
         "tokens a step {}, weight decay {}, betas {}, gradients clipped at {}, arithmetic {}"
     )
-    return words.format(*(_each(all_of, part) for part in parts))
-
-
-def _each(all_of: Sequence[Any], read: Callable[[Any], str]) -> str:
-    """Return the different values, in order."""
-    return " and ".join(dict.fromkeys(read(one) for one in all_of))
+    return words.format(*(values_text(all_of, part) for part in parts))
 
 
 _FIRST = {"drop": "not scored", "start_token": "scored after a start token"}

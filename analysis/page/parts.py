@@ -1,17 +1,31 @@
 """What our pages are made of: sections of paragraphs, tables and figures, in the order shown.
 
-A section is made by one function from the data that it shows. `parts.html.j2` writes each kind of
-part; a text by itself is a paragraph.
+A section is made by one function from the data that it shows, by `answer`. `parts.html.j2` writes
+each kind of part; a text by itself is a paragraph. All pages have one look, and escape every text.
 """
 
+import base64
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from analysis.page.drawing.elements import visible
 from analysis.page.drawing.picture import Picture
-from analysis.page.table import Entry, Row, Table, with_noun
-from analysis.page.template import page_script, page_template
+from analysis.page.table import Table, with_noun
+from analysis.unit import Entry
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from markupsafe import Markup
+
+OPEN_ROWS = 12
+"""Rows before the fold of a longer table."""
+HALF = 640.0
+"""A wider picture has a row of its own."""
+Given = TypeVar("Given", "Section", "Part")
 
 
 class Note(NamedTuple):
@@ -156,6 +170,72 @@ class Section(NamedTuple):
     parts: Sequence[Part]
 
 
+class SiblingPage(NamedTuple):
+    """A page beside the report."""
+
+    file: str
+    title: str
+    about: str
+    sections: Sequence[Section]
+
+
+def answer(
+    anchor: str,
+    short: str,
+    title: str,
+    sentence: str,
+    *blocks: Part | None,
+    rest: Iterable[Part | None] = (),
+    open_rows: int = OPEN_ROWS,
+    others: str = "rows",
+) -> Section | None:
+    """Return a section: its sentence, a picture and a table beside each other, all else below.
+
+    A picture that is too wide has its table below it.
+
+    Args:
+        anchor: its address in the page.
+        short: its name in the navigation.
+        title: the question.
+        sentence: the answer.
+        *blocks: what is shown beside each other, and paragraphs below it.
+        rest: what follows.
+        open_rows: rows of a table that are shown; further ones are folded.
+        others: what these rows are.
+
+    Returns:
+        The section; None if it has nothing to show.
+    """
+    beside: list[Part] = []
+    below: list[Part] = []
+    further: list[Part] = []
+    for block in filter(None, blocks):
+        shown, *rows = opened(block, open_rows, others) if isinstance(block, Table) else [block]
+        (beside if isinstance(shown, Picture | Table) else below).append(shown)
+        further += rows
+    if beside and not any(isinstance(one, Picture) and one.width > HALF for one in beside):
+        beside = [Columns(beside, "answer")]
+    said: list[Part] = [Note(sentence, "say")] if sentence else []
+    parts = [*said, *beside, *below, *further, *filter(None, rest)]
+    return Section(anchor, short, title, parts) if parts else None
+
+
+def opened(table: Table, rows: int, others: str) -> list[Part]:
+    """Return the first rows of a table, and the others folded."""
+    if len(table.rows) <= rows:
+        return [table]
+    rest = replace(
+        table, title="The rest", rows=table.rows[rows:], caption="As above.", style="stack"
+    )
+    title = f"The other {len(rest.rows)} {others}"
+    return [replace(table, rows=table.rows[:rows]), Fold(title, [rest])]
+
+
+def folded(title: str, parts: Sequence[Part]) -> Fold | None:
+    """Return parts folded away; None without any."""
+    return Fold(title, parts) if parts else None
+
+
 def fold(table: Table) -> Fold:
     """Return a table folded away under its title."""
     return Fold(f"{table.title}: {with_noun(len(table.rows), 'row')}", [table])
@@ -166,22 +246,14 @@ def fold_items(title: str, sentences: Sequence[str]) -> Fold | None:
     return Fold(f"{title}: {len(sentences):,}", [Items(sentences)]) if sentences else None
 
 
-def fold_rest(table: Table, rows: Sequence[Row], what: str) -> Fold | None:
-    """Return further rows of a table, folded away; None without any."""
-    if not rows:
-        return None
-    rest = replace(table, title="The rest", rows=tuple(rows), caption="As above.", style="stack")
-    return Fold(f"The other {len(rows)} {what}", [rest])
-
-
-def present(*parts: Part | list[Part] | None) -> list[Part]:
-    """Return the parts that are there, lists of them laid open."""
-    kept: list[Part] = []
-    for part in parts:
-        if isinstance(part, list):
-            kept += [inner for inner in part if inner]
-        elif part:
-            kept.append(part)
+def present(*given: Given | list[Given] | None) -> list[Given]:
+    """Return what is there, lists laid open."""
+    kept: list[Given] = []
+    for one in given:
+        if isinstance(one, list):
+            kept += [inner for inner in one if inner]
+        elif one:
+            kept.append(one)
     return kept
 
 
@@ -204,36 +276,15 @@ FILTERS: dict[str, Callable[..., Any]] = {
 """What `parts.html.j2` needs of a template that imports it."""
 
 
-class Keyed(NamedTuple):
-    """A sentence that begins with what is orange on the page."""
-
-    key: str
-    rest: str
-
-
-class Beside(NamedTuple):
-    """A page beside this one."""
-
-    file: str
-    title: str
-    about: str
-
-
-class Foot(NamedTuple):
-    """What stands at the end of a page."""
-
-    pages: Sequence[Beside] = ()
-    lines: Sequence[str] = ()
-
-
 def render_page(
     kind: str,
     title: str,
-    sentences: Sequence[str | Keyed],
+    sentences: Sequence[str | tuple[str, str]],
     sections: Sequence[Section],
     *,
     first: Sequence[Part] = (),
-    foot: Foot | None = None,
+    pages: Sequence[SiblingPage] = (),
+    foot: str = "",
     script: bool = False,
     linked: bool = False,
 ) -> str:
@@ -242,10 +293,11 @@ def render_page(
     Args:
         kind: of page, such as `spikein report`.
         title: what it is about.
-        sentences: the answer, then what must be known to read it.
+        sentences: the answer, then what must be known to read it; of two texts the first is orange.
         sections: in the order of the page.
         first: what the first screen shows below the answer.
-        foot: the end of the page.
+        pages: those that its foot leads to.
+        foot: what its foot says.
         script: whether tables are to be sorted and texts copied.
         linked: whether the files of its pictures lie in `figures/` beside it.
     """
@@ -255,7 +307,58 @@ def render_page(
         sentences=sentences,
         first=first,
         sections=sections,
+        pages=pages,
         foot=foot,
         script=page_script() if script else None,
+        digest=script_digest(),
         linked=linked,
     )
+
+
+def page_template(
+    package: str, name: str, *, filters: Mapping[str, Callable[..., Any]] | None = None
+) -> "Template":
+    """Return a template that knows our stylesheet as `style`.
+
+    What it is given is escaped, control characters visibly so (`\\x1b`, `\\u202e`), and a name that
+    it is not given is an error.
+
+    Args:
+        package: which holds the file.
+        name: of the file.
+        filters: further ones of its own.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        # A page of another package may import `parts.html.j2`.
+        loader=ChoiceLoader([PackageLoader(one, ".") for one in (package, "analysis.page")]),
+        autoescape=True,
+        finalize=visible,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= filters or {}
+    # Our own stylesheet, not data: what enters unescaped besides figures.
+    style = _own_file("style.css") + _own_file("drawing/drawing.css")
+    environment.globals["style"] = Markup(style)
+    return environment.get_template(name)
+
+
+def page_script() -> "Markup":
+    """Return the script of our pages, in which no data are."""
+    from markupsafe import Markup
+
+    return Markup(_own_file("report.js"))
+
+
+def script_digest() -> str:
+    """Return `sha256-…`: a browser runs the script that has it and no other."""
+    digest = hashlib.sha256(page_script().encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _own_file(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")

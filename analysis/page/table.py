@@ -4,11 +4,17 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import isnan
 from typing import NamedTuple
 
-NOTHING = "–"
+from analysis.copy_bins import ALL, copies_start
+from analysis.unit import ABSENT, NOTHING, Entry
+
+MAX_COLUMNS = 5
+"""Columns beside the row heads that fit on 17 cm of paper."""
+
 PROTECTED = "Protected: the text is not shown."
 
 
@@ -22,22 +28,6 @@ class Column(NamedTuple):
     """Holds texts of several lines."""
     note: str = ""
     """What stands small under the title."""
-
-
-class Entry(NamedTuple):
-    """What one place of a table shows, where it is more than a text."""
-
-    text: str
-    ends: str = ""
-    """The ends of its interval, in brackets."""
-    notes: tuple[str, ...] = ()
-    """What stands small under it."""
-    kind: str = ""
-    """`interval`, `difference` or `none`; of a row's head `chosen`, for the chosen detector."""
-    strong: bool = False
-    """Of a number: best on the tune split, or an interval that leaves out 0."""
-    sorted_by: str = ""
-    """A number that its rows are sorted by, where the text is none."""
 
 
 Row = tuple[str | Entry, ...]
@@ -109,6 +99,39 @@ def listing(
 def facts(title: str, rows: Sequence[tuple[str, str]]) -> Table:
     """Return names with their values, without heads."""
     return Table(title=title, columns=(Column(""), Column("")), rows=tuple(rows), style="facts")
+
+
+def split_table(table: Table) -> list[Table]:
+    """Cut a table into tables of at most `MAX_COLUMNS` columns, of about the same width.
+
+    Rows without any measurement are left out.
+    """
+    first, *columns = table.columns
+    count = -(-len(columns) // MAX_COLUMNS) or 1
+    ends = [round(len(columns) * at / count) for at in range(count + 1)]
+    return [
+        replace(
+            table,
+            title=table.title if count == 1 else f"{table.title}, {at + 1} of {count}",
+            columns=(first, *columns[start:stop]),
+            rows=tuple(
+                (row[0], *row[1 + start : 1 + stop])
+                for row in table.rows
+                if any(entry != ABSENT for entry in row[1 + start : 1 + stop])
+            ),
+            caption=table.caption if at == 0 else "As above.",
+        )
+        for at, (start, stop) in enumerate(pairwise(ends))
+    ]
+
+
+def copies_text(label: str) -> str:
+    """Return a number of copies as a head: `1 copy`, `5 to 8 copies`, `4 or more`."""
+    if label == ALL:
+        return "1 or more copies"
+    if label.endswith("+"):
+        return f"{copies_start(label)} or more"
+    return "1 copy" if label == "1" else f"{label.replace('-', ' to ')} copies"
 
 
 def with_noun(number: int, noun: str) -> str:

@@ -9,23 +9,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from analysis.arm import MODEL_FREE, Cohort, Column, LoadedArm, cohorts, load_arm
+from analysis.arm import (
+    MODEL_FREE,
+    Cohort,
+    Column,
+    LoadedArm,
+    axis_column,
+    axis_names,
+    cohorts,
+    load_arm,
+)
 from analysis.arm_words import arm_words
-from analysis.compared_rows import compare_rows
-from analysis.findings import Findings, contaminated_cohorts
+from analysis.compared_rows import ComparedRows, compare_rows
+from analysis.copy_bins import ALL
+from analysis.findings import Findings, Row, contaminated_cohorts
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Counts, Floats
 from analysis.page.crossed import Head
 from analysis.page.inputs import PageInputs
 from analysis.selection.ranking import ranked
 from analysis.selection.tuning import Choice, reported_columns
-from analysis.settings import AnalysisSettings
 from analysis.summary import Headline
-from analysis.tables import POOLED
+from analysis.tables import AUC, POOLED
+from detect.detector_table import DetectorFacts
 
 LOSS = "loss"
 MAX_ARMS = 4
@@ -47,44 +57,6 @@ class CohortRows(NamedTuple):
     """Per non-member, on the same scale."""
 
 
-class CohortData(NamedTuple):
-    """A cohort's arms in memory with the columns that are reported."""
-
-    cohort: Cohort
-    loaded: Sequence[LoadedArm]
-    columns: dict[Column, tuple[str, ...]]
-    choices: Sequence[Choice]
-
-    def column(self, detector: str, selection: str) -> Column:
-        """Return the column of a detector under a selection, else under its default."""
-        mine = {at: column for column, kinds in self.columns.items()
-                if column.detector == detector for at in kinds}  # fmt: skip
-        return mine.get(selection) or mine["default"]
-
-    def rows(self, detector: str, selection: str, settings: AnalysisSettings) -> CohortRows:
-        """Return a detector's scores, placed and standardised within each dataset and seed."""
-        parts = []
-        for arm in self.loaded:
-            column = self.column(detector, selection)
-            for dataset in dict.fromkeys(arm.dataset[arm.test]):
-                rows = compare_rows(
-                    arm, list(self.columns), dataset, cohort=self.cohort, settings=settings
-                ).rows(column)
-                scores = arm.scores[:, arm.index[column]]
-                inside, outside = scores[rows & arm.member], np.sort(scores[rows & ~arm.member])
-                if not len(inside) or not len(outside):
-                    continue
-                higher = len(outside) - np.searchsorted(outside, inside, side="left")
-                centre = np.median(outside)
-                scale = 1.4826 * np.median(np.abs(outside - centre)) or 1.0
-                parts.append((higher / len(outside), arm.copies[rows & arm.member],
-                              (inside - centre) / scale, (outside - centre) / scale))  # fmt: skip
-        if not parts:
-            empty = np.zeros(0)
-            return CohortRows(empty, empty.astype(np.int64), empty, empty)
-        return CohortRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
 @dataclass(frozen=True, kw_only=True)
 class View:
     """A run whose detectors have an AUC with an interval."""
@@ -102,7 +74,12 @@ class View:
     @cached_property
     def names(self) -> Mapping[str, str]:
         """The published names of detectors, by their own."""
-        return {one.name: one.title for one in self.inputs.detectors}
+        return {name: one.title for name, one in self.facts.items()}
+
+    @cached_property
+    def facts(self) -> Mapping[str, DetectorFacts]:
+        """What detectors declare, by their names."""
+        return {one.name: one for one in self.inputs.detectors}
 
     def title(self, detector: str) -> str:
         """Return what a detector is called in print."""
@@ -111,6 +88,15 @@ class View:
     def words(self, cohort: Cohort) -> str:
         """Return an arm in words; empty if there is but one."""
         return arm_words(cohort.axes)
+
+    @cached_property
+    def axes(self) -> list[str]:
+        """The swept axes, by their dotted keys."""
+        return axis_names(self.inputs.arms)
+
+    def arm_of(self, row: Row) -> str:
+        """Return the arm of a row in words."""
+        return arm_words((axis, row[axis_column(axis)]) for axis in self.axes)
 
     def heads(self, arms: Sequence[Findings]) -> list[tuple[str, str]]:
         """Return for each arm the head of its group, if any, and its own; first those shown."""
@@ -138,6 +124,11 @@ class View:
     def arm(self) -> str:
         """The headline's arm in words; empty if there is but one."""
         return self.words(self.best.table.cohort)
+
+    @property
+    def where(self) -> str:
+        """The headline's arm as the start of a caption; empty if there is but one."""
+        return f"{capital(self.arm)}. " if self.arm else ""
 
     @cached_property
     def order(self) -> list[str]:
@@ -198,7 +189,7 @@ class View:
         ]
 
     @cached_property
-    def factor_rows(self) -> list[Mapping[str, Any]]:
+    def factor_rows(self) -> list[Row]:
         """What is found of each factor over all datasets, detectors in the order of the page."""
         table = self.inputs.analysis.factors
         order = {name: at for at, name in enumerate(self.order)}
@@ -206,7 +197,7 @@ class View:
         pooled = [row for row in rows if row["dataset"] == POOLED]
         return sorted(pooled, key=lambda row: order.get(row["detector"], len(order)))
 
-    def changes(self, kind: str) -> list[Mapping[str, Any]]:
+    def changes(self, kind: str) -> list[Row]:
         """Return the rows of a kind that have an interval, of the chosen detector."""
         wanted = kind, self.best.detector
         return [
@@ -214,6 +205,16 @@ class View:
             for row in self.factor_rows
             if (row["kind"], row["detector"]) == wanted and isfinite(row["low"])
         ]
+
+    @cached_property
+    def differences(self) -> Findings:
+        """Each detector's paired AUC differences to others (`reference`: `best`, `loss`).
+
+        In the headline's arm, pooled, of the headline's kind of settings.
+        """
+        place = {"dataset": POOLED, "copies": ALL, "selection": self.best.selection, "metric": AUC}
+        rows = Findings(self.inputs.analysis.differences.to_pylist())
+        return rows.where(**self.best.table.cohort.place(), **place)
 
     def kind(self, detector: str) -> str:
         """Return how a detector is marked: orange where it is chosen, dashed where it is loss."""
@@ -233,17 +234,64 @@ class View:
         return Head(self.title(detector), self.kind(detector), note=note, name=detector)
 
     @cached_property
-    def data(self) -> CohortData:
-        """The scores of the headline's arm, with the settings that are reported."""
-        cohort = self.best.table.cohort
-        choices: Sequence[Choice] = self.inputs.analysis.choices.get(cohort, ())
-        loaded = [load_arm(arm) for arm in cohorts(self.inputs.arms).get(cohort, [])]
-        return CohortData(cohort, loaded, reported_columns(loaded, choices), choices)
+    def choices(self) -> Sequence[Choice]:
+        """The settings that were chosen in the headline's arm."""
+        return self.inputs.analysis.choices.get(self.best.table.cohort, ())
+
+    @cached_property
+    def loaded(self) -> list[LoadedArm]:
+        """The scores of the headline's arm, one arm per seed."""
+        return [load_arm(arm) for arm in cohorts(self.inputs.arms).get(self.best.table.cohort, [])]
+
+    @cached_property
+    def columns(self) -> Mapping[Column, tuple[str, ...]]:
+        """The settings that are reported of the headline's arm, with what each stands for."""
+        return reported_columns(self.loaded, self.choices)
+
+    def column(self, detector: str) -> Column:
+        """Return the headline's kind of setting of a detector, else its default."""
+        mine = {at: column for column, kinds in self.columns.items()
+                if column.detector == detector for at in kinds}  # fmt: skip
+        return mine.get(self.best.selection) or mine["default"]
+
+    @cached_property
+    def compared(self) -> list[tuple[LoadedArm, ComparedRows]]:
+        """The test rows that are compared, by seed and dataset of the headline's arm."""
+        cohort, settings = self.best.table.cohort, self.inputs.analysis_settings
+        return [
+            (arm, compare_rows(arm, [*self.columns], dataset, cohort=cohort, settings=settings))
+            for arm in self.loaded
+            for dataset in dict.fromkeys(arm.dataset[arm.test])
+        ]
+
+    def rows(self, detector: str) -> CohortRows:
+        """Return a detector's scores, placed and standardised within each dataset and seed."""
+        parts = []
+        for arm, compared in self.compared:
+            column = self.column(detector)
+            rows, scores = compared.rows(column), arm.scores[:, arm.index[column]]
+            inside, outside = scores[rows & arm.member], np.sort(scores[rows & ~arm.member])
+            if not len(inside) or not len(outside):
+                continue
+            higher = len(outside) - np.searchsorted(outside, inside, side="left")
+            centre = np.median(outside)
+            scale = 1.4826 * np.median(np.abs(outside - centre)) or 1.0
+            parts.append((higher / len(outside), arm.copies[rows & arm.member],
+                          (inside - centre) / scale, (outside - centre) / scale))  # fmt: skip
+        if not parts:
+            empty = np.zeros(0)
+            return CohortRows(empty, empty.astype(np.int64), empty, empty)
+        return CohortRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def capital(words: str) -> str:
     """Return words with a capital at their start."""
     return f"{words[:1].upper()}{words[1:]}"
+
+
+def arm_suffix(cohort: Cohort) -> str:
+    """Return ` (ARM)`; nothing if there is but one."""
+    return f" ({words})" if (words := arm_words(cohort.axes)) else ""
 
 
 def short_counts(cell: Estimate | None) -> str:

@@ -13,8 +13,6 @@ from pathlib import Path
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import tpr_name
-from analysis.page.crossed import AUC, DIFFERENCE
-from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.matrix import (
     Matrix,
     MatrixColumn,
@@ -22,7 +20,6 @@ from analysis.page.drawing.matrix import (
     auc_axis,
 )
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.grids import copies_tables, dataset_tables
 from analysis.page.parts import (
     Card,
     Cards,
@@ -34,8 +31,10 @@ from analysis.page.parts import (
     present,
     render_page,
 )
-from analysis.page.table import NOTHING, Column, Entry, Table, facts, numbers, with_noun
+from analysis.page.sections.copies import copies_tables, dataset_tables
+from analysis.page.table import Column, Table, facts, numbers, with_noun
 from analysis.summary import auc_text
+from analysis.unit import AUC, DIFFERENCE, NOTHING, Dot, Entry
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
 from inject.secrets import masked

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
-from analysis.page.table import Entry, Row, Table, with_noun
+from analysis.page.table import Row, Table, with_noun
+from analysis.unit import Entry
 from inject.secrets import masked
 from spikein.progress import duration
 

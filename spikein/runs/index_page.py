@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from analysis.page.content import RunPage
-from analysis.page.template import page_template
+from analysis.page.parts import page_template
 from inject.errors import InputError
 from inject.files import write_text
 from spikein.runs.folder import finish_time, run_folders, run_name

@@ -6,6 +6,7 @@ module hands over folders, tables and settings, and words nothing.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,7 +17,6 @@ from analysis.page.inputs import (
     EvidenceStep,
     NamedArtifact,
     PageInputs,
-    PoolReport,
     StepRecord,
     Stream,
 )
@@ -192,12 +192,11 @@ def _streams(experiment_graph: ExperimentGraph, report: RunReport) -> list[Strea
     return streams
 
 
-def _pools(experiment_graph: ExperimentGraph, report: RunReport) -> list[PoolReport]:
+def _pools(
+    experiment_graph: ExperimentGraph, report: RunReport
+) -> list[tuple[str, Mapping[str, Mapping[str, Any]]]]:
     steps = {node.examples.digest: node.examples for node in experiment_graph.nodes}
-    return [
-        PoolReport(step.label, read_pool_reports(report.artifact(step).path))
-        for step in steps.values()
-    ]
+    return [(step.label, read_pool_reports(report.artifact(step).path)) for step in steps.values()]
 
 
 def _asked(experiment_graph: ExperimentGraph) -> list[DetectorSetting]:

@@ -7,7 +7,7 @@ import pytest
 from analysis.adjusted import ADJUSTED_AUC, ADJUSTED_TREND
 from analysis.arm import axis_names, load_arm
 from analysis.findings import contaminated_cohorts, split_by_cohort
-from analysis.page.grids import adjusted_tables
+from analysis.page.sections.results import adjusted_tables
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from analysis.tables import AUC, TREND
@@ -118,7 +118,7 @@ def test_without_a_base_model_or_its_scores_nothing_is_adjusted(arms, analysis, 
 def test_the_page_shows_them_in_a_table_of_their_own(arms, analysis):
     tables = contaminated_cohorts(split_by_cohort(analysis.metrics, axis_names(arms)))
     (shown,) = adjusted_tables(tables, ["loss", "zlib", "min_k"])
-    assert [row[0] for row in shown.rows] == ["loss", "zlib", "min_k"]
+    assert [row[0].text for row in shown.rows] == ["loss", "zlib", "min_k"]
     assert "base AUC" in shown.caption
     row = one(
         analysis.metrics, metric=ADJUSTED_AUC, dataset="all", detector="loss",

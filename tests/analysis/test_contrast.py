@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis import page
-from analysis.page.drawing.grid import _STRONGEST
+from analysis.page.drawing.matrix import _STRONGEST
 
 STYLE = (Path(page.__file__).parent / "style.css").read_text(encoding="utf-8")
 TEXT, GRAPHIC = 4.5, 3.0

@@ -7,35 +7,27 @@ once for a phone, and the stylesheet shows one of the two. Colours are classes o
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from math import ceil, floor, isfinite, log10
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
-
-from analysis.page.template import visible
 
 BOLD = 13.8
 """The size as which bold letters are counted."""
 PHONE = 350
 """Width of the drawing for a phone of 390 pixels."""
 _NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMW@%+−=<>…")
+_CONTROLS = {
+    code: ascii(chr(code))[1:-1]
+    # C0 but tab and newline, DEL and C1, what turns the direction of the text behind it, and the
+    # two that no XML may hold.
+    for span in ((0, 9), (11, 32), (127, 160), (0x202A, 0x202F), (0x2066, 0x206A), (0xFFFE, 65536))
+    for code in range(*span)
+}
 
 
-class Dot(NamedTuple):
-    """A number with its interval, and what is said of it."""
-
-    value: float
-    low: float
-    high: float
-    hover: str
-    """Value, interval and numbers of examples, shown when a pointer rests on it."""
-    text: str = ""
-    bold: bool = False
-    doubtful: bool = False
-    """Whether its interval is not to be trusted: dotted."""
-
-    def numbers(self) -> dict[str, object]:
-        """Return the number and its interval by name."""
-        return {"value": self.value, "low": self.low, "high": self.high}
+def visible(value: Any) -> Any:
+    """Return a text with its control characters written out; markup and all else as it is."""
+    return value.translate(_CONTROLS) if type(value) is str else value
 
 
 def dot_class(kind: str) -> str:
@@ -61,6 +53,11 @@ def text(x: float, y: float, content: str, cls: str = "", anchor: str = "") -> M
     return element(
         "text", escape(visible(content)), x=float(x), y=float(y), cls=cls, text_anchor=anchor
     )
+
+
+def paragraph(x: float, y: float, lines: Sequence[str], cls: str) -> list[Markup]:
+    """Return lines of text below each other."""
+    return [text(x, y + 13 * at, line, cls) for at, line in enumerate(lines)]
 
 
 def path(points: Sequence[tuple[float, float]], cls: str, *, closed: bool = False) -> Markup:

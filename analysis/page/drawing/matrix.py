@@ -1,10 +1,12 @@
 """A matrix of numbers: a row a detector (or an arm, or a check), and in each column a number, a dot
 and its interval, all on one scale.
 
-It is the one form for AUCs, for their differences and for what a check leaves room for.
+It is the one form for AUCs, for their differences and for what a check leaves room for. A grid is
+that of one detector over two of its settings: shaded cells, above chance grey, below it blue, the
+fainter the nearer, with numbers where they have room.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import isfinite
@@ -14,7 +16,6 @@ from markupsafe import Markup
 
 from analysis.page.drawing.elements import (
     BOLD,
-    Dot,
     Drawing,
     Scale,
     both_sizes,
@@ -23,17 +24,23 @@ from analysis.page.drawing.elements import (
     dot_class,
     element,
     hovered,
+    paragraph,
     path,
     round_limits,
     text,
     text_width,
     wrapped,
 )
+from analysis.unit import Dot
 
 _TICKS = 18.0
 _GAP = 10.0
 _MIN_STRIP = 20.0
 """Where intervals have less room than this on a phone, columns stand below each other."""
+_CHANCE = 0.5
+_GRID_CELL = 26.0
+_STRONGEST = 0.45
+"""How opaque the cell is that is farthest from chance: ink stands out on it in both schemes."""
 
 
 class MatrixRow(NamedTuple):
@@ -211,8 +218,7 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
         for group, held in groups:
             left, right = held[0].left, held[-1].right
             lines = wrapped(group, right - left - 4, 2, BOLD)
-            for at, line in enumerate(lines):
-                marks.append(text(left, y + 13 * (at + deepest - len(lines)), line, "h"))
+            marks += paragraph(left, y + 13 * (deepest - len(lines)), lines, "h")
             under = y + 13 * (deepest - 1) + 5
             marks.append(path([(left, under), (right, under)], "ax"))
         y += 13 * (deepest - 1) + 19
@@ -226,13 +232,11 @@ def _heads(matrix: Matrix, places: Sequence[_Place], phone: bool) -> tuple[list[
         for column, place in columns
     ]
     deep = max((len(head) for head in heads if head != [""]), default=0)
-    for (_, place), head in zip(columns, heads, strict=True):
-        for at, line in enumerate(head):
-            marks.append(text(place.left, y + 13 * at, line, "sm" if phone else "t"))
+    for place, head in zip(places, heads, strict=True):
+        marks += paragraph(place.left, y, head, "sm" if phone else "t")
     y += 13 * deep
-    for (_, place), note in zip(columns, notes, strict=True):
-        for at, line in enumerate(note):
-            marks.append(text(place.left, y + 13 * at, line, "m sm"))
+    for place, note in zip(places, notes, strict=True):
+        marks += paragraph(place.left, y, note, "m sm")
     y += 13 * max(map(len, notes), default=0)
     return marks, y - 5
 
@@ -289,3 +293,65 @@ def _cell(
     bold = " b" if dot.bold else ""
     marks.append(text(place.number, middle + 4, _number(dot), f"n{colour}{bold}", "end"))
     return [hovered(dot.hover, *marks)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A picture of cells; what is not in it is blank."""
+
+    rows: Sequence[str]
+    """From the top down."""
+    columns: Sequence[str]
+    cells: Mapping[tuple[str, str], float]
+    """AUCs by row and column."""
+    frames: Mapping[tuple[str, str], str]
+    """The class of the frame of a cell."""
+    row_label: str
+    column_label: str
+    label: str
+    """What it shows, for readers who do not see it."""
+
+    def draw(self, width: float) -> Drawing:
+        """Return the picture for a column of a width, and for a phone."""
+        return both_sizes(self._draw, width, self.label)
+
+    def numbers(self) -> list[dict[str, object]]:
+        """Return what is drawn, a row a cell."""
+        return [
+            {self.row_label: row, self.column_label: column, "value": value}
+            for (row, column), value in self.cells.items()
+        ]
+
+    def _draw(self, width: float, _: bool) -> tuple[Markup, float]:
+        left, top = 36.0, 18.0
+        across = min(46.0, (width - left) / len(self.columns))
+        bottom = top + _GRID_CELL * len(self.rows)
+        marks = [text(0, 11, f"{self.row_label} ↓   {self.column_label} →", "m sm")]
+        reach = max((abs(value - _CHANCE) for value in self.cells.values()), default=0) or 1.0
+        for row, name in enumerate(self.rows):
+            marks.append(text(left - 6, top + (row + 0.65) * _GRID_CELL, name, "m xs", "end"))
+            for at, column in enumerate(self.columns):
+                value = self.cells.get((name, column), float("nan"))
+                x, y = left + at * across, top + row * _GRID_CELL
+                if isfinite(value):
+                    marks.append(self._cell(x, y, across, name, column, value, reach))
+        for at, column in enumerate(self.columns):
+            marks.append(text(left + (at + 0.5) * across, bottom + 13, column, "m xs", "middle"))
+        for (name, column), cls in self.frames.items():
+            x = left + self.columns.index(column) * across
+            y = top + self.rows.index(name) * _GRID_CELL
+            marks.append(box(x, y, across, _GRID_CELL, cls))
+        return Markup("").join(marks), bottom + 20
+
+    def _cell(
+        self, x: float, y: float, across: float, row: str, column: str, value: float, reach: float
+    ) -> Markup:
+        shade = element(
+            "rect", x=x, y=y, width=across - 1, height=_GRID_CELL - 1,
+            cls="hot" if value >= _CHANCE else "cold",
+            fill_opacity=f"{_STRONGEST * abs(value - _CHANCE) / reach:.3f}",
+        )  # fmt: skip
+        number = f"{value:.2f}".removeprefix("0")
+        written = text(x + across / 2, y + 17, number, "n xs", "middle") if across >= 22 else ""
+        hover = f"{self.row_label} {row}, {self.column_label} {column}: AUC {value:.2f}"
+        return hovered(hover, shade, Markup(written))

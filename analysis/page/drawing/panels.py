@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from analysis.page.drawing.elements import (
     BOLD,
-    Dot,
     Drawing,
     Scale,
     both_sizes,
@@ -21,11 +20,13 @@ from analysis.page.drawing.elements import (
     dot_class,
     element,
     hovered,
+    paragraph,
     path,
     text,
     text_width,
     wrapped,
 )
+from analysis.unit import Dot
 
 
 class Line(NamedTuple):
@@ -122,8 +123,7 @@ def _row(figure: Panels, panels: Sequence[LinePanel], width: float, per_row: int
         along = Scale(first, last, start + ends[0], start + across - ends[1])
         colour = "a" if panel.lines and panel.lines[-1].kind == "chosen" else ""
         titles = wrapped(panel.title, across - 14, 2, BOLD)
-        for line_at, title in enumerate(titles):
-            marks.append(text(start + 8, 12 + 13 * line_at, title, f"h {colour}".strip()))
+        marks += paragraph(start + 8, 12, titles, f"h {colour}".strip())
         if panel.note:
             note = clipped(panel.note, across - 10, 10.5)
             marks.append(text(start + 8, 13 + 13 * len(titles), note, "m xs"))

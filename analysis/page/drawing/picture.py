@@ -14,8 +14,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from analysis.page.drawing.elements import Drawing
-from analysis.page.drawing.grid import Grid
-from analysis.page.drawing.matrix import Matrix
+from analysis.page.drawing.matrix import Grid, Matrix
 from analysis.page.drawing.panels import Panels
 from inject.files import write_text
 from inject.tables import csv_text
@@ -35,20 +34,27 @@ class Picture(NamedTuple):
     caption: str
     drawing: Drawing
     rows: Sequence[Mapping[str, object]]
-    """The numbers behind it, never rounded, a row a point: what NAME.csv holds."""
+    """The numbers behind it, never rounded, one row per point: what NAME.csv holds."""
+    width: float
+    """Of the drawing for a column."""
 
 
 def picture(
     name: str,
     title: str,
     caption: str,
-    figure: Matrix | Panels | Grid,
+    figure: Matrix | Panels | Grid | None,
     width: float,
     rows: Sequence[Mapping[str, object]] | None = None,
-) -> Picture:
-    """Return a picture; its numbers are those that are drawn unless there are more."""
+) -> Picture | None:
+    """Return a picture; its numbers are those that are drawn unless there are more.
+
+    Without a figure there is no picture.
+    """
+    if figure is None:
+        return None
     numbers = figure.numbers() if rows is None else rows
-    return Picture(name, title, caption, figure.draw(width), numbers)
+    return Picture(name, title, caption, figure.draw(width), numbers, width)
 
 
 def write_pictures(folder: Path, pictures: Iterable[Picture]) -> None:

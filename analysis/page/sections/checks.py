@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from math import nan
 
 from analysis.checks.chance import CHANCE
-from analysis.checks.check import NEEDED, Check, CheckRow
-from analysis.page.crossed import AUC
-from analysis.page.drawing.elements import Dot
+from analysis.checks.check import NEEDED, Check
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.inputs import PageInputs
-from analysis.page.parts import Columns, Fold, Note, Part, present
+from analysis.page.parts import Badge, Badges, Fold, Part, Section, answer, folded
 from analysis.page.streams import share_sentence
-from analysis.page.table import Column, Entry, Table, facts, numbers, texts
+from analysis.page.table import PROTECTED, Column, Table, facts, numbers, texts
 from analysis.page.view import capital, setting_words
-from analysis.summary import Names
+from analysis.unit import AUC, Dot, Entry
+from inject.overlap.filter import OverlapFacts
+from inject.overlap.index import Overlap
 
+_ANCHOR = "checks"
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 _AXIS = MatrixAxis(
     0.0, 1.0, 0.5, ((0.0, "0"), (0.25, ".25"), (0.5, ".5"), (0.75, ".75"), (1.0, "1")),
@@ -23,80 +24,98 @@ _AXIS = MatrixAxis(
 )  # fmt: skip
 _MAX_ROWS = 10
 """Of one check."""
+MAX_OVERLAPS = 30
+MAX_UNCHECKED = 200
+_SHORT_NAMES = {
+    "streams": "Training streams",
+    "fed": "Fed to the models",
+    "background": "Background",
+    "no copy": "No copy drawn",
+}
 
 
-def checks_parts(checks: Sequence[Check], inputs: PageInputs) -> list[Part]:
+def checks_section(checks: Sequence[Check], inputs: PageInputs) -> Section | None:
     """Return the sentence, the picture of the AUCs that ought to be 0.5, and all verdicts."""
-    table = Table(
-        title=capital(f"{_count(len(checks))} checks"),
-        columns=(*texts("Check", "Verdict"), Column("What was looked at", long=True)),
-        rows=tuple(
-            (one.name, Entry(one.verdict_line, strong=one.verdict == "failed"), one.sentence)
-            for one in checks
-        ),
-        caption="Failed: an AUC is farther from 0.5 than chance, corrected for their number. All "
-        "AUCs, and what each audit reported, are on the page of methods.",
-    )
-    share = share_sentence(inputs.streams)
-    names = {one.name: one.title for one in inputs.detectors}
-    sentence = f"{verdict_sentence(checks)} {share}".strip()
     failed = audits_parts([one for one in checks if one.verdict == "failed"])
-    return present(
-        Note(sentence, "say"),
-        Columns(present(_picture(checks, names), table), "answer"),
-        Fold("What the audits that failed reported", failed) if failed else None,
+    return answer(
+        _ANCHOR,
+        "Checks",
+        "May I believe it?",
+        f"{verdict_sentence(checks)} {share_sentence(inputs.streams)}".strip(),
+        _picture(checks, {one.name: one.title for one in inputs.detectors}),
+        Table(
+            title=capital(f"{_count(len(checks))} checks"),
+            columns=(*texts("Check", "Verdict"), Column("What was looked at", long=True)),
+            rows=tuple(
+                (one.name, Entry(one.verdict_line, strong=one.verdict == "failed"), one.sentence)
+                for one in checks
+            ),
+            caption="Failed: an AUC is farther from 0.5 than chance, corrected for their number. "
+            "All AUCs, and what each audit reported, are on the page of methods.",
+        ),
+        rest=[folded("What the audits that failed reported", failed)],
     )
+
+
+def badges(checks: Sequence[Check]) -> Badges:
+    """Return a badge a check: its verdict, its number, and what a pass needs."""
+    return Badges(
+        [
+            Badge(_SHORT_NAMES.get(one.key, one.name), one.verdict, _badge_lines(one))
+            for one in checks
+        ],
+        _ANCHOR,
+    )
+
+
+def _badge_lines(check: Check) -> list[str]:
+    if check.verdict == "not measured":
+        return [check.verdict, "nothing to measure"]
+    if check.room is not None:
+        return [
+            f"{check.verdict}: {check.room.low:.2f}–{check.room.high:.2f}",
+            f"a pass needs {NEEDED.low:.2f}–{NEEDED.high:.2f}",
+        ]
+    if check.key == "background":
+        return [f"{check.verdict}: {check.off:,} of {check.total:,}", "documents overlap (needs 0)"]
+    what = "copies, token for token" if check.key == "fed" else "copies found (needs all)"
+    return [f"{check.verdict}: {check.total - check.off:,} of {check.total:,}", what]
 
 
 def verdict_sentence(checks: Sequence[Check]) -> str:
     """Say how many checks passed, failed, could not tell, and were not measured."""
-    named = {
-        verdict: [one.name for one in checks if one.verdict == verdict]
-        for verdict in ("passed", "failed", "cannot tell", "not measured")
+    said = {
+        "passed": "",
+        "failed": "failed: ",
+        "cannot tell": "no bias was found, but too few rows to exclude one: ",
+        "not measured": "not measured: ",
     }
-    said = [f"{_count(len(named['passed']))} of {_count(len(checks))} checks passed"]
-    if named["failed"]:
-        said.append(f"failed: {', '.join(named['failed'])}")
-    if named["cannot tell"]:
-        said.append(
-            f"no bias was found, but too few rows to exclude one: {', '.join(named['cannot tell'])}"
-        )
-    if named["not measured"]:
-        said.append(f"not measured: {', '.join(named['not measured'])}")
-    return capital(f"{'; '.join(said)}.")
+    named = {verdict: [one.name for one in checks if one.verdict == verdict] for verdict in said}
+    passed = f"{_count(len(named.pop('passed')))} of {_count(len(checks))} checks passed"
+    rest = [f"{said[verdict]}{', '.join(names)}" for verdict, names in named.items() if names]
+    return capital(f"{'; '.join([passed, *rest])}.")
 
 
 def _count(number: int) -> str:
     return _NUMBERS[number] if number < len(_NUMBERS) else f"{number}"
 
 
-def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
+def _picture(checks: Sequence[Check], titles: dict[str, str]) -> Picture | None:
     """Return the AUCs that ought to be 0.5, and what each check leaves room for."""
     rows: list[MatrixRow] = []
     dots: list[Dot | None] = []
     for check in checks:
-        pooled = [row for row in check.rows if row.pooled and row.auc.available]
-        ends = check.room
-        if ends is None:
+        if (room := check.room) is None:
             continue
-        shown = f"{ends.low:.2f}–{ends.high:.2f}"
+        ends = f"{room.low:.2f}–{room.high:.2f}"
+        hover = f"{check.name}: {ends}, {check.verdict}"
         rows.append(MatrixRow(check.name, "head"))
-        dots.append(
-            Dot(
-                nan,
-                ends.low,
-                ends.high,
-                f"{check.name}: {shown}, {check.verdict}",
-                shown,
-                bold=True,
-            )
-        )
-        far = sorted(pooled, key=lambda row: -abs(row.auc.value - CHANCE))[:_MAX_ROWS]
-        for row in far:
-            rows.append(MatrixRow(_label(row, names)))
+        dots.append(Dot(nan, room.low, room.high, hover, ends, bold=True))
+        pooled = [row for row in check.rows if row.pooled and row.auc.available]
+        for row in sorted(pooled, key=lambda row: -abs(row.auc.value - CHANCE))[:_MAX_ROWS]:
+            name, setting = row.row["detector"], setting_words(row.row["setting"])
+            rows.append(MatrixRow(" ".join(filter(None, [titles.get(name, name), setting]))))
             dots.append(AUC.dot(f"{check.name}, {row.label}", row.auc))
-    if not rows:
-        return None
     matrix = Matrix(
         rows=rows,
         columns=[MatrixColumn("", dots)],
@@ -109,13 +128,8 @@ def _picture(checks: Sequence[Check], names: Names) -> Picture | None:
         f"0.5 unless it failed; the zone, {NEEDED.low:.1f} to {NEEDED.high:.1f}, is what a pass "
         "needs."
     )
-    return picture("chance", "AUCs that ought to be 0.5", caption, matrix, 560)
-
-
-def _label(row: CheckRow, names: Names) -> str:
-    """Return a detector with its setting, and its arm where that tells it from others."""
-    detector, setting = row.row["detector"], setting_words(row.row["setting"])
-    return " ".join(filter(None, [names.get(detector, detector), setting]))
+    title = "AUCs that ought to be 0.5"
+    return picture("chance", title, caption, matrix if rows else None, 560)
 
 
 def checks_tables(checks: Sequence[Check]) -> list[Table]:
@@ -158,3 +172,67 @@ def audits_parts(checks: Sequence[Check]) -> list[Part]:
                 )
             )
     return parts
+
+
+def background_parts(overlaps: Sequence[Overlap], audit: OverlapFacts) -> list[Part]:
+    """Return the counts of a background's audit, the longest overlaps, and unsought rows."""
+    if not audit.offending:
+        outcome = "No document overlaps with a row."
+    elif audit.dropped:
+        outcome = f"{audit.dropped:,} documents overlap and were left out of the corpus."
+    else:
+        outcome = f"{audit.offending:,} documents overlap and were kept, as the experiment asks."
+    few = len(audit.unchecked)
+    if few:
+        outcome += (
+            f" {few:,} of the rows {'has' if few == 1 else 'have'} too few words to be "
+            "searched for: whether the background contains them is not known. They are listed "
+            "below."
+        )
+    parts: list[Part] = [
+        f"{audit.documents:,} documents ({audit.bytes / 1e6:,.1f} MB) were compared with "
+        f"{audit.examples:,} rows of the datasets, by the rule: {audit.rules}. {outcome}"
+    ]
+    ranked = sorted(overlaps, key=lambda one: (-one.words, one.place, one.example_id))
+    if ranked:
+        parts.append(_overlaps_table(ranked[:MAX_OVERLAPS]))
+    if len(ranked) > MAX_OVERLAPS:
+        more = len(ranked) - MAX_OVERLAPS
+        parts.append(f"{more:,} more are listed in the corpus's overlaps.parquet.")
+    if few:
+        parts.append(Fold(f"Rows that were not searched for: {few:,}", _unchecked(audit)))
+    return parts
+
+
+def _overlaps_table(overlaps: Sequence[Overlap]) -> Table:
+    return Table(
+        columns=(
+            *texts("Document", "Example"),
+            *numbers("Words", "Similarity"),
+            Column("Shared text", long=True),
+        ),
+        rows=tuple(
+            (
+                Entry(one.place, notes=(one.rule,)),
+                Entry(f"{one.dataset}, {one.part}", notes=(one.example_id,)),
+                str(one.words),
+                f"{one.similarity:.2f}",
+                PROTECTED if one.text is None else one.text,
+            )
+            for one in overlaps
+        ),
+        style="stack examples",
+    )
+
+
+def _unchecked(audit: OverlapFacts) -> list[Part]:
+    table = Table(
+        columns=(*texts("Dataset", "Row", "Example"), *numbers("Words")),
+        rows=tuple(
+            (one.dataset, one.source_id, one.example_id, f"{one.words:.1f}")
+            for one in audit.unchecked[:MAX_UNCHECKED]
+        ),
+    )
+    more = len(audit.unchecked) - MAX_UNCHECKED
+    listed = f"{more:,} more are listed in the corpus's overlaps.json."
+    return [table, listed] if more > 0 else [table]

@@ -1,83 +1,98 @@
 """How many copies: small panels of AUC by copies, by detector and by arm, and the numbers."""
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.copy_bins import copies_middle, copies_order, is_dose
 from analysis.findings import Findings
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import AUC, Crossed, Head, cross, doublings
+from analysis.page.crossed import Crossed, Head, auc_tables, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.grids import copies_tables, copies_text, folded
-from analysis.page.parts import Columns, Note, Part, present
-from analysis.page.table import Table
-from analysis.page.view import MAX_ARMS, View, capital
+from analysis.page.parts import OPEN_ROWS, Part, Section, answer, opened
+from analysis.page.table import Table, copies_text
+from analysis.page.view import MAX_ARMS, View, arm_suffix, capital
+from analysis.selection.ranking import tune_auc
+from analysis.summary import NO_NAMES, Names
 from analysis.tables import TREND
+from analysis.unit import AUC
 
 _MAX_COLUMNS = 5
 """A table of more stands below its picture."""
+_SLACK = 16
+"""Rows that are shown without a fold."""
+COUNTS_NOTE = (
+    "Under each head: members + non-members, seeds; a value of other rows shows its own counts."
+)
 
 
-def copies_parts(view: View) -> list[Part]:
-    """Return the section; nothing where no arm has several numbers of copies."""
-    arms = [table for table in view.arms if len(dose_labels(table)) > 1]
+def copies_section(view: View) -> Section | None:
+    """Return the section; None if no arm has several numbers of copies."""
+    arms = [table for table in view.arms if len(_dose_labels(table)) > 1]
     if not arms:
-        return []
-    sentence = Note(_sentence(view, arms[0]), "say")
+        return None
+    titles = "copies", "Copies", "How many copies?", _sentence(view, arms[0])
     if len(arms) == 1:
         # The first screen has drawn it.
-        return [sentence, *folded(copies_tables(arms[0], view.models_only, view.names))]
-    crossed = _by_arm(view)
-    wide = len(crossed.columns) >= _MAX_COLUMNS
-    parts = present(_picture(view, crossed, 1180 if wide else 560), _table(view, arms[0], crossed))
-    return present(sentence, *(parts if wide else [Columns(parts, "answer")]))
+        tables = copies_tables(arms[0], view.models_only, view.names)
+        return answer(*titles, rest=collapsed(tables))
+    crossed = _by_arm(view, arms)
+    first = arms[0].reported(view.best.detector)
+    others = f"; {first.nonmembers:,} non-members" if first else ""
+    table = crossed.table(
+        f"{view.name} by number of copies",
+        "Arm",
+        f"AUC with its 95 % interval. n: members with each number of copies{others}.",
+    )
+    return answer(*titles, _arms_picture(view, crossed), table)
+
+
+def collapsed(tables: Iterable[Table]) -> list[Part]:
+    """Return tables of detectors with what is low in a long one folded away."""
+    return [
+        part
+        for table in tables
+        for part in opened(table, OPEN_ROWS if len(table.rows) > _SLACK else _SLACK, "detectors")
+    ]
 
 
 def copies_picture(view: View) -> Picture | None:
     """Return small panels of AUC by copies: the chosen detector, the next ones, and loss."""
-    table = view.best.table
+    table, labels = view.best.table, _dose_labels(view.best.table)
     names = [name for name in view.shown if _dose_cells(table, name)]
-    if view.best.detector not in names or len(dose_labels(table)) < 2:
+    if view.best.detector not in names or len(labels) < 2:
         return None
     crossed = cross(
-        ((name, label) for name in view.few(names) for label in dose_labels(table)),
+        ((name, label) for name in view.few(names) for label in labels),
         lambda item: view.head(item[0], view.kind(item[0])),
         lambda item: _dose_head(item[1]),
         unit=AUC,
         cell=lambda item: table.reported_row(item[0], copies=item[1]),
     )
-    panels = crossed.panels("AUC by number of copies", "copies of a member in the training stream")
-    if panels is None:
-        return None
     cells = [*_dose_cells(table, view.best.detector).values()]
     members = ", ".join(f"{cell.members:,}" for cell in cells)
-    where = f"{capital(view.arm)}. " if view.arm else ""
+    title = "AUC by number of copies"
     return picture(
         "copies",
-        "AUC by number of copies",
-        f"{where}Bands: 95 %. n: {members} members + {cells[0].nonmembers:,}. Thin orange: "
+        title,
+        f"{view.where}Bands: 95 %. n: {members} members + {cells[0].nonmembers:,}. Thin orange: "
         f"{view.name} again.",
-        panels,
+        crossed.panels(title, "copies of a member in the training stream"),
         500,
         crossed.records("detector", "copies"),
     )
 
 
-def dose_labels(table: Findings) -> list[str]:
+def _dose_labels(table: Findings) -> list[str]:
     """Return the numbers of copies of an arm, fewest first."""
     return sorted(filter(is_dose, table.values("copies")), key=copies_order)
 
 
 def _dose_head(label: str) -> Head:
-    return Head(
-        label.replace("-", "–"),
-        said=copies_text(label),
-        name=label,
-        at=doublings(copies_middle(label)),
-    )
+    at = doublings(copies_middle(label))
+    return Head(label.replace("-", "–"), said=copies_text(label), name=label, at=at)
 
 
 def _dose_cells(table: Findings, detector: str) -> dict[str, Estimate]:
-    cells = {label: table.reported(detector, copies=label) for label in dose_labels(table)}
+    cells = {label: table.reported(detector, copies=label) for label in _dose_labels(table)}
     return {label: cell for label, cell in cells.items() if cell is not None and cell.available}
 
 
@@ -98,46 +113,104 @@ def _sentence(view: View, table: Findings) -> str:
     return f"{where} AUC of {view.name} {verb} with the number of copies{listed}."
 
 
-def _by_arm(view: View) -> Crossed:
+def _by_arm(view: View, arms: list[Findings]) -> Crossed:
     """Return the chosen detector by arm and number of copies."""
-    arms = [table for table in view.arms if len(dose_labels(table)) > 1]
-    labels = sorted({label for table in arms for label in dose_labels(table)}, key=copies_order)
+    every = dict.fromkeys(label for table in arms for label in _dose_labels(table))
+    labels = sorted(every, key=copies_order)
     name = view.best.detector
     heads = {}
     for table, (group, head) in zip(arms, view.heads(arms), strict=True):
         cells = [table.reported(name, copies=label) for label in labels]
-        members = ", ".join(f"{cell.members:,}" for cell in cells if cell)
         heads[table.cohort] = Head(
-            capital(head), "chosen" if table is view.best.table else "", group,
-            f"n {members}", view.words(table.cohort), table.cohort.label(),
-        )  # fmt: skip
-    crossed = cross(
+            capital(head),
+            "chosen" if table is view.best.table else "",
+            group,
+            f"n {', '.join(f'{cell.members:,}' for cell in cells if cell)}",
+            view.words(table.cohort),
+            table.cohort.label(),
+        )
+    shown = arms[:MAX_ARMS]
+    return cross(
         ((table, label) for table in arms for label in labels),
         lambda item: heads[item[0].cohort],
         lambda item: _dose_head(item[1]),
         unit=AUC,
         cell=lambda item: item[0].reported_row(name, copies=item[1]),
+        rows=[heads[table.cohort] for table in shown],
+        columns=[
+            _dose_head(label)
+            for label in labels
+            if any(table.reported_row(name, copies=label) for table in shown)
+        ],
     )
-    rows = crossed.rows[:MAX_ARMS]
-    known = {head for row, head in crossed.cells if row in rows}
-    return replace(crossed, rows=rows, columns=[one for one in crossed.columns if one in known])
 
 
-def _picture(view: View, crossed: Crossed, width: float) -> Picture | None:
-    panels = crossed.panels(f"AUC of {view.name} by number of copies", "copies", kind="chosen")
+def _arms_picture(view: View, crossed: Crossed) -> Picture | None:
     caption = f"{view.name}; bands are 95 % intervals, each point against all non-members."
     if len(crossed.rows) > 1:
         caption += " Thin line: the first panel again."
-    title = "The chosen detector in each arm"
-    records = crossed.records("arm", "copies")
-    return picture("copies-by-arm", title, caption, panels, width, records) if panels else None
+    return picture(
+        "copies-by-arm",
+        "The chosen detector in each arm",
+        caption,
+        crossed.panels(f"AUC of {view.name} by number of copies", "copies", kind="chosen"),
+        1180 if len(crossed.columns) >= _MAX_COLUMNS else 560,
+        crossed.records("arm", "copies"),
+    )
 
 
-def _table(view: View, arm: Findings, crossed: Crossed) -> Table:
-    first = arm.reported(view.best.detector)
-    others = f"; {first.nonmembers:,} non-members" if first else ""
-    return crossed.table(
-        f"{view.name} by number of copies",
-        "Arm",
-        f"AUC with its 95 % interval. n: members with each number of copies{others}.",
+def copies_tables(
+    table: Findings, detectors: Sequence[str], names: Names = NO_NAMES
+) -> list[Table]:
+    """Return the AUCs of one arm by realised copies."""
+    labels: dict[tuple[Estimate | None, ...], str] = {}
+    for label in sorted(table.values("copies"), key=copies_order):
+        # Where all members have eight copies, `all`, `8` and `4+` are one and the same.
+        cells = tuple(table.reported(name, copies=label) for name in detectors)
+        labels.setdefault(cells, label)
+    return _tuned_tables(
+        table,
+        detectors,
+        "By realised copies",
+        {copies_text(label): {"copies": label} for label in labels.values()},
+        "Tuned settings, all datasets pooled. Numbers of copies with too few members are left "
+        "out; 0 copies: members that drew none.",
+        names,
+    )
+
+
+def dataset_tables(table: Findings, detectors: Sequence[str]) -> list[Table]:
+    """Return the AUCs of one arm by dataset; none for one dataset, which the table of arms has."""
+    datasets = table.values("dataset")
+    if len(datasets) < 3:
+        return []
+    return _tuned_tables(
+        table,
+        detectors,
+        "By dataset",
+        {"all datasets" if name == "all" else name: {"dataset": name} for name in datasets},
+        "Tuned settings, members with at least one copy.",
+        NO_NAMES,
+    )
+
+
+def _tuned_tables(
+    table: Findings,
+    detectors: Sequence[str],
+    title: str,
+    divisions: Mapping[str, Mapping[str, str]],
+    caption: str,
+    names: Names,
+) -> list[Table]:
+    """Return the tuned AUCs of one arm, a column for each division of the rows."""
+    return auc_tables(
+        f"{title}{arm_suffix(table.cohort)}",
+        detectors,
+        {
+            head: {name: table.reported_row(name, **division) for name in detectors}
+            for head, division in divisions.items()
+        },
+        f"AUC with its interval. {caption} {COUNTS_NOTE}",
+        names=names,
+        tune={name: tune_auc(table, name) for name in detectors},
     )

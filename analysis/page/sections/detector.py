@@ -1,70 +1,74 @@
 """Which detector: the paired differences as a picture, and every detector of the headline's arm.
 
-Settings are chosen on `tune`, numbers are of `test`. Nobody leaves the table in silence: controls,
-upper bounds and detectors without an interval or on rows of their own stand in it with the reason,
-and those that could not run are listed with what to set.
+Settings are chosen on `tune`, numbers are of `test`. No detector leaves the table in silence:
+controls, upper bounds and detectors without an interval or on rows of their own have the reason in
+it, and those that could not run are listed with what to set. What could not be scored follows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 
-from analysis.arm import MODEL_FREE, UPPER_BOUNDS
+from analysis.arm import MODEL_FREE, UPPER_BOUNDS, Arm, Cohort
 from analysis.compared_rows import UnscoredRows
 from analysis.findings import Findings
 from analysis.findings import Row as Found
 from analysis.intervals.estimate import Estimate
-from analysis.page.contrasts import BEST, differences_of
-from analysis.page.crossed import AUC, POINTS, Head, counts, cross
+from analysis.page.crossed import Head, cross
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.parts import Columns, Fold, Note, Part, fold_items, fold_rest, present
-from analysis.page.sections.unscored import unscored_parts
-from analysis.page.table import NOTHING, Column, Entry, Row, Table, listing, numbers, texts
-from analysis.page.view import (
-    LOSS,
-    View,
-    capital,
-    setting_words,
-    short_counts,
-)
+from analysis.page.parts import OPEN_ROWS, Fold, Items, Note, Section, answer, fold_items, folded
+from analysis.page.table import Column, Row, Table, listing, numbers, texts, with_noun
+from analysis.page.view import LOSS, View, setting_words, short_counts
 from analysis.selection.ranking import common_rows, tune_auc
-from analysis.summary import auc_text
+from analysis.summary import NOTHING_MEASURED, auc_text
+from analysis.unit import AUC, POINTS, Entry, counts
 from detect.detector_table import DetectorFacts
+from detect.scores.table import score_notes
 from detect.scoring import LeftOut
 
-_UNDECLARED = "not declared"
-_OPEN_ROWS = 12
-"""Rows before the fold of a longer table."""
+_BEST = "best"
+"""What the differences to the chosen detector are to."""
+_MAX_REASONS = 4
 
 
-def detector_parts(view: View, notes: Sequence[str]) -> list[Part]:
+def detector_section(view: View, notes: Sequence[str]) -> Section | None:
     """Return the sentence, the picture, the table, and what is folded behind them.
 
     Args:
         view: of the run.
         notes: what detectors note on their scores.
     """
-    gaps = differences_of(view)
-    shown, rest = _tables(view, gaps)
-    left_out = left_out_listing(view.inputs.left_out)
-    unscored = unscored_parts(view.inputs.analysis.unscored)
-    return present(
-        Note(_sentence(view, gaps), "say"),
-        Columns(present(_picture(view, gaps), shown), "answer"),
-        [part for part in unscored if isinstance(part, Note)],
-        rest,
-        Fold(f"Detectors that are not in this run: {len(left_out.rows)}", [left_out])
-        if left_out
-        else None,
-        [part for part in unscored if not isinstance(part, Note)],
-        fold_items("Notes of detectors", notes),
+    unscored, order = view.inputs.analysis.unscored, view.order
+    end = order.index(LOSS) + 1 if LOSS in order else len(order)
+    end = max(order.index(view.best.detector) + 1, min(max(end, 2), OPEN_ROWS))
+    return answer(
+        "detector",
+        "Detector",
+        "Which detector?",
+        _sentence(view),
+        _picture(view),
+        _table(view, end),
+        *_set_apart(unscored),
+        rest=[
+            left_out_fold(view.inputs.left_out),
+            *_unscored_folds(unscored),
+            fold_items("Notes of detectors", notes),
+        ],
+        open_rows=end,
+        others="detectors and controls",
     )
 
 
-def _sentence(view: View, gaps: Findings) -> str:
+def unmeasured_section(left_out: Sequence[LeftOut]) -> Section | None:
+    """Return the section of a run without any AUC."""
+    rest = [NOTHING_MEASURED, left_out_table(left_out)]
+    return answer("detector", "Detector", "Which detector?", "", rest=rest)
+
+
+def _sentence(view: View) -> str:
     """Say who was chosen, who cannot be told from it, and what it has over loss."""
-    best = view.best
+    best, gaps = view.best, view.differences
     start = f"{view.name}, with {auc_text(best.cell)}"
-    every = map(Estimate.of, gaps.where(reference=BEST).rows)
+    every = map(Estimate.of, gaps.where(reference=_BEST).rows)
     known = [gap for gap in every if gap.available]
     alike = sum(gap.contains(0) for gap in known)
     others = f"{alike} of {len(known)} others cannot be told from it"
@@ -81,17 +85,18 @@ def _sentence(view: View, gaps: Findings) -> str:
     return f"{start}; {others}, and its lead over plain Loss, {lead}, {verdict}."
 
 
-def _picture(view: View, gaps: Findings) -> Picture | None:
+def _picture(view: View) -> Picture | None:
     """Return the paired differences to the chosen detector and to loss."""
+    gaps = view.differences
     compared = {*gaps.values("detector"), view.best.detector}
     names = [name for name in view.shown if name in compared]
     references = [
         (key, reference, Head(f"less {view.title(reference)}", note=note, name=reference))
         for key, reference, note in (
-            (BEST, view.best.detector, "all at once"),
+            (_BEST, view.best.detector, "all at once"),
             (LOSS, LOSS, "each for itself"),
         )
-        if key in gaps.values("reference") and (key == BEST or view.best.detector != LOSS)
+        if key in gaps.values("reference") and (key == _BEST or view.best.detector != LOSS)
     ]
     crossed = cross(
         ((name, *reference) for reference in references for name in names),
@@ -102,63 +107,54 @@ def _picture(view: View, gaps: Findings) -> Picture | None:
             "itself" if item[0] == item[2] else gaps.row(detector=item[0], reference=item[1])
         ),
     )
-    matrix = crossed.matrix()
-    if matrix is None or len(names) < 2:
-        return None
     where = f", {view.arm}" if view.arm else ""
-    caption = f"In points (hundredths of AUC), on the same texts, 95 % intervals{where}; "
-    caption += f"{short_counts(view.best.cell)}. Those to {view.name} hold for all at once."
-    records = crossed.records("detector", "reference")
-    return picture("differences", "Paired differences", caption, matrix, 560, records)
+    return picture(
+        "differences",
+        "Paired differences",
+        f"In points (hundredths of AUC), on the same texts, 95 % intervals{where}; "
+        f"{short_counts(view.best.cell)}. Those to {view.name} hold for all at once.",
+        crossed.matrix() if len(names) > 1 else None,
+        560,
+        crossed.records("detector", "reference"),
+    )
 
 
-def _tables(view: View, gaps: Findings) -> tuple[Table, Fold | None]:
-    """Return the table down to loss, and the rest of it, folded."""
-    order = view.order
-    measured = {name: _metrics_of(name, view).reported_row(name) for name in order}
-    facts = {one.name: one for one in view.inputs.detectors}
-    rows = {name: _row(view, name, measured, facts.get(name), gaps) for name in order}
-    end = order.index(LOSS) + 1 if LOSS in order else len(order)
-    end = max(order.index(view.best.detector) + 1, min(max(end, 2), _OPEN_ROWS))
-    where = f"{capital(view.arm)}. " if view.arm else ""
-    table = Table(
-        title=f"The {end} first" if end < len(order) else "Every detector",
+def _table(view: View, end: int) -> Table:
+    measured = {name: _metrics_of(name, view).reported_row(name) for name in view.order}
+    return Table(
+        title=f"The {end} first" if end < len(view.order) else "Every detector",
         columns=(
             Column("Detector"),
             *numbers("AUC, tune split", "AUC, test split", "Points over Loss"),
             *texts("What it needs"),
         ),
-        rows=tuple(rows[name] for name in order[:end]),
-        caption=f"{where}All datasets pooled, members with a copy; {short_counts(view.best.cell)}. "
-        "The tune split chose settings and detector, so its AUCs are optimistic. Bold over Loss: "
-        "the interval leaves out 0.",
+        rows=tuple(_row(view, name, measured) for name in view.order),
+        caption=f"{view.where}All datasets pooled, members with a copy; "
+        f"{short_counts(view.best.cell)}. The tune split chose settings and detector, so its AUCs "
+        "are optimistic. Bold over Loss: the interval leaves out 0.",
         style="detectors",
     )
-    return table, fold_rest(table, [rows[name] for name in order[end:]], "detectors and controls")
 
 
-def _row(
-    view: View,
-    name: str,
-    measured: Mapping[str, Found | None],
-    facts: DetectorFacts | None,
-    gaps: Findings,
-) -> Row:
-    table, row = view.best.table, measured[name]
+def _row(view: View, name: str, measured: Mapping[str, Found | None]) -> Row:
+    row, facts = measured[name], view.facts.get(name)
     setting = tuple(filter(None, [setting_words(row["setting"])])) if row is not None else ()
-    remarks = _remarks(name, facts, measured, table, view.inputs.analysis.unscored)
-    first = view.bold.get(table.cohort) == name
+    first = view.bold.get(view.best.table.cohort) == name
     tune = tune_auc(_metrics_of(name, view), name)
     return (
-        Entry(view.title(name), notes=(*setting, *remarks), kind=view.kind(name)),
-        Entry(f"{tune:.2f}" if isfinite(tune) else NOTHING, kind="interval", strong=first),
+        Entry(
+            view.title(name),
+            notes=(*setting, *_remarks(name, facts, measured, view)),
+            kind=view.kind(name),
+        ),
+        Entry(AUC.number(tune), kind="interval", strong=first),
         AUC.entry(row, best=first),
-        POINTS.entry(gaps.row(detector=name, reference=LOSS)),
-        (facts.access if facts else _UNDECLARED),
+        POINTS.entry(view.differences.row(detector=name, reference=LOSS)),
+        (facts.access if facts else "not declared"),
     )
 
 
-def left_out_listing(left_out: Sequence[LeftOut]) -> Table | None:
+def left_out_table(left_out: Sequence[LeftOut]) -> Table | None:
     """Return the detectors that could not run, with what to do; None if all ran."""
     return listing(
         "Detectors that are not in this run",
@@ -168,6 +164,12 @@ def left_out_listing(left_out: Sequence[LeftOut]) -> Table | None:
     )
 
 
+def left_out_fold(left_out: Sequence[LeftOut]) -> Fold | None:
+    """Return the same, folded."""
+    table = left_out_table(left_out)
+    return Fold(f"{table.title}: {len(table.rows)}", [table]) if table else None
+
+
 def _metrics_of(name: str, view: View) -> Findings:
     """Return the metrics that a detector is in; a control is the same beside whichever model."""
     tables = [view.best.table, *(view.tables if name in MODEL_FREE else ())]
@@ -175,11 +177,7 @@ def _metrics_of(name: str, view: View) -> Findings:
 
 
 def _remarks(
-    name: str,
-    facts: DetectorFacts | None,
-    measured: Mapping[str, Found | None],
-    table: Findings,
-    unscored: Sequence[UnscoredRows],
+    name: str, facts: DetectorFacts | None, measured: Mapping[str, Found | None], view: View
 ) -> list[str]:
     """Return what a reader must know of a row, and why it has no rank."""
     row = measured[name]
@@ -189,7 +187,8 @@ def _remarks(
         if key == name or key not in MODEL_FREE
     }
     cell = cells[name]
-    places = [place for place in unscored if place.cohort == table.cohort]
+    unscored = view.inputs.analysis.unscored
+    places = [place for place in unscored if place.cohort == view.best.table.cohort]
     remarks = []
     if name in MODEL_FREE:
         remarks.append("control: it looks at no model")
@@ -223,3 +222,78 @@ def _why_no_value(name: str, cell: Estimate, places: Sequence[UnscoredRows]) -> 
         return "all its scores are equal"
     reasons = (one.reason for place in places for one in place.reasons if one.detector == name)
     return next(reasons, "too few rows")
+
+
+def _set_apart(unscored: Sequence[UnscoredRows]) -> list[Note]:
+    """Say which settings were measured on rows of their own: by setting, over all pools."""
+    sums: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for place in unscored:
+        for column, failed in place.apart:
+            sums.setdefault(column, []).append((failed, place.rows))
+    return [
+        Note(
+            f"{detector} ({setting}) could not score {sum(failed for failed, _ in found):,} of "
+            f"{sum(rows for _, rows in found):,} test rows in {with_noun(len(found), 'pool')} "
+            "(model × dataset × seed), and is measured there on its own rows.",
+            "note loud",
+        )
+        for (detector, setting), found in sums.items()
+    ]
+
+
+def _unscored_folds(unscored: Sequence[UnscoredRows]) -> list[Fold | None]:
+    """List where rows were set apart, and which rows left every comparison."""
+    left_out, rows = sum(one.left_out for one in unscored), sum(one.rows for one in unscored)
+    removed = [
+        f"{_place(one)}: {one.left_out} of {one.rows}. {_reasons(one)}"
+        for one in unscored
+        if one.left_out
+    ]
+    apart = [
+        f"{_place(one)}: {_settings_apart(one)}{_reasons(one)}" for one in unscored if one.apart
+    ]
+    return [
+        folded("Where, and why", [Items(apart)] if apart else []),
+        folded(
+            "Rows that were removed from every comparison because a detector could not score "
+            f"them: {left_out} of {rows} over all models, seeds and datasets",
+            [Items(removed)] if removed else [],
+        ),
+    ]
+
+
+def _settings_apart(place: UnscoredRows) -> str:
+    return "".join(
+        f"{column.detector} ({column.setting}) {failed} of {place.rows}. "
+        for column, failed in place.apart
+    )
+
+
+def _place(place: UnscoredRows) -> str:
+    parts = (place.cohort.model, place.cohort.label(), f"seed {place.seed}", place.dataset)
+    return " · ".join(part for part in parts if part)
+
+
+def _reasons(place: UnscoredRows) -> str:
+    named = (f"{one.detector}: {one.reason} ({one.rows})" for one in place.reasons[:_MAX_REASONS])
+    return f"{'; '.join(named)}."
+
+
+def detector_notes(arms: Sequence[Arm], *, besides: Collection[str]) -> list[str]:
+    """Return what detectors note on the scores of the models, each note once.
+
+    Args:
+        arms: the scored models.
+        besides: notes that the page shows elsewhere.
+    """
+    noted: dict[str, list[str]] = {}
+    for arm in arms:
+        label = Cohort(tuple(arm.axes.items()), arm.model).label()
+        model = " · ".join(part for part in (arm.model, label, f"seed {arm.seed}") if part)
+        for note in score_notes(arm.scores):
+            if note not in besides:
+                noted.setdefault(note, []).append(model)
+    return [
+        note if len(models) == len(arms) else f"{note} ({'; '.join(models)})"
+        for note, models in noted.items()
+    ]

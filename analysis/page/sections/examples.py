@@ -16,28 +16,40 @@ from analysis.arm import Arm, LoadedArm, cohorts, load_arm
 from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_cells, is_dose
 from analysis.intervals.influence import Floats
-from analysis.page.drawing.elements import Dot, round_ticks
+from analysis.page.drawing.elements import round_ticks
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.grids import copies_text
-from analysis.page.parts import Heading, Part
-from analysis.page.table import PROTECTED, Column, Entry, Table, numbers, tokens_label, with_noun
+from analysis.page.parts import Heading, Part, Section, answer
+from analysis.page.table import (
+    PROTECTED,
+    Column,
+    Table,
+    copies_text,
+    numbers,
+    tokens_label,
+    with_noun,
+)
 from analysis.page.view import CohortRows, View, setting_words
 from analysis.settings import AnalysisSettings
+from analysis.unit import Dot, Entry
 from inject.stream.exposures import read_exposures
 from train.loop.log import read_log
 
+EXAMPLES = "examples"
+"""Anchor of the section on examples."""
+_COLUMNS = (Column("Example"), *numbers("Score", "Copies"), Column("Text", long=True))
+_STYLE = "stack examples"
 _EXAMPLES_PER_KIND = 3
 _MAX_LENGTH = 280
 
 
-def examples_parts(arms: Sequence[Arm], view: View, *, show_protected: bool) -> list[Part]:
+def examples_section(arms: Sequence[Arm], view: View, *, show_protected: bool) -> Section | None:
     """Return the highest and lowest members and non-members of the headline's first seed.
 
     Ranked within each dataset's own scale: by the share of the dataset's other examples
     that score lower, ties by score.
     """
-    best, label = view.best, view.arm
+    best = view.best
     loaded = load_arm(cohorts(arms)[best.table.cohort][0])
     setting = best.setting
     column = next(one for one in loaded.grid(best.detector) if one.setting == setting)
@@ -48,28 +60,22 @@ def examples_parts(arms: Sequence[Arm], view: View, *, show_protected: bool) -> 
         here = usable & (loaded.dataset == dataset)
         place[here] = (np.searchsorted(np.sort(scores[here]), scores[here]) + 0.5) / here.sum()
     exposed = loaded.member & (loaded.copies > 0)
-    kinds = (
-        ("Members with the highest scores", exposed, -1),
-        ("Members with the lowest scores", exposed, 1),
-        ("Non-members with the highest scores", ~loaded.member, -1),
-        ("Non-members with the lowest scores", ~loaded.member, 1),
-    )
-    parts: list[Part] = [
-        f"By {view.name}{'' if setting in ('default', '-') else f' ({setting})'}"
-        f"{f', {label}' if label else ''}, first seed, ranked within each dataset."
-    ]
-    columns = (Column("Example"), *numbers("Score", "Copies"), Column("Text", long=True))
-    for kind, side, direction in kinds:
-        rows = np.flatnonzero(usable & side)
-        order = np.lexsort((direction * scores[rows], direction * place[rows]))
-        shown = [
-            _example(loaded, int(row), scores[row], show_protected)
-            for row in rows[order[:_EXAMPLES_PER_KIND]]
-        ]
-        if shown:
-            table = Table(columns=columns, rows=tuple(shown), style="stack examples")
-            parts += [Heading(kind), table]
-    return parts
+    named = "" if setting in ("default", "-") else f" ({setting})"
+    where = f", {view.arm}" if view.arm else ""
+    parts: list[Part] = [f"By {view.name}{named}{where}, first seed, ranked within each dataset."]
+    for kind, side in (("Members", exposed), ("Non-members", ~loaded.member)):
+        for end, direction in (("highest", -1), ("lowest", 1)):
+            rows = np.flatnonzero(usable & side)
+            order = np.lexsort((direction * scores[rows], direction * place[rows]))
+            shown = [
+                _example(loaded, int(row), scores[row], show_protected)
+                for row in rows[order[:_EXAMPLES_PER_KIND]]
+            ]
+            if shown:
+                heading = Heading(f"{kind} with the {end} scores")
+                parts += [heading, Table(columns=_COLUMNS, rows=tuple(shown), style=_STYLE)]
+    title = "Examples with the highest and lowest scores"
+    return answer(EXAMPLES, "Examples", title, "", rest=parts)
 
 
 def _example(
@@ -98,7 +104,7 @@ _STEPS = 160
 def scores_picture(view: View) -> Picture | None:
     """Return a density a group, of members by their copies, with that of non-members in each."""
     best, settings = view.best, view.inputs.analysis_settings
-    rows = view.data.rows(best.detector, best.selection, settings)
+    rows = view.rows(best.detector)
     if len(rows.nonmembers) < 2 or len(rows.members) < 2:
         return None
     groups = _score_groups(rows, settings)
@@ -130,7 +136,7 @@ def scores_picture(view: View) -> Picture | None:
         + ", ".join(f"{name} {median}" for name, median in medians.items()),
         height=230.0,
     )
-    setting = setting_words(view.data.column(best.detector, best.selection).setting)
+    setting = setting_words(view.column(best.detector).setting)
     title = f"Scores of {', '.join(filter(None, (view.name, setting, view.arm)))}"
     sizes = ", ".join(f"{len(groups[name]):,}" for name in members)
     caption = (
@@ -138,11 +144,11 @@ def scores_picture(view: View) -> Picture | None:
         f"dataset's non-members. Orange: members by their copies (n {sizes}); grey: non-members, "
         f"median {medians['non-members']}. {len(rows.members):,} members and "
         f"{len(rows.nonmembers):,} non-members of the test split, "
-        f"{with_noun(len(view.data.loaded), 'training seed')}."
+        f"{with_noun(len(view.loaded), 'training seed')}."
     )
-    numbers = [{"group": name, "score": float(value)}
-               for name, values in groups.items() for value in values]  # fmt: skip
-    return picture("scores", title, caption, panels, 1180, numbers) if members else None
+    scores = [{"group": name, "score": float(value)}
+              for name, values in groups.items() for value in values]  # fmt: skip
+    return picture("scores", title, caption, panels if members else None, 1180, scores)
 
 
 def _score_groups(rows: CohortRows, settings: AnalysisSettings) -> dict[str, Floats]:

@@ -1,16 +1,257 @@
-"""What was run: texts, streams, models and settings."""
+"""What was run: texts, streams, models and settings, on which rows.
+
+Every value is read from the arms, never from the first choice of the experiment file, so a swept
+setting appears with all the values that it took.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 from analysis.arm import axis_column
-from analysis.arm_words import arm_words
+from analysis.arm_words import arm_words, axis_words
 from analysis.copy_bins import passage_sentences
-from analysis.page.crossed import DIFFERENCE, NATS
-from analysis.page.inputs import PageInputs
-from analysis.page.parts import Columns, Note, Part, Stacked, fold_items, present
-from analysis.page.setup import datasets_table, description, pool_notes, setup
+from analysis.page.inputs import ArmSettings, PageInputs
+from analysis.page.parts import Columns, Note, Part, Section, Stacked, answer, fold_items, present
 from analysis.page.streams import stream_listing, stream_sentences
-from analysis.page.table import NOTHING, Column, Entry, Table, numbers
+from analysis.page.table import Column, Table, facts, listing, numbers, with_noun
 from analysis.page.view import capital
 from analysis.task_accuracy.gain_step import METRICS
+from analysis.unit import DIFFERENCE, NATS, NOTHING, Entry
+from inject.examples.example import Loss, read_examples, read_held_out
+from inject.examples.twin_membership import Twins
+from inject.variants.settings import Variants
+from train.models.gguf import is_gguf
+from train.models.shapes import load_shape, parameter_count
+from train.settings import BaseSettings, ModelSettings, TokenizerTraining, TrainSettings
+
+_STILL_USED = (Loss.CUT, Loss.CUT_BEFORE_ANSWER)
+_NAMED = 10
+"""Rows named in a sentence; the others are in the pool's table."""
+
+Read = Callable[[ArmSettings], str | None]
+Given = TypeVar("Given")
+
+
+def experiment_section(inputs: PageInputs) -> Section | None:
+    """Return what was run, without the notes that are listed elsewhere."""
+    elsewhere = {one.note for one in inputs.left_out}
+    notes = [note for note in inputs.notes if note not in elsewhere] + pool_notes(inputs.pools)
+    notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
+    table = stream_listing(inputs.streams)
+    # Streams that differ in nothing but their arm need no table.
+    alike = table is not None and len(table.columns) == 1
+    streams: list[Part] = present(
+        datasets_table(inputs.arms[0].examples) if inputs.arms else None,
+        Note(f"Training streams. {table.caption}", "how") if table and alike else table,
+        [Note(sentence, "how") for sentence in stream_sentences(inputs.streams)],
+        background_losses(inputs),
+    )
+    settings, said = None, ""
+    if inputs.settings:
+        settings = setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds)
+        said = description(inputs.settings, inputs.datasets)
+    columns = Columns(present(settings, Stacked(streams) if streams else None))
+    rest = [columns, fold_items("Notes on the texts", notes)]
+    return answer("experiment", "Set-up", "What was run", said, rest=rest)
+
+
+def description(arms: Sequence[ArmSettings], datasets: Sequence[str]) -> str:
+    """Return what was run as a paragraph.
+
+    Args:
+        arms: the settings of every arm.
+        datasets: the names of the datasets.
+    """
+
+    def values(read: Read) -> str:
+        return values_text(arms, read)
+
+    members = values(lambda arm: f"{sum(part.members for part in arm.contaminants):,}")
+    withheld = values(lambda arm: f"{sum(part.nonmembers for part in arm.contaminants):,}")
+    held_out = values(lambda arm: f"{sum(part.held_out for part in arm.contaminants):,}")
+    further = "" if held_out == "0" else f", and {held_out} further ones held out for detectors"
+    lengths = values(lambda arm: f"{arm.tokens:,}")
+    models = "1 model was" if len(arms) == 1 else f"{len(arms)} models were"
+    return (
+        f"{members} texts ({', '.join(datasets)}) were drawn at random as members and spiked into "
+        f"training streams of {lengths} tokens; {withheld} texts of the same pool were withheld"
+        f"{further}. "
+        f"{models} trained on them, starting from {values(_start)}. Every detector then scored "
+        "both sides: higher means more likely a member. Settings were chosen on the tune split; "
+        "everything below is measured on the test split."
+    )
+
+
+def setup(arms: Sequence[ArmSettings], *, swept: Sequence[str], seeds: Sequence[int]) -> Table:
+    """Return the settings by name; a swept setting lists all its values.
+
+    Args:
+        arms: the settings of every arm.
+        swept: the swept axes.
+        seeds: the seeds of the experiment.
+    """
+    lines: tuple[tuple[str, Read], ...] = (
+        ("Model", _model),
+        ("Base model", _base),
+        ("Background", lambda arm: arm.background),
+        ("Stream", lambda arm: f"{arm.tokens:,} tokens, copies included"),
+        ("Mode", _mode),
+        ("Learning rate", lambda arm: f"{arm.train.lr:g}, {arm.train.schedule}"),
+        ("Copies", lambda arm: axis_words("copies", arm.copies.label())),
+        ("Placement", lambda arm: arm.placement.label()),
+        ("Copies carry", lambda arm: None if arm.variants == Variants() else arm.variants.label()),
+        ("Training", _training),
+        ("Twins of each arm", lambda arm: None if arm.twins == Twins() else arm.twins.label()),
+    )
+    rows = [(name, text) for name, read in lines if (text := values_text(arms, read, "; "))]
+    for axis in swept:
+        labels = dict.fromkeys(arm.axes[axis] for arm in arms)
+        rows.append((f"Swept: {axis}", ", ".join(labels)))
+    return facts("Setup", [*rows, ("Seeds", ", ".join(str(seed) for seed in seeds))])
+
+
+def values_text(
+    arms: Sequence[Given], read: Callable[[Given], str | None], between: str = ", "
+) -> str:
+    """Join the different values that arms (or parts of their settings) have, in their order."""
+    values = dict.fromkeys(text for arm in arms if (text := read(arm)) is not None)
+    if between == "; " or len(values) < 2:
+        return between.join(values)
+    *first, last = values
+    return f"{between.join(first)} and {last}"
+
+
+def pretrained_name(model: ModelSettings) -> str:
+    """Return a pretrained model's name for readers: of a GGUF file without its folders."""
+    name = str(model.pretrained)
+    return Path(name).name if is_gguf(name) and not name.startswith("hf://") else name
+
+
+def _start(arm: ArmSettings) -> str:
+    if arm.model.pretrained:
+        return f"the pretrained model {pretrained_name(arm.model)}"
+    return (
+        "new weights" if arm.train.mode == "pretrain" else "a base model that had seen none of them"
+    )
+
+
+def _model(arm: ArmSettings) -> str:
+    model = arm.model
+    if model.shape is None:
+        return pretrained_name(model)
+    shape = load_shape(model.shape)
+    text = f"{shape.architecture}, hidden {shape.hidden}, "
+    text += with_noun(shape.layers, "layer")
+    if isinstance(model.tokenizer, TokenizerTraining):
+        parameters = parameter_count(shape, model.tokenizer.train)
+        text += f", {parameters / 1e6:.2f} M parameters, vocabulary {model.tokenizer.train:,}"
+    return text
+
+
+def _base(arm: ArmSettings) -> str | None:
+    base = arm.base
+    if base is None:
+        return None
+    return f"{base.tokens:,} clean tokens, lr {base.lr:g}, {base.schedule}{_precision(base)}"
+
+
+def _mode(arm: ArmSettings) -> str:
+    answers = ", loss on the answers alone" if arm.train.loss_on == "completion" else ""
+    return f"{arm.train.mode}{answers}"
+
+
+def _training(arm: ArmSettings) -> str:
+    train = arm.train
+    return (
+        f"{with_noun(train.epochs, 'epoch')}, windows of {train.context}, "
+        f"{train.batch_tokens:,} tokens a step{_precision(train)}"
+    )
+
+
+def _precision(settings: TrainSettings | BaseSettings) -> str:
+    """Return the arithmetic; the graph has put in what `auto` and `fastest` stand for."""
+    return f", {settings.precision}" if settings.precision not in ("auto", "fastest") else ""
+
+
+def datasets_table(folder: Path) -> Table | None:
+    """Return one row a dataset: members and non-members of a pool, by split."""
+    counts: dict[str, Counter[tuple[str, str]]] = {}
+    examples = read_examples(folder)
+    for example in examples:
+        counts.setdefault(example.dataset, Counter())[example.split, example.side] += 1
+    held_out = Counter(example.dataset for example in read_held_out(folder))
+    protected = {example.dataset for example in examples if example.protected}
+
+    def sides(dataset: str, split: str) -> str:
+        here = counts[dataset]
+        return f"{here[split, 'member']:,} + {here[split, 'nonmember']:,}"
+
+    return listing(
+        "Examples",
+        ("Dataset", "Tune", "Test", "Held out", "Texts"),
+        [
+            (
+                name,
+                sides(name, "tune"),
+                sides(name, "test"),
+                f"{held_out[name]:,}" if held_out else "",
+                "protected" if name in protected else "",
+            )
+            for name in counts
+        ],
+        "Members + non-members, first seed."
+        + (" No model saw a held-out row, and none is scored." if held_out else ""),
+    )
+
+
+def pool_notes(pools: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]]) -> list[str]:
+    """Return a sentence for everything that is unusual, dataset by dataset."""
+    notes = []
+    for label, datasets in pools:
+        where = f"{label} · " if len(pools) > 1 else ""
+        for name, counts in datasets.items():
+            notes += _dataset_notes(f"{where}{name}", counts)
+            if counts["protected"]:
+                notes.append(
+                    f"{name} is a protected dataset: its texts appear neither here nor in the "
+                    "tables of this folder. Do not share the artifacts that hold them."
+                )
+    return notes
+
+
+def _dataset_notes(name: str, facts: Mapping[str, Any]) -> list[str]:
+    notes = []
+    lost = facts["losses"]
+    reasons = ", ".join(
+        f"{count} {loss}" for loss, count in lost.items() if loss not in _STILL_USED
+    )
+    if reasons:
+        notes.append(f"{name}: dropped {reasons}.")
+    if repeated := facts["repeated_ids"]:
+        notes.append(f"{name}: {repeated} rows have the id of an earlier row; each counts.")
+    if pooled := facts["strata_pooled"]["strata"]:
+        notes.append(
+            f"{name}: {pooled} of {facts['strata']} strata "
+            f"({facts['strata_pooled']['rows']} rows) are too small to be balanced on "
+            "both sides (or their groups too large); they were drawn as one stratum."
+        )
+    if facts["split"]:
+        notes.append(
+            f"{name}: {facts['split']} rows are longer than the context and were left whole, over "
+            "several windows."
+        )
+    if cut := sum(lost.get(loss, 0) for loss in _STILL_USED):
+        notes.append(f"{name}: {cut} rows are longer than the context and were cut to it.")
+    if unanswered := facts[Loss.CUT_BEFORE_ANSWER]:
+        named = ", ".join(unanswered[:_NAMED])
+        more = f" and {len(unanswered) - _NAMED} more" if len(unanswered) > _NAMED else ""
+        notes.append(
+            f"{name}: {len(unanswered)} of these rows were cut before the end of their answer, "
+            f"which no model learns from them: {named}{more}."
+        )
+    return notes
 
 
 def background_losses(inputs: PageInputs) -> Table | None:
@@ -34,31 +275,4 @@ def background_losses(inputs: PageInputs) -> Table | None:
         ),
         caption=f"Nats per token, means over {documents} documents that no model is trained on, "
         "with 95 % intervals over documents; a positive change means that training raised it.",
-    )
-
-
-def experiment_parts(inputs: PageInputs) -> list[Part]:
-    """Return what was run, without the notes that are listed elsewhere."""
-    elsewhere = {one.note for one in inputs.left_out}
-    notes = [note for note in inputs.notes if note not in elsewhere] + pool_notes(inputs.pools)
-    notes = [*dict.fromkeys(notes), *passage_sentences(inputs.analysis.metrics)]
-    datasets = datasets_table(inputs.arms[0].examples) if inputs.arms else None
-    listed = stream_listing(inputs.streams)
-    streams = present(
-        datasets,
-        # Streams that differ in nothing but their arm need no table.
-        Note(f"Training streams. {listed.caption}", "how")
-        if listed and len(listed.columns) == 1
-        else listed,
-        [Note(sentence, "how") for sentence in stream_sentences(inputs.streams)],
-        background_losses(inputs),
-    )
-    said = description(inputs.settings, inputs.datasets) if inputs.settings else ""
-    settings = (
-        setup(inputs.settings, swept=inputs.swept, seeds=inputs.seeds) if inputs.settings else None
-    )
-    return present(
-        Note(said, "say") if said else None,
-        Columns(present(settings, Stacked(streams) if streams else None)),
-        fold_items("Notes on the texts", notes),
     )

@@ -1,14 +1,15 @@
 """The factors in full: a line an arm and factor, tests, and who is best where.
 
-First comes the dose-response of detectability: AUCs by copies, and the line that is fitted to them.
+First come pictures: AUC against each swept axis of numbers, and the dose-response of detectability,
+which is AUCs by copies and the line that is fitted to them.
 """
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
+from math import isfinite, log10
 
 import numpy as np
 
-from analysis.arm import axis_column, axis_names, short_axis
+from analysis.arm import axis_column, short_axis
 from analysis.arm_words import arm_words
 from analysis.factors.contrasts import BEST, CONTRAST, GAP
 from analysis.factors.doses import (
@@ -24,74 +25,72 @@ from analysis.factors.doses import (
 )
 from analysis.factors.lines import Line as Fit
 from analysis.factors.study import collect_study
-from analysis.findings import Row
-from analysis.page.crossed import AUC, MAX_PANELS
-from analysis.page.drawing.elements import Dot
+from analysis.findings import Findings, Row, contaminated_cohorts
+from analysis.page.crossed import MAX_PANELS, Head, cross
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.parts import Part, fold, present
-from analysis.page.table import Table, listing, p_text
+from analysis.page.parts import OPEN_ROWS, Part, fold, present
+from analysis.page.table import Table, listing, p_text, tokens_label
 from analysis.page.view import View
-from analysis.summary import Names
 from analysis.tables import POOLED
+from analysis.unit import AUC, DIFFERENCE, Dot, Unit
 
+_SLOPE = Unit("", 2, signed=True)
 _MISFIT = 0.05
-_OPEN_ROWS = 12
-"""A longer table of one factor is folded."""
+_DECADE = 10 * (1 - 1e-9)
+"""An axis that spans this ratio or a larger one is drawn by logarithms; 3e-4 / 3e-5 is a bit less
+than ten in floats."""
+_LARGE = 10_000
+"""Whole numbers from here on are written as `300k`."""
+_STEPS = 60
 
 
 def factor_tables(view: View) -> list[Part]:
-    """Return what is found about the factors in full; nothing where the study varies nothing."""
-    table = view.inputs.analysis.factors
-    every = [] if table is None else table.to_pylist()
-    axes, names = axis_names(view.inputs.arms), view.names
-    rows = view.factor_rows
-    if not rows:
-        return []
-    factors = list(dict.fromkeys(row["factor"] for row in rows if row["kind"] == RESPONSE))
-    factors += [name for name in axes if name not in factors and name.split(".")[0] != COPIES]
+    """Return what is found about the factors in full; nothing if the study varies nothing."""
+    swept: list[Part] = present(*sweep_pictures(view))
+    if not view.factor_rows:
+        return swept
+    responses = [row for row in view.factor_rows if row["kind"] == RESPONSE]
+    factors = list(dict.fromkeys(row["factor"] for row in responses))
+    factors += [name for name in view.axes if name not in factors and not _is_copies(name)]
     factors.sort(key=lambda name: name != COPIES)
-    responses = [shown for name in factors if (shown := _responses(rows, axes, name, names))]
-    tables = (
-        _best(every, axes, names),
-        _gaps(rows, axes, names),
-        _contrasts(rows, axes, names),
-    )
+    tables = [table for name in factors if (table := _responses(view, responses, name))]
+    further = (_best(view), _gaps(view), _contrasts(view))
     return present(
+        swept,
         dose_response_picture(view),
-        [fold(shown) if len(shown.rows) > _OPEN_ROWS else shown for shown in responses],
-        [fold(shown) for shown in tables if shown is not None],
+        [fold(table) if len(table.rows) > OPEN_ROWS else table for table in tables],
+        [fold(table) for table in further if table is not None],
     )
 
 
-def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str, names: Names) -> Table | None:
-    slopes = [row for row in rows if (row["factor"], row["term"]) == (factor, "slope")]
-    lines = []
-    for row in slopes:
-        if row["reason"]:
-            continue
-        rest = {
-            r["term"]: r
-            for r in rows
-            if r["kind"] == RESPONSE and r["detector"] == row["detector"] and _same(r, row, axes)
-        }
-        misfit = rest["misfit"]["p_value"]
-        lines.append(
-            (
-                names.get(row["detector"], row["detector"]),
-                arm_of(row, axes),
-                f"{row['value']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]",
-                p_text(row["p_value"]),
-                rest["reach"]["shown"],
-                "no line" if misfit < _MISFIT else "",
-                f"{row['n_members']:,}",
-                f"{row['n_seeds']}",
-            )
-        )
+def _is_copies(axis: str) -> bool:
+    return axis.split(".")[0] == COPIES
+
+
+def _responses(view: View, responses: Sequence[Row], factor: str) -> Table | None:
+    terms: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in responses:
+        if row["factor"] == factor:
+            arm = (row[axis_column(axis)] for axis in view.axes)
+            terms.setdefault((row["detector"], *arm), {})[row["term"]] = row
     return listing(
-        f"Response to {noun_of(factor)}",
+        f"Response to {'the length of the text' if factor == 'length' else factor}",
         ("Detector", "Arm", "Slope", "p", "AUC 0.75 at", "Shape", "Members", "Seeds"),
-        lines,
+        [
+            (
+                view.title(slope["detector"]),
+                view.arm_of(slope),
+                _SLOPE.text(slope["value"], slope["low"], slope["high"]),
+                p_text(slope["p_value"]),
+                line["reach"]["shown"],
+                "no line" if line["misfit"]["p_value"] < _MISFIT else "",
+                f"{slope['n_members']:,}",
+                f"{slope['n_seeds']}",
+            )
+            for line in terms.values()
+            if (slope := line.get("slope")) and not slope["reason"]
+        ],
         f"Slope: change of the probit of AUC for each doubling of {doubled(factor)}, "
         "with its 95 % interval. AUC 0.75: where the line reaches it, with Fieller's interval; "
         "> or < and a number: beyond what was measured; any: the data leave out nothing. Shape: "
@@ -99,23 +98,23 @@ def _responses(rows: Sequence[Row], axes: Sequence[str], factor: str, names: Nam
     )
 
 
-def _contrasts(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
+def _contrasts(view: View) -> Table | None:
     return listing(
         "Paired differences between arms",
         ("Detector", "Axis", "Arm", "Less", "All else", "Difference", "Band", "p", "Seeds"),
         [
             (
-                names.get(row["detector"], row["detector"]),
+                view.title(row["detector"]),
                 short_axis(row["factor"]),
                 row["level"],
                 row["versus"],
-                arm_of(row, axes),
-                f"{row['value']:+.3f}",
+                view.arm_of(row),
+                DIFFERENCE.number(row["value"]),
                 _band(row),
                 p_text(row["p_value"]),
                 f"{row['n_seeds']}",
             )
-            for row in rows
+            for row in view.factor_rows
             if row["kind"] == CONTRAST
         ],
         "AUC of an arm less that of the first value of its axis, on the same rows and seeds. The "
@@ -123,11 +122,12 @@ def _contrasts(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table 
     )
 
 
-def _best(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
+def _best(view: View) -> Table | None:
+    table = view.inputs.analysis.factors
     places: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
+    for row in [] if table is None else table.to_pylist():
         if row["kind"] == BEST:
-            places.setdefault((arm_of(row, axes), row["dataset"]), []).append(row)
+            places.setdefault((view.arm_of(row), row["dataset"]), []).append(row)
     return listing(
         "Which detector is best where",
         ("Dataset", "Arm", "May be the best", "Out", "Members", "Seeds"),
@@ -136,15 +136,15 @@ def _best(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | Non
                 "all datasets" if dataset == POOLED else dataset,
                 arm,
                 ", ".join(
-                    f"{names.get(row['detector'], row['detector'])} {row['value']:.2f}"
-                    for row in found
+                    f"{view.title(row['detector'])} {row['value']:.2f}"
+                    for row in rows
                     if row["shown"]
                 ),
-                f"{sum(not row['shown'] for row in found)}",
-                f"{found[0]['n_members']:,}",
-                f"{found[0]['n_seeds']}",
+                f"{sum(not row['shown'] for row in rows)}",
+                f"{rows[0]['n_members']:,}",
+                f"{rows[0]['n_seeds']}",
             )
-            for (arm, dataset), found in places.items()
+            for (arm, dataset), rows in places.items()
         ],
         "The set holds the truly best detector with 95 % confidence, however many are compared "
         "(comparisons with the best, Hsu 1984); behind each its AUC. Out: how many are told from "
@@ -152,20 +152,20 @@ def _best(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | Non
     )
 
 
-def _gaps(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | None:
+def _gaps(view: View) -> Table | None:
     return listing(
         "Gap to the upper bound",
         ("Detector", "Bound", "Arm", "Gap", "Band", "Seeds"),
         [
             (
-                names.get(row["detector"], row["detector"]),
+                view.title(row["detector"]),
                 row["versus"],
-                arm_of(row, axes),
-                f"{row['value']:+.3f}",
+                view.arm_of(row),
+                DIFFERENCE.number(row["value"]),
                 _band(row),
                 f"{row['n_seeds']}",
             )
-            for row in rows
+            for row in view.factor_rows
             if row["kind"] == GAP
         ],
         "AUC of a detector that knows a model without the copies (reference) or shadow models "
@@ -176,28 +176,69 @@ def _gaps(rows: Sequence[Row], axes: Sequence[str], names: Names) -> Table | Non
 
 def _band(row: Row) -> str:
     if isfinite(row["low"]):
-        return f"{row['low']:+.3f} to {row['high']:+.3f}"
+        return f"{DIFFERENCE.number(row['low'])} to {DIFFERENCE.number(row['high'])}"
     return f"none: {row['reason']}"
 
 
-def _same(one: Row, other: Row, axes: Sequence[str]) -> bool:
-    return bool(
-        one["factor"] == other["factor"]
-        and all(one[axis_column(axis)] == other[axis_column(axis)] for axis in axes)
+def sweep_pictures(view: View) -> list[Picture | None]:
+    """Return a picture an axis that has several values, all of them numbers."""
+    tables = contaminated_cohorts(view.tables)
+    axes = dict.fromkeys(key for table in tables for key, _ in table.cohort.axes)
+    return [
+        _sweep_picture(view, tables, axis) for axis in axes if len(axis_values(tables, axis)) > 1
+    ]
+
+
+def axis_values(tables: Sequence[Findings], axis: str) -> list[float]:
+    """Return an axis's values in order; none where one of them is not a number."""
+    try:
+        values = sorted({_value(table, axis) for table in tables})
+    except ValueError:
+        return []
+    # `nan` and `inf` are names as well as floats, and have no place on an axis.
+    return values if all(map(isfinite, values)) else []
+
+
+def _value(table: Findings, axis: str) -> float:
+    return float(dict(table.cohort.axes)[axis])
+
+
+def _sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture | None:
+    """Return the AUC of the strongest detectors against an axis, for all members with a copy."""
+    values = axis_values(tables, axis)
+    logarithmic = values[0] > 0 and values[-1] / values[0] >= _DECADE
+    names = view.few(view.shown)
+    arms: dict[str, list[Findings]] = {}
+    for table in tables:
+        rest = arm_words(pair for pair in table.cohort.axes if pair[0] != axis)
+        arms.setdefault(rest, []).append(table)
+
+    def row(detector: str, arm: str) -> Head:
+        said = ", ".join(filter(None, (view.title(detector), arm)))
+        return view.head(detector, arm)._replace(said=said, name=f"{detector}, {arm}".rstrip(", "))
+
+    def column(value: float) -> Head:
+        label = tokens_label(value) if value >= _LARGE else f"{value:g}"
+        return Head(label, name=f"{value:g}", at=log10(value) if logarithmic else value)
+
+    crossed = cross(
+        ((name, arm, table) for arm, same in arms.items() for name in names for table in same),
+        lambda item: row(item[0], item[1]),
+        lambda item: column(_value(item[2], axis)),
+        unit=AUC,
+        cell=lambda item: item[2].reported_row(item[0]),
     )
-
-
-def arm_of(row: Row, axes: Sequence[str]) -> str:
-    """Return the arm of a row in words."""
-    return arm_words((axis, row[axis_column(axis)]) for axis in axes)
-
-
-def noun_of(factor: str) -> str:
-    """Return what a factor is called."""
-    return "the length of the text" if factor == "length" else factor
-
-
-_STEPS = 60
+    tokens = ": tokens of the training stream" if short_axis(axis) == "tokens" else ""
+    title = f"AUC against {axis}"
+    return picture(
+        f"sweep-{axis.replace('.', '-')}",
+        title,
+        "All members with a copy, tuned settings, all datasets pooled. Bands: 95 %. A point: "
+        f"{crossed.behind()}. Thin orange: the first panel again.",
+        crossed.panels(title, f"{axis}{tokens}", per_row=len(names)),
+        1180,
+        crossed.records("line", axis),
+    )
 
 
 def dose_response_picture(view: View) -> Picture | None:

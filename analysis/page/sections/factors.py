@@ -1,48 +1,110 @@
-"""What each factor does: paired changes in points of AUC, and the lines and tests behind them."""
+"""What each factor does: paired changes in points of AUC, in words, as a picture and as a table."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from analysis.arm import axis_column, axis_names
+from analysis.arm import axis_column
+from analysis.arm_words import axis_words
 from analysis.factors.contrasts import CONTRAST
 from analysis.findings import Row
-from analysis.page.contrasts import change_words, headline_contrasts, level_cell
-from analysis.page.crossed import POINTS, Head, cross
+from analysis.intervals.estimate import Estimate
+from analysis.page.crossed import Head, cross
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.parts import Columns, Note, Part, present
-from analysis.page.sections.factor_tables import arm_of
-from analysis.page.table import NOTHING, Column, Entry, Table, numbers
+from analysis.page.parts import Section, answer
+from analysis.page.table import Column, Table, numbers
 from analysis.page.view import View, capital
+from analysis.tables import COPIES_CONTRAST
+from analysis.unit import NOTHING, POINTS, Entry
 
 _MAX_CONTRASTS = 4
+_TIMES = {2: "Twice", 3: "Three times", 4: "Four times", 5: "Five times", 10: "Ten times"}
 
 
-def factors_parts(view: View) -> list[Part]:
+def factors_section(view: View) -> Section | None:
     """Return the section: what each swept setting does to every detector, in points of AUC."""
-    contrasts = shown_contrasts(view)
-    if not contrasts:
-        return []
-    wide = len(contrasts) > 2
-    shown = present(_picture(view, contrasts, 1180 if wide else 560), _table(view, contrasts))
-    # Below each other where the picture has many columns.
-    below = shown if wide else [Columns(shown, "answer")]
-    return [Note(_sentence(view, contrasts), "say"), *below]
-
-
-def shown_contrasts(view: View) -> list[Row]:
-    """Return the paired contrasts that are shown: those of the headline's arm first."""
     near = headline_contrasts(view)
     known = [_place(row, view) for row in near]
     rest = [row for row in view.changes(CONTRAST) if _place(row, view) not in known]
-    return [*near, *rest][:_MAX_CONTRASTS]
+    contrasts = [*near, *rest][:_MAX_CONTRASTS]
+    if not contrasts:
+        return None
+    return answer(
+        "factors",
+        "Factors",
+        "What does each factor do?",
+        _sentence(view, contrasts[: len(near) or 1]),
+        _picture(view, contrasts),
+        _table(view, contrasts),
+    )
+
+
+def headline_contrasts(view: View) -> list[Row]:
+    """Return one paired contrast an axis: between the headline's arm and the axis's first value.
+
+    If the headline's arm has the first value, the last one is compared with it.
+    """
+    mine = dict(view.best.table.cohort.axes)
+    contrasts: dict[str, Row] = {}
+    for row in view.changes(CONTRAST):
+        axis = row["factor"]
+        elsewhere = all(
+            row[axis_column(key)] == value for key, value in mine.items() if key != axis
+        )
+        if elsewhere and axis in mine and mine[axis] in (row["level"], row["versus"]):
+            contrasts[axis] = row
+    return list(contrasts.values())
+
+
+def copies_contrast(view: View, level: str, versus: str) -> Row | None:
+    """Return the paired contrast of two numbers of copies in the headline's arm; None without."""
+    wanted = {**view.best.table.cohort.columns(), "level": level, "versus": versus}
+    rows = (row for row in view.changes(COPIES_CONTRAST) if wanted.items() <= row.items())
+    return next(rows, None)
+
+
+def change_words(row: Row) -> str:
+    """Return a contrast in words: `Five times the learning rate`, or `A instead of B`."""
+    axis, level, versus = row["factor"], row["level"], row["versus"]
+    after, before = axis_words(axis, level), axis_words(axis, versus)
+    noun = after.removesuffix(f" {level}")
+    try:
+        ratio = float(level) / float(versus)
+    except (ValueError, ZeroDivisionError):
+        ratio = 0.0
+    times = _TIMES.get(round(ratio)) if abs(ratio - round(ratio)) < 1e-6 else None
+    if times and noun != after:
+        return f"{times} the {noun}"
+    return capital(f"{after} instead of {_unlike(before, after)}")
+
+
+def _unlike(words: str, other: str) -> str:
+    """Return words without those with which both texts begin; all if nothing else is left."""
+    mine, theirs = words.split(), other.split()
+    same = next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
+    return words if same is None else " ".join(mine[same:])
+
+
+def level_cell(view: View, row: Row, level: str) -> Estimate | None:
+    """Return the chosen detector's AUC in the arm of a contrast that has a level of its axis."""
+    wanted = tuple(
+        (key, level if key == row["factor"] else row[axis_column(key)])
+        for key, _ in view.best.table.cohort.axes
+    )
+    table = next((one for one in view.arms if one.cohort.axes == wanted), None)
+    return None if table is None else table.reported(view.best.detector)
+
+
+def _place(row: Row, view: View) -> tuple[str, ...]:
+    axes = (row[axis_column(axis)] for axis in view.axes)
+    return (row["factor"], row["level"], row["versus"], *axes)
 
 
 def _sentence(view: View, contrasts: Sequence[Row]) -> str:
     """Say what each change of the headline's arm does."""
-    said = [
-        f"{change_words(row)} {_does(row)}{_beside(view, row)}"
-        for row in contrasts[: len(headline_contrasts(view)) or 1]
-    ]
+    said = []
+    for row in contrasts:
+        words = view.arm_of(row)
+        where = f" ({words})" if words else ""
+        said.append(f"{change_words(row)} {_does(row)}{where}")
     return f"{capital('; '.join(said))}."
 
 
@@ -55,60 +117,47 @@ def _does(row: Row) -> str:
     return f"{verb} {size} points {ends}"
 
 
-def _beside(view: View, row: Row) -> str:
-    words = arm_of(row, axis_names(view.inputs.arms))
-    return f" ({words})" if words else ""
-
-
-def _picture(view: View, contrasts: Sequence[Row], width: float) -> Picture | None:
-    axes = axis_names(view.inputs.arms)
-    columns = {
-        _place(row, view): Head(change_words(row), note=arm_of(row, axes)) for row in contrasts
-    }
-    every = cross(
+def _picture(view: View, contrasts: Sequence[Row]) -> Picture | None:
+    heads = {_place(row, view): Head(change_words(row), note=view.arm_of(row)) for row in contrasts}
+    crossed = cross(
         (row for row in view.factor_rows if row["kind"] == CONTRAST),
         lambda row: view.head(row["detector"]),
-        lambda row: (
-            columns.get(_place(row, view)) or Head(change_words(row), group=arm_of(row, axes))
-        ),
+        lambda row: heads.get(_place(row, view)) or Head(change_words(row), group=view.arm_of(row)),
         unit=POINTS,
         cell=lambda row: row,
+        rows=[view.head(name) for name in view.shown],
+        columns=[*heads.values()],
     )
-    shown = replace(
-        every, rows=[view.head(name) for name in view.shown], columns=[*columns.values()]
+    return picture(
+        "contrasts",
+        "What each change does",
+        "Change of AUC in points (hundredths), paired on the same texts, with bands that hold for "
+        "all changes of a detector at once.",
+        crossed.matrix(),
+        1180 if len(contrasts) > 2 else 560,
+        crossed.records("detector", "contrast"),
     )
-    if (matrix := shown.matrix()) is None:
-        return None
-    caption = "Change of AUC in points (hundredths), paired on the same texts, with bands that "
-    caption += "hold for all changes of a detector at once."
-    records = every.records("detector", "contrast")
-    return picture("contrasts", "What each change does", caption, matrix, width, records)
-
-
-def _place(row: Row, view: View) -> tuple[str, ...]:
-    axes = axis_names(view.inputs.arms)
-    return (row["factor"], row["level"], row["versus"], *(row[axis_column(a)] for a in axes))
 
 
 def _table(view: View, contrasts: Sequence[Row]) -> Table:
-    axes = axis_names(view.inputs.arms)
-    rows = []
-    for row in contrasts:
-        before, after = (level_cell(view, row, row[key]) for key in ("versus", "level"))
-        moved = f"{before.value:.2f} → {after.value:.2f}" if before and after else NOTHING
-        rows.append(
+    return Table(
+        title=f"What was changed, for {view.name}",
+        columns=(Column("Change"), *numbers("AUC", "Points", "n members", "Seeds")),
+        rows=tuple(
             (
-                Entry(change_words(row), notes=(where,) if (where := arm_of(row, axes)) else ()),
-                moved,
+                Entry(change_words(row), notes=(where,) if (where := view.arm_of(row)) else ()),
+                _moved(view, row),
                 POINTS.entry(row),
                 f"{row['n_members']:,}",
                 f"{row['n_seeds']}",
             )
-        )
-    return Table(
-        title=f"What was changed, for {view.name}",
-        columns=(Column("Change"), *numbers("AUC", "Points", "n members", "Seeds")),
-        rows=tuple(rows),
+            for row in contrasts
+        ),
         caption="Paired on the same texts; each arm with its own tuned setting. Bold: the band "
         "leaves out 0.",
     )
+
+
+def _moved(view: View, row: Row) -> str:
+    before, after = (level_cell(view, row, row[key]) for key in ("versus", "level"))
+    return f"{before.value:.2f} → {after.value:.2f}" if before and after else NOTHING

@@ -1,37 +1,44 @@
-"""At low false-positive rates: who is found, what can be flagged, and data sets as wholes."""
+"""At low false-positive rates: which members are found, and what is decided.
+
+Decisions are for whole data sets, and row by row with a bound on the share of errors.
+"""
 
 from collections.abc import Mapping, Sequence
-from math import log10, nan
+from math import isfinite, isnan, log10, nan
 
 import numpy as np
+import pyarrow as pa
 
+from analysis.arm import UPPER_BOUNDS, Cohort
+from analysis.dataset_detectors.detector import POOLED, dataset_detector_names, get_dataset_detector
+from analysis.findings import Findings, Row
 from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats
-from analysis.page.crossed import AUC
-from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.parts import Columns, Fold, Note, Part, fold_rest, present
-from analysis.page.sections.decisions import dataset_findings, flagged_parts
-from analysis.page.table import Column, Entry, Table
-from analysis.page.view import LOSS, View, capital, short_counts
-from analysis.summary import auc_text
+from analysis.page.parts import Note, Part, Section, answer, folded, present
+from analysis.page.table import Column, Table, listing, numbers, p_text, with_noun
+from analysis.page.view import LOSS, View, arm_suffix, capital, short_counts
+from analysis.summary import NO_NAMES, Names, auc_text
+from analysis.unit import AUC, PERCENT, Dot, Entry
 
+Rates = Mapping[float, Mapping[str, Estimate | None]]
+"""By false-positive rate and detector: the share of members found."""
 _OPEN_ROWS = 8
 _MAX_CURVES = 9
 _TICKS = (0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+_CONTROLS = {"base": "the base model", "twin": "the clean twin"}
+_ALL = {"dataset": POOLED}
 
 
-def rates_parts(view: View) -> list[Part]:
+def rates_section(view: View) -> Section | None:
     """Return the section: the sentence, ROC curves and the table; what is decided is folded."""
-    metrics = {
-        float(name.removeprefix("tpr@")): name
-        for name in sorted(view.best.table.values("metric"))
-        if name.startswith("tpr@")
-    }
+    best, analysis = view.best, view.inputs.analysis
+    metrics = [name for name in best.table.values("metric") if name.startswith("tpr@")]
+    rates = {float(name.removeprefix("tpr@")): name for name in metrics}
     cells = {
-        rate: {name: view.best.table.reported(name, metric=metric) for name in view.models_only}
-        for rate, metric in sorted(metrics.items())
+        rate: {name: best.table.reported(name, metric=metric) for name in view.models_only}
+        for rate, metric in sorted(rates.items())
     }
     measured = {
         rate: found
@@ -39,19 +46,24 @@ def rates_parts(view: View) -> list[Part]:
         if any(cell and cell.available for cell in found.values())
     }
     lacking = [rate for rate in cells if rate not in measured]
-    table, rest = _tables(view, measured, lacking)
-    cohort, analysis = view.best.table.cohort, view.inputs.analysis
-    decided = flagged_parts(analysis.flagged, cohort, view.models_only, view.names)
-    whole = dataset_findings(analysis.datasets, cohort)
-    # Too few non-members for a table leave curves that nobody should read a rate from.
+    decided = flagged_parts(analysis.flagged, best.table.cohort, view.models_only, view.names)
+    whole = dataset_findings(analysis.datasets, best.table.cohort)
+    # Too few non-members for a table leave curves that support no rate.
     curves = _picture(view, min(measured, default=0.0))
-    folded = Fold("ROC curves", [curves]) if curves else None
-    return present(
-        Note(_sentence(view, measured, lacking), "say") if cells else None,
-        Columns(present(curves, table), "answer") if measured else folded,
-        rest,
-        Fold("Decisions with a bound on their errors", decided) if decided else None,
-        Fold("The data set as a whole", whole) if whole else None,
+    return answer(
+        "rates",
+        "False alarms",
+        "At low false-positive rates",
+        _sentence(view, measured, lacking),
+        curves if measured else None,
+        _table(view, measured, lacking),
+        rest=[
+            folded("ROC curves", present(curves) if not measured else []),
+            folded("Decisions with a bound on their errors", decided),
+            folded("The data set as a whole", whole),
+        ],
+        open_rows=_OPEN_ROWS,
+        others="detectors",
     )
 
 
@@ -59,11 +71,9 @@ def _percent(rate: float) -> str:
     return f"{rate * 100:g} %"
 
 
-def _sentence(
-    view: View, measured: Mapping[float, Mapping[str, Estimate | None]], lacking: Sequence[float]
-) -> str:
+def _sentence(view: View, measured: Rates, lacking: Sequence[float]) -> str:
     shares = [
-        (_percent(rate), f"{100 * cell.value:.0f} % [{100 * cell.low:.0f}, {100 * cell.high:.0f}]")
+        (_percent(rate), f"{PERCENT.number(cell.value)} % {PERCENT.ends(cell.low, cell.high)}")
         for rate, cells in measured.items()
         if (cell := cells.get(view.best.detector)) and cell.available
     ][:2]
@@ -82,41 +92,34 @@ def _sentence(
     return f"{capital('; '.join(said))}." if said else ""
 
 
-def _tables(
-    view: View, measured: Mapping[float, Mapping[str, Estimate | None]], lacking: Sequence[float]
-) -> tuple[Table | None, Fold | None]:
+def _table(view: View, measured: Rates, lacking: Sequence[float]) -> Table | None:
+    """Return the share of members found, loss among the first rows."""
     if not measured:
-        return None, None
+        return None
     names = [
         name for name in view.models_only if any(cells.get(name) for cells in measured.values())
     ]
-    rows = {
-        name: (
-            Entry(view.title(name), kind=view.kind(name)),
-            *(AUC.entry(cells[name], lacking="n too small")
-              for cells in measured.values()),
-        )
-        for name in names
-    }  # fmt: skip
-    shown = names[:_OPEN_ROWS]
-    if LOSS in names and LOSS not in shown:
-        shown = [*shown[:-1], LOSS]
+    if LOSS in names[_OPEN_ROWS:]:
+        names.remove(LOSS)
+        names.insert(_OPEN_ROWS - 1, LOSS)
     needs = ", ".join(f"{_percent(rate)} would need {10 / rate:,.0f}" for rate in lacking)
-    where = f"{capital(view.arm)}. " if view.arm else ""
-    caption = f"{where}{short_counts(view.best.cell)}; one threshold for each dataset."
-    caption += f" Non-members: {needs}." if needs else ""
-    table = Table(
+    return Table(
         title="Share of members found",
         columns=(
             Column("Detector"),
-            *(Column(f"at {_percent(rate)} false alarms", right=True) for rate in measured),
+            *numbers(*(f"at {_percent(rate)} false alarms" for rate in measured)),
         ),
-        rows=tuple(rows[name] for name in shown),
-        caption=caption,
+        rows=tuple(
+            (
+                Entry(view.title(name), kind=view.kind(name)),
+                *(AUC.entry(cells[name], lacking="n too small") for cells in measured.values()),
+            )
+            for name in names
+        ),
+        caption=f"{view.where}{short_counts(view.best.cell)}; one threshold for each dataset."
+        + (f" Non-members: {needs}." if needs else ""),
         style="detectors",
     )
-    rest = [rows[name] for name in names if name not in shown]
-    return table, fold_rest(table, rest, "detectors")
 
 
 def _picture(view: View, floor: float) -> Picture | None:
@@ -129,8 +132,6 @@ def _picture(view: View, floor: float) -> Picture | None:
         floor: the lowest rate, from which on the axis goes by logarithms; 0 for linear axes.
     """
     curves = _curves(view)
-    if not curves:
-        return None
     lines = [
         Line(_steps(exceeded, floor), view.kind(name) or "faint", marks=False)
         for name, exceeded in reversed(curves.items())
@@ -155,7 +156,7 @@ def _picture(view: View, floor: float) -> Picture | None:
         for name, exceeded in curves.items()
         for x, y in _points(exceeded)
     ]
-    return picture("roc", "ROC curves", caption, panels, 560, rows)
+    return picture("roc", "ROC curves", caption, panels if lines else None, 560, rows)
 
 
 def _curves(view: View) -> dict[str, Floats]:
@@ -163,10 +164,7 @@ def _curves(view: View) -> dict[str, Floats]:
     names = [view.best.detector, *(name for name in view.shown if not view.kind(name))]
     shown = names[: _MAX_CURVES - 1]
     shown[1:1] = [LOSS] if LOSS in view.shown and view.best.detector != LOSS else []
-    rows = {
-        name: view.data.rows(name, view.best.selection, view.inputs.analysis_settings)
-        for name in shown
-    }
+    rows = {name: view.rows(name) for name in shown}
     spiked = {name: each.exceeded[each.copies > 0] for name, each in rows.items()}
     return {name: np.sort(exceeded) for name, exceeded in spiked.items() if len(exceeded)}
 
@@ -186,3 +184,154 @@ def _steps(exceeded: Floats, floor: float) -> list[tuple[float, Dot]]:
         if x > floor:
             kept += [(x, kept[-1][1]), (x, y)]
     return [(log10(x) if floor else x, Dot(y, nan, nan, "")) for x, y in kept]
+
+
+def dataset_findings(datasets: pa.Table, cohort: Cohort) -> list[Part]:
+    """Return the findings on the headline's arm, then those on models that saw no copy.
+
+    Args:
+        datasets: what dataset-level detectors found.
+        cohort: the headline's arm.
+    """
+    columns = ("Detector", "Data set, rows", "Seed", "Found", "p", "p (Holm)", "n", "Note")
+    controls = listing(
+        "The same on models that saw no member",
+        ("Model", *columns),
+        [
+            (row["model"], *_finding(row))
+            for row in datasets.to_pylist()
+            if row["model"] in _CONTROLS
+        ],
+        "A control: neither their p-values nor their AUCs may tell the sides apart.",
+    )
+    known = dataset_detector_names()
+    asked = (name for name in dict.fromkeys(datasets["detector"].to_pylist()) if name in known)
+    return present(
+        listing(
+            f"Findings on whole data sets{arm_suffix(cohort)}",
+            columns,
+            [_finding(row) for row in _rows(datasets, cohort.place())],
+            "p-values are one-sided: small where the rows were seen. Holm: adjusted for the data "
+            "sets that one detector tested. Rows 'non-members' are a control that nobody saw: "
+            "their p-values are uniform.",
+        ),
+        folded(controls.title, [controls]) if controls else None,
+        [
+            Note(f"{one.name}: {one.summary} ({one.source}). Assumes: {one.assumption}.", "how")
+            for one in map(get_dataset_detector, asked)
+        ],
+    )
+
+
+def _rows(table: pa.Table, place: Mapping[str, str]) -> Sequence[Row]:
+    return Findings(table.to_pylist()).where(**place).rows
+
+
+def _finding(row: Row) -> tuple[str, ...]:
+    dataset = "all data sets" if row["dataset"] == POOLED else row["dataset"]
+    # The statistic with its value, and its interval where it has one.
+    measured = f"{row['statistic']}: none"
+    if not isnan(row["value"]):
+        ends = f" ({row['low']:.2f} to {row['high']:.2f})" if isfinite(row["low"]) else ""
+        measured = f"{row['statistic']} = {row['value']:.2f}{ends}"
+    return (
+        row["detector"],
+        f"{dataset}, {row['rows']}",
+        str(row["seed"]),
+        measured.replace("-", "\N{MINUS SIGN}"),
+        p_text(row["p_value"]),
+        p_text(row["p_holm"]),
+        str(row["n"]) if row["n"] else "",
+        row["note"],
+    )
+
+
+def flagged_parts(
+    flagged: pa.Table, cohort: Cohort, detectors: Sequence[str], names: Names = NO_NAMES
+) -> list[Part]:
+    """Return what an arm's detectors flag; nothing where nothing calibrates them.
+
+    Detectors that flag nothing are named in a sentence, not in the table.
+
+    Args:
+        flagged: what each detector flags under each model.
+        cohort: the arm.
+        detectors: in the page's order.
+    """
+    arm = {row["detector"]: row for row in _rows(flagged, cohort.place() | _ALL)}
+    if not arm:
+        return []
+    rows = [arm[name] for name in detectors if name in arm]
+    level = f"{100 * rows[0]['level']:g} %"
+    calibrations: dict[tuple[int, int, float], list[Row]] = {}
+    for row in rows:
+        own = (row["calibration_rows"], row["calibration_groups"], row["smallest_p"])
+        calibrations.setdefault(own, []).append(row)
+    # A detector whose p-values are all above the level is named with its calibration instead.
+    none = [row for row in rows if not row["flagged"] and row["smallest_p"] <= row["level"]]
+    table = listing(
+        f"Rows flagged as members at a false-discovery rate of {level}{arm_suffix(cohort)}",
+        ("Detector", "Flagged", "Non-members among them", "Their share", "Members found"),
+        [
+            _flagged_texts(row, names)
+            for row in sorted(rows, key=lambda row: -(row["members_found"] or 0))
+            if row["flagged"]
+        ],
+        "Conformal p-values and Benjamini-Hochberg over all rows of the test split, default "
+        "settings (the tuned ones were chosen on the rows that calibrate). The rule promises "
+        f"a share of non-members of at most {level} on average over such experiments, for each "
+        "detector by itself, not for the best of them; beside it stands the true share of this "
+        "one, with its interval.",
+    )
+    sentences = [
+        *(
+            f"{_listed(own, names)}: calibrated by {with_noun(count, 'non-member')} of the tune "
+            f"split in {with_noun(groups, 'group')}; so no p-value is below {smallest:.3f}"
+            f"{', and nothing can be flagged' if smallest > own[0]['level'] else ''}."
+            for (count, groups, smallest), own in calibrations.items()
+        ),
+        f"Nothing is flagged by {_listed(none, names)}: too few rows score above what calibrates "
+        "them. More non-members in the tune split (detect.tune_share) make smaller p-values."
+        if none
+        else "",
+        *(_flagged_control(flagged, model, level) for model in _CONTROLS),
+    ]
+    return present(table, [Note(sentence, "how") for sentence in sentences if sentence])
+
+
+def _listed(rows: Sequence[Row], names: Names) -> str:
+    return ", ".join(names.get(row["detector"], row["detector"]) for row in rows)
+
+
+def _flagged_texts(row: Row, names: Names) -> tuple[str, ...]:
+    role = " (an upper bound)" if row["detector"] in UPPER_BOUNDS else ""
+    found = "" if isnan(row["members_found"]) else f"{100 * row['members_found']:.0f} %"
+    return (
+        names.get(row["detector"], row["detector"]) + role,
+        f"{row['flagged']:,} of {row['n_members'] + row['n_nonmembers']:,}",
+        f"{row['flagged_nonmembers']:,}",
+        f"{100 * row['false_share']:.0f} % ({100 * row['low']:.0f} to {100 * row['high']:.0f})",
+        found,
+    )
+
+
+def _flagged_control(flagged: pa.Table, model: str, level: str) -> str:
+    """Say what is flagged on a model that saw no member, where all of it is wrong."""
+    own = _rows(flagged, {"model": model} | _ALL)
+    if not own:
+        return ""
+    wrong: dict[str, int] = {}
+    for row in own:
+        if row["flagged"]:
+            wrong[row["detector"]] = wrong.get(row["detector"], 0) + row["flagged"]
+    counts = ", ".join(f"{detector} ({count:,})" for detector, count in wrong.items())
+    detectors = len({row["detector"] for row in own})
+    outcome = f"none of {detectors} detectors flags a row."
+    if wrong:
+        outcome = (
+            f"{len(wrong)} of {detectors} detectors flag rows: {counts}; each does so by chance "
+            f"in at most {level} of such experiments."
+        )
+    return (
+        f"On {_CONTROLS[model]}, which saw no member and where each flagged row is wrong, {outcome}"
+    )

@@ -1,44 +1,239 @@
-"""The results in full, on a page of their own, besides the table of every AUC.
+"""The results in full, on a page of their own: every AUC, adjusted AUCs, settings, SURP.
 
-AUC against each swept axis of numbers is a panel an arm and detector. SURP over its two thresholds
-is drawn as coloured cells: figure 4 of Zhang and Wu (2024). Every cell is on the test rows that its
-setting could score, so a cell is no contestant of the tables: there all detectors share their rows.
-A setting that could not score more than the usual share of the rows stays blank.
+Every AUC of a run is one table that a reader sorts, and filters by arm, dataset and copies: plain
+escaped HTML, so that it is read, searched and printed without any script. Cost: some 500 bytes a
+row, hence `MAX_ROWS`; what is left out then is said, and is in findings.parquet.
+
+SURP over its two thresholds is drawn as coloured cells: figure 4 of Zhang and Wu (2024). Every cell
+is on the test rows that its setting could score, so a cell is no contestant of the tables: there
+all detectors share their rows. A setting that could not score more than the usual share of the rows
+stays blank.
 """
 
-from collections.abc import Mapping, Sequence
-from math import isfinite, log10
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
-from analysis.arm import Column, short_axis
+from analysis.adjusted import ADJUSTED_AUC
+from analysis.arm import Cohort
 from analysis.arm_words import arm_words
-from analysis.findings import Findings, contaminated_cohorts
-from analysis.page.crossed import AUC, Head, cross
-from analysis.page.drawing.grid import Grid
+from analysis.copy_bins import ALL
+from analysis.findings import Findings, Row, contaminated_cohorts
+from analysis.intervals.estimate import Estimate
+from analysis.page.crossed import auc_tables
+from analysis.page.drawing.matrix import Grid
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.grids import adjusted_tables, folded
-from analysis.page.parts import Part, Section, present
+from analysis.page.parts import Explorer, Section, answer
+from analysis.page.sections.copies import COUNTS_NOTE, collapsed
 from analysis.page.sections.factor_tables import factor_tables
-from analysis.page.table import Table, listing, tokens_label, with_noun
+from analysis.page.table import Table, listing, numbers, texts, with_noun
 from analysis.page.view import View
 from analysis.results import Analysis
-from analysis.selection.tuning import Choice, setting_aucs
-from analysis.summary import Names
+from analysis.selection.tuning import setting_aucs
+from analysis.summary import NO_NAMES, Names
+from analysis.tables import AUC as AUC_METRIC
+from analysis.tables import POOLED
+from analysis.unit import AUC, NOTHING, Entry
+
+MAX_ROWS = 5_000
+_EVERY_COPY = "all (1 or more)"
+_TPR = "tpr@"
+_DIVIDED = ("dataset", "detector", "copies", "variant")
+_COUNTS = ("Members", "Non-members", "Seeds")
+_FILTERED = ("Arm", "Dataset", "Detector", "Selection", "Copies", "Variant")
+_NONE = Entry(NOTHING)
+_SURP = "surp"
+_Place = tuple[float, float]
+"""Entropy threshold and percentile."""
 
 
-def results_sections(view: View) -> list[Section]:
-    """Return what else is known of the results; sections without parts have nothing to show."""
-    seen = contaminated_cohorts(view.tables)
-    adjusted = folded(adjusted_tables(seen, view.order, view.names))
-    choices = _choices(view.inputs.analysis, view.names)
-    factors = [*sweep_pictures(view), *factor_tables(view)]
-    titled = (
-        ("adjusted", "Adjusted by the base model", adjusted),
-        ("settings", "Chosen settings", present(choices, surp_picture(view))),
-        ("factors-in-full", "Factors in full", factors),
+def results_sections(view: View) -> list[Section | None]:
+    """Return what else is known of the results, a section each."""
+    trained = contaminated_cohorts(view.tables)
+    adjusted = collapsed(adjusted_tables(trained, view.order, view.names))
+    choices = [_choices(view.inputs.analysis, view.names), surp_picture(view)]
+    return [
+        answer(anchor, title, title, "", rest=parts)
+        for anchor, title, parts in (
+            ("adjusted", "Adjusted by the base model", adjusted),
+            ("settings", "Chosen settings", choices),
+            ("factors-in-full", "Factors in full", factor_tables(view)),
+        )
+    ]
+
+
+def all_results(tables: Sequence[Findings], names: Names = NO_NAMES) -> Explorer | None:
+    """Return the table of all AUCs; None if there is none.
+
+    Args:
+        tables: the metrics of all models.
+        names: published names of detectors.
+    """
+    results = [result for table in tables for result in _results(table)]
+    if not results:
+        return None
+    shown, left_out = _at_most(results, MAX_ROWS)
+    rates = sorted({rate for result in shown for rate in result.rates})
+    columns = [
+        *texts("Arm", "Dataset", "Detector", "Setting", "Selection", "Copies", "Variant"),
+        *numbers("AUC", "95 % interval", *(f"TPR at {rate * 100:g} % FPR" for rate in rates)),
+        *numbers(*_COUNTS),
+        *texts("The interval is for"),
+    ]
+    rows = [_row(result, rates, names) for result in shown]
+    values = [list(dict.fromkeys(row[at].text for row in rows)) for at in range(len(columns))]
+    # What all rows share is said once; results stay, since a reader looks for them.
+    kept = [
+        at
+        for at, column in enumerate(columns)
+        if len(values[at]) > 1 or (column.right and (column.title not in _COUNTS or len(rows) < 3))
+    ]
+    common = [
+        f"{columns[at].title} in all rows: {values[at][0]}."
+        for at in range(len(columns))
+        if at not in kept and values[at][0] not in ("", NOTHING, "any")
+    ]
+    caption = (
+        "AUCs on the test split, with the true-positive rates that the number of non-members "
+        f"supports. {' '.join(common)} {left_out} Heads sort; intervals are sorted by their lower "
+        "end."
     )
-    return [Section(anchor, title, title, parts) for anchor, title, parts in titled]
+    table = Table(
+        title="All results",
+        columns=tuple(columns[at] for at in kept),
+        rows=tuple(tuple(row[at] for at in kept) for row in rows),
+        caption=" ".join(caption.split()),
+        style="stack listing",
+    )
+    return Explorer(
+        f"Every AUC of this run: {len(rows):,} rows",
+        table,
+        [
+            (position, columns[at].title, values[at])
+            for position, at in enumerate(kept)
+            if columns[at].title in _FILTERED
+        ],
+    )
+
+
+class _Result(NamedTuple):
+    arm: str
+    row: Row
+    selection: str
+    rates: dict[float, float]
+
+
+def _results(table: Findings) -> list[_Result]:
+    """Return the AUCs of one cohort; a tuned setting that is the default one is one row."""
+    # With one dataset the pooled rows say the same again.
+    single = len(set(table.values("dataset")) - {POOLED}) == 1
+    metrics = [name for name in table.values("metric") if name.startswith(_TPR)]
+    results: dict[tuple[str, ...], _Result] = {}
+    for row in table.where(metric=AUC_METRIC).rows:
+        if not isfinite(row["value"]) or (single and row["dataset"] == POOLED):
+            continue
+        place = tuple(row[name] for name in (*_DIVIDED, "setting"))
+        if place in results:
+            results[place] = results[place]._replace(selection="default, tuned")
+            continue
+        own = {name: row[name] for name in (*_DIVIDED, "selection")}
+        rates = {
+            float(metric.removeprefix(_TPR)): rate.value
+            for metric in metrics
+            if (rate := table.get(**own, metric=metric)) is not None and isfinite(rate.value)
+        }
+        selection = row["selection"] if row["selection"] in ("default", "tuned") else "control"
+        results[place] = _Result(_model(table.cohort), row, selection, rates)
+    return list(results.values())
+
+
+def _row(result: _Result, rates: Sequence[float], names: Names) -> tuple[Entry, ...]:
+    auc, row = Estimate.of(result.row), result.row
+    ends = _number(auc.low, f"{auc.low:.3f}–{auc.high:.3f}") if auc.available else _NONE
+    return (
+        Entry(result.arm),
+        Entry("all pooled" if row["dataset"] == POOLED else row["dataset"]),
+        Entry(names.get(row["detector"], row["detector"])),
+        Entry(NOTHING if row["setting"] == "-" else row["setting"]),
+        Entry(result.selection),
+        Entry(_EVERY_COPY if row["copies"] == ALL else row["copies"]),
+        Entry("any" if row["variant"] == ALL else row["variant"]),
+        _number(auc.value),
+        ends,
+        *(_number(result.rates[rate]) if rate in result.rates else _NONE for rate in rates),
+        _number(auc.members, f"{auc.members:,}"),
+        _number(auc.nonmembers, f"{auc.nonmembers:,}"),
+        _number(auc.seeds, str(auc.seeds)),
+        Entry(auc.about),
+    )
+
+
+def _number(value: float, text: str = "") -> Entry:
+    return Entry(text or f"{value:.3f}", sorted_by=f"{value:.6g}")
+
+
+def _at_most(results: list[_Result], most: int) -> tuple[list[_Result], str]:
+    """Return at most so many rows, the finest divisions left out first, and what was left out."""
+    tuned = {(one.arm, one.row["detector"]) for one in results if one.selection == "tuned"}
+    steps: tuple[tuple[str, Callable[[_Result], bool]], ...] = (
+        (
+            "single datasets at single numbers of copies",
+            lambda one: one.row["dataset"] == POOLED or one.row["copies"] == ALL,
+        ),
+        (
+            "default settings where another was chosen",
+            lambda one: one.selection != "default" or (one.arm, one.row["detector"]) not in tuned,
+        ),
+        ("single numbers of copies", lambda one: one.row["copies"] == ALL),
+        ("single datasets", lambda one: one.row["dataset"] == POOLED),
+    )
+    shown, reasons = results, []
+    for reason, keep in steps:
+        if len(shown) <= most:
+            break
+        shown = [one for one in shown if keep(one)]
+        reasons.append(reason)
+    if len(shown) > most:
+        reasons.append(f"whatever comes after the first {most:,}")
+        shown = shown[:most]
+    if not reasons:
+        return shown, ""
+    return shown, (
+        f"{len(results) - len(shown):,} of {len(results):,} rows are not in this page, since it "
+        f"would be too large: {', '.join(reasons)}. findings.parquet has them all."
+    )
+
+
+def _model(cohort: Cohort) -> str:
+    return " · ".join(filter(None, (cohort.model, arm_words(cohort.axes))))
+
+
+def adjusted_tables(
+    tables: Sequence[Findings], detectors: Sequence[str], names: Names = NO_NAMES
+) -> list[Table]:
+    """Return all trained arms with the luck of the pool taken out; none without a base model."""
+    arms = {
+        arm_words(table.cohort.axes) or "all members": {
+            name: table.reported_row(name, metric=ADJUSTED_AUC) for name in detectors
+        }
+        for table in tables
+    }
+    return auc_tables(
+        "Detectors and arms, adjusted by the base model",
+        detectors,
+        {head: rows for head, rows in arms.items() if any(rows.values())},
+        "AUC less what the luck of the pool added to it, with its interval; tuned settings, all "
+        "datasets pooled, members with at least one copy. Some "
+        "texts are easier for a detector whoever trained on them, and which of them became members "
+        "is drawn. The base model saw none of them, so what its AUC on the same rows differs from "
+        "0.5 by is that luck; a share of it is taken off, the one that leaves the least variance "
+        "(adjusted = AUC − weight × (base AUC − 0.5); findings.parquet has base AUC and weight). "
+        "Sides that differ in truth are taken for luck as well: look at the checks first. "
+        f"{COUNTS_NOTE}",
+        names=names,
+    )
 
 
 def _choices(analysis: Analysis, names: Names) -> Table | None:
@@ -49,7 +244,7 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
         [
             (
                 names.get(choice.detector, choice.detector),
-                " · ".join(x for x in (cohort.model, arm_words(cohort.axes)) if x),
+                _model(cohort),
                 choice.default,
                 "no tune rows" if choice.tuned is None else choice.tuned,
                 AUC.number(choice.tune_auc),
@@ -63,83 +258,11 @@ def _choices(analysis: Analysis, names: Names) -> Table | None:
     )
 
 
-_DECADE = 10 * (1 - 1e-9)
-"""An axis that spans this ratio or a larger one is drawn by logarithms; 3e-4 / 3e-5 is a bit less
-than ten in floats."""
-_LARGE = 10_000
-"""Whole numbers from here on are written as `300k`."""
-
-
-def sweep_pictures(view: View) -> list[Part]:
-    """Return a picture an axis that has several values, all of them numbers."""
-    tables = contaminated_cohorts(view.tables)
-    axes = dict.fromkeys(key for table in tables for key, _ in table.cohort.axes)
-    drawn = (
-        sweep_picture(view, tables, axis) for axis in axes if len(axis_values(tables, axis)) > 1
-    )
-    return present(*drawn)
-
-
-def axis_values(tables: Sequence[Findings], axis: str) -> list[float]:
-    """Return an axis's values in order; none where one of them is not a number."""
-    try:
-        values = sorted({float(dict(table.cohort.axes)[axis]) for table in tables})
-    except ValueError:
-        return []
-    # `nan` and `inf` are names as well as floats, and have no place on an axis.
-    return values if all(map(isfinite, values)) else []
-
-
-def sweep_picture(view: View, tables: Sequence[Findings], axis: str) -> Picture | None:
-    """Return the AUC of the strongest detectors against an axis, for all members with a copy."""
-    values = axis_values(tables, axis)
-    logarithmic = values[0] > 0 and values[-1] / values[0] >= _DECADE
-    arms = dict.fromkeys(_others(table, axis) for table in tables)
-    names = view.few(view.shown)
-
-    def row(detector: str, table: Findings) -> Head:
-        arm = arm_words(_others(table, axis))
-        said = ", ".join(filter(None, (view.title(detector), arm)))
-        return view.head(detector, arm)._replace(said=said, name=f"{detector}, {arm}".rstrip(", "))
-
-    def column(table: Findings) -> Head:
-        value = float(dict(table.cohort.axes)[axis])
-        label = tokens_label(value) if value >= _LARGE else f"{value:g}"
-        return Head(label, name=f"{value:g}", at=log10(value) if logarithmic else value)
-
-    crossed = cross(
-        ((name, table) for arm in arms for name in names for table in tables
-         if _others(table, axis) == arm),
-        lambda item: row(*item),
-        lambda item: column(item[1]),
-        unit=AUC,
-        cell=lambda item: item[1].reported_row(item[0]),
-    )  # fmt: skip
-    tokens = ": tokens of the training stream" if short_axis(axis) == "tokens" else ""
-    title = f"AUC against {axis}"
-    panels = crossed.panels(title, f"{axis}{tokens}", per_row=len(names))
-    if panels is None:
-        return None
-    caption = "All members with a copy, tuned settings, all datasets pooled. Bands: 95 %. "
-    caption += f"A point: {crossed.behind()}. Thin orange: the first panel again."
-    name, records = f"sweep-{axis.replace('.', '-')}", crossed.records("line", axis)
-    return picture(name, title, caption, panels, 1180, records)
-
-
-def _others(table: Findings, axis: str) -> tuple[tuple[str, str], ...]:
-    return tuple(pair for pair in table.cohort.axes if pair[0] != axis)
-
-
-_SURP = "surp"
-_Place = tuple[float, float]
-"""Entropy threshold and percentile."""
-
-
 def surp_picture(view: View) -> Picture | None:
     """Return SURP's grid in the headline's arm; None if SURP ran without one."""
-    data, settings = view.data, view.inputs.analysis_settings
-    holding = [arm for arm in data.loaded if _SURP in arm.detectors]
-    choice = next((one for one in data.choices if one.detector == _SURP), None)
+    settings = view.inputs.analysis_settings
+    holding = [arm for arm in view.loaded if _SURP in arm.detectors]
+    choice = next((one for one in view.choices if one.detector == _SURP), None)
     if not holding or choice is None:
         return None
     places = {
@@ -153,7 +276,10 @@ def surp_picture(view: View) -> Picture | None:
     grid = dict(zip(places.values(), aucs.tolist(), strict=True))
     if min(len(entropies), len(percents)) < 2 or not np.isfinite(aucs).any():
         return None
-    marked = _marked(choice, places)
+    drawn = {column.setting: place for column, place in places.items()}
+    wanted = {"chosen": choice.tuned, "default": choice.default}
+    marked = {word: drawn[name] for word, name in wanted.items() if name in drawn}
+    said = {word: _place_text(grid, place) for word, place in marked.items()}
     members = sum(int((arm.test & arm.member & (arm.copies > 0)).sum()) for arm in holding)
     others = sum(int((arm.test & ~arm.member).sum()) for arm in holding)
     shown = Grid(
@@ -168,13 +294,18 @@ def surp_picture(view: View) -> Picture | None:
         column_label="entropy threshold ε (nats)",
         label=f"Heat map of the AUC of surp, {len(entropies)} entropy thresholds by "
         f"{len(percents)} percentiles: {_extremes(grid)}"
-        + "".join(f"; {word} {_place_text(grid, place)}" for word, place in marked.items()),
+        + "".join(f"; {word} {text}" for word, text in said.items()),
     )
+    notes = [
+        f"Framed: chosen on the tune split, {said['chosen']}. " if "chosen" in said else "",
+        "" if choice.tuned else "The tune split supports no choice. ",
+        f"Dashed: the paper's default, {said['default']}. " if "default" in said else "",
+    ]
     caption = (
         "AUC on the test split for every entropy threshold ε and percentile k"
         f"{f', {view.arm}' if view.arm else ''}, over the rows that each setting could score: of "
         f"{members:,} members with at least one copy and {others:,} non-members, "
-        f"{with_noun(len(holding), 'training seed')}. {_marks_text(grid, marked, choice)} Grey: "
+        f"{with_noun(len(holding), 'training seed')}. {''.join(notes)}Grey: "
         "above 0.5, blue: below. Blank: no score for more than "
         f"{settings.max_unscored:.0%} of the rows. The highest cell was not chosen by anything and "
         "is optimistic."
@@ -196,32 +327,10 @@ def _thresholds(setting: str) -> _Place | None:
     )
 
 
-def _marked(choice: Choice, places: Mapping[Column, _Place]) -> dict[str, _Place]:
-    """Return the thresholds of the chosen and of the default setting, where they are drawn."""
-    by_setting = {column.setting: place for column, place in places.items()}
-    named = {"chosen": choice.tuned, "default": choice.default}
-    return {
-        word: by_setting[setting]
-        for word, setting in named.items()
-        if setting is not None and setting in by_setting
-    }
-
-
 def _place_text(grid: Mapping[_Place, float], place: _Place) -> str:
     value = grid.get(place, np.nan)
     shown = "no AUC" if np.isnan(value) else f"AUC {value:.2f}"
     return f"ε = {place[0]:g}, k = {place[1]:g} ({shown})"
-
-
-def _marks_text(grid: Mapping[_Place, float], marked: Mapping[str, _Place], choice: Choice) -> str:
-    parts = []
-    if "chosen" in marked:
-        parts.append(f"Framed: chosen on the tune split, {_place_text(grid, marked['chosen'])}.")
-    elif choice.tuned is None:
-        parts.append("The tune split supports no choice.")
-    if "default" in marked:
-        parts.append(f"Dashed: the paper's default, {_place_text(grid, marked['default'])}.")
-    return " ".join(parts)
 
 
 def _extremes(grid: Mapping[_Place, float]) -> str:

@@ -1,7 +1,6 @@
 """What the page shows of detection along training: sentences, pictures and the tables behind."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -9,35 +8,24 @@ from analysis.arm import Cohort, axis_column
 from analysis.copy_bins import ALL, copies_order, is_dose, merge_bins
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import AUC as AUCS
 from analysis.page.crossed import Head, cross, doublings
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.grids import split_table, tables_by_detector
-from analysis.page.parts import Part, fold, present
-from analysis.page.table import Column, Entry, Table, numbers, tokens_label
+from analysis.page.parts import Section, answer, fold
+from analysis.page.table import Table, tokens_label
 from analysis.page.view import LOSS
 from analysis.selection.ranking import highest_first
 from analysis.tables import AUC, POOLED
 from analysis.trajectory.fading import FADING_SLOPE, RATE_WARNING, not_constant
+from analysis.unit import AUC as AUCS
+from analysis.unit import DIFFERENCE
 
 _MAX_DETECTORS = 4
 _MIN_MEMBERS = 30
 """Fewer members than this make no end point of a sentence."""
 
 
-class TrajectoryParts(NamedTuple):
-    """Detection along training, ready to be shown."""
-
-    sentences: tuple[str, ...]
-    progress: tuple[Table, ...]
-    """A column a checkpoint, a row a detector; several tables an arm where one is too wide."""
-    fading: tuple[Table, ...]
-    """A row a number of copies, a column a bin of steps since the last, for arms and detectors."""
-    pictures: tuple[Picture, ...]
-
-
-def trajectory_parts(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> TrajectoryParts:
-    """Return what the page shows.
+def trajectory_section(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> Section | None:
+    """Return what is found along training: sentences, pictures, and the numbers by arm.
 
     Args:
         tables: of detection along training.
@@ -46,27 +34,25 @@ def trajectory_parts(tables: Mapping[str, pa.Table], axes: Sequence[str]) -> Tra
     pooled = [row for row in tables["trajectory"].to_pylist() if row["dataset"] == POOLED]
     every = tables["fading"].to_pylist()
     best = best_detectors(pooled)
+    if not best:
+        return None
     sentences: list[str] = []
     progress: list[Table] = []
     fading: list[Table] = []
-    arms = list(dict.fromkeys(_arm(row, axes) for row in pooled)) if best else []
+    arms = list(dict.fromkeys(_arm(row, axes) for row in pooled))
     for arm in arms:
         progress += _progress(arm, [row for row in pooled if _arm(row, axes) == arm], best)
         rows = [row for row in every if _arm(row, axes) == arm]
         for name in fading_detectors(best, len(arms)):
             sentences += _sentences(arm, rows, name)
             fading += _fading(arm, rows, name)
-    pictures = _pictures(pooled, every, best, axes) if best else []
-    return TrajectoryParts(tuple(sentences), tuple(progress), tuple(fading), tuple(pictures))
-
-
-def along_training(shown: TrajectoryParts) -> list[Part]:
-    """Return the parts of the section, in their order."""
-    return present(
-        list(shown.sentences),
-        list(shown.pictures),
-        list(shown.fading),
-        [fold(table) for table in shown.progress],
+    pictures = _pictures(pooled, every, best, axes)
+    return answer(
+        "during-training",
+        "During training",
+        "How does detection change during training?",
+        "",
+        rest=[*sentences, *pictures, *fading, *map(fold, progress)],
     )
 
 
@@ -98,7 +84,7 @@ def fading_detectors(best: Sequence[str], arms: int) -> list[str]:
 
 def _pictures(
     progress: Sequence[Row], fading: Sequence[Row], best: Sequence[str], axes: Sequence[str]
-) -> list[Picture]:
+) -> list[Picture | None]:
     """Return AUC along training, by copies seen by then, and by the time since the last copy.
 
     Args:
@@ -116,13 +102,17 @@ def _pictures(
     by_copies = _tuned_first(progress, best[:1], None)
     by_time = _tuned_first([row for row in fading if row["metric"] == AUC], faded, None)
 
-    pictures = (
+    def of_detector(row: Row) -> Head:
+        if row["copies"] == "0":
+            return _head("not seen yet", row, axes)
+        return _head(row["detector"], row, axes, "chosen" if row["detector"] == best[0] else "")
+
+    return [
         _lines(
             "trajectory",
             "AUC during training",
             every,
-            lambda row: _head("not seen yet", row, axes) if row["copies"] == "0" else _head(
-                row["detector"], row, axes, "chosen" if row["detector"] == best[0] else ""),
+            of_detector,
             early,
             "Each model that was kept along the way: members of which it had seen a copy by then, "
             f"against all non-members. Members that it had not seen yet, under {best[0]}, should "
@@ -149,8 +139,7 @@ def _pictures(
             "the model has moved far from where it began; fading_slope in the table compares each "
             f"example with itself.{warning}",
         ),
-    )  # fmt: skip
-    return [one for one in pictures if one is not None]
+    ]
 
 
 def _tuned_first(
@@ -202,8 +191,6 @@ def _lines(
     )
     since = " since the last copy was seen" if name == "fading" else ""
     panels = crossed.panels(title, f"tokens trained on{since}", ghost=name == "trajectory")
-    if panels is None:
-        return None
     caption += f" Bands: 95 %; datasets pooled, tuned settings. A point: {crossed.behind()}."
     return picture(name, title, caption, panels, 1180, crossed.records("line", x))
 
@@ -213,8 +200,9 @@ def _arm(row: Row, axes: Sequence[str]) -> str:
 
 
 def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
-    slope = _whole(rows, detector, FADING_SLOPE)
-    points = [r for r in _tuned(rows, detector) if r["metric"] == AUC and r["copies"] == ALL]
+    whole = [row for row in _tuned(rows, detector) if row["copies"] == ALL]
+    slope = next((row for row in whole if row["metric"] == FADING_SLOPE), None)
+    points = [row for row in whole if row["metric"] == AUC]
     if slope is None or len(points) < 2 or slope["low"] != slope["low"]:
         return []
     first = points[0]
@@ -229,7 +217,7 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
         verdict = "these data do not show that examples fade after they were seen"
     sentence = (
         f"{where} {detector}, {verdict}: within examples, the share of non-members that one scores "
-        f"above changes by {slope['value']:+.3f} [{slope['low']:+.3f}, {slope['high']:+.3f}] with "
+        f"above changes by {DIFFERENCE.text(slope['value'], slope['low'], slope['high'])} with "
         f"each doubling of 1 + the steps since its last copy ({slope['n_members']:,} members at "
         f"{slope['pairs'] / slope['n_members']:.1f} checkpoints each)."
     )
@@ -237,12 +225,6 @@ def _sentences(arm: str, rows: Sequence[Row], detector: str) -> list[str]:
         return [sentence, RATE_WARNING]
     ends = (f"{Estimate.of(row).text()} {_when(row)}" for row in (first, last))
     return [f"{sentence} AUC {', '.join(ends)}."]
-
-
-def _whole(rows: Sequence[Row], detector: str, metric: str) -> Row | None:
-    """Return the one number over all times and copies."""
-    found = (r for r in _tuned(rows, detector) if r["metric"] == metric and r["copies"] == ALL)
-    return next(found, None)
 
 
 def _when(row: Row) -> str:
@@ -257,59 +239,71 @@ def _tuned(rows: Sequence[Row], detector: str) -> list[Row]:
 
 
 def _progress(arm: str, rows: Sequence[Row], best: Sequence[str]) -> list[Table]:
-    names = list(dict.fromkeys(row["detector"] for row in rows))
-    order = [*best, *(name for name in names if name not in best)]
-    cells = {
-        (row["step"], row["detector"], row["copies"]): Estimate.of(row)
+    """Return a row a detector, a column a checkpoint."""
+    names = dict.fromkeys([*best, *(row["detector"] for row in rows)])
+    lines = {name: (name, ALL) for name in names} | {f"not seen yet, {best[0]}": (best[0], "0")}
+    tokens = {row["step"]: row["tokens"] for row in rows}
+    tuned = {
+        (row["step"], row["detector"], row["copies"]): row
         for row in rows
         if row["selection"] == "tuned"
     }
-    tokens = {row["step"]: row["tokens"] for row in rows}
-    lines = []
+    heads: dict[int, Head] = {}
+    seen: dict[int, int] = {}
     for step in sorted(tokens):
-        measured = [cells.get((step, name, ALL)) for name in order]
-        unseen = cells.get((step, best[0], "0"))
-        seen = next((cell.members for cell in measured if cell), 0)
-        note = f"{tokens[step]:,} tokens, {seen:,} members seen"
+        *measured, unseen = (tuned.get((step, *line)) for line in lines.values())
+        seen[step] = next((row["n_members"] for row in measured if row), 0)
         if any(measured) or unseen:
-            head = Column(f"step {step:,}", right=True, note=note)
-            lines.append((head, [_of_members(cell, seen) for cell in [*measured, unseen]]))
-    return tables_by_detector(
+            note = f"{tokens[step]:,} tokens, {seen[step]:,} members seen"
+            heads[step] = Head(f"step {step:,}", note=note)
+
+    def cell(item: tuple[str, int]) -> Row | None:
+        return tuned.get((item[1], *lines[item[0]]))
+
+    crossed = cross(
+        ((line, step) for line in lines for step in heads),
+        lambda item: Head(item[0]),
+        lambda item: heads[item[1]],
+        unit=AUCS,
+        cell=cell,
+        counted=lambda item: _members(cell(item), seen[item[1]]),
+    )
+    return crossed.tables(
         "Detectors during training" + (f" ({arm})" if arm else ""),
-        [*order, f"not seen yet, {best[0]}"],
-        lines,
+        "Detector",
         "AUC with its interval; tuned settings (chosen under the last model), all datasets "
         "pooled. Members of which the model had seen at least one whole copy by then; the last row "
         "is of the members of which it had seen none, with their own number.",
     )
 
 
-def _of_members(cell: Estimate | None, usual: int) -> Entry:
-    """Return a number with the members behind it, where they are not the usual ones."""
-    if cell is None or cell.members == usual:
-        return AUCS.entry(cell)
-    return AUCS.entry(cell, n=f"{cell.members:,} members")
+def _members(row: Row | None, usual: int) -> str:
+    """Return the members behind a number, unless they are the usual ones."""
+    return "" if row is None or row["n_members"] == usual else f"{row['n_members']:,} members"
 
 
 def _fading(arm: str, rows: Sequence[Row], detector: str) -> list[Table]:
+    """Return a row a number of copies, a column a bin of steps since the last."""
     aucs = [row for row in _tuned(rows, detector) if row["metric"] == AUC]
-    if not aucs:
-        return []
-    bins = list(dict.fromkeys(row["since"] for row in sorted(aucs, key=lambda r: r["since_low"])))
-    labels = sorted({row["copies"] for row in aucs}, key=copies_order)
-    cells = {(row["copies"], row["since"]): Estimate.of(row) for row in aucs}
-    heads = ["1 step" if since == "1" else f"{since} steps" for since in bins]
-    return split_table(
-        Table(
-            title=f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
-            columns=(Column("Copies seen"), *numbers(*heads)),
-            rows=tuple(
-                (label, *(_of_members(cells.get((label, since)), 0) for since in bins))
-                for label in labels
-                if label == ALL or is_dose(label)
-            ),
-            caption="AUC with its interval over pairs of a member and a model that has seen it, "
-            "each placed among the non-members under the same model; tuned setting, datasets "
-            f"pooled.{f' {RATE_WARNING}' if not_constant(rows) else ''}",
-        )
+    aucs = [row for row in aucs if row["copies"] == ALL or is_dose(row["copies"])]
+    cells = {(row["copies"], row["since"]): row for row in aucs}
+    bins = dict.fromkeys(row["since"] for row in sorted(aucs, key=lambda row: row["since_low"]))
+    crossed = cross(
+        (
+            (label, since)
+            for label in sorted({label for label, _ in cells}, key=copies_order)
+            for since in bins
+        ),
+        lambda item: Head(item[0]),
+        lambda item: Head("1 step" if item[1] == "1" else f"{item[1]} steps"),
+        unit=AUCS,
+        cell=cells.get,
+        counted=lambda item: _members(cells.get(item), 0),
+    )
+    return crossed.tables(
+        f"By steps since the last copy, {detector}" + (f" ({arm})" if arm else ""),
+        "Copies seen",
+        "AUC with its interval over pairs of a member and a model that has seen it, "
+        "each placed among the non-members under the same model; tuned setting, datasets "
+        f"pooled.{f' {RATE_WARNING}' if not_constant(rows) else ''}",
     )

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.findings import read_table
-from analysis.page.crossed import Unit
-from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.elements import round_limits
 from analysis.page.drawing.matrix import Matrix, MatrixAxis, MatrixColumn, MatrixRow
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.parts import (
@@ -28,8 +27,9 @@ from analysis.page.parts import (
     present,
     render_page,
 )
-from analysis.page.table import NOTHING, PROTECTED, Column, Entry, Table, listing, with_noun
+from analysis.page.table import PROTECTED, Column, Table, listing, with_noun
 from analysis.page.unlearning.tables import NUMBER, SIGNED, number_text
+from analysis.unit import NOTHING, PERCENT, Dot, Entry, Unit
 from analysis.unlearning.measured import has_interval
 from analysis.unlearning_audit.audit import AUDIT_FILE, AUDITS, CHUNKS_FILE
 from analysis.unlearning_audit.checks import MARGIN, QUESTIONS, UNKNOWN, YES
@@ -42,7 +42,6 @@ Row = Mapping[str, Any]
 _LEFT, _RIGHT = 640.0, 500.0
 _PICTURED, _OPEN, _MOST = 16, 6, 200
 """Texts in the picture, in the table that stands open, and in both tables."""
-_PERCENT = Unit("%", 0, 100.0)
 _FINE = Unit("", 3)
 """Of the tables of all numbers."""
 _SHORT = 34
@@ -135,7 +134,7 @@ def _percent(row: Row) -> str:
     """Return a share in percent with its interval; empty without one."""
     if not has_interval(row):
         return ""
-    return f"{_PERCENT.number(row['value'])} % {_PERCENT.ends(row['low'], row['high'])}"
+    return f"{PERCENT.number(row['value'])} % {PERCENT.ends(row['low'], row['high'])}"
 
 
 def _texts_picture(

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from analysis.copy_bins import ALL, copies_order
-from analysis.page.grids import copies_text
 from analysis.page.parts import Note, Part, fold, fold_items, present
-from analysis.page.table import Table, listing
+from analysis.page.table import Table, copies_text, listing
 from analysis.page.unlearning.headline import method_title
 from analysis.page.unlearning.tables import number_text
 from analysis.unlearning.measured import Row, arm_text

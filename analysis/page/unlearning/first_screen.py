@@ -11,7 +11,7 @@ from math import isfinite, nan
 
 from analysis.copy_bins import ALL
 from analysis.intervals.clustered import FROM_SEEDS
-from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.drawing.elements import round_limits
 from analysis.page.drawing.matrix import (
     Matrix,
     MatrixAxis,
@@ -29,6 +29,7 @@ from analysis.page.unlearning.headline import (
     unlearning_headline,
 )
 from analysis.page.unlearning.tables import NUMBER, SIGNED, counts_text, number_text
+from analysis.unit import Dot
 from analysis.unlearning.measured import UNLEARNED, Row, has_interval
 from analysis.unlearning.verdict import MEASURES, NO_NAMES, Names, measure_name
 

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from analysis.arm import arm_label
-from analysis.page.crossed import Unit
+from analysis.unit import Unit
 from analysis.unlearning.verdict import DIVERGED, LOST, OPEN, Row, measure_name, measure_unit
 
 _TITLES = {

@@ -4,13 +4,14 @@ from dataclasses import replace
 from math import nan
 
 from analysis.copy_bins import copies_middle
-from analysis.page.crossed import AUC, Head, Unit, cross, doublings
-from analysis.page.drawing.elements import Dot, round_limits
+from analysis.page.crossed import Head, cross, doublings
+from analysis.page.drawing.elements import round_limits
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.grids import copies_text
+from analysis.page.table import copies_text
 from analysis.page.unlearning.headline import method_title
 from analysis.page.unlearning.tables import model_text
+from analysis.unit import AUC, Dot, Unit
 from analysis.unlearning.measured import (
     BASE,
     NO_METHOD,

@@ -6,10 +6,9 @@ from math import nan
 from typing import NamedTuple
 
 from analysis.copy_bins import ALL
-from analysis.page.crossed import Unit
-from analysis.page.grids import copies_text
-from analysis.page.table import Table, listing, p_text
+from analysis.page.table import Table, copies_text, listing, p_text
 from analysis.page.unlearning.headline import method_title
+from analysis.unit import Unit
 from analysis.unlearning.measured import (
     BASE,
     CONDITION,

@@ -9,9 +9,9 @@ from math import isfinite
 from analysis.comparison.metrics import ComparedMetrics
 from analysis.findings import Findings, Row
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import AUC, DIFFERENCE
 from analysis.page.parts import Fold, Note, Part, Section, fold_items, present, render_page
-from analysis.page.table import NOTHING, Entry, Table, numbers, texts, with_noun
+from analysis.page.table import Table, numbers, texts, with_noun
+from analysis.unit import AUC, DIFFERENCE, NOTHING, Entry
 from detect.registry import detector_title
 from spikein.runs.comparison.origins import Origins
 

@@ -2,7 +2,7 @@ import pytest
 
 from analysis.checks.check import checks_table
 from analysis.checks.validity import check_validity
-from analysis.page.setup import background_parts
+from analysis.page.sections.checks import background_parts
 from analysis.tables import TREND
 from inject.overlap.filter import OverlapFacts
 from inject.overlap.index import Unchecked

@@ -8,9 +8,9 @@ from analysis.factors.doses import COPIES
 from analysis.factors.findings import analyse_factors
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
-from analysis.page.parts import Items, pictures_in
+from analysis.page.parts import pictures_in
 from analysis.page.sections.factor_tables import dose_response_picture
-from analysis.page.sections.factors import factors_parts
+from analysis.page.sections.factors import factors_section
 from analysis.results import analyse, read_analysis, write_analysis
 from analysis.settings import AnalysisSettings
 from tests.analysis.synthetic import make_arm, make_examples
@@ -90,13 +90,6 @@ def test_variances_of_the_study_are_kept_for_the_next(study):
     assert all(0.5 < value < 3 for value in effects)
 
 
-def sentences(section) -> tuple[str, ...]:
-    """Return what stands first in a section on factors."""
-    first = section[0]
-    assert isinstance(first, Items)
-    return tuple(first.sentences)
-
-
 def test_pictures_hold_the_points_of_the_lines_and_the_differences(study):
     arms, settings, analysis, found = study
     whole = replace(analysis, tables={**analysis.tables, "factors": found})
@@ -112,7 +105,7 @@ def test_pictures_hold_the_points_of_the_lines_and_the_differences(study):
         assert (
             f"AUC {row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]" in curves.drawing.wide
         )
-    forest = next(pictures_in(factors_parts(view)))
+    forest = next(pictures_in(factors_section(view).parts))
     assert forest.name == "contrasts"
     for drawn in forest.rows:
         (row,) = _rows(study, kind="contrast", dataset="all", detector=drawn["detector"])

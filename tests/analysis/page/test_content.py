@@ -9,9 +9,13 @@ from analysis.page.inputs import (
     EvidenceStep,
     NamedArtifact,
     PageInputs,
-    PoolReport,
 )
-from analysis.page.setup import description, pool_notes, pretrained_name, setup
+from analysis.page.sections.experiment import (
+    description,
+    pool_notes,
+    pretrained_name,
+    setup,
+)
 from detect.settings import DetectSettings
 from inject.examples.contaminant import Contaminant, PoolSettings
 from inject.examples.example import Loss
@@ -91,7 +95,7 @@ def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
         "strata_pooled": {"strata": 2, "rows": 7},
         "protected": True,
     }
-    one = pool_notes([PoolReport("seed0", {"quiz": facts})])
+    one = pool_notes([("seed0", {"quiz": facts})])
     assert one[0] == (
         "quiz: dropped 3 duplicates, 2 for their length (longer than the context), "
         "1 near-duplicates."
@@ -99,11 +103,11 @@ def test_dropped_rows_and_protected_texts_are_named_by_dataset_and_pool():
     assert one[1].startswith("quiz: 2 of 3 strata (7 rows) are too small")
     assert one[2] == "quiz: 4 rows are longer than the context and were cut to it."
     assert one[3].startswith("quiz is a protected dataset")
-    two = pool_notes([PoolReport("seed0", {"quiz": facts}), PoolReport("seed1", {"quiz": QUIET})])
+    two = pool_notes([("seed0", {"quiz": facts}), ("seed1", {"quiz": QUIET})])
     assert two[0].startswith("seed0 · quiz: dropped")
-    again = pool_notes([PoolReport("p", {"quiz": QUIET | {"repeated_ids": 2}})])
+    again = pool_notes([("p", {"quiz": QUIET | {"repeated_ids": 2}})])
     assert again == ["quiz: 2 rows have the id of an earlier row; each counts."]
-    kept = pool_notes([PoolReport("p", {"quiz": QUIET | {"split": 2}})])
+    kept = pool_notes([("p", {"quiz": QUIET | {"split": 2}})])
     assert kept == [
         "quiz: 2 rows are longer than the context and were left whole, over several windows."
     ]

@@ -10,13 +10,14 @@ from analysis.checks.check import Check
 from analysis.findings import Findings
 from analysis.intervals.estimate import Estimate
 from analysis.page.drawing.elements import clipped, text_width, wrapped
-from analysis.page.first_screen import badges, first_parts
+from analysis.page.first_screen import first_parts
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import render_page
-from analysis.page.sections.copies import copies_parts
-from analysis.page.sections.detector import detector_parts
-from analysis.page.sections.factors import factors_parts
-from analysis.page.sections.rates import rates_parts
+from analysis.page.sections.checks import badges
+from analysis.page.sections.copies import copies_section
+from analysis.page.sections.detector import detector_section
+from analysis.page.sections.factors import factors_section
+from analysis.page.sections.rates import rates_section
 from analysis.page.view import MAX_ARMS, MAX_DETECTORS, View
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
@@ -35,9 +36,14 @@ def html_of(tables: list[Findings]) -> str:
     empty = analyse([], AnalysisSettings(dataset_detectors=()))
     inputs = PageInputs(name="x", arms=[], analysis=empty, experiment_yaml="")
     view = View(inputs=inputs, tables=tables, best=best)
-    parts = [*first_parts(view, []), *copies_parts(view), *detector_parts(view, [])]
-    parts += [*rates_parts(view), *factors_parts(view)]
-    return render_page("report", "x", [], [], first=parts)
+    sections = (
+        copies_section(view),
+        detector_section(view, []),
+        rates_section(view),
+        factors_section(view),
+    )
+    shown = [section for section in sections if section]
+    return render_page("report", "x", [], shown, first=first_parts(view, []))
 
 
 @pytest.mark.parametrize(

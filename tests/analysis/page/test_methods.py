@@ -5,8 +5,8 @@ import re
 import pytest
 
 from analysis.page.inputs import NamedArtifact, PageInputs
-from analysis.page.methods import describe_methods, methods_parts, write_methods
-from analysis.page.parts import Section, render_page
+from analysis.page.methods import describe_methods, methods_section, write_methods
+from analysis.page.parts import render_page
 from analysis.references import _parsed
 from analysis.settings import AnalysisSettings
 from detect.detector_table import describe_named
@@ -93,8 +93,7 @@ def test_the_files_hold_what_the_page_holds_and_markup_stays_text(two, tmp_path)
     entries = _parsed((tmp_path / "references.bib").read_text(encoding="utf-8"))
     assert [one.key for one in entries] == [one.key for one in found.references]
     assert len(entries) > 10
-    section = Section("methods", "", "", methods_parts(found, linked=False))
-    html = render_page("report", "x", [], [section], script=False)
+    html = render_page("report", "x", [], [methods_section(found, linked=False)], script=False)
     assert "4,000 clean tokens (seed 7" in html
     assert "@misc{shi2024detecting," in html
     assert 'href="methods.md"' not in html, "no link where the files are not beside the page"

@@ -7,10 +7,10 @@ import pytest
 
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs, StepRecord, Stream
-from analysis.page.sections.unscored import detector_notes
+from analysis.page.parts import script_digest
+from analysis.page.sections.detector import detector_notes
 from analysis.page.streams import share_sentence, stream_audits, stream_listing, stream_sentences
 from analysis.page.table import listing
-from analysis.page.template import page_script
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from detect.scores.table import read_scores, write_scores
@@ -78,7 +78,7 @@ def test_each_page_is_one_well_formed_file_that_loads_nothing(pages, name):
             assert beside or link.startswith(("#", "data:image/png")), (tag, link)
         assert not any(key.startswith("on") for key in attributes)
     policy = [a["content"] for t, a in tags if t == "meta" and "http-equiv" in a]
-    allowed = f"script-src '{page_script().digest}'; " if scripts else ""
+    allowed = f"script-src '{script_digest()}'; " if scripts else ""
     assert policy[0].startswith(f"default-src 'none'; {allowed}style-src")
     ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(ids) == len(set(ids)), "ids of inlined figures must not clash"

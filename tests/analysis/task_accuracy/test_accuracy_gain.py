@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from analysis.findings import question_table
 from analysis.page.parts import Fold, pictures_in
-from analysis.page.sections.accuracy import accuracy_parts
+from analysis.page.sections.accuracy import accuracy_section
 from analysis.page.table import Table
 from analysis.task_accuracy.contamination import MEAN, Quantity
 from tests.analysis.viewing import view_of
@@ -31,7 +31,7 @@ def accuracy(datasets: list[str], rates: list[str], quantities=ALL) -> pa.Table:
 
 
 def tables_of(table: pa.Table) -> dict[str, Table]:
-    parts = accuracy_parts(table, ["train.lr"], None)
+    parts = [*accuracy_section(table, ["train.lr"], None).parts]
     parts += [inner for part in parts if hasattr(part, "parts") for inner in part.parts]
     folded = {part.title: part.parts[0] for part in parts if isinstance(part, Fold)}
     return {part.title: part for part in parts if isinstance(part, Table)} | folded
@@ -64,12 +64,13 @@ def test_one_dataset_has_no_mean_and_no_base_leaves_gaps() -> None:
 
 def test_the_picture_shows_every_arm_that_has_a_before(analysed) -> None:
     view = view_of(*analysed)
-    shown = accuracy_parts(accuracy(["a", "b", MEAN], ["1e-4", "2"]), ["train.lr"], view)
-    (drawn,) = pictures_in(shown)
+    shown = accuracy_section(accuracy(["a", "b", MEAN], ["1e-4", "2"]), ["train.lr"], view)
+    (drawn,) = pictures_in(shown.parts)
     assert [(row["arm"], row["scoring"], round(row["value"], 1)) for row in drawn.rows] == [
         (arm, scoring, 0.6) for scoring in ("plain", "calibrated") for arm in ("lr 1e-4", "lr 2")
     ]
     hover = ": +60.0 points [+0.0, +100.0] · 20 members, 30 non-members</title>"
     assert drawn.drawing.wide.count(hover) == 4
     after = [quantity for quantity in ALL if quantity.moment == "after"]
-    assert list(pictures_in(accuracy_parts(accuracy(["a"], [""], after), ["train.lr"], view))) == []
+    without = accuracy_section(accuracy(["a"], [""], after), ["train.lr"], view)
+    assert list(pictures_in(without.parts)) == []

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analysis.page.sections.trajectory import best_detectors, trajectory_parts
+from analysis.page.parts import Fold, pictures_in
+from analysis.page.sections.trajectory import best_detectors, trajectory_section
+from analysis.page.table import Table
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import Checkpoint, trajectory_tables
 from detect.scores.table import SCHEMA, read_scores, write_scores
@@ -182,8 +184,8 @@ def test_seeds_and_arms(tmp_path):
     rows = found["trajectory"].to_pylist()
     assert {row["train.lr"] for row in rows} == {"0.1", "0.2"}
     assert max(row["n_seeds"] for row in rows) == 2
-    view = trajectory_parts(found, ["train.lr"])
-    pictures = {one.name: one for one in view.pictures}
+    parts = trajectory_section(found, ["train.lr"]).parts
+    pictures = {one.name: one for one in pictures_in(parts)}
     assert list(pictures) == ["trajectory", "trajectory-copies", "fading"]
     assert all("2 training seeds" in one.caption for one in pictures.values())
     measured = {
@@ -196,12 +198,15 @@ def test_seeds_and_arms(tmp_path):
     for row in along:
         assert (float(row["tokens"]), row["value"], row["low"], row["high"]) in measured
     # An arm's tables are cut into blocks that fit a page; both arms are there.
-    for grids in (view.progress, view.fading):
+    progress = [part.parts[0] for part in parts if isinstance(part, Fold)]
+    fading = [part for part in parts if isinstance(part, Table)]
+    for grids in (progress, fading):
         for lr in ("0.1", "0.2"):
             assert any(f"lr {lr}" in grid.title for grid in grids)
         assert all(len(grid.columns) <= 6 for grid in grids)
-    assert any("lr 0.1: under" in sentence and "fade" in sentence for sentence in view.sentences)
-    assert view.progress[0].heads[-1] == "step 32"
+    sentences = [part for part in parts if isinstance(part, str)]
+    assert any("lr 0.1: under" in sentence and "fade" in sentence for sentence in sentences)
+    assert progress[0].heads[-1] == "step 32"
 
 
 def test_twice_the_same_checkpoint(checkpoints):
@@ -214,4 +219,4 @@ def test_nothing_seen_is_nothing_drawn(checkpoints):
     assert found["fading"].num_rows == 0
     assert {row["copies"] for row in found["trajectory"].to_pylist()} == {"0"}
     assert best_detectors(found["trajectory"].to_pylist()) == []
-    assert trajectory_parts(found, []) == ((), (), (), ())
+    assert trajectory_section(found, []) is None

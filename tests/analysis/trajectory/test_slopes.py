@@ -5,7 +5,9 @@ import pytest
 
 from analysis.intervals.ends import Scale
 from analysis.intervals.numbers import Numbers
-from analysis.page.sections.trajectory import trajectory_parts
+from analysis.page.parts import pictures_in
+from analysis.page.sections.trajectory import trajectory_section
+from analysis.page.table import Table
 from analysis.settings import AnalysisSettings
 from analysis.trajectory.checkpoints import trajectory_tables
 from analysis.trajectory.fading import FADING_SLOPE, NOT_CONSTANT, RATE_WARNING, Placed, slope_part
@@ -117,11 +119,11 @@ def test_a_warm_up_feigns_fading_over_examples_and_none_within_them(tmp_path):
         assert all(row["interval"].endswith(NOT_CONSTANT) for row in bins)
         slope = one(found["fading"].to_pylist(), FADING_SLOPE)
         assert slope["low"] < 0 < slope["high"]
-        view = trajectory_parts(found, [])
-        assert RATE_WARNING in view.sentences
-        assert any(RATE_WARNING in grid.caption for grid in view.fading)
-        assert RATE_WARNING in view.pictures[-1].caption
-        assert RATE_WARNING not in trajectory_parts(careless, []).sentences
+        parts = trajectory_section(found, []).parts
+        assert RATE_WARNING in parts
+        assert any(RATE_WARNING in part.caption for part in parts if isinstance(part, Table))
+        assert RATE_WARNING in [*pictures_in(parts)][-1].caption
+        assert RATE_WARNING not in trajectory_section(careless, []).parts
 
 
 def test_seeds_are_counted_where_they_say_something_of_a_trend(tmp_path):

@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from analysis.page.content import build_page
-from analysis.page.drawing.elements import Dot
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import picture, png_bytes, svg_file, write_pictures
 from analysis.page.inputs import PageInputs
+from analysis.unit import Dot
 
 DETECTORS_DIFFER = {"detectors", "differences", "copies", "copies-by-arm", "chance"}
 

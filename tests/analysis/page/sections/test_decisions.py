@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from analysis.arm import Cohort
 from analysis.findings import question_table
-from analysis.page.sections.decisions import dataset_findings, flagged_parts
+from analysis.page.sections.rates import dataset_findings, flagged_parts
 
 ARM = Cohort((("train.lr", "0.001"),), "contaminated")
 

@@ -9,11 +9,10 @@ import pytest
 from analysis.arm import axis_names
 from analysis.findings import Findings, split_by_cohort
 from analysis.page.content import build_page
-from analysis.page.crossed import AUC
-from analysis.page.grids import MAX_ROWS, OPEN_ROWS, folded
 from analysis.page.inputs import DetectorWork, EvidenceStep, PageInputs
-from analysis.page.parts import Columns, Fold
-from analysis.page.sections.detector import detector_parts, left_out_listing
+from analysis.page.parts import OPEN_ROWS, Columns, Fold
+from analysis.page.sections.copies import collapsed
+from analysis.page.sections.detector import detector_section, left_out_table
 from analysis.page.table import Column, Table
 from analysis.page.view import MAX_DETECTORS as MAX_SHOWN
 from analysis.page.view import View
@@ -21,6 +20,7 @@ from analysis.results import analyse
 from analysis.selection.ranking import TIE
 from analysis.settings import AnalysisSettings
 from analysis.summary import find_headline
+from analysis.unit import AUC
 from detect.detector_table import describe_named
 from detect.scoring import LeftOut
 from tests.analysis.synthetic import DEFAULTS, further_name, make_arm
@@ -97,7 +97,7 @@ def pages(report, tmp_path_factory):
 
 def rows_of(view) -> dict[str, dict]:
     """Return the rows by detector's title, each by the heads of its columns."""
-    parts = detector_parts(view, [])
+    parts = [*detector_section(view, []).parts]
     parts += [inner for part in parts if isinstance(part, Columns | Fold) for inner in part.parts]
     tables = [one for one in parts if isinstance(one, Table) and "AUC, test split" in one.heads]
     return {row[0].text: dict(zip(table.heads, row, strict=True))
@@ -137,7 +137,7 @@ def test_a_control_beside_another_model_is_there_and_equal_scores_have_no_value(
     assert {row["What it needs"] for row in rows.values()} == {"not declared"}
     setting, *remarks = rows["surp"]["Detector"].notes
     assert remarks == ["no value: all its scores are equal"], "two of its rows have no score"
-    assert left_out_listing([]) is None
+    assert left_out_table([]) is None
 
 
 def test_the_page_shows_the_numbers_of_the_metrics_and_who_was_left_out(view, tables, pages):
@@ -173,11 +173,11 @@ def test_long_tables_fold_what_is_lower_and_lose_nothing(view):
     long = Table(
         title="T", columns=(Column("Detector"),), rows=tuple((name,) for name in view.order)
     )
-    (shown, rest) = folded([long])
+    (shown, rest) = collapsed([long])
     assert len(shown.rows) == OPEN_ROWS
     assert (*shown.rows, *rest.parts[0].rows) == long.rows
-    assert len(view.order) > MAX_ROWS
-    assert folded([shown]) == [shown]
+    assert len(view.order) > 16
+    assert collapsed([shown]) == [shown]
 
 
 def test_pictures_of_many_detectors_show_the_strongest_and_loss_and_files_have_all(report, view):

@@ -67,7 +67,7 @@ def view(arm, analysis):
 
 def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(view):
     drawn = surp_picture(view)
-    (choice,) = (one for one in view.data.choices if one.detector == "surp")
+    (choice,) = (one for one in view.choices if one.detector == "surp")
     entropy, percent = re.match(r"entropy=([\d.]+):k=(\d+)", choice.tuned).groups()
     framed = f"Framed: chosen on the tune split, ε = {float(entropy):g}, k = {percent} (AUC 0."
     assert framed in drawn.caption
@@ -83,7 +83,7 @@ def test_the_caption_says_what_was_chosen_where_and_what_it_is_worth(view):
 
 
 def test_a_setting_without_scores_is_blank_and_one_setting_is_no_grid(view):
-    (loaded,) = view.data.loaded
+    (loaded,) = view.loaded
     column = next(one for one in loaded.columns if one.setting == "entropy=4.0:k=20")
     loaded.scores[:, loaded.index[column]] = np.nan
     drawn = surp_picture(view)
@@ -92,5 +92,5 @@ def test_a_setting_without_scores_is_blank_and_one_setting_is_no_grid(view):
     assert blank == [(4.0, 20.0)]
     assert drawn.drawing.wide.count("<title>") == 5
     default = [one for one in loaded.columns if one == loaded.default(one.detector)]
-    view.data.loaded[:] = [replace(loaded, columns=default)]
+    view.loaded[:] = [replace(loaded, columns=default)]
     assert surp_picture(view) is None

@@ -9,8 +9,8 @@ from analysis.findings import contaminated_cohorts
 from analysis.page.crossed import doublings
 from analysis.page.parts import pictures_in
 from analysis.page.sections.copies import copies_picture
-from analysis.page.sections.rates import rates_parts
-from analysis.page.sections.results import axis_values, sweep_pictures
+from analysis.page.sections.factor_tables import axis_values, sweep_pictures
+from analysis.page.sections.rates import rates_section
 from analysis.results import analyse
 from analysis.settings import AnalysisSettings
 from tests.analysis.made_findings import number, one_arm
@@ -87,14 +87,14 @@ def test_numbers_of_copies_are_as_far_apart_as_they_are(view):
 def test_a_roc_curve_goes_no_lower_than_its_nonmembers_support(tmp_path, n, floor):
     arm = make_arm(tmp_path, axes={}, seed=0, effect=1.0, datasets=("news",), n=n)
     view = view_of([arm], analyse([arm], SETTINGS), analysis_settings=SETTINGS)
-    (roc,) = pictures_in(rates_parts(view))
+    (roc,) = pictures_in(rates_section(view).parts)
     assert f"from {100 * floor:g} % false alarms on" in roc.drawing.wide
     assert ("the lowest rate that so many non-members support" in roc.caption) == bool(floor)
-    loaded = view.data.loaded[0]
+    loaded = view.loaded[0]
     for name in {row["detector"] for row in roc.rows}:
         curve = [(row["false_positive_rate"], row["true_positive_rate"])
                  for row in roc.rows if row["detector"] == name]  # fmt: skip
-        scores = loaded.scores[:, loaded.index[view.data.column(name, view.best.selection)]]
+        scores = loaded.scores[:, loaded.index[view.column(name)]]
         others = scores[loaded.test & ~loaded.member]
         members = scores[loaded.test & loaded.member & (loaded.copies > 0)]
         for rate, share in curve[1:]:

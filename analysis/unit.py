@@ -1,0 +1,145 @@
+"""A kind of number, and the one way in which it is written: in a text, a table and a picture."""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any, NamedTuple
+
+from analysis.intervals.estimate import Estimate
+
+NOTHING = "–"
+DOUBTFUL = "not to be trusted"
+"""Part of what is said of an interval that has too little behind it."""
+Measured = Estimate | Mapping[str, Any]
+"""A number with its interval, or the row of findings that holds it."""
+
+
+class Entry(NamedTuple):
+    """What one place of a table shows, where it is more than a text."""
+
+    text: str
+    ends: str = ""
+    """The ends of its interval, in brackets."""
+    notes: tuple[str, ...] = ()
+    """What stands small under it."""
+    kind: str = ""
+    """`interval`, `difference` or `none`; of a row's head `chosen`, for the chosen detector."""
+    strong: bool = False
+    """Of a number: best on the tune split, or an interval that leaves out 0."""
+    sorted_by: str = ""
+    """A number that its rows are sorted by, where the text is none."""
+
+
+ABSENT = Entry(NOTHING, kind="none absent")
+"""A place without any measurement."""
+
+
+class Dot(NamedTuple):
+    """A number with its interval, and what is said of it."""
+
+    value: float
+    low: float
+    high: float
+    hover: str
+    """Value, interval and numbers of examples, shown when a pointer rests on it."""
+    text: str = ""
+    bold: bool = False
+    doubtful: bool = False
+    """Whether its interval is not to be trusted: dotted."""
+
+    def numbers(self) -> dict[str, object]:
+        """Return the number and its interval by name."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+class Unit(NamedTuple):
+    """A kind of number, and the one way in which it is written."""
+
+    name: str
+    digits: int
+    times: float = 1.0
+    signed: bool = False
+    """Whether it is a difference: it has a sign, and is strong where its interval leaves out 0."""
+
+    def number(self, value: float) -> str:
+        """Return `0.79`, or `+2.4`."""
+        if not isfinite(value):
+            return NOTHING
+        sign = "+" if self.signed else ""
+        return f"{self.times * value:{sign}.{self.digits}f}".replace("-", "−")
+
+    def ends(self, low: float, high: float) -> str:
+        """Return `[0.75, 0.82]`."""
+        return f"[{self.number(low)}, {self.number(high)}]"
+
+    def text(self, value: float, low: float, high: float) -> str:
+        """Return `AUC 0.79 [0.75, 0.82]`, or `+2.4 points [−0.2, +5.1]`."""
+        said = (self.number(value), self.name) if self.signed else (self.name, self.number(value))
+        return " ".join(filter(None, (*said, self.ends(low, high))))
+
+    def entry(
+        self, shown: Measured | None, *, best: bool = False, n: str = "", lacking: str = ""
+    ) -> Entry:
+        """Return a number with its interval as a place of a table.
+
+        Args:
+            shown: what was measured, if anything was.
+            best: whether it is the best of its line.
+            n: the examples behind it, where the head does not say so.
+            lacking: what to show in place of a number without an interval.
+        """
+        if shown is None:
+            return ABSENT
+        cell = estimate_of(shown)
+        if not cell.available:
+            equal = not isfinite(cell.value) and cell.members >= 2 and not self.signed
+            return Entry(lacking or ("no value" if equal else NOTHING), kind="none")
+        entry = self.place(cell.value, cell.low, cell.high, *filter(None, [n]))
+        doubtful = "†" if DOUBTFUL in cell.about else ""
+        return entry._replace(ends=f"{entry.ends}{doubtful}", strong=best or entry.strong)
+
+    def place(self, value: float, low: float, high: float, *notes: str) -> Entry:
+        """Return a number as a place of a table; NaN ends: it has no interval."""
+        known = isfinite(low) and isfinite(high)
+        return Entry(
+            self.number(value),
+            ends=self.ends(low, high) if known else "",
+            notes=notes,
+            kind="difference" if self.signed else "interval",
+            strong=self.signed and known and not low <= 0 <= high,
+        )
+
+    def dot(self, head: str, shown: Measured | None, *, bold: bool = False) -> Dot | None:
+        """Return a number as a mark that says whose it is and what stands behind it."""
+        cell = None if shown is None else estimate_of(shown)
+        if cell is None or not cell.available:
+            return None
+        said = self.text(cell.value, cell.low, cell.high)
+        value, low, high = (self.times * end for end in (cell.value, cell.low, cell.high))
+        return Dot(
+            value,
+            low,
+            high,
+            f"{head}: {said} · {counts(cell)}",
+            text=self.number(cell.value),
+            bold=bold,
+            doubtful=DOUBTFUL in cell.about,
+        )
+
+
+AUC = Unit("AUC", 2)
+POINTS = Unit("points", 1, 100.0, signed=True)
+"""Differences in hundredths."""
+PERCENT = Unit("%", 0, 100.0)
+NATS = Unit("nats", 3)
+DIFFERENCE = Unit("", 3, signed=True)
+
+
+def estimate_of(shown: Measured) -> Estimate:
+    """Return a number with its interval."""
+    return shown if isinstance(shown, Estimate) else Estimate.of(shown)
+
+
+def counts(cell: Estimate) -> str:
+    """Return the examples behind a number."""
+    others = f", {cell.nonmembers:,} non-members" if cell.nonmembers else ""
+    return f"{cell.members:,} members{others}"

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from math import inf
 from typing import IO, TYPE_CHECKING, TextIO
 
-from spikein.run_tally import RunTally
-
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
@@ -48,6 +46,9 @@ class Lines(Progress):
     """One line a stage, or a step; one now and then in a long stage. For logs and pipes."""
 
     def __init__(self, stream: IO[str], *, verbose: bool = False, every: float = 60.0) -> None:
+        # What shows nothing needs no tally.
+        from spikein.run_tally import RunTally
+
         self._stream = stream
         self._verbose = verbose
         self._every = every

@@ -252,21 +252,18 @@ def _arm_nodes(
         background=_background(contaminated.node, base, corpus, experiment),
         further=further,
         further_notes=further_notes,
-        unlearning=unlearning_nodes(
+        unlearning=None
+        if experiment.unlearning is None
+        else unlearning_nodes(
             contaminated,
             start,
             twins,
             sources,
-            general=_general(experiment, corpus),
+            # Which no model was fed.
+            general=general_text_step(corpus, experiment.unlearning.general_tokens),
             device=device,
         ),
     )
-
-
-def _general(experiment: Experiment, corpus: Step) -> Step | None:
-    """Return general text, which no model was fed; None if nothing is unlearned."""
-    section = experiment.unlearning
-    return None if section is None else general_text_step(corpus, section.general_tokens)
 
 
 def _background(

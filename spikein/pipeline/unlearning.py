@@ -104,8 +104,8 @@ def unlearning_nodes(
     *,
     general: Step | None,
     device: Device,
-) -> UnlearningNodes | None:
-    """Return the unlearned models of an arm and their scores; None without the section.
+) -> UnlearningNodes:
+    """Return the unlearned models of an arm and their scores.
 
     Args:
         contaminated: the arm's own model, with scores.
@@ -120,10 +120,8 @@ def unlearning_nodes(
             looks at a block that the model lacks.
     """
     section, retrained = contaminated.arm.experiment.unlearning, twins.retrained
-    if section is None:
-        return None
-    if retrained is None:
-        raise TypeError("a forget set without a retrained model")
+    if section is None or retrained is None:
+        raise TypeError("unlearning needs a forget set, and a retrained model")
     probes = _Probes(contaminated, sources, section, retrained.membership)
     models = [
         probes.probed(contaminated),

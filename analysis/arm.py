@@ -7,11 +7,11 @@ score row count as unscored. Cost: about 0.1 s for 2,400 examples and 250 settin
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -72,10 +72,14 @@ class Column(NamedTuple):
     setting: str
 
 
+Axes = tuple[tuple[str, str], ...]
+"""Dotted keys and the short texts of their values."""
+
+
 class Cohort(NamedTuple):
     """The arms that differ in nothing but their seed."""
 
-    axes: tuple[tuple[str, str], ...]
+    axes: Axes
     model: str
 
     def label(self) -> str:
@@ -140,22 +144,28 @@ def cohorts(arms: Sequence[Arm]) -> dict[Cohort, list[Arm]]:
     Raises:
         InputError: when two arms agree in everything, seed included.
     """
+    found = gather_seeds(arms, lambda arm: arm.model)
+    return {Cohort(axes, model): same for (axes, model), same in found.items()}
+
+
+def gather_seeds(
+    arms: Sequence[Any], kind: Callable[[Any], Any] = lambda _: ""
+) -> dict[tuple[Axes, Any], list[Any]]:
+    """Gather what has `axes` and a `seed` by its axes and kind; as `cohorts`."""
     keys = axis_names(arms)
-    found: dict[Cohort, list[Arm]] = {}
+    found: dict[tuple[Axes, Any], list[Any]] = {}
     for arm in arms:
         axes = tuple((key, arm.axes.get(key, "")) for key in keys)
-        found.setdefault(Cohort(axes, arm.model), []).append(arm)
-    for cohort, same in found.items():
+        found.setdefault((axes, kind(arm)), []).append(arm)
+    for (axes, what), same in found.items():
         same.sort(key=lambda arm: arm.seed)
         if len({arm.seed for arm in same}) < len(same):
-            raise InputError(
-                f"two arms of the model {cohort.model!r} share their axes and their seed",
-                where=cohort.label() or "arms",
-            )
+            place = " · ".join(part for part in (str(what), arm_label(axes)) if part)
+            raise InputError("two arms share their axes and their seed", where=place or "arms")
     return found
 
 
-def axis_names(arms: Sequence[Arm]) -> list[str]:
+def axis_names(arms: Sequence[Any]) -> list[str]:
     """Return every swept axis of the arms, in order of first appearance."""
     return list(dict.fromkeys(key for arm in arms for key in arm.axes))
 
@@ -266,8 +276,7 @@ def join_arm(arm: Arm, examples: Sequence[Example], table: pa.Table) -> LoadedAr
     """Join an arm's examples and scores.
 
     Args:
-        arm: the arm.
-        examples: in the order wanted.
+        arm, examples: in the order wanted.
         table: example_id, detector and setting (each text kept once), score, reason.
 
     Raises:
@@ -317,8 +326,7 @@ def file_arm(
     """Return a user's file as an arm of one dataset, all of whose rows are of the split `test`.
 
     Args:
-        scores: row, detector, setting, score.
-        rows: how many there are.
+        scores, rows: row, detector, setting, score; and how many rows there are.
         labels: True for members; None if they are unknown.
         groups: of each row; one without is a group of its own.
     """

@@ -25,7 +25,7 @@ from analysis.copy_bins import ALL, with_passage_copies
 from analysis.dataset_detectors.detector import method_roots
 from analysis.dataset_detectors.table import dataset_rows
 from analysis.decisions.flagged import flagged_rows
-from analysis.factors.findings import analyse_factors
+from analysis.factors.contrasts import analyse_factors
 from analysis.factors.study import CONTAMINATED
 from analysis.findings import question_table, read_tables, write_findings
 from analysis.metrics import AUC

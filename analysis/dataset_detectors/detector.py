@@ -14,13 +14,13 @@ import math
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from analysis.dataset_detectors import methods
 from analysis.intervals.influence import Floats, Mask
 from detect.token_statistics import TokenStatistics
 from inject.errors import InputError, did_you_mean
@@ -213,9 +213,13 @@ def _stack(columns: list[Floats], rows: int) -> Floats:
     return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
 
 
+_FOLDER = Path(__file__).with_name("methods")
+_METHODS = f"{__package__}.{_FOLDER.name}"
+
+
 def dataset_detector_names() -> tuple[str, ...]:
     """Return all names in order; imports none of the files."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(methods.__path__)))
+    return tuple(sorted(module.name for module in pkgutil.iter_modules([str(_FOLDER)])))
 
 
 def get_dataset_detector(name: str) -> DatasetDetector:
@@ -230,7 +234,7 @@ def get_dataset_detector(name: str) -> DatasetDetector:
             f"no dataset-level detector is called {name!r}.{did_you_mean(name, known)}",
             allowed=", ".join([POOLED, *known]),
         )
-    found: DatasetDetector = importlib.import_module(f"{methods.__name__}.{name}").DETECTOR
+    found: DatasetDetector = importlib.import_module(f"{_METHODS}.{name}").DETECTOR
     return found
 
 
@@ -246,4 +250,4 @@ def asked_dataset_detectors(asked: Literal["all"] | Sequence[str]) -> list[Datas
 
 def method_roots(asked: Literal["all"] | Sequence[str]) -> tuple[str, ...]:
     """Return the modules of those asked for, which are found by name, for `Step.code`."""
-    return tuple(f"{methods.__name__}.{one.name}" for one in asked_dataset_detectors(asked))
+    return tuple(f"{_METHODS}.{one.name}" for one in asked_dataset_detectors(asked))

@@ -7,19 +7,29 @@ more than chance, corrected for how many others there are (Bonferroni), were it 
 set so holds the truly best one with the confidence asked for, however many are compared; each arm
 and dataset is a statement of its own. Gaps: how far an upper bound (shadow models, a reference
 model) lies above each detector, as one family of paired differences.
+
+`analyse_factors` puts these, the lines and the variances into one table. Cost: a detector takes
+about 5 ms an arm, seed and dataset; a study of one arm and nine detectors a second.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import nan
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from analysis.arm import UPPER_BOUNDS, Cohort
-from analysis.factors.study import Study, StudyArm
+from analysis.arm import UPPER_BOUNDS, Arm, Cohort, axis_names
+from analysis.factors.doses import find_responses, measure_arms
+from analysis.factors.power import variance_components
+from analysis.factors.study import Study, StudyArm, collect_study
+from analysis.findings import question_table
 from analysis.intervals.ends import ALIKE, LEAST_GROUPS
 from analysis.intervals.joint import BySeed, Joint
 from analysis.intervals.numbers import Numbers, beside
-from analysis.tables import POOLED
+from analysis.metrics import POOLED
+from analysis.selection.tuning import Choice
+from analysis.settings import AnalysisSettings
 
 CONTRAST = "contrast"
 BEST = "best"
@@ -27,26 +37,6 @@ GAP = "gap"
 BOUNDS = ("reference", *sorted(UPPER_BOUNDS))
 """What stands above the others: `reference` asks a model that saw no copy where the run has one."""
 Row = dict[str, Any]
-
-
-class ArmPair(NamedTuple):
-    """Two arms, by number, that differ in one axis alone."""
-
-    cohort: Cohort
-    """What both share; the axis in question is empty."""
-    axis: str
-    one: int
-    other: int
-
-
-def arm_pairs(study: Study) -> Iterator[ArmPair]:
-    """Yield each value of each axis with the axis's first value, all else being equal."""
-    for axis in study.axes:
-        numbers = study.axis_numbers(axis)
-        for cohort, at in study.families(axis).items():
-            order = at if numbers is None else sorted(at, key=numbers.__getitem__)
-            for k in order[1:]:
-                yield ArmPair(cohort, axis, k, order[0])
 
 
 def contrasts(pairs: Sequence[tuple[Numbers, Numbers]], *, confidence: float = 0.95) -> list[Row]:
@@ -105,24 +95,23 @@ def compare_arms(
         detector: which.
         confidence: that all differences of a family lie within their bands.
     """
-    pairs = list(arm_pairs(study))
     for dataset in (POOLED, *study.datasets):
         name = None if dataset == POOLED else dataset
         numbers = [one.of(name) for one in every]
-        usable = [p for p in pairs if all(any(numbers[k].seeds) for k in (p.one, p.other))]
+        usable = [pair for pair in study.pairs() if all(any(numbers[k].seeds) for k in pair[2:])]
         rows = contrasts(
-            [(numbers[pair.one], numbers[pair.other]) for pair in usable], confidence=confidence
+            [(numbers[one], numbers[other]) for *_, one, other in usable], confidence=confidence
         )
-        for pair, row in zip(usable, rows, strict=True):
+        for (cohort, axis, one, other), row in zip(usable, rows, strict=True):
             yield {
-                **pair.cohort.columns(),
+                **cohort.columns(),
                 "kind": CONTRAST,
-                "factor": pair.axis,
+                "factor": axis,
                 "dataset": dataset,
                 "detector": detector,
-                "setting": study.setting((pair.one, pair.other), detector),
-                "level": study.arms[pair.one].axis(pair.axis),
-                "versus": study.arms[pair.other].axis(pair.axis),
+                "setting": study.setting((one, other), detector),
+                "level": study.arms[one].axis(axis),
+                "versus": study.arms[other].axis(axis),
                 **row,
             }
 
@@ -218,3 +207,51 @@ def _best_rows(contestants: Mapping[str, Numbers], confidence: float) -> Iterato
             "n_seeds": int(np.isfinite(first.value[:, 0]).sum()),
             "shown": "may be the best" if may_be[name] else "",
         }
+
+
+_BLANK: Row = {
+    **dict.fromkeys(("factor", "dataset", "detector", "setting", "level", "versus", "term"), ""),
+    **dict.fromkeys(("x", "value", "low", "high", "alone_low", "alone_high", "p_value"), nan),
+    "n_members": 0,
+    "n_seeds": 0,
+    "shown": "",
+    "reason": "",
+}
+"""What a row says that does not say it."""
+
+
+def analyse_factors(
+    arms: Sequence[Arm],
+    choices: Mapping[Cohort, Sequence[Choice]],
+    settings: AnalysisSettings,
+    *,
+    copies: Iterable[Row] = (),
+) -> pa.Table:
+    """Analyse the factors of a study; returns the table of what was found.
+
+    Args:
+        arms: all models of an experiment.
+        choices: the settings chosen in each cohort.
+        settings: which rows are compared, and the coverage of intervals.
+        copies: what more copies do in each arm (`analysis.tables.dose_rows`).
+    """
+    study = collect_study(arms, choices, settings)
+    rows = [*study_rows(study, settings), *copies]
+    return question_table("factors", axis_names(arms), ({**_BLANK, **row} for row in rows))
+
+
+def study_rows(study: Study, settings: AnalysisSettings) -> Iterator[Row]:
+    """Yield the lines, then the differences between arms and detectors, then the variances."""
+    confidence = settings.confidence
+    measured = {name: measure_arms(study, name, settings) for name in study.detectors}
+    for name, arms in measured.items():
+        for response in find_responses(study, arms, name, confidence=confidence):
+            yield from response.rows()
+    every = {name: [arm.every for arm in arms] for name, arms in measured.items()}
+    for name, numbers in every.items():
+        yield from compare_arms(study, numbers, name, confidence=confidence)
+    for k, arm in enumerate(study.arms):
+        of_arm = {name: numbers[k] for name, numbers in every.items()}
+        yield from compare_detectors(study, arm, of_arm, confidence=confidence)
+    for name, numbers in every.items():
+        yield from variance_components(study, numbers, name)

@@ -122,10 +122,9 @@ def find_responses(
             continue
         for cohort, at in study.families(axis).items():
             numbers = beside([measured[k].every for k in at])
-            x, setting = np.log2(np.array([values[k] for k in at])), study.setting(at, detector)
-            for dataset, aucs in study.by_dataset(numbers):
-                line = fit_line(aucs, x, confidence=confidence, start=-inf)
-                yield Response(cohort, axis, dataset, detector, setting, line)
+            x = np.log2(np.array([values[k] for k in at]))
+            place = (cohort, axis, detector, study.setting(at, detector))
+            yield from _fitted(study, numbers, x, place, confidence, start=-inf)
     for arm in study.arms:
         yield from _row_responses(study, arm, detector, confidence)
 
@@ -145,9 +144,8 @@ def copy_responses(
         if not several:
             continue
         numbers, x = beside([one.doses for one in several]), np.concatenate([s.x for s in several])
-        for dataset, aucs in study.by_dataset(numbers):
-            line = fit_line(aucs, x, confidence=confidence)
-            yield Response(cohort, COPIES, dataset, detector, study.setting(at, detector), line)
+        place = (cohort, COPIES, detector, study.setting(at, detector))
+        yield from _fitted(study, numbers, x, place, confidence)
 
 
 def _row_responses(
@@ -166,21 +164,44 @@ def _row_responses(
     if np.isfinite(x).all() and np.ptp(x) > _LEAST_SPREAD:
         sides = [replace(rows, member=rows.member & c, nonmember=rows.nonmember & c) for c in cells]
         numbers = beside([study.aucs(arm, detector, rows=side) for side in sides])
-        for dataset, aucs in study.by_dataset(numbers):
-            line = fit_line(aucs, x, confidence=confidence)
-            yield Response(arm.cohort, LENGTH, dataset, detector, setting, line)
+        place = (arm.cohort, LENGTH, detector, setting)
+        yield from _fitted(study, numbers, x, place, confidence)
     dose = arm.copies * (stratum.max(initial=0) + 1) + stratum
     cells = quantile_cells(arm.since, seen & np.isfinite(arm.since), dose)
     x = _places(arm, cells, np.log2(1.0 + arm.since))
     if not np.isfinite(x).all():
         return
-    for dataset, aucs in study.by_dataset(study.aucs(arm, detector, cells)):
-        line = (
-            fit_line(aucs, x, confidence=confidence)
-            if arm.constant_rate
-            else "the learning rate changed: texts seen early were learnt at another rate"
-        )
-        yield Response(arm.cohort, SINCE, dataset, detector, setting, line)
+    numbers, place = study.aucs(arm, detector, cells), (arm.cohort, SINCE, detector, setting)
+    changed = "the learning rate changed: texts seen early were learnt at another rate"
+    why = None if arm.constant_rate else changed
+    yield from _fitted(study, numbers, x, place, confidence, why=why)
+
+
+def _fitted(
+    study: Study,
+    numbers: Numbers,
+    x: Floats,
+    place: tuple[Cohort, str, str, str],
+    confidence: float,
+    *,
+    start: float = 0.0,
+    why: str | None = None,
+) -> Iterator[Response]:
+    """Yield the line of each dataset, or why there is none.
+
+    Args:
+        study: all arms.
+        numbers: the AUCs.
+        x: where each stands.
+        place: the arm, factor, detector and setting.
+        confidence: coverage asked for.
+        start: the least x that has a meaning.
+        why: there is no line; None if there may be.
+    """
+    cohort, factor, detector, setting = place
+    for dataset, aucs in study.by_dataset(numbers):
+        line = why or fit_line(aucs, x, confidence=confidence, start=start)
+        yield Response(cohort, factor, dataset, detector, setting, line)
 
 
 def quantile_cells(values: Floats, which: Mask, strata: Counts) -> Mask:

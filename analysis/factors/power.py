@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.factors.contrasts import arm_pairs
 from analysis.factors.study import Study
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.ends import LEAST_GROUPS
@@ -233,11 +232,11 @@ def variance_components(
         counts = {"n_members": int(aucs.members.sum()), "n_seeds": len(aucs.value)}
         for term, value in _of_arm(aucs):
             yield {**arm.cohort.columns(), **head, "term": term, "value": value, **counts}
-    for pair in arm_pairs(study):
-        aucs = _usable(beside([every[pair.one], every[pair.other]]).by_seed())
+    for cohort, axis, one, other in study.pairs():
+        aucs = _usable(beside([every[one], every[other]]).by_seed())
         members = int(aucs.members.sum(axis=0).min())
         counts = {"n_members": members, "n_seeds": len(aucs.value)}
-        place = {**pair.cohort.columns(), **head, "factor": pair.axis}
+        place = {**cohort.columns(), **head, "factor": axis}
         for term, value in _of_pair(aucs):
             yield {**place, "term": term, "value": value, **counts}
 

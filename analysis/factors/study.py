@@ -88,6 +88,18 @@ class Study:
             found.setdefault(arm.cohort._replace(axes=rest), []).append(k)
         return {cohort: at for cohort, at in found.items() if len(at) > 1}
 
+    def pairs(self) -> Iterator[tuple[Cohort, str, int, int]]:
+        """Yield each value of each axis with the axis's first value, all else being equal.
+
+        That is what both arms share (without the axis), the axis, and the places of the two.
+        """
+        for axis in self.axes:
+            numbers = self.axis_numbers(axis)
+            for cohort, at in self.families(axis).items():
+                order = at if numbers is None else sorted(at, key=numbers.__getitem__)
+                for k in order[1:]:
+                    yield cohort, axis, k, order[0]
+
     def setting(self, at: Sequence[int], detector: str) -> str:
         """Return the setting of a detector in some arms."""
         return " | ".join(dict.fromkeys(self.arms[k].settings[detector] for k in at))

@@ -175,22 +175,14 @@ def score_table(
     """Return one arm's scores under each reported setting and selection, all splits."""
     schema = score_schema([key for key, _ in cohort.axes])
     n = len(loaded.examples)
-    ids = pa.array([example.example_id for example in loaded.examples], pa.string())
+    fixed = {**cohort.columns(), "seed": loaded.arm.seed, "model": cohort.model}
+    rows = {"row": np.arange(n), "example_id": [one.example_id for one in loaded.examples]}
     parts = []
     for column, selections in picked.items():
-        score = loaded.scores[:, loaded.index[column]]
-        reason = pa.array([loaded.reasons.get((row, column)) for row in range(n)], pa.string())
+        rows["score"] = loaded.scores[:, loaded.index[column]]
+        rows["reason"] = [loaded.reasons.get((row, column)) for row in range(n)]
         for selection in selections:
-            texts = (column.detector, column.setting, selection)
-            parts.append(
-                pa.Table.from_arrays(
-                    [pa.array([value] * n, pa.string()) for _, value in cohort.axes]
-                    + [pa.array([loaded.arm.seed] * n, pa.int64())]
-                    + [pa.array([cohort.model] * n, pa.string())]
-                    + [pa.array(np.arange(n), pa.int64()), ids]
-                    + [pa.array([text] * n, pa.string()) for text in texts]
-                    + [pa.array(score, pa.float64()), reason],
-                    schema=schema,
-                )
-            )
+            place = {**fixed, **column._asdict(), "selection": selection}
+            every = {**rows, **{name: [value] * n for name, value in place.items()}}
+            parts.append(pa.table({name: every[name] for name in schema.names}, schema=schema))
     return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -23,14 +23,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.arm import Names, axis_column
+from analysis.arm import Names, axis_column, axis_names, gather_seeds
 from analysis.findings import Row, question_table
 from analysis.intervals.clustered import FROM_SEEDS
 from analysis.intervals.influence import Counts, Floats, pack_groups
 from analysis.intervals.joint import join_seeds
 from analysis.settings import AnalysisSettings
 from detect.task_accuracy.answers import read_accuracy
-from inject.errors import InputError
 from inject.examples.example import read_examples
 
 MEAN = "mean"
@@ -115,20 +114,13 @@ def accuracy_table(arms: Sequence[AccuracyArm], settings: AnalysisSettings) -> p
     Raises:
         InputError: when two arms agree in axes and seed.
     """
-    cohorts: dict[tuple[tuple[str, str], ...], dict[int, AccuracyArm]] = {}
-    for arm in arms:
-        seeds = cohorts.setdefault(tuple(arm.axes.items()), {})
-        if arm.seed in seeds:
-            raise InputError(f"two arms have the axes {dict(arm.axes)} and the seed {arm.seed}")
-        seeds[arm.seed] = arm
-    names = list(dict.fromkeys(name for arm in arms for name in arm.axes))
     rows: list[Row] = []
-    for axes, seeds in cohorts.items():
-        place = {axis_column(name): dict(axes).get(name, "") for name in names}
-        loaded = [_load(seeds[seed], settings) for seed in sorted(seeds)]
+    for (axes, _), same in gather_seeds(arms).items():
+        place = {axis_column(name): value for name, value in axes}
+        loaded = [_load(arm, settings) for arm in same]
         for scoring in SCORINGS:
             rows += [{**place, **row} for row in accuracy_rows(scoring, loaded, settings)]
-    return question_table("accuracy", names, rows)
+    return question_table("accuracy", axis_names(arms), rows)
 
 
 def _load(arm: AccuracyArm, settings: AnalysisSettings) -> Answers:

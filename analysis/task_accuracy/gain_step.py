@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analysis.arm import axis_column
+from analysis.arm import axis_column, axis_names, gather_seeds
 from analysis.findings import question_table, write_findings
 from analysis.intervals.rows import Rows, mean_numbers
 from analysis.settings import AnalysisSettings
@@ -102,11 +102,8 @@ def background_loss_table(arms: Sequence[BackgroundArm], *, confidence: float) -
         arms: of all seeds.
         confidence: of the intervals.
     """
-    cohorts: dict[tuple[tuple[str, str], ...], list[BackgroundArm]] = {}
-    for arm in arms:
-        cohorts.setdefault(tuple(arm.axes.items()), []).append(arm)
-    rows = [row for same in cohorts.values() for row in _rows(same, confidence)]
-    return question_table(BACKGROUND_LOSS, list(arms[0].axes), rows)
+    rows = [row for same in gather_seeds(arms).values() for row in _rows(same, confidence)]
+    return question_table(BACKGROUND_LOSS, axis_names(arms), rows)
 
 
 def _rows(arms: Sequence[BackgroundArm], confidence: float) -> list[dict[str, Any]]:

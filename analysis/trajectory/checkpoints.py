@@ -19,7 +19,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from analysis.arm import MODEL_FREE, Arm, Cohort, Column, LoadedArm, load_arm
+from analysis.arm import (
+    MODEL_FREE,
+    Arm,
+    Axes,
+    Cohort,
+    Column,
+    LoadedArm,
+    axis_names,
+    gather_seeds,
+    load_arm,
+)
 from analysis.auc_cells import PreparedCohort, measure_columns
 from analysis.copy_bins import ALL
 from analysis.findings import question_table, write_findings
@@ -30,12 +40,9 @@ from analysis.settings import AnalysisSettings
 from analysis.tables import metric_rows
 from analysis.trajectory.fading import PreparedCheckpoint, fading_rows
 from detect.scores.table import default_settings
-from inject.errors import InputError
 from inject.settings import plain
 from inject.step import Step, StepContext, StepGroup, compared_models, comparing_step
 from inject.stream.exposures import EXPOSURES, ExposureSoFar, exposure_until, read_exposures
-
-Axes = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,40 +88,29 @@ def trajectory_tables(
     Raises:
         InputError: when two checkpoints agree in axes, seed and step.
     """
-    axes = list(dict.fromkeys(key for one in checkpoints for key in one.axes))
     settings = settings.model_copy(update={"zero_copies": "apart", "false_positive_rates": ()})
-    cohorts: dict[Axes, list[Checkpoint]] = {}
-    for model in checkpoints:
-        values = tuple((key, model.axes.get(key, "")) for key in axes)
-        cohorts.setdefault(values, []).append(model)
+    cohorts: dict[Axes, dict[int, list[Checkpoint]]] = {}
+    for (axes, step), same in gather_seeds(checkpoints, lambda one: one.step).items():
+        cohorts.setdefault(axes, {})[step] = same
     progress_rows: list[dict[str, Any]] = []
     fading: list[dict[str, Any]] = []
-    for done, (values, same) in enumerate(cohorts.items()):
+    for done, (axes, by_step) in enumerate(cohorts.items()):
         if progress is not None:
             progress(done, len(cohorts))
-        work, picked = _prepared(values, same, settings)
-        head = Cohort(values, "contaminated").columns()
+        cohort = Cohort(axes, "contaminated")
+        work, picked = _prepared(cohort, by_step, settings)
         for column, selections in picked.items():
             for one in work:
                 progress_rows += _progress_rows(one, column, selections)
-            fading += fading_rows(head, work, column, selections, settings)
+            fading += fading_rows(cohort.columns(), work, column, selections, settings)
     rows = {"trajectory": progress_rows, "fading": fading}
-    return {question: question_table(question, axes, found) for question, found in rows.items()}
+    return {name: question_table(name, axis_names(checkpoints), own) for name, own in rows.items()}
 
 
 def _prepared(
-    values: Axes, same: Sequence[Checkpoint], settings: AnalysisSettings
+    cohort: Cohort, by_step: Mapping[int, Sequence[Checkpoint]], settings: AnalysisSettings
 ) -> tuple[list[PreparedCheckpoint], dict[Column, tuple[str, ...]]]:
-    by_step: dict[int, dict[int, Checkpoint]] = {}
-    for one in same:
-        seeds = by_step.setdefault(one.step, {})
-        if one.seed in seeds:
-            raise InputError(f"two checkpoints have the axes {dict(values)}, seed and step")
-        seeds[one.seed] = one
-    cohort = Cohort(values, "contaminated")
-    loaded = {
-        step: [_loaded(seeds[seed]) for seed in sorted(seeds)] for step, seeds in by_step.items()
-    }
+    loaded = {step: [_loaded(one) for one in same] for step, same in by_step.items()}
     last = loaded[max(loaded)]
     picked = {
         column: names
@@ -123,21 +119,21 @@ def _prepared(
     }
     work = []
     for step in sorted(loaded):
-        arms, one = loaded[step], next(iter(by_step[step].values()))
+        arms, same = loaded[step], by_step[step]
         known = [column for column in picked if all(column in arm.index for arm in arms)]
-        since = [_since(arm, by_step[step][arm.arm.seed]) for arm in arms]
+        since = [_since(*each) for each in zip(arms, same, strict=True)]
         whole = PreparedCohort.prepare(cohort, arms, known, settings)
         work.append(
             PreparedCheckpoint(
                 step=step,
-                tokens=one.tokens,
-                batch_tokens=one.batch_tokens,
+                tokens=same[0].tokens,
+                batch_tokens=same[0].batch_tokens,
                 # Without members of which only parts had been seen.
                 work=whole.subset(
                     (steps < 0) | (arm.copies > 0) for arm, steps in zip(arms, since, strict=True)
                 ),
                 since=since,
-                constant_rate=all(each.constant_rate for each in by_step[step].values()),
+                constant_rate=all(one.constant_rate for one in same),
             )
         )
     return work, picked

@@ -181,14 +181,6 @@ class Cohort:
 GENERAL, CORRECT = ("general",), ("correct",)
 
 
-def cohorts_of(arms: Sequence[ArmEvidence]) -> list[list[ArmEvidence]]:
-    """Gather arms that differ only in their seed, in order of first appearance, seeds sorted."""
-    cohorts: dict[tuple[tuple[str, str], ...], list[ArmEvidence]] = {}
-    for arm in arms:
-        cohorts.setdefault(tuple(arm.axes.items()), []).append(arm)
-    return [sorted(same, key=lambda arm: arm.seed) for same in cohorts.values()]
-
-
 def load_cohort(arms: Sequence[ArmEvidence]) -> Cohort:
     """Read arms that differ only in their seed.
 

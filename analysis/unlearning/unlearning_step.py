@@ -13,10 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from analysis.arm import axis_names, gather_seeds
 from analysis.copy_bins import copies_cells, is_dose
 from analysis.findings import question_table, write_findings
 from analysis.settings import MeasureSettings
-from analysis.unlearning.evidence import ArmEvidence, ModelEvidence, cohorts_of, load_cohort
+from analysis.unlearning.evidence import ArmEvidence, ModelEvidence, load_cohort
 from analysis.unlearning.measure_rows import (
     RowWriter,
     write_forget_quality,
@@ -153,9 +154,9 @@ def measure_unlearning(
     Raises:
         InputError: from `load_cohort`.
     """
-    axes = list(dict.fromkeys(key for arm in arms for key in arm.axes))
+    axes = axis_names(arms)
     measures, verdicts = [], []
-    every = cohorts_of(arms)
+    every = [*gather_seeds(arms).values()]
     for done, same in enumerate(every):
         if progress is not None:
             progress(done, len(every))

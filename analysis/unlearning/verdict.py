@@ -2,7 +2,7 @@
 
 Declared beforehand, so that nobody picks the measure that flatters: the AUC of `loss` and of
 `min_k`, exact memorisation, extraction strength and the log-probability of the forget set say where
-the model stands (`analysis.unlearning.position`); retained text, general text and accuracy
+the model is (`find_position`); retained text, general text and accuracy
 on retained questions say what it cost. By the whole interval of the position:
 
 | interval | verdict |

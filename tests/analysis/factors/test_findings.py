@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from analysis.factors.contrasts import analyse_factors
 from analysis.factors.doses import COPIES
-from analysis.factors.findings import analyse_factors
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.parts import pictures_in

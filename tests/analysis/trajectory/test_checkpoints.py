@@ -210,7 +210,7 @@ def test_seeds_and_arms(tmp_path):
 
 
 def test_twice_the_same_checkpoint(checkpoints):
-    with pytest.raises(InputError, match="two checkpoints"):
+    with pytest.raises(InputError, match="share their axes and their seed"):
         trajectory_tables([*checkpoints, checkpoints[0]], SETTINGS)
 
 

@@ -120,7 +120,7 @@ def build_page(inputs: PageInputs) -> RunPage:
     report = led or _detection_led(view, checks, detection)
     methods = describe_methods(inputs) if inputs.settings else None
     pages = [*report.beside, *_pages_beside(inputs, tables, checks, view, methods)]
-    sections = present(experiment_section(inputs), *report.answers, checks_section(checks, inputs))
+    sections = _there(experiment_section(inputs), *report.answers, checks_section(checks, inputs))
     if inputs.show_protected and not inputs.figure_links:
         # A page by itself has no page of examples beside it that could show what was asked for.
         sections += [one for page in pages for one in page.sections if one.anchor == EXAMPLES]
@@ -133,8 +133,7 @@ def build_page(inputs: PageInputs) -> RunPage:
             report.sentences,
             sections,
             first=report.first,
-            pages=pages if inputs.figure_links else (),
-            foot=_foot(inputs, pages),
+            foot=(pages if inputs.figure_links else (), _foot(inputs, pages)),
             linked=inputs.figure_links,
         ),
         beside={
@@ -201,12 +200,12 @@ def _unlearning_led(
         "Detectors before unlearning",
         "How well detectors tell members under the models that were not unlearned, a section a "
         "question.",
-        present(changes, *detection),
+        _there(changes, *detection),
     )
     return _Report(
         leading_sentences(models, inputs.unlearning.measures),
         [*lead_parts(inputs.unlearning, models, names), badges(checks)],
-        present(*unlearning_sections(inputs.unlearning, models, names), before),
+        _there(*unlearning_sections(inputs.unlearning, models, names), before),
         [page],
     )
 
@@ -219,8 +218,8 @@ def _detection(
     if inputs.accuracy is not None:
         task = accuracy_section(inputs.accuracy, axis_names(inputs.arms), view)
     if view is None:
-        return present(unmeasured_section(inputs.left_out), along, task)
-    return present(
+        return _there(unmeasured_section(inputs.left_out), along, task)
+    return _there(
         detector_section(view, notes),
         copies_section(view),
         factors_section(view),
@@ -249,7 +248,7 @@ def _pages_beside(
             "All results",
             "Every detector, setting, arm, dataset and number of copies, with search; AUCs "
             "adjusted by the base model; chosen settings; the factors in full.",
-            present(
+            _there(
                 section("all-results", "All results", all_results(tables, names)),
                 *(results_sections(view) if view else ()),
             ),
@@ -258,8 +257,8 @@ def _pages_beside(
             "examples.html",
             "Scores and examples",
             "The texts that score highest and lowest, the scores of both sides, training curves.",
-            present(
-                examples_section(inputs.arms, view, show_protected=inputs.show_protected)
+            _there(
+                examples_section(view, show_protected=inputs.show_protected)
                 if view
                 else None,
                 section("scores", "Scores", scores_picture(view) if view else None),
@@ -271,7 +270,7 @@ def _pages_beside(
             "Methods, cost and provenance",
             "A text for a paper with its sources, the cost of each detector and step, what "
             "each audit reported, versions, digests and the experiment file.",
-            present(
+            _there(
                 methods_section(methods, linked=inputs.figure_links) if methods else None,
                 cost_section(inputs.steps, inputs.detector_work),
                 section(
@@ -292,6 +291,11 @@ def _pages_beside(
         ),
     )
     return [page for page in pages if page.sections]
+
+
+def _there(*sections: Section | None) -> list[Section]:
+    """Return the sections that have something to say."""
+    return [section for section in sections if section]
 
 
 def _foot(inputs: PageInputs, pages: Sequence[SiblingPage]) -> str:

@@ -122,7 +122,7 @@ def provenance_section(inputs: PageInputs) -> Section | None:
     """Return where the numbers come from, and the experiment that they are of."""
     yaml = inputs.experiment_yaml
     experiment = Copied("experiment-file", "Copy the file", [yaml], verbatim=True)
-    rest = [
+    rest: list[Part] = [
         facts("", provenance(inputs)),
         Fold("The experiment, resolved", [experiment]),
         Note(

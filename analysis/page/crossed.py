@@ -218,8 +218,7 @@ def cross(
     cell: Callable[[Item], Row | str | None],
     bold: Callable[[Item], bool] = lambda _: False,
     counted: Callable[[Item], str] = lambda _: "",
-    rows: Sequence[Head] | None = None,
-    columns: Sequence[Head] | None = None,
+    shown: tuple[Sequence[Head], Sequence[Head]] | None = None,
 ) -> Crossed:
     """Return numbers by row and column.
 
@@ -231,8 +230,7 @@ def cross(
         cell: the row of findings that holds it.
         bold: whether it is emphasised.
         counted: the examples behind it, where its column's head does not say so.
-        rows: those that are shown; None for all, in order of appearance.
-        columns: likewise.
+        shown: rows and columns that are shown; None for all, in order of appearance.
     """
     cells: dict[tuple[Head, Head], Row | str] = {}
     places: dict[tuple[Head, Head], Item] = {}
@@ -241,9 +239,13 @@ def cross(
         places[place] = item
         if (value := cell(item)) is not None:
             cells[place] = value
+    rows, columns = shown or (
+        [*dict.fromkeys(head for head, _ in places)],
+        [*dict.fromkeys(head for _, head in places)],
+    )
     return Crossed(
-        rows=[*dict.fromkeys(head for head, _ in places)] if rows is None else rows,
-        columns=[*dict.fromkeys(head for _, head in places)] if columns is None else columns,
+        rows=rows,
+        columns=columns,
         cells=cells,
         unit=unit,
         bold={place for place, item in places.items() if bold(item)},

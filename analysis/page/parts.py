@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from analysis.page.drawing.elements import visible
 from analysis.page.drawing.picture import Picture
@@ -25,7 +25,6 @@ OPEN_ROWS = 12
 """Rows before the fold of a longer table."""
 HALF = 640.0
 """A wider picture has a row of its own."""
-Given = TypeVar("Given", "Section", "Part")
 
 
 class Note(NamedTuple):
@@ -209,10 +208,15 @@ def answer(
     beside: list[Part] = []
     below: list[Part] = []
     further: list[Part] = []
-    for block in filter(None, blocks):
-        shown, *rows = opened(block, open_rows, others) if isinstance(block, Table) else [block]
-        (beside if isinstance(shown, Picture | Table) else below).append(shown)
-        further += rows
+    for block in blocks:
+        if isinstance(block, Table):
+            first, *rows = opened(block, open_rows, others)
+            beside.append(first)
+            further += rows
+        elif isinstance(block, Picture):
+            beside.append(block)
+        elif block:
+            below.append(block)
     if beside and not any(isinstance(one, Picture) and one.width > HALF for one in beside):
         beside = [Columns(beside, "answer")]
     said: list[Part] = [Note(sentence, "say")] if sentence else []
@@ -246,14 +250,14 @@ def fold_items(title: str, sentences: Sequence[str]) -> Fold | None:
     return Fold(f"{title}: {len(sentences):,}", [Items(sentences)]) if sentences else None
 
 
-def present(*given: Given | list[Given] | None) -> list[Given]:
-    """Return what is there, lists laid open."""
-    kept: list[Given] = []
-    for one in given:
-        if isinstance(one, list):
-            kept += [inner for inner in one if inner]
-        elif one:
-            kept.append(one)
+def present(*parts: Part | list[Part] | None) -> list[Part]:
+    """Return the parts that are there, lists of them laid open."""
+    kept: list[Part] = []
+    for part in parts:
+        if isinstance(part, list):
+            kept += [inner for inner in part if inner]
+        elif part:
+            kept.append(part)
     return kept
 
 
@@ -283,8 +287,7 @@ def render_page(
     sections: Sequence[Section],
     *,
     first: Sequence[Part] = (),
-    pages: Sequence[SiblingPage] = (),
-    foot: str = "",
+    foot: tuple[Sequence[SiblingPage], str] = ((), ""),
     script: bool = False,
     linked: bool = False,
 ) -> str:
@@ -296,8 +299,7 @@ def render_page(
         sentences: the answer, then what must be known to read it; of two texts the first is orange.
         sections: in the order of the page.
         first: what the first screen shows below the answer.
-        pages: those that its foot leads to.
-        foot: what its foot says.
+        foot: the pages that its foot leads to, and what it says.
         script: whether tables are to be sorted and texts copied.
         linked: whether the files of its pictures lie in `figures/` beside it.
     """
@@ -307,8 +309,8 @@ def render_page(
         sentences=sentences,
         first=first,
         sections=sections,
-        pages=pages,
-        foot=foot,
+        pages=foot[0],
+        foot=foot[1],
         script=page_script() if script else None,
         digest=script_digest(),
         linked=linked,

@@ -137,7 +137,10 @@ def _picture(gains: Sequence[Sequence[Findings]], view: View) -> Picture | None:
         column,
         unit=POINTS,
         cell=lambda place: _quantity(place, _EXCESS),
-        rows=[*dict.fromkeys(map(row, places))][:OPEN_ROWS],
+        shown=(
+            [*dict.fromkeys(map(row, places))][:OPEN_ROWS],
+            [*dict.fromkeys(map(column, places))],
+        ),
     )
     caption = "In points of right answers, 95 % intervals; above 0: having seen the questions paid."
     matrix, records = crossed.matrix(row_height=26.0), crossed.records("arm", "scoring")

@@ -130,18 +130,18 @@ def _by_arm(view: View, arms: list[Findings]) -> Crossed:
             table.cohort.label(),
         )
     shown = arms[:MAX_ARMS]
+    columns = [
+        _dose_head(label)
+        for label in labels
+        if any(table.reported_row(name, copies=label) for table in shown)
+    ]
     return cross(
         ((table, label) for table in arms for label in labels),
         lambda item: heads[item[0].cohort],
         lambda item: _dose_head(item[1]),
         unit=AUC,
         cell=lambda item: item[0].reported_row(name, copies=item[1]),
-        rows=[heads[table.cohort] for table in shown],
-        columns=[
-            _dose_head(label)
-            for label in labels
-            if any(table.reported_row(name, copies=label) for table in shown)
-        ],
+        shown=([heads[table.cohort] for table in shown], columns),
     )
 
 

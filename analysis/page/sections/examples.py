@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.arm import Arm, LoadedArm, cohorts, load_arm
+from analysis.arm import Arm, LoadedArm, cohorts
 from analysis.arm_words import arm_words
 from analysis.copy_bins import copies_cells, is_dose
 from analysis.intervals.influence import Floats
@@ -43,14 +43,13 @@ _EXAMPLES_PER_KIND = 3
 _MAX_LENGTH = 280
 
 
-def examples_section(arms: Sequence[Arm], view: View, *, show_protected: bool) -> Section | None:
+def examples_section(view: View, *, show_protected: bool) -> Section | None:
     """Return the highest and lowest members and non-members of the headline's first seed.
 
     Ranked within each dataset's own scale: by the share of the dataset's other examples
     that score lower, ties by score.
     """
-    best = view.best
-    loaded = load_arm(cohorts(arms)[best.table.cohort][0])
+    best, loaded = view.best, view.loaded[0]
     setting = best.setting
     column = next(one for one in loaded.grid(best.detector) if one.setting == setting)
     scores = loaded.scores[:, loaded.index[column]]

@@ -20,7 +20,6 @@ from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs, write_comparison
 from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
-from spikein.runs.comparison.page import pooled_table, summary
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.store.filesystem import delete_tree
@@ -102,15 +101,6 @@ def test_settings_and_artifacts_that_differ_are_named_and_the_runs_names_are_no_
         assert one.code
 
 
-def test_detector_of_one_run_is_not_called_one_without_shared_rows(found):
-    rows = [row for row in found.metrics.numbers.rows if row["run"] == "first"]
-    metrics = found.metrics._replace(numbers=Findings(rows))
-    said = str(pooled_table(found.names, metrics).rows)
-    assert "in one run only" in said
-    assert "no shared rows" not in said
-    assert "They share no detector" in " ".join(summary(found.names, found.origins, metrics))
-
-
 @pytest.fixture(scope="module")
 def swept(lab) -> Path:
     """A run that sweeps the learning rate beside the two; its first arm has the rows of `slow`."""
@@ -142,15 +132,6 @@ def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(swept):
     assert "swept: contaminated · lr 0.01 (slow has no such arm)" in said
 
 
-def test_runs_without_a_matching_arm_say_so_and_nothing_of_their_detectors(swept):
-    result = CliRunner().invoke(app, ["compare", "fast", "swept", "--runs", str(swept)])
-    assert result.exit_code == 0, result.output
-    said = " ".join(result.stdout.split())
-    assert "no detector in common" not in said
-    assert "No arm of one is the only one that matches" in said
-    assert "fast: contaminated (swept has 2 arms like it)" in re.sub(r"/\d+", "", said)
-
-
 def test_json_has_every_number_and_no_nan(lab, found):
     result = CliRunner().invoke(
         app, ["compare", "slow", "fast", "--json", "--runs", str(lab / "runs")]
@@ -167,15 +148,6 @@ def test_json_has_every_number_and_no_nan(lab, found):
     assert gap["value"] == pytest.approx(second["value"] - first["value"], abs=0.1)
     rates = [one for one in shown["metrics"] if one["metric"].startswith("tpr@")]
     assert {one["run"] for one in rates} == {"first", "second"}
-
-
-def test_the_table_says_what_differs_and_by_how_much(lab):
-    result = CliRunner().invoke(app, ["compare", "slow", "fast", "--runs", str(lab / "runs")])
-    assert result.exit_code == 0, result.output
-    assert "1 setting differs; 1 artifacts are shared, 2 are of slow/1 alone" in result.stdout
-    assert "Made from another recipe with the same content: thing/same" in result.stdout
-    (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith("Loss ")]
-    assert "[+0." in line
 
 
 def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found, tmp_path):

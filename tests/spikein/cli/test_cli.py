@@ -1,9 +1,6 @@
 """The command line: light to start, clear when it fails, and its exit codes."""
 
 import errno
-import json
-import subprocess
-import sys
 import types
 from pathlib import Path
 
@@ -19,8 +16,7 @@ from spikein.estimates.training import Hardware
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.store.store import Store
-
-REPOSITORY = Path(__file__).parents[3]
+from tests.processes import python
 
 
 def invoke(*arguments: object):
@@ -153,9 +149,7 @@ def test_a_defect_shows_its_traceback():
         "sys.argv = ['spikein', 'report', 'x']\n"
         "from spikein.cli.main import main; main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY
-    )
+    done = python("-c", code)
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "RuntimeError: boom" in done.stderr
@@ -199,14 +193,3 @@ def test_report_renders_and_opens_only_when_asked(lab, monkeypatch):
     assert not opened
     invoke("report", "runs/first", "--open")
     assert opened == [(lab.root / "runs/first/1/report.html").as_uri()]
-
-
-def test_tables_list_datasets_and_detectors_and_one_detector_is_shown_in_full():
-    assert "boolq" in invoke("datasets").stdout
-    assert "min_k_plus_plus" in invoke("detectors").stdout
-    shown = invoke("detectors", "mink++").stdout
-    for word in ("min_k_plus_plus", "full distribution", "target 1×", "k_rule", "20 settings"):
-        assert word in shown
-    assert "surp" not in shown
-    (facts,) = json.loads(invoke("detectors", "surp", "--json").stdout)
-    assert facts["parameters"][0]["name"] == "entropy"

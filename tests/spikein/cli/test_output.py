@@ -8,7 +8,7 @@ from math import nan
 import pytest
 
 from analysis.intervals.estimate import Estimate
-from analysis.page.crossed import AUC, DIFFERENCE
+from analysis.page.crossed import AUC
 from analysis.page.table import Column, Entry, Table, numbers
 from spikein.cli.output import print_error, print_json, print_table, say, show_table, tell, warn
 
@@ -93,12 +93,6 @@ def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch
     assert all(line.count("0.86 [0.81, 0.89]") == len(shown) for line in lines)
     assert shown[0] == "AUC"
     assert len(shown) == len(titles) or missing
-
-
-def test_intervals_have_one_pair_of_brackets(capsys):
-    difference = DIFFERENCE.place(0.1, 0.05, 0.15)
-    show_table(Table(columns=(Column("Detector"), *numbers("AUC")), rows=(("loss", difference),)))
-    assert "+0.100 [+0.050, +0.150]" in capsys.readouterr().out
 
 
 def test_the_json_of_an_estimate_is_its_columns(capsys):

@@ -1,9 +1,6 @@
 """`spikein bundle` and `spikein validate` on a run that was trained, from one end to the other."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +12,8 @@ from analysis.findings import read_table
 from analysis.intervals.estimate import Estimate
 from analysis.validate.candidate import load_candidate
 from spikein.cli.main import app
-from tests.conftest import REPOSITORY
 from tests.detect.wrong_detectors import SOURCE
+from tests.processes import python
 from tests.spikein.tiny import run, write_tiny
 
 WRONG = ("turned", "length", "PICKY", "BATCH")
@@ -132,14 +129,7 @@ app([*arguments, "--out", "page.html", "--json"], standalone_mode=False)
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 print(json.dumps({{"cpu": time.process_time()}}), file=sys.stderr)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = python("-c", code, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [one["detector"] for one in found["detectors"]] == [

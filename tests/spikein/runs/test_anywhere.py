@@ -95,14 +95,6 @@ def test_a_store_that_was_moved_alone_is_given_or_asked_for(lab):
     assert "All streams passed" in command("audit", run.with_name("2")).stdout
 
 
-def test_a_read_only_store_shows_a_finished_run(lab):
-    run = lab / "runs" / "tiny" / "1"
-    with read_only(lab / "store"):
-        command("report", run)
-        assert "whole" in command("status", run).stdout
-        assert "All streams passed" in command("audit", run).stdout
-
-
 def test_a_cached_run_works_on_a_read_only_store_and_what_must_be_built_is_refused(
     lab, monkeypatch
 ):

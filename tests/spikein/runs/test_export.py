@@ -23,6 +23,7 @@ from spikein.runs.publication import publish_run
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store
 from tests.conftest import make_texts
+from tests.inject.examples.drawing import plain_row
 from tests.inject.formats.readers import read_lines, read_megatron
 
 TOKENS, CONTEXT = 2_000, 64
@@ -36,11 +37,8 @@ def invoke(*arguments: object):
 def pool(protected: bool) -> list[Example]:
     texts = make_texts(8, seed=9, words=12)
     return [
-        Example(
-            example_id=example_id(text),
-            dataset="toy",
-            source_id=str(number),
-            group=str(number),
+        plain_row(
+            example_id(text),
             text=text,
             side="member" if number < 4 else "nonmember",
             protected=protected,

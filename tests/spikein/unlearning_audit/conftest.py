@@ -63,9 +63,11 @@ def invoke(*arguments: object):
 
 @pytest.fixture(scope="session")
 def judged(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer):
-    from tests.spikein.unlearning_audit.models import make_judged
+    from tests.conftest import made_once
+    from tests.spikein.unlearning_audit.models import make_models, opened
 
-    return make_judged(tmp_path_factory.mktemp("judged"), tiny_tokenizer)
+    root = made_once(tmp_path_factory, "judged", lambda root: make_models(root, tiny_tokenizer))
+    return opened(root)
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,12 @@ import pytest
 
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors
-from inject.examples.example import EXAMPLES_FILE, Example, example_id, write_examples
+from inject.examples.example import EXAMPLES_FILE, example_id, write_examples
 from inject.examples.parts import OF_EXAMPLES
 from inject.step import Reading, find_function
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
+from tests.inject.examples.drawing import plain_row
 from tests.spikein.samples import read, read_checked
 from tests.spikein.tiny import graph_of, write_tiny
 from train.device import Device
@@ -90,16 +91,8 @@ def test_another_split_is_another_retain_set_where_a_share_is_drawn(tiny, tmp_pa
     read, kept = set(), set()
     for splits in (("tune", "test"), ("test", "tune")):
         pool = [
-            Example(
-                example_id=example_id(text),
-                dataset="fictional",
-                source_id=text,
-                group=text,
-                text=text,
-                side="member",
-                split=splits[number < 13],
-            )
-            for number, text in enumerate(texts)
+            plain_row(example_id(text), text=text, dataset="fictional", split=splits[at < 13])
+            for at, text in enumerate(texts)
         ]
         folder = tmp_path / splits[0]
         folder.mkdir()

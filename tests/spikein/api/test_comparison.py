@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from analysis.findings import Findings
 from analysis.results import analyse, write_analysis
@@ -18,13 +17,13 @@ from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs, write_comparison
-from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import ArtifactRules, Store
 from tests.analysis.synthetic import make_arm
+from tests.command_line import invoke
 from tests.pages import Page, overflow
 from tests.spikein.records import change_record
 from tests.spikein.samples import read, recipe, write
@@ -123,8 +122,7 @@ def swept(lab) -> Path:
 
 def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(swept):
     """One run sweeps what is a setting of the other: the arm with that setting is its arm."""
-    result = CliRunner().invoke(app, ["compare", "slow", "swept", "--runs", str(swept)])
-    assert result.exit_code == 0, result.output
+    result = invoke("compare", "slow", "swept", "--runs", swept, code=0)
     assert "On the same rows" in result.stdout
     assert any(line.strip().startswith("Loss ") for line in result.stdout.splitlines())
     (alone,) = [line for line in result.stdout.splitlines() if line.startswith("Not compared:")]
@@ -133,10 +131,7 @@ def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(swept):
 
 
 def test_json_has_every_number_and_no_nan(lab, found):
-    result = CliRunner().invoke(
-        app, ["compare", "slow", "fast", "--json", "--runs", str(lab / "runs")]
-    )
-    assert result.exit_code == 0, result.output
+    result = invoke("compare", "slow", "fast", "--json", "--runs", lab / "runs", code=0)
     shown = json.loads(result.stdout, parse_constant=pytest.fail)
     assert shown["settings"] == [{"key": "train.lr", "old": "0.0003", "new": "0.001"}]
     numbers = Findings(shown["metrics"])
@@ -204,5 +199,4 @@ def test_bad_names_are_refused_in_words(lab):
     assert "fast" in str(told.value)
     with pytest.raises(InputError, match="is compared with itself"):
         compare_runs("slow", runs / "slow", runs=runs)
-    result = CliRunner().invoke(app, ["compare", "slow", "nothing", "--runs", str(runs)])
-    assert result.exit_code == 2
+    invoke("compare", "slow", "nothing", "--runs", runs, code=2)

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from tokenizers import AddedToken
-from typer.testing import CliRunner
 
 from inject.errors import InputError, InputErrors
-from spikein.cli.main import app
 from spikein.executors.protocol import StepsFailed
+from tests.command_line import invoke
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, stored, write_tiny
 from tests.train.models.gguf_files import write_gguf
@@ -25,7 +24,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def check(*arguments: str):
-    result = CliRunner().invoke(app, ["check", *arguments])
+    result = invoke("check", *arguments)
     return result.exit_code, " ".join(result.output.split())
 
 
@@ -134,7 +133,7 @@ def test_refusals_of_first_steps_come_before_a_run(tmp_path, case):
     shape.write_text(shape.read_text().replace("context: 128", "context: 512"))
     said, *overrides = EARLY[case]
     refused(said, *overrides)
-    planned = CliRunner().invoke(app, ["plan", "tiny.yaml", "--no-measure", *overrides])
+    planned = invoke("plan", "tiny.yaml", "--no-measure", *overrides)
     # Without a network a plan names what it could not look up.
     assert planned.exit_code == (0 if case == "model" else 2)
     assert said in " ".join(planned.output.split())
@@ -146,8 +145,7 @@ def test_refusals_of_first_steps_come_before_a_run(tmp_path, case):
 def test_store_that_cannot_be_written_is_refused(tmp_path):
     write_tiny(tmp_path)
     for command in (["check"], ["plan", "--no-measure"]):
-        done = CliRunner().invoke(app, [*command, "tiny.yaml", "--store", "/proc/store"])
-        assert done.exit_code == 2
+        done = invoke(*command, "tiny.yaml", "--store", "/proc/store", code=2)
         assert "/proc/store: cannot be written" in done.output
     assert check("tiny.yaml", "--store", "new/store")[0] == 0
     assert not Path("new").exists()
@@ -236,7 +234,7 @@ def test_bad_input_is_refused_before_the_first_step(
     prepare_bad_input(case, tiny_model_path, tiny_tokenizer, monkeypatch)
     said, *overrides = BAD_INPUT[case]
     refused(said, *overrides)
-    planned = CliRunner().invoke(app, ["plan", "tiny.yaml", "--no-measure", *overrides])
+    planned = invoke("plan", "tiny.yaml", "--no-measure", *overrides)
     # A plan is often of another machine's run, so it looks for no compiler.
     assert planned.exit_code == (0 if case == "compiler" else 2), planned.output
     with pytest.raises((InputError, InputErrors, StepsFailed)) as caught:

@@ -5,22 +5,17 @@ import types
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.errors import InputError
 from inject.step import Recipe
 from spikein.api.plan import PlanResult, PlanRow
 from spikein.api.run import RunResult
-from spikein.cli.main import app
 from spikein.estimates.training import Hardware
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.store.store import Store
+from tests.command_line import invoke
 from tests.processes import python
-
-
-def invoke(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -68,8 +63,7 @@ def lab(tmp_path, monkeypatch):
 
 
 def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
-    result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R")
-    assert result.exit_code == 0, result.output
+    result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R", code=0)
     assert lab.calls == [(Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), None)]
     assert result.stdout.splitlines() == [
         "3 steps built, 4 from the store, 1 min 1 s.",
@@ -83,16 +77,14 @@ def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
 
 def test_a_dry_run_is_the_plan(lab):
     planned = invoke("plan", "f.yaml", "a=1")
-    dry = invoke("run", "f.yaml", "a=1", "--dry-run")
-    assert dry.exit_code == 0, dry.output
+    dry = invoke("run", "f.yaml", "a=1", "--dry-run", code=0)
     assert dry.stdout == planned.stdout
     assert lab.calls[0] == lab.calls[1]
     assert "no executor is called" in invoke("run", "f.yaml", "--dry-run", "--executor", "x").stderr
 
 
 def test_plan_prints_what_is_to_do(lab):
-    result = invoke("plan", "f.yaml", "a=1", "--gpu", "A100", "--gpus", "4")
-    assert result.exit_code == 0, result.output
+    result = invoke("plan", "f.yaml", "a=1", "--gpu", "A100", "--gpus", "4", code=0)
     hardware = Hardware(gpu="a100", gpus=4)
     assert lab.calls == [(Path("f.yaml"), ["a=1"], Path("store"), hardware, True)]
     assert "[c]" in result.stdout
@@ -112,8 +104,7 @@ def test_bad_input_is_told_without_a_traceback(lab, monkeypatch):
         raise error
 
     monkeypatch.setattr("spikein.api.run.run", fail)
-    result = invoke("run", "f.yaml")
-    assert result.exit_code == 2
+    result = invoke("run", "f.yaml", code=2)
     assert result.stderr.splitlines() == [
         "Error: f.yaml:3: is [bad]. Allowed: good. Do better.",
         "This happened in the step corpus x.",
@@ -176,8 +167,7 @@ def test_status_of_nothing_of_all_and_of_one(lab, monkeypatch):
     experiment = types.SimpleNamespace(experiment=types.SimpleNamespace(name="x"))
     monkeypatch.setattr("spikein.api.experiment.read", lambda *_: experiment)
     assert "model" in invoke("status", "f.yaml").stdout
-    wrong = invoke("status", "frist")
-    assert wrong.exit_code == 2
+    wrong = invoke("status", "frist", code=2)
     assert "Did you mean 'first'" in wrong.stderr
 
 

@@ -5,12 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.hub.address import fits
 from inject.public_data.catalogue import data_sets
 from inject.shipped import AUDITS, EXPERIMENTS
-from spikein.cli.main import app
+from tests.command_line import invoke
 from tests.hub_mirror import add_data_sets
 from tests.hub_server import TOKEN, connect, serving
 
@@ -20,14 +19,12 @@ REAL = {"llama-continue", "llama-finetune"}
 
 
 def spikein(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [*map(str, arguments)])
-    assert result.exit_code == 0, result.output
+    result = invoke(*arguments, code=0)
     return result.output
 
 
 def refusal(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [*map(str, arguments)])
-    assert result.exit_code == 2, result.output
+    result = invoke(*arguments, code=2)
     return " ".join(result.output.replace("│", " ").split())
 
 

@@ -3,15 +3,11 @@
 import re
 
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from spikein.cli.main import EXIT_STATUSES, app
+from tests.command_line import invoke
 from tests.conftest import REPOSITORY
 from tests.processes import printed
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, arguments)
 
 
 def test_every_command_is_listed_with_what_its_own_help_says_first_and_shows_an_example():

@@ -16,6 +16,7 @@ from spikein.executors.live_status import RunStatus, StepStatus, read_statuses
 from spikein.executors.pools.local import Local
 from spikein.progress import Progress
 from spikein.store.store import Store
+from tests.command_line import invoke
 from tests.processes import started
 from tests.spikein.executors.conftest import start as start
 from tests.spikein.executors.graphs import events, one_fails, wait_for
@@ -95,8 +96,7 @@ def test_a_failed_run_is_shown_with_the_last_lines_and_what_was_not_begun(tmp_pa
 
 def test_a_store_without_runs_is_said_by_watch(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["status", "--watch", "--store", str(tmp_path)])
-    assert result.exit_code == 2
+    result = invoke("status", "--watch", "--store", tmp_path, code=2)
     assert "knows no run" in result.output
 
 

@@ -5,19 +5,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.errors import InputErrors
 from spikein.config.load import check_document, resolved_yaml
 from spikein.config.schema import Experiment, plain_values
 from spikein.config.yaml_document import parse_document
 from tests.processes import printed
-from tests.spikein.samples import SAMPLE, line_of, read
-
-
-def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
-    with pytest.raises(InputErrors) as caught:
-        read(*overrides, text=text)
-    return caught.value.problems
-
+from tests.spikein.samples import SAMPLE, line_of, problems, read
 
 TWIN = "{dataset: fictional, members: 5, nonmembers: 5}"
 

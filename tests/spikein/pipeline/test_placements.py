@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from analysis.findings import read_table
 from inject.corpus.corpus import Corpus
@@ -16,7 +15,7 @@ from inject.examples.example import members, read_examples
 from inject.examples.load import load_examples
 from inject.plan.plan import read_plan
 from inject.stream.exposures import read_exposures
-from spikein.cli.main import app
+from tests.command_line import invoke
 from tests.inject.streams import naive_find
 from tests.pages import Page
 from tests.spikein.tiny import LIGHT, run, stored, write_tiny
@@ -153,11 +152,9 @@ def test_documents_that_hold_a_row_are_dropped_and_listed(finished):
 
 def test_the_command_tells_what_the_audits_found(finished):
     _, root, result = finished
-    shown = CliRunner().invoke(app, ["audit", str(result.folder)])
-    assert shown.exit_code == 0, shown.output
+    shown = invoke("audit", result.folder, code=0)
     assert "passed" in shown.output
     assert "3 were left out" in shown.output
     # Generated sentences share runs of three words sooner or later: the rule is really applied.
-    loose = CliRunner().invoke(app, ["audit", str(result.folder), "ngram=3"])
-    assert loose.exit_code == 2
+    loose = invoke("audit", result.folder, "ngram=3", code=2)
     assert "Something was found" in loose.output

@@ -11,9 +11,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests import costs
 
@@ -44,7 +46,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(costs.MARK)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     if _PROCESSES > 1:
-        items.sort(key=lambda item: item.path in slow)
+        # Of the slow files, those of this folder take longest: they begin first.
+        folder = Path(__file__).parent
+        items.sort(key=lambda item: (item.path in slow, item.path.parent != folder))
     else:
         items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
@@ -135,13 +139,25 @@ def tiny_model_path(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer) ->
     return folder
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder of the session; the process that comes first fills it, others wait."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    root = base / name
+    with FileLock(base / f"{name}.lock"):
+        if not (root / "done").exists():
+            root.mkdir(exist_ok=True)
+            make(root)
+            (root / "done").touch()
+    return root
+
+
 @pytest.fixture(scope="session")
 def shared_run(tmp_path_factory: pytest.TempPathFactory):
     """A finished experiment to read (`tests.spikein.shared_run`), made once for all processes."""
-    from tests.spikein.shared_run import shared_run_in
+    from tests.spikein.shared_run import make, opened
 
-    base = tmp_path_factory.getbasetemp()
-    return shared_run_in(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+    return opened(made_once(tmp_path_factory, "shared-run", make))
 
 
 @pytest.fixture

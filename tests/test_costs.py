@@ -1,13 +1,11 @@
 """The quick tests: what is left out is listed, and the list is about tests that exist."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.costs import LIST, MARK, PAGE, Cost, list_of, listed, page_with, slowest
+from tests.processes import python
 from tests.test_documents import REPOSITORY, functions
 
 
@@ -71,16 +69,9 @@ def test_a_recorded_run_sees_seconds_and_processes(tmp_path: Path, processes: in
         "pytest_plugins = ['tests.costs']\n"
     )
     (tmp_path / "page").write_text("")
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "recorder"),
-            *("-n", str(processes), "test_it.py"),
-        ],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"},
-        check=True,
-        timeout=120,
-    )
+    options = ("-q", "-p", "no:cacheprovider", "-p", "recorder", "-n", processes)
+    done = python("-m", "pytest", *options, "test_it.py", folder=tmp_path, path=(tmp_path,))
+    assert done.returncode == 0, done.stdout
     named = listed((tmp_path / "list").read_text())
     listed_tests = ("test_long", "test_process", "test_first", "test_second")
     assert set(named) == {f"test_it.py::{name}" for name in listed_tests}

@@ -139,20 +139,6 @@ def test_the_picture_of_the_architecture_is_that_of_the_code():
     assert picture == architecture.picture(), "run: python -m scripts.pictures.architecture"
 
 
-def test_a_new_folder_changes_the_picture(tmp_path: Path):
-    for package in architecture.PACKAGES:
-        (tmp_path / package).mkdir()
-    for name, source in {
-        "plan": "from inject import corpus",
-        "corpus": "import train.loop",
-    }.items():
-        (tmp_path / "inject" / name).mkdir()
-        (tmp_path / "inject" / name / "__init__.py").write_text(source)
-    (tmp_path / "inject" / "keyed.py").touch()
-    assert architecture.folders("inject", tmp_path) == ["corpus", "plan"]
-    assert ">plan</text>" in architecture.picture(tmp_path)
-
-
 LINES = {
     "Ground truth": range(1, 10),
     "The store": range(1, 16),

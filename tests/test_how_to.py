@@ -47,18 +47,3 @@ def test_what_a_page_shows_is_compared():
     assert not_shown(("min_k … [0.81, 0.87]",), output) is None
     assert not_shown(("4 passed",), output) == "4 passed"
     assert not_shown(("3 passed", "min_k"), output) == "min_k"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "words"),
-    [
-        ("```console\n$ python -c 'raise SystemExit(3)'\n```\n", "SystemExit"),
-        ("```console\n$ echo one\ntwo\n```\n", "prints no 'two'"),
-        ('```python title="../out.py"\n```\n', "out.py"),
-    ],
-)
-def test_a_page_that_does_not_work_is_found(page: str, words: str, tmp_path: Path):
-    with pytest.raises(AssertionError, match=words):
-        Reader(tmp_path).follow(page, tmp_path)
-    assert not (tmp_path / "out.py").exists()

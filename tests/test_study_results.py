@@ -93,28 +93,6 @@ def test_numbers_stand_with_their_intervals_and_counts(tmp_path: Path):
     assert (tmp_path / "out" / "images" / "study-copies.png").read_bytes() == b"png"
 
 
-def test_task_accuracy_stands_before_and_after(tmp_path: Path):
-    row = {"sweep.copies": "poisson=2", "dataset": "mean", "scoring": "plain", "n_seeds": 3}
-    row |= {"quantity": "accuracy", "n_members": 1798, "n_nonmembers": 2250}
-    rows = [
-        {**row, "side": side, "moment": moment, "value": value, "low": value - 0.02, "high": 0.42}
-        for side, moment, value in (
-            ("member", "before", 0.32),
-            ("member", "after", 0.38),
-            ("nonmember", "before", 0.33),
-            ("nonmember", "after", 0.37),
-        )
-    ]
-    gain = {"quantity": "excess", "side": "", "moment": "", "value": 0.013, "low": -0.026}
-    rows += [{**row, **gain, "high": 0.053}, {**rows[0], "dataset": "imdb", "value": 0.99}]
-    run = run_folder(tmp_path, accuracy=pa.Table.from_pylist(rows))
-    page = written(run, into=tmp_path / "out", figures=[], by_dataset=[])
-    assert (
-        "| poisson=2 | plain | 1798 / 2250 | 3 | 0.33 [0.31, 0.42] | 0.37 [0.35, 0.42] | "
-        "0.32 [0.30, 0.42] | 0.38 [0.36, 0.42] | +0.01 [-0.03, +0.05] |" in page.splitlines()
-    )
-
-
 def test_what_a_person_wrote_stays():
     page = page_with("# Study\n\nRead by hand.\n", "one")
     again = page_with(page + "\nAnd after it.\n", "two")
@@ -143,11 +121,3 @@ def test_every_number_of_the_tables_is_in_the_file_and_one_table_stays(tmp_path:
     assert [difference, named, "min_k", "0.04", "-0.01", "0.06"] in rows
     captions = [row[3] for row in rows if row[2] == "caption"]
     assert "Default settings, `test` rows, all datasets, 95 % intervals." in captions
-
-
-def test_a_picture_that_is_kept_stays_and_has_no_link(tmp_path: Path):
-    content = written(run_folder(tmp_path), into=tmp_path, figures=["copies"], by_dataset=[])
-    page = shelved(content, file=tmp_path / "results-study.csv", keep={"copies"})
-    assert "![copies](images/study-copies.png)" in page.splitlines()
-    assert "Pictures" not in page
-    assert "| poisson=2 |" not in page

@@ -52,9 +52,3 @@ def test_the_tables_hold_the_numbers_of_the_run(run, tmp_path):
         if tuple(row[name] for name in names) == asked:
             shown = f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
             assert dict(rows)[method_title(row["method"])] == shown
-
-
-def test_pictures_of_the_run_are_copied_and_only_those_are_linked(run, tmp_path):
-    page = written(run, images=tmp_path / "images")
-    assert "![positions](images/positions.png)" in page
-    assert (tmp_path / "images" / "positions.png").read_bytes() == b"picture"

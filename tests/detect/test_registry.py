@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -17,6 +15,7 @@ from detect.scoring import score_rows
 from inject.errors import InputError
 from tests.detect.evidence_samples import evidence_of, statistics_of
 from tests.inject.plugins.packages import forget, install
+from tests.processes import printed
 
 FUNCTION = '''
 def lowest(example):
@@ -93,20 +92,12 @@ def test_a_built_in_detector_is_the_file_of_its_name():
 
 
 def test_naming_detectors_imports_none_of_them():
-    found = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, spikein.cli.main; from detect.registry import _built_in_names as names;"
-            "print(len(names()));"
-            "print([name for name in sys.modules if name.startswith('detect.detectors.')])",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=__file__.rsplit("/tests/", 1)[0],
+    code = (
+        "import sys, spikein.cli.main; from detect.registry import _built_in_names as names;"
+        "print(len(names()));"
+        "print([name for name in sys.modules if name.startswith('detect.detectors.')])"
     )
-    assert found.stdout.splitlines() == [str(len(_built_in_names())), "[]"]
+    assert printed(code).splitlines() == [str(len(_built_in_names())), "[]"]
 
 
 def test_a_function_of_a_file_is_a_detector_of_the_text(tmp_path):

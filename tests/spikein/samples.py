@@ -4,6 +4,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from inject.errors import InputErrors
 from inject.step import Recipe
 from spikein.config.load import CheckedExperiment, check_document
 from spikein.config.schema import Experiment
@@ -35,6 +38,13 @@ def read(*overrides: str, text: str = SAMPLE) -> Experiment:
 
 def read_checked(*overrides: str, text: str = SAMPLE) -> CheckedExperiment:
     return check_document(parse_document(text, name="small.yaml"), overrides)
+
+
+def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
+    """Return all that is wrong with an experiment, which is refused."""
+    with pytest.raises(InputErrors) as caught:
+        read(*overrides, text=text)
+    return caught.value.problems
 
 
 def write_sample(folder: Path, text: str = SAMPLE) -> Path:

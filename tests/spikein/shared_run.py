@@ -17,8 +17,6 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock
-
 from inject.step import Step
 from spikein.api.run import RunResult
 from spikein.config.load import read_experiment
@@ -108,16 +106,6 @@ class SharedRun(NamedTuple):
         return tiny.run(self.root, *OVERRIDES, *overrides)
 
 
-def shared_run_in(folder: Path) -> SharedRun:
-    """Return the run in a folder; the process that comes first makes it, others wait for it."""
-    root = folder / "shared-run"
-    with FileLock(folder / "shared-run.lock"):
-        if not (root / "done").exists():
-            _make(root)
-            (root / "done").touch()
-    return _opened(root)
-
-
 def copy_of(run: SharedRun, root: Path) -> SharedRun:
     """Copy a run to a folder of its own; tables and weights are hard links."""
     for name in ("store", "runs"):
@@ -133,8 +121,8 @@ def _linked(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def _make(root: Path) -> None:
-    root.mkdir(exist_ok=True)
+def make(root: Path) -> None:
+    """Run the experiment in a folder."""
     path = tiny.write_tiny(root)
     with (root / "rows.jsonl").open("w") as rows:
         for number, text in enumerate(make_texts(60, seed=11, words=25)):
@@ -145,5 +133,6 @@ def _make(root: Path) -> None:
     tiny.run(root, *OVERRIDES)
 
 
-def _opened(root: Path) -> SharedRun:
+def opened(root: Path) -> SharedRun:
+    """Return the run in a folder."""
     return SharedRun(root, build_graph(read_experiment(root / "tiny.yaml", OVERRIDES)))

@@ -1,8 +1,5 @@
 """`python -m spikein.build_step`: one step of a run's graph by hand, as a worker builds it."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,9 +10,8 @@ from spikein.build_step import find_step, main, open_graph
 from spikein.executors.graph_file import write_graph
 from spikein.pipeline.graph import Graph
 from spikein.store.store import Store
+from tests.processes import python
 from tests.spikein.executors.graphs import fan, one_fails
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -51,17 +47,10 @@ def test_a_step_is_built_after_its_inputs_and_its_folder_is_printed(tmp_path, ca
 def test_it_runs_from_any_folder_and_says_how_it_is_called(tmp_path):
     path = graph_file(tmp_path, fan(1, 0.0))
 
-    def called(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "spikein.build_step", *words],
-            capture_output=True, text=True, cwd="/", timeout=120,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        )  # fmt: skip
-
-    done = called(path, "thing shared")
+    done = python("-m", "spikein.build_step", path, "thing shared", folder=Path("/"))
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).parent == tmp_path / "store/thing"
-    helped = called("--help")
+    helped = python("-m", "spikein.build_step", "--help")
     assert "graph.json" in helped.stdout
     assert "example:" in helped.stdout
 

@@ -4,11 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.shipped import AUDITS, CONFIGS, EXPERIMENTS
 from spikein.api.plan import plan
-from spikein.cli.main import app
 from spikein.config.load import read_experiment
 from spikein.estimates.training import Hardware
 from spikein.pipeline.build_graph import build_graph
@@ -31,12 +29,6 @@ PAGE = CONFIGS.parent / "docs" / "presets.md"
 def names(folder: str) -> list[str]:
     found = {path.stem for path in (CONFIGS / folder).glob("*.yaml")}
     return sorted(found - AUDITS.files().keys())
-
-
-def test_the_studies_and_the_papers_experiments_are_there():
-    assert set(names("small")) >= STUDIES
-    assert len(names("paper")) >= 8
-    assert len(names("gpu")) == 2
 
 
 def test_a_preset_is_found_by_its_name_and_names_itself():
@@ -62,15 +54,6 @@ def test_a_large_preset_is_planned_offline_with_its_cost(no_network, tmp_path: P
         assert one.cost.gpu_seconds > 0
         assert any(one.memory(stage) <= hardware.memory for stage in range(4))
     assert not (tmp_path / "store").exists()
-
-
-def test_the_cost_is_printed(no_network, tmp_path: Path):
-    command = ["plan", "de-cop-books", "--no-measure", "--store", str(tmp_path)]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code == 0, result.output
-    assert "13,015,864,320 parameters, by the published sizes (llama2-13b.yaml)" in result.stdout
-    assert re.search(r"All training: [\d.]+ GPU-hours", result.stdout)
-    assert "dataset avduarte333/BookTection" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -119,8 +102,3 @@ def test_size_and_steps_are_told_apart():
     assert steps[150_000, 2048] == steps[600_000, 8192] == 74
     assert steps[600_000, 2048] == 293
     assert steps[150_000, 8192] == 19
-
-
-def test_figure_5c_draws_counts_and_takes_no_fixed_number():
-    copies = read_experiment("min-k-figure5c").experiment.copies
-    assert (copies.fixed, copies.poisson) == (None, 2)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import made_once
+
 
 @pytest.fixture(scope="package", autouse=True)
 def one_thread():
@@ -29,15 +31,16 @@ def killable_run(tmp_path_factory, tokenizer) -> Path:
     """The run that nobody stopped (`whole`), and one stopped after step 11 (`left`)."""
     from tests.train.killable import Stopped, go, stop_at
 
-    root = tmp_path_factory.mktemp("killable")
-    go(root / "whole", None, tokenizer, dropout=True)
-    with pytest.raises(Stopped):
-        go(root / "x", root / "left", tokenizer, dropout=True, progress=stop_at(11))
-    assert not any((root / "x").iterdir()), "an error leaves nothing in the model's folder"
-    assert {path.name for path in root.glob("left/*-*")} == {
-        "checkpoint-6", "checkpoint-9", "step-2", "step-7",
-    }  # fmt: skip
-    return root
+    def make(root: Path) -> None:
+        go(root / "whole", None, tokenizer, dropout=True)
+        with pytest.raises(Stopped):
+            go(root / "x", root / "left", tokenizer, dropout=True, progress=stop_at(11))
+        assert not any((root / "x").iterdir()), "an error leaves nothing in the model's folder"
+        assert {path.name for path in root.glob("left/*-*")} == {
+            "checkpoint-6", "checkpoint-9", "step-2", "step-7",
+        }  # fmt: skip
+
+    return made_once(tmp_path_factory, "killable", make)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,8 @@
 """What `auto` stands for, against torch, and without torch where no driver is installed."""
 
-import subprocess
-import sys
-
 import torch
 
+from tests.processes import printed
 from train import device
 from train.device import Device, default_device, multiplies_bfloat16
 
@@ -16,8 +14,7 @@ def test_no_torch_is_imported_where_there_is_no_driver():
         "found = device.default_device(); "
         "print(device._has_driver(), found.kind, 'torch' in sys.modules)"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    driver, device, imported = said.stdout.split()
+    driver, device, imported = printed(code).split()
     assert driver == imported
     if driver == "False":
         assert device == "cpu"

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inject.errors import InputError
-from inject.model_folder import checkpoint_folder
 from train.schedule import checkpoint_steps, schedule_factor, step_count
 from train.settings import CheckpointSettings, TrainSettings
 
@@ -75,14 +74,6 @@ def test_the_kept_ones_lie_evenly_over_the_logarithm():
     assert (steps[0], steps[-1]) == (1, 1024)
     assert max(gaps) <= 2.6
     assert min(gaps) >= 1
-
-
-def test_known_answers():
-    assert checkpoint_steps(CheckpointSettings(powers_of_two=16), 12) == (1, 2, 4, 8)
-    assert checkpoint_steps(CheckpointSettings(fractions=(0.25, 0.5)), 100) == (25, 50)
-    assert checkpoint_steps(CheckpointSettings(every=5, steps=(3,)), 15) == (3, 5, 10)
-    assert checkpoint_steps(CheckpointSettings(steps=(7,)), 7) == ()
-    assert checkpoint_folder(12) == "step-12"
 
 
 def test_a_step_that_the_run_does_not_have():

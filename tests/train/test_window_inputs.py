@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.settings import Copies, Placement
 from inject.stream.view import clean_view
-from tests.inject.streams import random_source, separators_of, spiked_examples
+from tests.inject.streams import plan_for, random_source, spiked_examples
 from train.loop.dataset import WindowSequence
 from train.window_inputs import (
     IGNORED,
@@ -22,19 +21,10 @@ CONTEXT = 32
 
 
 def planned(policy: str, seed: int):
-    placement = Placement(policy=policy)
     examples, tokens = spiked_examples(8, 2, seed=seed)
     source = random_source(1_200, seed=seed)
-    plan = make_plan(
-        examples,
-        tokens,
-        PlanSettings(
-            copies=Copies(fixed=2), placement=placement, budget=1_000, context=CONTEXT, seed=seed
-        ),
-        source=source,
-        separators=separators_of(placement),
-        vocabulary=60_000,
-    )
+    settings = {"copies": Copies(fixed=2), "budget": 1_000, "context": CONTEXT, "seed": seed}
+    plan = plan_for(examples, tokens, Placement(policy=policy), source=source, **settings)
     return plan.view(source), plan.names(), tokens
 
 

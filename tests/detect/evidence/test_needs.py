@@ -1,16 +1,13 @@
 """Every kind of need: what meets it, and that a new kind is one class."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
-from detect.access import Access
 from detect.choices import ChoiceEvidence
 from detect.evidence import SHARED, Evidence, HeldOutRows, PrefixedStatistics, ShadowModel
 from detect.evidence.held_out import HeldOut
-from detect.evidence.needs import Need, every_kind, read_evidence
 from detect.evidence.prefixed import Prefixed
 from detect.evidence.views import InverseTemperature, View
 from detect.token_statistics import unscored
-from inject.examples.example import Example
 from tests.detect.evidence_samples import evidence_of, random_statistics
 
 BY_ROW = {
@@ -53,33 +50,6 @@ def test_rows_are_taken_of_all_that_is_by_row_and_of_nothing_else():
     assert found.shadows == (replace(shadow, statistics=taken, inside=(False, True)),)
     assert found.prefixed == {"name": replace(prefixed, statistics=taken)}
     assert found.choices == ChoiceEvidence(answers=taken, clean=rows)
-
-
-def test_a_new_kind_of_need_is_one_class(tmp_path):
-    """It meets itself, is read back, reaches each example, and is taken by row."""
-
-    @dataclass(frozen=True)
-    class Lengths(Need):
-        unit: str = "characters"
-        asks_model = False
-        access = Access.NONE
-
-        @classmethod
-        def read(cls, needs, work):
-            assert work.inputs == {"lengths": tmp_path}
-            for need in needs:
-                work.further[need] = [len(row.text) for row in work.rows]
-
-    rows = [
-        Example(example_id=text, dataset="d", source_id=text, group=text, text=text)
-        for text in ("a", "bcd")
-    ]
-    evidence = read_evidence([Lengths()], {"lengths": tmp_path}, rows)
-    assert Lengths().met_by(evidence)
-    assert not Lengths("bytes").met_by(evidence)
-    assert [example.further[Lengths()] for example in evidence.examples()] == [1, 3]
-    assert evidence.take([1]).further == {Lengths(): (3,)}
-    assert Lengths not in every_kind()
 
 
 def test_evidence_meets_what_it_holds_and_no_other_choice_of_it():

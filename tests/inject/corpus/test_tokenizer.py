@@ -1,9 +1,5 @@
 """Tokenizers: training, loading, and encoding that no document can trick."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,6 +17,7 @@ from inject.corpus.tokenizer import (
 )
 from inject.errors import InputError
 from tests.conftest import make_texts
+from tests.processes import printed
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +53,8 @@ def test_training_is_deterministic_across_processes(trained):
         "from inject.corpus.tokenizer import train_tokenizer;"
         "print(train_tokenizer(make_texts(200), 350).backend_tokenizer.to_str())"
     )
-    again = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": "1", "TOKENIZERS_PARALLELISM": "true"},
-    )
-    assert again.stdout.strip() == trained.backend_tokenizer.to_str()
+    again = printed(code, PYTHONHASHSEED="1", TOKENIZERS_PARALLELISM="true")
+    assert again == trained.backend_tokenizer.to_str()
 
 
 def test_a_vocabulary_too_small_or_too_large_is_told(caplog):

@@ -1,7 +1,7 @@
 """Rows, and the members and non-members of one dataset alone, as several tests draw them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inject.examples.example import Example
 from inject.examples.membership import DrawnSides, split_members
@@ -16,7 +16,7 @@ class Membership(NamedTuple):
     usable: UsableRows
 
 
-def plain_row(name: str, group: str | None = None, **fields: str) -> Example:
+def plain_row(name: str, group: str | None = None, **fields: Any) -> Example:
     """Return an example whose id and text are its name; a member of `toy` where nothing is said."""
     given = {"dataset": "toy", "source_id": name, "text": name, "side": "member", **fields}
     return Example(example_id=name, group=group or name, **given)

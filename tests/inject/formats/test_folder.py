@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from inject.digest import file_digest
 from inject.errors import InputError
 from inject.formats.folder import exporting
-from tests.conftest import REPOSITORY
+from tests.processes import started
 
 CHILD = """
 import sys, time
@@ -37,12 +36,7 @@ export_view(one.view, out, settings, tokenizer=Words(100), copies=one.copies, pr
 
 
 def start(format: str, out: Path, stop: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, format, str(out), str(stop)],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=REPOSITORY,
-    )
+    return started("-c", CHILD, format, out, stop)
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -11,7 +11,6 @@ from tests.inject import streams
 from tests.inject.streams import chisquare, random_source, spiked_examples
 
 SPLICE = Placement(policy="splice")
-DOCUMENT = Placement(policy="document")
 
 
 def plan_for(examples, tokens, *, placement=SPLICE, source=None, **more):

@@ -1,8 +1,6 @@
 """Copies stay in the stretch of training that was asked for, however many windows there are."""
 
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from inject.plan import training_range
 from inject.plan.training_range import HashedRange, RankedRange, rank_margin
 from inject.stream.order import window_order
 from tests.inject.streams import chisquare
+from tests.processes import printed
 
 N = 100_000
 
@@ -139,11 +138,4 @@ print(len(plan.copies))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process")
 def test_a_late_stretch_of_fifty_million_windows_is_planned_in_bounded_memory():
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.stdout.strip() == "300", done.stderr[-2000:]
+    assert printed(CHILD) == "300"

@@ -1,10 +1,8 @@
 """Replies are kept: a rerun asks nothing again, whatever ended the run before."""
 
-import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -19,6 +17,7 @@ from inject.server.client import Cost
 from inject.server.reply_cache import Reply, ReplyCache, TextTokens
 from inject.server.request import Server, TextRequest
 from tests.inject.server.clients import asked, client
+from tests.processes import started
 from tests.stub_server import echo, prompt_of, refused, stub_server, text
 
 
@@ -104,10 +103,7 @@ print("\\n".join(reply.text for reply in client.ask(asked)))
 
 
 def process(url: str, cache: Path, count: int) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", PROCESS, url, str(cache), str(count)]
-    root = str(Path(__file__).resolve().parents[3])
-    environment = {**os.environ, "PYTHONPATH": root}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    return started("-c", PROCESS, url, cache, count)
 
 
 @pytest.mark.slow

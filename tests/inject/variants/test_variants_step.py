@@ -14,6 +14,7 @@ from inject.variants.paraphrase import TRIES, Question, ServerTextGenerator
 from inject.variants.rendition import read_renditions
 from inject.variants.settings import Variants
 from inject.variants.variants_step import LocalModels, render_variants, replaced, variants_step
+from tests.inject.examples.drawing import plain_row
 from tests.stub_server import stub_server
 
 PASSAGE, QUESTION, ANSWER = "The river is wide.", "Is the river wide?", "Yes, it is"
@@ -233,9 +234,7 @@ def test_the_writer_is_found_by_its_name(tmp_path, tiny_tokenizer):
     folders = {name: tmp_path / name for name in ("out", "examples", "tokenizer")}
     for folder in folders.values():
         folder.mkdir()
-    row = Example(
-        example_id="a", dataset="d", source_id="1", group="a", text="the bridge", side="member"
-    )
+    row = plain_row("a", text="the bridge")
     write_examples(folders["examples"], [row])
     tiny_tokenizer.save_pretrained(folders["tokenizer"])
     found = step({**HERE, "prompt": "{text}!"})

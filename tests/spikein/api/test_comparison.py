@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from analysis.findings import Findings
 from analysis.results import analyse, write_analysis
@@ -18,14 +17,13 @@ from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples
 from inject.stream.exposures import SCHEMA as EXPOSURES
 from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs, write_comparison
-from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
-from spikein.runs.comparison.page import pooled_table, summary
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import ArtifactRules, Store
 from tests.analysis.synthetic import make_arm
+from tests.command_line import invoke
 from tests.pages import Page, overflow
 from tests.spikein.records import change_record
 from tests.spikein.samples import read, recipe, write
@@ -102,15 +100,6 @@ def test_settings_and_artifacts_that_differ_are_named_and_the_runs_names_are_no_
         assert one.code
 
 
-def test_detector_of_one_run_is_not_called_one_without_shared_rows(found):
-    rows = [row for row in found.metrics.numbers.rows if row["run"] == "first"]
-    metrics = found.metrics._replace(numbers=Findings(rows))
-    said = str(pooled_table(found.names, metrics).rows)
-    assert "in one run only" in said
-    assert "no shared rows" not in said
-    assert "They share no detector" in " ".join(summary(found.names, found.origins, metrics))
-
-
 @pytest.fixture(scope="module")
 def swept(lab) -> Path:
     """A run that sweeps the learning rate beside the two; its first arm has the rows of `slow`."""
@@ -133,8 +122,7 @@ def swept(lab) -> Path:
 
 def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(swept):
     """One run sweeps what is a setting of the other: the arm with that setting is its arm."""
-    result = CliRunner().invoke(app, ["compare", "slow", "swept", "--runs", str(swept)])
-    assert result.exit_code == 0, result.output
+    result = invoke("compare", "slow", "swept", "--runs", swept, code=0)
     assert "On the same rows" in result.stdout
     assert any(line.strip().startswith("Loss ") for line in result.stdout.splitlines())
     (alone,) = [line for line in result.stdout.splitlines() if line.startswith("Not compared:")]
@@ -142,20 +130,8 @@ def test_an_arm_of_a_sweep_is_compared_with_the_run_of_its_value(swept):
     assert "swept: contaminated · lr 0.01 (slow has no such arm)" in said
 
 
-def test_runs_without_a_matching_arm_say_so_and_nothing_of_their_detectors(swept):
-    result = CliRunner().invoke(app, ["compare", "fast", "swept", "--runs", str(swept)])
-    assert result.exit_code == 0, result.output
-    said = " ".join(result.stdout.split())
-    assert "no detector in common" not in said
-    assert "No arm of one is the only one that matches" in said
-    assert "fast: contaminated (swept has 2 arms like it)" in re.sub(r"/\d+", "", said)
-
-
 def test_json_has_every_number_and_no_nan(lab, found):
-    result = CliRunner().invoke(
-        app, ["compare", "slow", "fast", "--json", "--runs", str(lab / "runs")]
-    )
-    assert result.exit_code == 0, result.output
+    result = invoke("compare", "slow", "fast", "--json", "--runs", lab / "runs", code=0)
     shown = json.loads(result.stdout, parse_constant=pytest.fail)
     assert shown["settings"] == [{"key": "train.lr", "old": "0.0003", "new": "0.001"}]
     numbers = Findings(shown["metrics"])
@@ -167,15 +143,6 @@ def test_json_has_every_number_and_no_nan(lab, found):
     assert gap["value"] == pytest.approx(second["value"] - first["value"], abs=0.1)
     rates = [one for one in shown["metrics"] if one["metric"].startswith("tpr@")]
     assert {one["run"] for one in rates} == {"first", "second"}
-
-
-def test_the_table_says_what_differs_and_by_how_much(lab):
-    result = CliRunner().invoke(app, ["compare", "slow", "fast", "--runs", str(lab / "runs")])
-    assert result.exit_code == 0, result.output
-    assert "1 setting differs; 1 artifacts are shared, 2 are of slow/1 alone" in result.stdout
-    assert "Made from another recipe with the same content: thing/same" in result.stdout
-    (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith("Loss ")]
-    assert "[+0." in line
 
 
 def test_the_page_is_one_file_that_loads_nothing_and_every_text_is_escaped(found, tmp_path):
@@ -232,5 +199,4 @@ def test_bad_names_are_refused_in_words(lab):
     assert "fast" in str(told.value)
     with pytest.raises(InputError, match="is compared with itself"):
         compare_runs("slow", runs / "slow", runs=runs)
-    result = CliRunner().invoke(app, ["compare", "slow", "nothing", "--runs", str(runs)])
-    assert result.exit_code == 2
+    invoke("compare", "slow", "nothing", "--runs", runs, code=2)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import spikein
 from analysis.findings import read_findings
@@ -21,7 +20,6 @@ from inject.stream.exposures import write_exposures
 from spikein.api.comparison import compare_runs
 from spikein.api.ground_truth import stored_truth
 from spikein.api.report import render_report
-from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
 from spikein.runs.folder import link_artifact, run_rows
 from spikein.runs.publication import publish_run
@@ -29,6 +27,7 @@ from spikein.runs.streams import run_arms
 from spikein.store.filesystem import delete_tree
 from spikein.store.store import Store
 from tests.analysis.synthetic import make_arm
+from tests.command_line import invoke
 from tests.spikein.records import change_record
 from tests.spikein.samples import read, recipe, write
 
@@ -186,7 +185,7 @@ def test_a_bit_that_turned_is_named_by_whoever_reads_the_run(folder, name):
         with pytest.raises(InputError, match=name.replace(".", r"\.")) as caught:
             look(folder)
         assert str(folder) in str(caught.value)
-    said = CliRunner().invoke(app, ["status", "sample", "--runs", str(runs)])
+    said = invoke("status", "sample", "--runs", runs)
     assert f"content of {name} was changed" in " ".join(said.stderr.split())
 
 

@@ -5,16 +5,14 @@ import gzip
 import importlib.util
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from tokenizers import AddedToken
-from typer.testing import CliRunner
 
 from inject.errors import InputError, InputErrors
-from spikein.cli.main import app
 from spikein.executors.protocol import StepsFailed
+from tests.command_line import invoke
 from tests.conftest import make_texts
 from tests.spikein.tiny import run, stored, write_tiny
 from tests.train.models.gguf_files import write_gguf
@@ -26,7 +24,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def check(*arguments: str):
-    result = CliRunner().invoke(app, ["check", *arguments])
+    result = invoke("check", *arguments)
     return result.exit_code, " ".join(result.output.split())
 
 
@@ -135,7 +133,7 @@ def test_refusals_of_first_steps_come_before_a_run(tmp_path, case):
     shape.write_text(shape.read_text().replace("context: 128", "context: 512"))
     said, *overrides = EARLY[case]
     refused(said, *overrides)
-    planned = CliRunner().invoke(app, ["plan", "tiny.yaml", "--no-measure", *overrides])
+    planned = invoke("plan", "tiny.yaml", "--no-measure", *overrides)
     # Without a network a plan names what it could not look up.
     assert planned.exit_code == (0 if case == "model" else 2)
     assert said in " ".join(planned.output.split())
@@ -147,8 +145,7 @@ def test_refusals_of_first_steps_come_before_a_run(tmp_path, case):
 def test_store_that_cannot_be_written_is_refused(tmp_path):
     write_tiny(tmp_path)
     for command in (["check"], ["plan", "--no-measure"]):
-        done = CliRunner().invoke(app, [*command, "tiny.yaml", "--store", "/proc/store"])
-        assert done.exit_code == 2
+        done = invoke(*command, "tiny.yaml", "--store", "/proc/store", code=2)
         assert "/proc/store: cannot be written" in done.output
     assert check("tiny.yaml", "--store", "new/store")[0] == 0
     assert not Path("new").exists()
@@ -185,75 +182,44 @@ def test_a_model_and_a_tokenizer_that_do_not_fit_are_refused(
     refused("its tokenizer cannot be loaded", f"detect.reference={model}")
 
 
-DEEPSPEED = "execution={engine: deepspeed, processes: 2}"
-GGUF = ("model={pretrained: bad.gguf}", "base=null")
-WIDE = ("train.context=256", "base=null")
 BAD_INPUT = {
-    "context of a shape": (
-        "train.context: a context of 256 is more than the model's 128 positions. Allowed: up to "
-        "128",
-        "train.context=256",
-    ),
     "context of the base": (
         "base.context: a context of 256 is more than the model's 128 positions",
         "base={tokens: 4_000, context: 256}",
     ),
-    "context of a folder": ("the model's 128 positions", "model={pretrained: model}", *WIDE),
-    "context of a GGUF file": ("the model's 128 positions", GGUF[0], *WIDE),
     "windows of processes": (
         "execution.processes: 8 windows of a step cannot be shared out evenly to 3 processes. "
         "Allowed: 1, 2, 4, 8",
         "execution={engine: torchrun, processes: 3}",
         "train.batch_tokens=512",
     ),
-    "windows of the base": (
-        "execution.device_windows: a process has 5 windows of each step, which 4 do not divide",
-        "execution.device_windows=4",
-        "base={tokens: 4_000, batch_tokens: 320}",
-    ),
-    "DeepSpeed": ("execution.engine: DeepSpeed is not installed", DEEPSPEED),
-    "compiler": ("no-such-compiler is missing", DEEPSPEED),
-    "cache": ("DeepSpeed's extension cannot be compiled there", DEEPSPEED),
+    "compiler": ("no-such-compiler is missing", "execution={engine: deepspeed, processes: 2}"),
     "end token": (
         "the tokenizer makes ids up to 512, and the model's embedding has 512 rows",
         "model={pretrained: model}",
         "base=null",
         "detect.detectors=[loss, blind]",
     ),
-    "zero bytes": ("it has zero bytes", *GGUF),
-    "truncated": ("it ends before its last tensor", *GGUF),
-    "parts": ("is one of 3 parts", *GGUF),
-    "rows": ("its embedding has 320 rows and its tokenizer", *GGUF),
-    "leave_out": ("has no tokenizer", *GGUF),
-    "architecture": ("architecture nosuch is not supported", *GGUF),
+    "truncated": (
+        "it ends before its last tensor",
+        "model={pretrained: bad.gguf}",
+        "base=null",
+    ),
 }
-GGUF_CHANGES = {"parts": 3, "rows": 320, "leave_out": "tokenizer", "architecture": "nosuch"}
+"""One case for each check; the tests of the checks have the others."""
 
 
 def prepare_bad_input(case: str, model: Path, tokenizer, monkeypatch) -> None:
     """Make what a case of `BAD_INPUT` names in the working directory, and break this machine."""
-    find_spec = importlib.util.find_spec
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.delenv("TORCH_EXTENSIONS_DIR", raising=False)
     monkeypatch.setenv("SPIKEIN_CACHE", "cache")
-    if case == "DeepSpeed":
-        monkeypatch.setattr(
-            importlib.util,
-            "find_spec",
-            lambda name: None if name == "deepspeed" else find_spec(name),
-        )
-    elif case == "compiler":
-        monkeypatch.setenv("CXX", "no-such-compiler")
-    elif case == "cache":
-        monkeypatch.setenv("CXX", sys.executable)
-        Path("cache").touch()
-    elif GGUF[0] in BAD_INPUT[case]:
-        changes = {name: value for name, value in GGUF_CHANGES.items() if name == case}
-        content = write_gguf(Path("bad.gguf"), tokenizer, **changes).read_bytes()
-        kept = {"zero bytes": 0, "truncated": -100}.get(case)
-        Path("bad.gguf").write_bytes(content[:kept])
-    shutil.copytree(model, "model")
-    if case == "end token":
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    if case == "truncated":
+        content = write_gguf(Path("bad.gguf"), tokenizer).read_bytes()
+        Path("bad.gguf").write_bytes(content[:-100])
+    elif case == "end token":
+        shutil.copytree(model, "model")
         longer = copy.deepcopy(tokenizer)
         longer.add_tokens([AddedToken(f"<{at}>", special=True) for at in range(len(longer), 513)])
         longer.eos_token = "<512>"
@@ -268,9 +234,9 @@ def test_bad_input_is_refused_before_the_first_step(
     prepare_bad_input(case, tiny_model_path, tiny_tokenizer, monkeypatch)
     said, *overrides = BAD_INPUT[case]
     refused(said, *overrides)
-    planned = CliRunner().invoke(app, ["plan", "tiny.yaml", "--no-measure", *overrides])
+    planned = invoke("plan", "tiny.yaml", "--no-measure", *overrides)
     # A plan is often of another machine's run, so it looks for no compiler.
-    assert planned.exit_code == (0 if case in ("compiler", "cache") else 2), planned.output
+    assert planned.exit_code == (0 if case == "compiler" else 2), planned.output
     with pytest.raises((InputError, InputErrors, StepsFailed)) as caught:
         run(tmp_path, *overrides)
     assert said in " ".join(str(caught.value).split())

@@ -1,30 +1,21 @@
 """The command line: light to start, clear when it fails, and its exit codes."""
 
 import errno
-import json
-import subprocess
-import sys
 import types
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.errors import InputError
 from inject.step import Recipe
 from spikein.api.plan import PlanResult, PlanRow
 from spikein.api.run import RunResult
-from spikein.cli.main import app
 from spikein.estimates.training import Hardware
 from spikein.runs.folder import link_artifact
 from spikein.runs.publication import publish_run
 from spikein.store.store import Store
-
-REPOSITORY = Path(__file__).parents[3]
-
-
-def invoke(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+from tests.command_line import invoke
+from tests.processes import python
 
 
 @pytest.fixture
@@ -72,8 +63,7 @@ def lab(tmp_path, monkeypatch):
 
 
 def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
-    result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R")
-    assert result.exit_code == 0, result.output
+    result = invoke("run", "f.yaml", "train.lr=1", "data=x", "--store", "S", "--runs", "R", code=0)
     assert lab.calls == [(Path("f.yaml"), ["train.lr=1", "data=x"], Path("S"), Path("R"), None)]
     assert result.stdout.splitlines() == [
         "3 steps built, 4 from the store, 1 min 1 s.",
@@ -87,16 +77,14 @@ def test_run_passes_everything_on_and_says_where_the_report_lies(lab):
 
 def test_a_dry_run_is_the_plan(lab):
     planned = invoke("plan", "f.yaml", "a=1")
-    dry = invoke("run", "f.yaml", "a=1", "--dry-run")
-    assert dry.exit_code == 0, dry.output
+    dry = invoke("run", "f.yaml", "a=1", "--dry-run", code=0)
     assert dry.stdout == planned.stdout
     assert lab.calls[0] == lab.calls[1]
     assert "no executor is called" in invoke("run", "f.yaml", "--dry-run", "--executor", "x").stderr
 
 
 def test_plan_prints_what_is_to_do(lab):
-    result = invoke("plan", "f.yaml", "a=1", "--gpu", "A100", "--gpus", "4")
-    assert result.exit_code == 0, result.output
+    result = invoke("plan", "f.yaml", "a=1", "--gpu", "A100", "--gpus", "4", code=0)
     hardware = Hardware(gpu="a100", gpus=4)
     assert lab.calls == [(Path("f.yaml"), ["a=1"], Path("store"), hardware, True)]
     assert "[c]" in result.stdout
@@ -116,8 +104,7 @@ def test_bad_input_is_told_without_a_traceback(lab, monkeypatch):
         raise error
 
     monkeypatch.setattr("spikein.api.run.run", fail)
-    result = invoke("run", "f.yaml")
-    assert result.exit_code == 2
+    result = invoke("run", "f.yaml", code=2)
     assert result.stderr.splitlines() == [
         "Error: f.yaml:3: is [bad]. Allowed: good. Do better.",
         "This happened in the step corpus x.",
@@ -153,9 +140,7 @@ def test_a_defect_shows_its_traceback():
         "sys.argv = ['spikein', 'report', 'x']\n"
         "from spikein.cli.main import main; main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY
-    )
+    done = python("-c", code)
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "RuntimeError: boom" in done.stderr
@@ -182,8 +167,7 @@ def test_status_of_nothing_of_all_and_of_one(lab, monkeypatch):
     experiment = types.SimpleNamespace(experiment=types.SimpleNamespace(name="x"))
     monkeypatch.setattr("spikein.api.experiment.read", lambda *_: experiment)
     assert "model" in invoke("status", "f.yaml").stdout
-    wrong = invoke("status", "frist")
-    assert wrong.exit_code == 2
+    wrong = invoke("status", "frist", code=2)
     assert "Did you mean 'first'" in wrong.stderr
 
 
@@ -199,14 +183,3 @@ def test_report_renders_and_opens_only_when_asked(lab, monkeypatch):
     assert not opened
     invoke("report", "runs/first", "--open")
     assert opened == [(lab.root / "runs/first/1/report.html").as_uri()]
-
-
-def test_tables_list_datasets_and_detectors_and_one_detector_is_shown_in_full():
-    assert "boolq" in invoke("datasets").stdout
-    assert "min_k_plus_plus" in invoke("detectors").stdout
-    shown = invoke("detectors", "mink++").stdout
-    for word in ("min_k_plus_plus", "full distribution", "target 1×", "k_rule", "20 settings"):
-        assert word in shown
-    assert "surp" not in shown
-    (facts,) = json.loads(invoke("detectors", "surp", "--json").stdout)
-    assert facts["parameters"][0]["name"] == "entropy"

@@ -1,8 +1,5 @@
 """Completion: what the shell is offered, as typer hands it over, and what it costs."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +7,7 @@ import pytest
 from detect.registry import detector_names
 from inject.shipped import EXPERIMENTS
 from spikein.cli import completion
-
-REPOSITORY = Path(__file__).parents[3]
+from tests.processes import printed
 
 
 @pytest.fixture(autouse=True)
@@ -48,17 +44,13 @@ def test_detectors_and_datasets_are_offered_where_they_are_asked_for():
 def offered(line: str) -> list[str]:
     """Return what `spikein` tells bash for a line whose last word is begun."""
     words = line.split(" ")
-    environment = os.environ | {
+    completing = {
         "_SPIKEIN_COMPLETE": "complete_bash",
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(words) - 1),
-        "PYTHONPATH": str(REPOSITORY),
     }
     code = "import sys; sys.argv = ['spikein']; from spikein.cli.main import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
-    )
-    return done.stdout.split()
+    return printed(code, folder=Path(), **completing).split()
 
 
 def test_the_shell_is_offered_it():
@@ -71,7 +63,4 @@ def test_names_of_experiments_cost_no_heavy_import():
         "import sys\nfrom spikein.cli.completion import experiments\nexperiments('q')\n"
         "print([m for m in ('numpy', 'pydantic', 'torch', 'ruamel') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
-    assert done.stdout.strip() == "[]"
+    assert printed(code) == "[]"

@@ -5,12 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.hub.address import fits
 from inject.public_data.catalogue import data_sets
 from inject.shipped import AUDITS, EXPERIMENTS
-from spikein.cli.main import app
+from tests.command_line import invoke
 from tests.hub_mirror import add_data_sets
 from tests.hub_server import TOKEN, connect, serving
 
@@ -20,14 +19,12 @@ REAL = {"llama-continue", "llama-finetune"}
 
 
 def spikein(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [*map(str, arguments)])
-    assert result.exit_code == 0, result.output
+    result = invoke(*arguments, code=0)
     return result.output
 
 
 def refusal(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [*map(str, arguments)])
-    assert result.exit_code == 2, result.output
+    result = invoke(*arguments, code=2)
     return " ".join(result.output.replace("│", " ").split())
 
 
@@ -51,33 +48,6 @@ def test_every_preset_is_listed_with_what_it_asks_takes_and_needs(listed):
         assert not row["fetched"] or {*row["data"]} <= {one.name for one in data_sets()}
     hours = {row["name"]: row["gpu_hours"] for row in listed}
     assert hours["min-k-table4"] == pytest.approx(2 * hours["min-k-table3"])
-
-
-def test_the_list_and_one_in_full_are_for_people(listed):
-    text = spikein("presets")
-    for row in listed:
-        assert re.search(rf"(?m)^{row['name']}: {re.escape(row['question'])}$", text)
-        assert row["replicates"] in text
-    one = spikein("presets", "frequency", "gpqa-finetune")
-    for expected in (
-        "Replicates: Min-K% Prob (Shi et al. 2024), Figure 5c",
-        "6 arms",
-        "25 minutes",
-        "spikein data fetch frequency --to data",
-        "spikein run frequency data=hf://presets",
-        "spikein data fetch gpqa-finetune --to data --accept-terms gpqa",
-    ):
-        assert expected in one
-
-
-def test_the_data_sets_are_listed_with_licence_commit_and_place():
-    text = spikein("data", "list")
-    for one in data_sets():
-        assert f"{one.name}: {one.what}. Licence: {one.licence}" in text
-        for file in one.files:
-            assert file.path in text
-            assert f"hf://datasets/{file.hub}@{file.commit}/" in text
-    assert spikein("data", "list", "unlearning").count("detect/tofu/") == 2
 
 
 def test_everything_that_a_small_preset_reads_below_its_data_folder_can_be_fetched():
@@ -136,10 +106,10 @@ def test_what_is_fetched_serves_the_small_presets(monkeypatch, tmp_path: Path, d
         assert "frequency: nothing wrong was found" in checked
         from spikein.api.plan import plan
 
-        # All others but the one on arXiv's abstracts read what one of these reads.
-        for name in ("real-small", "unlearning"):
-            planned = plan(name, overrides=[f"data={folder}", "seeds=[0]"], store=tmp_path / "s")
-            assert (planned.problems, planned.unresolved) == ((), {}), name
+        planned = plan(
+            "real-small", overrides=[f"data={folder}", "seeds=[0]"], store=tmp_path / "s"
+        )
+        assert (planned.problems, planned.unresolved) == ((), {})
         by_folder = plan("twins-small", overrides=[f"data={folder}"], store=tmp_path / "store")
         by_hub = plan("twins-small", overrides=["data=hf://presets"], store=tmp_path / "store")
         assert by_hub.rows == by_folder.rows

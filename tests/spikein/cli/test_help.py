@@ -1,20 +1,13 @@
 """The help: every command is listed and explains itself, and a list of them costs little."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from spikein.cli.main import EXIT_STATUSES, app
-
-REPOSITORY = Path(__file__).parents[3]
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, arguments)
+from tests.command_line import invoke
+from tests.conftest import REPOSITORY
+from tests.processes import printed
 
 
 def test_every_command_is_listed_with_what_its_own_help_says_first_and_shows_an_example():
@@ -41,11 +34,9 @@ def test_the_list_of_commands_imports_none_of_them_and_nothing_heavy():
         "    print([name for name in sys.modules if name in heavy"
         " or name.startswith('spikein.cli.commands.')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY
-    )
-    assert "Usage" in done.stdout
-    assert done.stdout.strip().endswith("[]")
+    shown = printed(code)
+    assert "Usage" in shown
+    assert shown.endswith("[]")
 
 
 def test_a_setting_that_is_given_as_an_option_is_shown_as_it_is_written():

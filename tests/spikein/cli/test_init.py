@@ -3,21 +3,16 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.shipped import EXPERIMENTS
 from spikein.api.plan import plan
-from spikein.cli.main import app
 from spikein.config.load import read_experiment
+from tests.command_line import invoke
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def invoke(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def background() -> str:
@@ -27,8 +22,7 @@ def background() -> str:
 
 
 def test_the_file_is_a_whole_experiment_of_its_name():
-    result = invoke("init", "study")
-    assert result.exit_code == 0, result.output
+    result = invoke("init", "study", code=0)
     assert result.stdout.splitlines() == [
         "Experiment file: study.yaml",
         "Next: spikein check study.yaml, then spikein run study.yaml",
@@ -44,8 +38,9 @@ def test_the_file_is_a_whole_experiment_of_its_name():
 def test_there_is_nothing_to_note_on_it_and_a_processor_is_enough(monkeypatch):
     monkeypatch.setattr("spikein.api.plan.visible_gpus", tuple)
     invoke("init", "study")
-    planned = invoke("plan", "study.yaml", "--no-measure", "corpus.tokens=600000", background())
-    assert planned.exit_code == 0, planned.output
+    planned = invoke(
+        "plan", "study.yaml", "--no-measure", "corpus.tokens=600000", background(), code=0
+    )
     assert "Note" not in planned.output
     assert "a GPU" not in planned.stdout
     assert "On the processor of this machine" in planned.stdout
@@ -61,7 +56,7 @@ def test_detectors_of_all_that_lack_the_same_are_one_note():
 
 def test_a_copy_of_a_shipped_experiment_differs_in_its_name_alone():
     for at, source in enumerate(("quickstart", "learning-rate", "min-k-table3")):
-        assert invoke("init", f"mine-{at}", "--from", source).exit_code == 0
+        invoke("init", f"mine-{at}", "--from", source, code=0)
         copied = read_experiment(f"mine-{at}.yaml")
         assert copied == read_experiment(source, [f"name=mine-{at}"]), source
         before, after = EXPERIMENTS.find(source).read_text(), Path(f"mine-{at}.yaml").read_text()
@@ -71,8 +66,7 @@ def test_a_copy_of_a_shipped_experiment_differs_in_its_name_alone():
 
 def test_a_file_that_is_there_is_never_overwritten():
     Path("study.yaml").write_text("precious")
-    result = invoke("init", "study")
-    assert result.exit_code == 2
+    result = invoke("init", "study", code=2)
     assert "study.yaml: there is such a file already, and nothing was written" in result.stderr
     assert Path("study.yaml").read_text() == "precious"
 
@@ -85,7 +79,6 @@ def test_bad_names_are_refused_and_nothing_is_written():
         (("mine", "--from", "absent.yaml"), "there is no such file"),
         (("mine", "--from", ""), "--from: is empty. Allowed: "),
     ):
-        result = invoke("init", *arguments)
-        assert result.exit_code == 2
+        result = invoke("init", *arguments, code=2)
         assert said in " ".join(result.stderr.split())
         assert [path.name for path in Path().iterdir()] == ["own.yaml"]

@@ -95,12 +95,6 @@ def test_ranking_on_a_terminal_shows_whole_names_and_numbers(capsys, monkeypatch
     assert len(shown) == len(titles) or missing
 
 
-def test_intervals_have_one_pair_of_brackets(capsys):
-    difference = DIFFERENCE.place(0.1, 0.05, 0.15)
-    show_table(Table(columns=(Column("Detector"), *numbers("AUC")), rows=(("loss", difference),)))
-    assert "+0.100 [+0.050, +0.150]" in capsys.readouterr().out
-
-
 def test_the_json_of_an_estimate_is_its_columns(capsys):
     """What is behind a number is not public by being a field of its record."""
     print_json([Estimate(0.7, nan, nan, "none: 2 groups on one side; few", members=4, seeds=1)])

@@ -3,20 +3,18 @@
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
 from analysis.factors.power import difference_power
 from inject.errors import InputError
 from spikein.api import power as module
 from spikein.api.power import power
-from spikein.cli.main import app
+from tests.command_line import invoke
 
 
 def test_the_table_is_printed():
-    result = CliRunner().invoke(
-        app, ["plan", "quickstart", "--power", "--assume", "auc=0.7", "--assume", "delta=0.1"]
+    result = invoke(
+        "plan", "quickstart", "--power", "--assume", "auc=0.7", "--assume", "delta=0.1", code=0
     )
-    assert result.exit_code == 0, result.output
     assert "power: difference 0.1" in result.output
     assert "Nothing was run" in result.output
     assert "as given" in result.output

@@ -1,10 +1,7 @@
 """`spikein status` of a run that goes on or that failed: every step, where, and why."""
 
 import io
-import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -19,7 +16,8 @@ from spikein.executors.live_status import RunStatus, StepStatus, read_statuses
 from spikein.executors.pools.local import Local
 from spikein.progress import Progress
 from spikein.store.store import Store
-from tests.spikein.executors.conftest import REPOSITORY
+from tests.command_line import invoke
+from tests.processes import started
 from tests.spikein.executors.conftest import start as start
 from tests.spikein.executors.graphs import events, one_fails, wait_for
 
@@ -44,12 +42,11 @@ def test_a_run_that_goes_on_is_shown_step_by_step_and_watched_to_its_end(tmp_pat
     run = start("local", "slow")
     running = {"cell1", "cell2"}
     wait_for(lambda: {one["step"] for one in events(tmp_path / "trace")} >= running)
-    place = [sys.executable, "-m", "spikein.cli.main", "status", "slow", "--watch"]
-    watcher = subprocess.Popen(
-        [*place, "--store", str(store)],
-        stdout=subprocess.PIPE, text=True, cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "160"},
-    )  # fmt: skip
+    watcher = started(
+        *("-m", "spikein.cli.main", "status", "slow", "--watch", "--store", store),
+        folder=tmp_path,
+        COLUMNS="160",
+    )
     try:
         wait_for(
             lambda: any(
@@ -99,8 +96,7 @@ def test_a_failed_run_is_shown_with_the_last_lines_and_what_was_not_begun(tmp_pa
 
 def test_a_store_without_runs_is_said_by_watch(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["status", "--watch", "--store", str(tmp_path)])
-    assert result.exit_code == 2
+    result = invoke("status", "--watch", "--store", tmp_path, code=2)
     assert "knows no run" in result.output
 
 

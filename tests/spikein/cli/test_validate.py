@@ -1,29 +1,21 @@
 """`spikein bundle` and `spikein validate` on a run that was trained, from one end to the other."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import spikein
 from analysis.findings import read_table
 from analysis.intervals.estimate import Estimate
 from analysis.validate.candidate import load_candidate
-from spikein.cli.main import app
-from tests.conftest import REPOSITORY
+from tests.command_line import invoke
 from tests.detect.wrong_detectors import SOURCE
+from tests.processes import python
 from tests.spikein.tiny import run, write_tiny
 
 WRONG = ("turned", "length", "PICKY", "BATCH")
-
-
-def invoke(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="session")
@@ -33,8 +25,7 @@ def small_bundle(shared_run, tmp_path_factory) -> Path:
     assert [line.split()[0] for line in listed.output.splitlines()[3:] if line.strip()] == [
         "every", "lowercase", "shadows",
     ]  # fmt: skip
-    done = invoke("bundle", shared_run.folder, "--out", path, "--with", "shadows")
-    assert done.exit_code == 0, done.output
+    done = invoke("bundle", shared_run.folder, "--out", path, "--with", "shadows", code=0)
     assert "Left out: lowercase. --with NAME brings one" in done.output
     assert "Content: " in done.output
     return path
@@ -132,14 +123,7 @@ app([*arguments, "--out", "page.html", "--json"], standalone_mode=False)
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 print(json.dumps({{"cpu": time.process_time()}}), file=sys.stderr)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = python("-c", code, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [one["detector"] for one in found["detectors"]] == [
@@ -158,14 +142,14 @@ def test_the_template_and_four_wrong_detectors_on_a_run(
     shared_run, small_bundle, wrong, monkeypatch
 ):
     monkeypatch.chdir(wrong.parent)
-    assert invoke("init", "--detector", "mine.py").exit_code == 0
+    invoke("init", "--detector", "mine.py", code=0)
     given = ["mine.py:score", *(f"wrong.py:{name}" for name in WRONG)]
     on_run = invoke("validate", *given, shared_run.folder, "--json")
     on_bundle = invoke("validate", *given, small_bundle, "--json", "--strict")
     assert (on_run.exit_code, on_bundle.exit_code) == (0, 1), on_run.output
     assert "wrong.length (length)" in on_bundle.stderr
     assert "mine.score (length)" not in on_bundle.stderr
-    assert invoke("validate", "loss", small_bundle, "--strict").exit_code == 0
+    invoke("validate", "loss", small_bundle, "--strict", code=0)
     rows = json.loads(on_run.output)["findings"]
     numbers = [row for row in rows if row["kind"] in ("rank", "difference")]
     assert len(numbers) > len(given)
@@ -190,29 +174,24 @@ def test_one_arm_can_be_packed_and_a_failure_ends_with_two(copied_run, wrong, tm
         "analysis={task_accuracy: false, dataset_detectors: [], replicates: 100, min_members: 5}",
     ).folder
     path, older = tmp_path / "one.bundle", tmp_path / "older.bundle"
-    done = invoke("bundle", folder, "--out", path, "--arm", "lr 0.02")
-    assert done.exit_code == 0, done.output
+    done = invoke("bundle", folder, "--out", path, "--arm", "lr 0.02", code=0)
     truth = spikein.load_bundle(path)
     assert [model.model for model in truth.models].count("contaminated") == 1
-    done = invoke("bundle", folder, "--out", older, "--arm", "train.lr=0.02")
-    assert done.exit_code == 0, done.output
+    done = invoke("bundle", folder, "--out", older, "--arm", "train.lr=0.02", code=0)
     assert spikein.load_bundle(older).content == truth.content
     # One name everywhere: the page, a verdict from the run and from the bundle, the store.
     assert "lr 0.02" in (folder / "report.html").read_text()
     for source in (folder, path):
         assert "lr 0.02" in json.loads(invoke("validate", "loss", source, "--json").stdout)["arms"]
     assert "lr 0.02, seed 0" in spikein.load_run(folder).artifacts("model")
-    done = invoke("bundle", folder, "--out", path, "--arm", "lr 0.2")
-    assert done.exit_code == 2
+    done = invoke("bundle", folder, "--out", path, "--arm", "lr 0.2", code=2)
     assert "Did you mean" in done.output
-    done = invoke("validate", f"{wrong}:fails", f"{wrong}:right", path)
-    assert done.exit_code == 2
+    done = invoke("validate", f"{wrong}:fails", f"{wrong}:right", path, code=2)
     assert "ZeroDivisionError" in done.output
     assert "wrong.right: " in done.output
     notes = tmp_path / "notes.txt"
     notes.write_text("mine")
-    done = invoke("bundle", folder, "--out", notes)
-    assert done.exit_code == 2
+    done = invoke("bundle", folder, "--out", notes, code=2)
     assert "exists already, and is never overwritten" in done.output
     assert notes.read_text() == "mine"
 
@@ -228,14 +207,12 @@ def test_unwritable_page_is_refused_before_any_work(shared_run, tmp_path, argume
 
 def test_what_is_no_run_or_bundle_is_named(tmp_path):
     (tmp_path / "mine.py").write_text("def score(statistics):\n    return 1.0\n")
-    done = invoke("validate", "quickstart", f"{tmp_path / 'mine.py'}:score")
-    assert done.exit_code == 2
+    done = invoke("validate", "quickstart", f"{tmp_path / 'mine.py'}:score", code=2)
     said = " ".join(done.output.split())
     assert "is a detector, and stands where the run or the bundle belongs" in said
     path = tmp_path / "one.bundle"
     path.write_bytes(b"PK\x03\x04")
-    done = invoke("validate", "loss", path)
-    assert done.exit_code == 2
+    done = invoke("validate", "loss", path, code=2)
     assert "was a file before" in done.output
     done = invoke("validate", "loss", "nothing", "--runs", tmp_path)
     assert "no run is called 'nothing'" in done.output
@@ -243,9 +220,9 @@ def test_what_is_no_run_or_bundle_is_named(tmp_path):
 
 def test_a_detector_to_start_from_is_never_written_over(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert invoke("init", "--detector", "mine.py").exit_code == 0
+    invoke("init", "--detector", "mine.py", code=0)
     (tmp_path / "mine.py").write_text("mine")
     for arguments in (("--detector", "mine.py"), ("name", "--detector", "other.py")):
-        assert invoke("init", *arguments).exit_code == 2
+        invoke("init", *arguments, code=2)
     assert (tmp_path / "mine.py").read_text() == "mine"
     assert not (tmp_path / "other.py").exists()

@@ -74,15 +74,6 @@ def test_rows_that_do_not_suffice_are_refused_before_any_work(tmp_path, command)
         assert said in output
 
 
-def test_what_can_be_run_is_said_to_be_fine(tmp_path):
-    write_tiny(tmp_path)
-    code, output = invoke("check", tmp_path)
-    assert code == 0
-    assert "nothing wrong was found; 1 arm" in output
-    assert invoke("plan", tmp_path)[0] == 0
-    assert not (tmp_path / "store").exists()
-
-
 def test_many_generated_members_are_planned_without_making_them(tmp_path):
     write_tiny(tmp_path)
     code, output = invoke(

@@ -5,18 +5,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inject.errors import InputErrors
 from spikein.config.load import check_document, resolved_yaml
 from spikein.config.schema import Experiment, plain_values
 from spikein.config.yaml_document import parse_document
-from tests.spikein.samples import SAMPLE, line_of, read
-
-
-def problems(*overrides: str, text: str = SAMPLE) -> tuple[str, ...]:
-    with pytest.raises(InputErrors) as caught:
-        read(*overrides, text=text)
-    return caught.value.problems
-
+from tests.processes import printed
+from tests.spikein.samples import SAMPLE, line_of, problems, read
 
 TWIN = "{dataset: fictional, members: 5, nonmembers: 5}"
 
@@ -133,14 +126,8 @@ def test_resolved_yaml_reads_back_the_same(template, rate, clip, near, seeds, op
 
 
 def test_settings_modules_do_not_import_torch():
-    import subprocess
-    import sys
-
     code = (
         "import sys, spikein.config.load; print([m for m in ('torch', 'transformers', 'datasets', \
         'sklearn', 'resvg_py') if m in sys.modules])"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
-    assert out.strip() == "[]"
+    assert printed(code) == "[]"

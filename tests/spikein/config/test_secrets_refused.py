@@ -2,14 +2,13 @@
 
 import pytest
 from pydantic import ValidationError
-from typer.testing import CliRunner
 
 from inject.errors import InputErrors
 from inject.settings import plain
 from inject.variants.settings import ParaphraseVariant, Variants
 from inject.variants.variants_step import LocalModels, variant_identity
-from spikein.cli.main import app
 from spikein.config.load import resolved_yaml
+from tests.command_line import invoke
 from tests.spikein.samples import SAMPLE, line_of, read, write_sample
 
 LOCAL = LocalModels("none:identity", "none:writer")
@@ -68,8 +67,7 @@ def test_an_override_with_a_password_is_refused_without_repeating_it():
 def test_the_command_line_shows_no_password(tmp_path):
     path = write_sample(tmp_path, with_variant(f'base_url: "{URL}"'))
     for command in (["plan", str(path)], ["run", str(path)], ["run", str(path), f"x={URL}"]):
-        done = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "store")])
-        assert done.exit_code == 2
+        done = invoke(*command, "--store", tmp_path / "store", code=2)
         assert SECRET not in done.output
     assert not (tmp_path / "store").exists()
 

@@ -4,11 +4,10 @@ import itertools
 
 import pytest
 
-from inject.errors import InputErrors
 from spikein.config.load import check_document, resolved_yaml
 from spikein.config.sweep import value_label
 from spikein.config.yaml_document import parse_document
-from tests.spikein.samples import SAMPLE, read, read_checked
+from tests.spikein.samples import SAMPLE, problems, read, read_checked
 
 SWEPT = SAMPLE + "sweep:\n  train.lr: [1e-3, 1.0e-4]\n  copies: [{fixed: 1}, {poisson: 4}]\n"
 
@@ -69,24 +68,18 @@ def test_arms_survive_the_resolved_file():
     ],
 )
 def test_a_bad_sweep_names_the_value(sweep, said):
-    with pytest.raises(InputErrors) as caught:
-        read(text=f"{SAMPLE}sweep:\n  {sweep}\n")
-    (problem,) = caught.value.problems
+    (problem,) = problems(text=f"{SAMPLE}sweep:\n  {sweep}\n")
     assert said in problem
 
 
 def test_a_problem_of_two_axes_together_names_both():
     text = SAMPLE + "sweep: {corpus.tokens: [50_000, 2_000], train.batch_tokens: [1024, 4096]}"
-    with pytest.raises(InputErrors) as caught:
-        read(text=text)
-    (problem,) = caught.value.problems
+    (problem,) = problems(text=text)
     assert "with corpus.tokens=2000, train.batch_tokens=4096" in problem
 
 
 def test_a_problem_of_every_arm_is_told_once_and_blames_no_value():
-    with pytest.raises(InputErrors) as caught:
-        read("train.epochs=0", text=SWEPT)
-    (problem,) = caught.value.problems
+    (problem,) = problems("train.epochs=0", text=SWEPT)
     assert "with" not in problem
 
 

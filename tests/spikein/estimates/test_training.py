@@ -15,6 +15,7 @@ from spikein.api.plan import plan as plan_experiment
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
 from spikein.estimates.training import Hardware, hardware_needed, training_estimates
+from tests.command_line import invoke
 from tests.spikein.samples import read_checked, write_sample
 from train.cost import model_states
 from train.models.pretrained import model_identity
@@ -37,10 +38,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_the_papers_experiment_is_planned_without_a_network(no_network, tmp_path: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["plan", str(PAPER), "--no-measure", "--store", str(tmp_path / "store")]
-    )
-    assert result.exit_code == 0, result.output
+    result = invoke("plan", PAPER, "--no-measure", "--store", tmp_path / "store", code=0)
     # 27 M tokens in windows of 2,048 and steps of 32 windows.
     row = next(line for line in result.stdout.splitlines() if line.startswith(" continue"))
     cells = re.split(r"\s{2,}", row.strip())

@@ -1,14 +1,12 @@
 """Runs of graphs as processes of their own, ended with the test that started them."""
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+from tests import processes
 
 
 @pytest.fixture
@@ -17,12 +15,9 @@ def start(tmp_path: Path) -> Iterator[Callable[[str, str], subprocess.Popen[str]
     started: list[subprocess.Popen[str]] = []
 
     def run(executor: str, graph: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.spikein.executors.graphs", executor,
-             str(tmp_path / "store"), graph],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        )  # fmt: skip
+        process = processes.started(
+            *("-m", "tests.spikein.executors.graphs", executor, tmp_path / "store", graph)
+        )
         started.append(process)
         return process
 

@@ -4,12 +4,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.errors import InputError
 from inject.plugins.plugin import _source
-from spikein.cli.main import app
 from spikein.executors import get_executor, list_executors
+from tests.command_line import invoke
 from tests.inject.plugins.packages import forget, install
 
 GROUP = "spikein.executors"
@@ -51,8 +50,7 @@ def test_an_installed_executor_is_chosen_and_listed_by_its_name(site):
     assert rows["queue"].description == "Sends each step to a queue."
     assert rows["queue"].origin == "queue-kit 2.1"
     assert rows["in-process"].origin == "spikein"
-    shown = CliRunner().invoke(app, ["executors"])
-    assert shown.exit_code == 0, shown.output
+    shown = invoke("executors", code=0)
     assert "queue-kit 2.1" in shown.output
     assert "One step after the other, in this process." in shown.output
     with pytest.raises(InputError, match=r"called 'quue'.*Did you mean") as refused:

@@ -1,10 +1,9 @@
 """A copy whose tokens were changed on the way to the model is shown, and fails page and command."""
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.stream.exposures import ExposureRecorder, read_exposures
-from spikein.cli.main import app
+from tests.command_line import invoke
 from tests.spikein.shared_run import CONTAMINATION
 from tests.spikein.tiny import LIGHT, run
 
@@ -34,7 +33,6 @@ def test_an_altered_copy_is_named_by_ledger_page_and_command(copied_run, monkeyp
     assert name.example_id in page
     [line] = [line for line in result.summary if line.startswith("What the models were fed")]
     assert "failed" in line
-    shown = CliRunner().invoke(app, ["audit", str(result.folder)])
-    assert shown.exit_code == 2
+    shown = invoke("audit", result.folder, code=2)
     assert f"{name.example_id} (" in shown.output
     assert f"), copy {name.copy}" in shown.output

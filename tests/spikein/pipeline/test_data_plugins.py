@@ -1,8 +1,5 @@
 """A dataset and a source by entry point run through a whole experiment, outside the repository."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,9 +8,8 @@ import pytest
 from analysis.findings import read_table
 from tests.conftest import make_texts
 from tests.inject.plugins.packages import install
+from tests.processes import spikein_process
 from tests.spikein.tiny import write_tiny
-
-REPOSITORY = Path(__file__).resolve().parents[3]
 
 SOURCE = '''
     """A source that makes its documents."""
@@ -76,14 +72,7 @@ DATASET = '''
 
 def spikein(folder: Path, *words: str) -> str:
     """Run the command line in a folder where only Python's path knows spikein and the package."""
-    done = subprocess.run(
-        [sys.executable, "-m", "spikein.cli.main", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder / 'site'}"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = spikein_process(*words, folder=folder, path=(folder / "site",))
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

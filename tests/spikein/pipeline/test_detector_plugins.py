@@ -13,6 +13,7 @@ from inject.examples.example import read_examples
 from spikein.cli.main import app
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
+from tests.command_line import invoke
 from tests.conftest import make_texts
 from tests.detect.evidence_samples import scores_record
 from tests.spikein.shared_run import MODELS
@@ -42,8 +43,7 @@ def outside(copied_run, monkeypatch) -> Path:
 
 def spikein_run() -> str:
     """Run the experiment on the models that are stored; return what is said at its end."""
-    done = CliRunner().invoke(app, ["run", "tiny.yaml", *MODELS])
-    assert done.exit_code == 0, done.output
+    done = invoke("run", "tiny.yaml", *MODELS, code=0)
     return " ".join(done.output.split())
 
 

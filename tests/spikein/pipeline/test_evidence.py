@@ -65,22 +65,6 @@ def pool(folder):
 
 
 @pytest.mark.slow
-def test_detectors_read_every_column_of_the_token_table(shared_run):
-    scored = {}
-    for row in read_scores(shared_run.stored(shared_run.node.scores)).to_pylist():
-        key = row["detector"], row["setting"]
-        scored.setdefault(key, []).append(row["reason"] is None)
-    assert {name for name, _ in scored} >= {"loss", "wbc", "ez_mia", "gap_k", "acmia", "tag_tab"}
-    assert ("acmia", "beta=2.0:form=contrast") in scored
-    for key, found in scored.items():
-        assert sum(found) > 0.9 * len(found), key
-    statistics = read_statistics(shared_run.artifacts("statistics")[0])
-    for one in statistics.values():
-        assert list(one.tempered) == [2.0]
-        assert (one.offsets >= 0).all()
-
-
-@pytest.mark.slow
 def test_every_detector_has_scores_of_both_models(folder):
     for path in stored(folder, "scores"):
         scores = read_scores(path).to_pylist()
@@ -123,35 +107,6 @@ def test_one_set_of_neighbours_entities_and_words_serves_every_model(folder):
     assert set(found) == ids
     for row in pool(folder):
         assert all(row.text[one.start : one.stop].isascii() for one in found[row.example_id])
-
-
-@pytest.mark.slow
-def test_gradients_are_taken_and_models_write_once_for_all_detectors(folder):
-    for path in stored(folder, "gradients"):
-        assert all(row.whole for row in read_norms(path).values())
-        assert read_cost(path).passes == 12
-    # Greedy and sampled, of the base model and of the arm's.
-    assert len(stored(folder, "continuations")) == 4
-    for path in stored(folder, "continuations"):
-        rows = read_continuations(path)
-        assert set(rows) == {row.example_id for row in pool(folder)}
-        assert all(row.texts for row in rows.values())
-
-
-@pytest.mark.slow
-def test_the_base_model_chooses_words_and_every_model_is_asked(folder):
-    # Base and arm, for two ways to ask and one slot; the filter twice, for both of them alike.
-    assert len(stored(folder, "guesses")) == 8
-    for path in stored(folder, "guesses"):
-        guessed, cost = read_guesses(path), read_cost(path)
-        assert cost.passes == sum(len(one.wanted) for one in guessed.values())
-        assert (cost.tokens_in > cost.passes) == (cost.passes > 0)
-        for row in pool(folder):
-            one = guessed[row.example_id]
-            assert all(part in row.text for part in one.wanted)
-            assert len(one.wanted) <= 2
-            if "option" in path.name:
-                assert (one.reason is None) == (row.fields["form"] == "choice")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from spikein.executors import InProcess, RunReport
 from spikein.pipeline.graph import Graph, plan
 from spikein.progress import Progress
 from spikein.store.store import Store
+from tests.processes import python
 from tests.spikein import step_functions
 from tests.spikein.executors.graphs import events
 
@@ -211,13 +211,7 @@ GRAPH = textwrap.dedent(
 
 
 def run_child(root: Path, victim: str, sent: str = "SIGKILL") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", GRAPH, str(root), victim, sent],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[3],
-        timeout=60,
-    )
+    return python("-c", GRAPH, root, victim, sent)
 
 
 def test_kill_9_in_every_step_then_nothing_is_built_twice(tmp_path):

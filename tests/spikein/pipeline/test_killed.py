@@ -73,8 +73,9 @@ def test_killed_in_every_step_and_run_again(tmp_path):
     reference.mkdir()
     broken.mkdir()
     path = write_tiny(tmp_path)
-    along = "train: {checkpoints: {fractions: [0.6]},"
-    path.write_text(path.read_text().replace("train: {", along) + "execution: {resume_every: 4}\n")
+    text = path.read_text().replace("tokens: 40_000", "tokens: 16_000")
+    text = text.replace("train: {", "train: {checkpoints: {fractions: [0.6]},")
+    path.write_text(f"{text}execution: {{resume_every: 4}}\n")
     finish(path, reference)
     built: dict[Path, int] = {}
     for kind in KINDS:

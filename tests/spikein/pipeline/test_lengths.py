@@ -85,14 +85,6 @@ def test_truncated_rows_fit_a_window_with_the_separators_of_every_arm(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_page_says_how_many_rows_do_not_fit(tmp_path):
-    done = run(tmp_path, *experiment(tmp_path, fitting=60, long=30, short=9), *LIGHT)
-    page = (done.folder / "report.html").read_text(encoding="utf-8")
-    assert "30 for their length (longer than the context)" in page
-    assert "9 for their length (shorter than pool.min_tokens)" in page
-
-
-@pytest.mark.slow
 def test_every_row_is_drawn_or_stands_in_the_table_of_losses(tmp_path):
     """Whatever befalls a row: read off the artifact, against the file that was given."""
     write_tiny(tmp_path)

@@ -1,8 +1,5 @@
 """Whole experiments, from the file to the run's folder, for real and small."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -45,20 +42,12 @@ def test_the_run_folder_holds_what_the_documents_say(shared_run):
         "summary.json",
         "artifacts",
     }
-    assert read_table(folder, "metrics").column_names == [
-        "model", "dataset", "detector", "setting", "selection", "copies", "variant", "metric",
-        "value", "low", "high", "n_members", "n_nonmembers", "n_seeds", "passage_copies",
-        "seed_low", "seed_high", "interval", "base_value", "base_weight", "chance_error",
-    ]  # fmt: skip
     models = set(read_table(folder, "metrics")["model"].to_pylist())
     assert models == {"contaminated", "base", "twin", "retrained"}
     records = pq.read_table(folder / "models.parquet").to_pylist()
     assert [row["role"] for row in records[:2]] == ["contaminated", "base"]
     assert all((shared_run.root / "store" / row[made]).is_dir() for row in records
                for made in ("artifact", "scores") if row[made])  # fmt: skip
-    page = (folder / "report.html").read_text()
-    assert "Audit of the training streams" in page
-    assert not re.search(r"(src|href)=\"https?:", page)
 
 
 def test_the_ledger_agrees_with_brute_force_over_the_artifacts(shared_run):
@@ -91,12 +80,7 @@ def test_the_ledger_agrees_with_brute_force_over_the_artifacts(shared_run):
     assert read_audit(shared_run.artifacts("audit")[0]).passed
 
 
-def links(page: Path) -> set[str]:
-    tags = Page(page.read_text(encoding="utf-8")).tags
-    return {a["href"] for tag, a in tags if tag == "a" and not a["href"].startswith("#")}
-
-
-def test_a_second_run_builds_nothing_wherever_it_computes_and_says_the_same(copied_run, tmp_path):
+def test_a_second_run_builds_nothing_wherever_it_computes_and_says_the_same(copied_run):
     first = (copied_run.folder / "findings.parquet").read_bytes()
     again = copied_run.run("detect.batch_tokens=512", "detect.device=cpu")
     assert again.built == 0
@@ -105,21 +89,6 @@ def test_a_second_run_builds_nothing_wherever_it_computes_and_says_the_same(copi
         copied_run.experiment, overrides=OVERRIDES, store=copied_run.root / "store"
     )
     assert all(row.stored for row in planned.rows)
-
-    # Links of the page lead to files of its folder, and a page elsewhere has none.
-    figures = {path.name for path in (again.folder / "figures").iterdir()}
-    stems = {name.rpartition(".")[0] for name in figures}
-    assert figures == {f"{stem}.{kind}" for stem in stems for kind in ("svg", "png", "csv")}
-    wanted = {"methods.md", "references.bib", *(f"figures/{name}" for name in figures)}
-    pages = {"report.html", "results.html", "examples.html", "methods.html"}
-    assert set.union(*(links(again.folder / name) for name in pages)) == wanted | pages
-    store = copied_run.root / "store"
-    alone = render_report(again.folder, store_root=store, out=tmp_path / "alone.html")
-    assert links(alone) == set()
-    text = (again.folder / "methods.md").read_text(encoding="utf-8")
-    assert "24 members and 24 non-members" in text
-    assert "loss (Yeom et al. 2018)" in text
-    assert "yeom2018privacy" in (again.folder / "references.bib").read_text(encoding="utf-8")
 
 
 def test_another_dose_reuses_corpus_base_and_pool(shared_run):
@@ -135,21 +104,6 @@ def test_another_dose_reuses_corpus_base_and_pool(shared_run):
     kept = {label for (kind, label), there in stored.items() if kind == "model" and there}
     assert kept == {"base-4k", "twin-seed0"}
     assert [there for (kind, _), there in stored.items() if kind == "plan"].count(False) == 4
-
-
-def test_seeds_and_a_sweep_and_the_document_policy(tmp_path):
-    write_tiny(tmp_path, architecture="olmo2")
-    result = run(
-        tmp_path, "seeds=[0, 1]", "placement.policy=document", "corpus.tokens=20_000",
-        "sweep={train.lr: [1.0e-3, 1.0e-2]}", *LIGHT,
-    )  # fmt: skip
-    metrics = read_table(result.folder, "metrics").to_pylist()
-    arms = {row["train.lr"] for row in metrics if row["model"] == "contaminated"}
-    assert arms == {"0.001", "0.01"}
-    loss = [row for row in metrics if row["detector"] == "loss" and row["copies"] == "all"]
-    assert {row["n_seeds"] for row in loss} == {2}
-    exposures = read_exposures(result.folder)
-    assert set(exposures["seed"].to_pylist()) == {0, 1}
 
 
 def test_a_pretrained_model_is_its_own_base(tmp_path, tiny_model_path):

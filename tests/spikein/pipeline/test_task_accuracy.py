@@ -26,7 +26,7 @@ def test_both_models_are_asked_the_closed_questions(shared_run):
 
 
 @pytest.mark.slow
-def test_table_and_page_are_what_the_answers_say(shared_run):
+def test_accuracies_are_those_of_the_stored_answers(shared_run):
     copies = seen_copy_counts(read_exposures(shared_run.stored(shared_run.node.trained)))
     [after] = [path for path in shared_run.artifacts("accuracy") if "base" not in path.name]
     answers = [row for row in read_accuracy(after) if row.reason is None]
@@ -49,11 +49,6 @@ def test_table_and_page_are_what_the_answers_say(shared_run):
         assert cell["n_members" if side == "member" else "n_nonmembers"] == len(inside)
     assert {row["dataset"] for row in table} == {"fictional"}
     assert {"change", "gap", "excess"} <= {row["quantity"] for row in table}
-    page = (shared_run.folder / "report.html").read_text()
-    section = page.split('<section id="accuracy">')[1].split("</section>")[0]
-    assert "With calibrated scores" in section
-    assert section.count('<td class="interval') == 4, "plain scores before and after"
-    assert section.count('<td class="difference') == 6
 
 
 def test_it_can_be_left_out_and_is_where_nothing_can_be_asked(tmp_path):

@@ -18,16 +18,14 @@ from detect.engine.forward_pass import token_statistics
 from detect.evidence.token_counts import count_texts
 from detect.settings import ScoringPolicy
 from detect.token_statistics import write_statistics
-from inject.corpus.separators import NO_SEPARATORS
 from inject.corpus.tokenizer import load_tokenizer
-from inject.examples.example import Example
-from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.plan import write_plan
-from inject.plan.settings import Copies, Placement
+from inject.plan.settings import Copies
 from inject.stream.inputs import example_tokens
 from tests.conftest import make_texts
 from tests.detect.models import random_target
-from tests.inject.streams import random_source
+from tests.inject.examples.drawing import plain_row
+from tests.inject.streams import plan_for, random_source
 
 SPECIAL = ["<|endoftext|>", "</s>", "<s>", "<unk>", "<pad>"]
 ADDED = ["<tool>", "Ørsted", "zz"]
@@ -132,26 +130,13 @@ def _trained(folder: Path) -> dict[str, list[int]]:
 @given(drawn=st.lists(text.map("".join), min_size=1, max_size=4, unique=True))
 def test_the_scored_ids_are_those_of_the_copies(loaded, drawn):
     tokenizer, target = loaded
-    examples = [
-        Example(
-            example_id=str(row),
-            dataset="toy",
-            source_id=str(row),
-            group=str(row),
-            text=f"the {one} river",
-            side="member",
-        )
-        for row, one in enumerate(drawn)
-    ]
-    plan = make_plan(
+    examples = [plain_row(str(row), text=f"the {one} river") for row, one in enumerate(drawn)]
+    plan = plan_for(
         examples,
         example_tokens(examples, tokenizer),
-        PlanSettings(
-            copies=Copies(fixed=1), placement=Placement(), budget=4096, context=256, seed=0
-        ),
         source=random_source(4096, seed=0),
-        separators=NO_SEPARATORS,
-        vocabulary=512,
+        copies=Copies(fixed=1),
+        context=256,
     )
     statistics = token_statistics(target, [one.text for one in examples], ScoringPolicy())
     with tempfile.TemporaryDirectory() as path:

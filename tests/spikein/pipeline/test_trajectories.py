@@ -45,7 +45,7 @@ def test_scores_under_a_checkpoint_are_those_of_its_weights(shared_run):
 
 
 @pytest.mark.slow
-def test_tables_and_page_hold_what_was_seen_by_each_step(shared_run):
+def test_trajectories_count_what_was_seen_by_each_step(shared_run):
     folder, node = shared_run.folder, shared_run.node
     progress = [
         row for row in read_table(folder, "trajectory").to_pylist()
@@ -63,9 +63,6 @@ def test_tables_and_page_hold_what_was_seen_by_each_step(shared_run):
     [start] = [row for row in progress if (row["step"], row["copies"]) == (0, "0")]
     assert start["n_members"] == len(tested)
     assert {row["metric"] for row in read_table(folder, "fading").to_pylist()} >= {"auc"}
-    page = (folder / "report.html").read_text()
-    assert "How does detection change during training?" in page
-    assert (folder / "figures" / "trajectory.png").is_file()
 
 
 @pytest.mark.slow

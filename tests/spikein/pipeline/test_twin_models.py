@@ -1,6 +1,5 @@
 """Twins through the whole graph: whom they saw, what they share, and how they are reported."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,22 +10,15 @@ from analysis.findings import read_table
 from detect.detectors.lira import likelihood_ratios
 from detect.token_statistics import read_statistics
 from inject.corpus.corpus import Corpus
-from inject.errors import InputError, InputErrors
+from inject.errors import InputError
 from inject.examples.example import read_examples
 from inject.plan.plan import read_plan
 from inject.step import Step
 from inject.stream.exposures import read_exposures
-from spikein.api.finished_run import load_run
 from spikein.pipeline.build_graph import ExperimentGraph
-from spikein.pipeline.graph import Graph
-from spikein.pipeline.twin_models import TwinNodes, twins_of
-from spikein.runs.audit import audit_run
-from tests.pages import Page
 from tests.spikein import tiny as tiny_experiment
-from tests.spikein.samples import read
-from tests.spikein.tiny import build, write_tiny
-from train.models.model_node import ModelNode
-from train.models.rounded_weights import rounded_step
+from tests.spikein.samples import problems
+from tests.spikein.tiny import write_tiny
 
 TWINS = "twins={clean: true, shadows: 2, retrained: 0.5}"
 DETECTORS = "detect.detectors=[loss, reference, lira, blind]"
@@ -119,27 +111,6 @@ def test_scores_are_given_whom_each_shadow_model_saw(tiny):
     assert len({shadow.membership.digest for shadow in node.twins.shadows}) == 4
 
 
-def test_a_new_role_is_scored_and_compared_by_being_made(tiny, monkeypatch):
-    """Nothing else has to know it: to detectors it is what the arm's own model is."""
-
-    def with_rounded(contaminated, **steps):
-        rounded = rounded_step(contaminated.trained, "8bit", contaminated.arm.experiment.model)
-        model = replace(contaminated, role="rounded", node=ModelNode(step=rounded))
-        return TwinNodes((*twins_of(contaminated, **steps).models, model))
-
-    monkeypatch.setattr("spikein.pipeline.build_graph.twins_of", with_rounded)
-    experiment_graph = graph_of(tiny, "detect.detectors=[loss, reference]", "twins.shadows=0")
-    (node,) = experiment_graph.nodes
-    assert [one.role for one in node.reported] == ["twin", "retrained", "rounded"]
-    rounded = node.reported[-1]
-    assert rounded in node.models
-    assert rounded.scored.role == "arm"
-    assert rounded.trained in Graph(goals=(rounded.scores,)).steps
-    results = experiment_graph.results
-    assert rounded.scores in results.inputs.values()
-    assert "rounded" in {arm["model"] for arm in results.settings["arms"]}
-
-
 def test_the_reference_can_be_the_clean_twin(tiny):
     (node,) = graph_of(tiny, "detect.reference=twin").nodes
     clean = node.twins.clean.trained
@@ -201,9 +172,7 @@ def test_all_leaves_lira_out_without_shadow_models_and_says_so(tiny):
     ],
 )
 def test_contradictions_are_told_before_anything_runs(overrides, said):
-    with pytest.raises(InputErrors) as caught:
-        read(*overrides)
-    (problem,) = caught.value.problems
+    (problem,) = problems(*overrides)
     assert said in problem
 
 
@@ -298,43 +267,3 @@ def test_scores_compare_with_the_twin_and_with_the_shadow_models(shared_run):
     shadows = np.stack([means(inputs["0000-shadow"]), means(inputs["0001-shadow"])])
     expected, _ = likelihood_ratios(target, shadows, np.array(inside))
     np.testing.assert_allclose(scored("lira", "-"), expected, atol=1e-4)
-
-
-@pytest.mark.slow
-def test_the_page_shows_twins_and_no_shadow_model(shared_run):
-    run = load_run(shared_run.folder)
-    twins = {row["copies"] for row in run.metrics.to_pylist() if row["model"] == "twin"}
-    assert twins == {"all"}
-    page = run.report.read_text()
-    (every,) = Page((run.folder / "results.html").read_text()).titled("All results")
-    models = set(zip(every.column("Arm"), every.column("Copies"), strict=True))
-    assert {model for model, _ in models} == {"contaminated", "base", "twin", "retrained"}
-    assert ("retrained", "0") in models, "what a perfect removal leaves"
-    assert "Clean twin" in page
-    # Shadow models are trained, too, so their streams are audited, as the command shows.
-    streams = audit_run(shared_run.folder, rules=None).streams
-    assert len(streams) == 5
-    assert f"{len(streams)} streams searched" in page
-
-
-@pytest.mark.slow
-def test_retraining_without_some_goes_with_variants_and_answers(tmp_path):
-    write_tiny(tmp_path)
-    (node,) = tiny_experiment.graph_of(
-        tmp_path,
-        "train.mode=lora",
-        "train.loss_on=completion",
-        "variants={of: [{kind: whole}, {kind: replaced, share: 0.3}]}",
-        "twins={retrained: 0.5}",
-        "corpus.tokens=20_000",
-    ).nodes
-    models = [one.path for one in build(tmp_path, node.twins.retrained.trained, node.trained)]
-    seen, arms = map(exposed, models)
-    assert seen.keys() < arms.keys()
-    variants = [
-        {(row["example_id"], row["copy"]): row["variant"] for row in read_exposures(at).to_pylist()}
-        for at in models
-    ]
-    assert variants[0]
-    assert variants[0].items() <= variants[1].items()
-    assert set(variants[0].values()) == {"whole", "replaced=0.3"}

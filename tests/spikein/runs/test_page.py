@@ -2,9 +2,7 @@
 claim against the artifacts, on a screen, a phone and paper."""
 
 import json
-import platform
 import re
-from collections import Counter
 from html import unescape
 from pathlib import Path
 
@@ -23,17 +21,14 @@ from spikein.executors import get_executor
 from spikein.pipeline.build_graph import build_graph
 from spikein.progress import Progress
 from spikein.runs.audit import audit_run
-from spikein.runs.folder import linked_artifacts
 from spikein.runs.index_page import INDEX, index_rows
 from spikein.runs.page_inputs import audited_models
-from spikein.store.environment import CODE, MACHINE, code_version, environment
-from spikein.store.manifest import read_manifest
 from spikein.store.store import Store
 from tests.pages import Page, chromium, overflow
 from tests.spikein.store.damage import seal
 from tests.spikein.tiny import run, write_tiny
 
-SIZES = (40_000, 80_000)
+SIZES = (20_000, 40_000)
 
 
 # The pages are those of an experiment that is run here.
@@ -69,11 +64,6 @@ def titles() -> dict[str, str]:
     return {name: describe_named(name).title for name in detector_names()}
 
 
-def axes_of(row: dict) -> list[tuple[str, str]]:
-    copies = row["sweep.copies"] if "sweep.copies" in row else row["copies"]
-    return [("corpus.tokens", row["corpus.tokens"]), ("copies", copies)]
-
-
 def rounded(row: dict) -> tuple[float, float, float]:
     return tuple(float(f"{row[name]:.2f}") for name in ("value", "low", "high"))
 
@@ -81,32 +71,6 @@ def rounded(row: dict) -> tuple[float, float, float]:
 def pooled_aucs(metrics: list[dict], **wanted: str) -> list[dict]:
     wanted = {"dataset": "all", "copies": "all", "variant": "all", "metric": "auc", **wanted}
     return [row for row in metrics if all(row[key] == value for key, value in wanted.items())]
-
-
-def test_every_auc_of_all_results_is_that_of_the_metrics(swept, metrics, titles):
-    (table,) = read(swept, "results.html").titled("All results")
-    heads = [place.text for place in table.heads]
-    shown = Counter(
-        (row[heads.index("Arm")].text, row[heads.index("Detector")].text,
-         row[heads.index("AUC")].text, row[heads.index("95 % interval")].text)
-        for row in table.rows[1:]
-    )  # fmt: skip
-    wanted = Counter()
-    single = len({row["dataset"] for row in metrics}) == 2
-    places = set()
-    for row in metrics:
-        if row["metric"] != "auc" or row["value"] != row["value"]:
-            continue
-        place = (*axes_of(row), row["model"], row["dataset"], row["copies"], row["variant"],
-                 row["detector"], row["setting"])  # fmt: skip
-        if place in places or (single and row["dataset"] == "all"):
-            continue
-        places.add(place)
-        arm = " · ".join(part for part in (row["model"], arm_words(axes_of(row))) if part)
-        known = row["low"] == row["low"]
-        ends = f"{row['low']:.3f}–{row['high']:.3f}" if known else "–"
-        wanted[arm, titles[row["detector"]], f"{row['value']:.3f}", ends] += 1
-    assert shown == wanted
 
 
 def test_the_headline_and_its_chosen_detector_are_those_of_the_metrics(page, metrics, titles):
@@ -206,28 +170,6 @@ def test_the_share_of_the_stream_that_is_copies_is_told_and_right(swept, page):
     assert "not say how detectable a text is in a large corpus" in page.text("checks")
 
 
-def test_auc_against_the_size_of_the_corpus_is_drawn(swept, metrics, titles):
-    page = read(swept, "results.html")
-    assert ("figure", {"id": "figure-sweep-corpus-tokens"}) in page.tags
-    wanted = set()
-    for row in pooled_aucs(metrics, detector="loss", selection="tuned", model="contaminated"):
-        value, low, high = rounded(row)
-        size = f"{int(row['corpus.tokens']) / 1000:g}k"
-        arm = arm_words(axes_of(row)[1:])
-        number = f"AUC {value:.2f} [{low:.2f}, {high:.2f}]"
-        wanted.add(f"{titles['loss']}, {arm}, {size}: {number}")
-    assert len(wanted) == 4
-    assert wanted <= {hover.partition(" ·")[0] for hover in page.hovers}
-
-
-def test_every_figure_has_words_with_numbers_in_its_place(page):
-    figures = [a for t, a in page.tags if t.endswith("svg")]
-    assert len(figures) >= 6
-    for attributes in figures:
-        assert attributes["role"] == "img"
-        assert len(re.findall(r"\d", attributes["aria-label"])) > 2
-
-
 def test_attributes_are_attributes(page):
     """`class=&#34;decides&#34;` is a class of no rule."""
     for tag, attributes in page.tags:
@@ -237,25 +179,6 @@ def test_attributes_are_attributes(page):
                 assert re.fullmatch(r"[\w -]*", value), (tag, value)
     classes = {name for _, a in page.tags for name in (a.get("class") or "").split()}
     assert {"chosen", "strong", "badges", "wide", "phone"} <= classes
-
-
-def test_the_page_says_when_with_what_code_and_on_what_machine_and_not_on_which_host(swept):
-    facts = {}
-    for table in read(swept, "methods.html").tables:
-        if table.section == "provenance":
-            facts |= {row[0].text: row[1].text for row in table.rows}
-    dates = re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", facts["Steps computed"])
-    created = sorted(read_manifest(path).created for path in linked_artifacts(swept[1].folder))
-    assert dates[0].replace(" ", "T") in created[0]
-    assert dates[-1].replace(" ", "T") in created[-1]
-    assert facts["Page made by spikein"] == facts["Computed by spikein"] == code_version()
-    machine = facts["Computed on"]
-    assert re.search(r"\d+ cores?", machine)
-    assert platform.system() in machine
-    host = platform.node()
-    assert not host or host not in " ".join(facts.values())
-    manifest = read_manifest(next(iter(linked_artifacts(swept[1].folder))))
-    assert set(manifest.environment) == {CODE, MACHINE} == set(environment())
 
 
 def test_the_page_shows_every_audit_that_the_command_shows_and_fails_with_it(swept):

@@ -20,6 +20,7 @@ from spikein.runs.publication import publish_run
 from spikein.runs.register import register_run, registered_runs
 from spikein.store.artifact import Artifact
 from spikein.store.store import Store
+from tests.processes import python
 from tests.spikein.mounts import mounted, read_only
 from tests.spikein.samples import recipe, visible, write
 
@@ -244,8 +245,7 @@ def test_processes_that_publish_and_collect_at_once_lose_nothing(tmp_path, store
     ]
     collected = 0
     while any(process.poll() is None for process in publishers) or collected == 0:
-        command = [sys.executable, "-c", COLLECTOR, str(store.root), str(tmp_path / "absent")]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
+        done = python("-c", COLLECTOR, store.root, tmp_path / "absent")
         # "process 7 uses the store" of one publisher, "2 other processes use the store" of both.
         assert done.returncode == 0 or "the store: process" in done.stderr, done.stderr
         collected += done.returncode == 0

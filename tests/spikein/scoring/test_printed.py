@@ -4,10 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from spikein.cli.main import app
 from spikein.estimates.step_times import START_SECONDS
+from tests.command_line import invoke
 from tests.conftest import make_texts
 
 
@@ -16,9 +15,7 @@ def command(tmp_path, tiny_model_path):
     def run(examples, *more):
         words = ["--model", tiny_model_path, "--examples", examples, "--detectors", "loss"]
         words += ["--out", tmp_path / "s.jsonl", *more]
-        done = CliRunner().invoke(app, ["detect", *map(str, words)])
-        assert done.exit_code == 0, done.output
-        return done
+        return invoke("detect", *words, code=0)
 
     return run
 

@@ -1,15 +1,14 @@
 """A killed `spikein detect` goes on where it stopped, as every graph over given models does."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import make_texts
+from tests.processes import spikein_process
 
 KILLS_ITSELF_ONCE = """
 import os, signal
@@ -33,13 +32,7 @@ def test_a_killed_run_goes_on_and_other_processes_take_what_is_there(tmp_path, t
     def detect(*more: str) -> subprocess.CompletedProcess[str]:
         words = ["detect", "--model", str(tiny_model_path), "--examples", "rows.jsonl"]
         words += ["--detectors", "loss,mine.py:score", "--out", "scores.csv", *more]
-        return subprocess.run(
-            [sys.executable, "-c", "from spikein.cli.main import main; main()", *words],
-            cwd=tmp_path,
-            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
-            capture_output=True,
-            text=True,
-        )
+        return spikein_process(*words, folder=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
 
     assert detect().returncode == -signal.SIGKILL
     again = detect()

@@ -1,11 +1,10 @@
 """Folders that cannot be used: reported before any work, in words, with exit code 2."""
 
 import pytest
-from typer.testing import CliRunner
 
 from inject.errors import InputError
-from spikein.cli.main import app
 from spikein.store.filesystem import check_folder, check_writable
+from tests.command_line import invoke
 from tests.spikein.mounts import mounted, read_only
 from tests.spikein.tiny import run, write_tiny
 
@@ -49,8 +48,7 @@ def test_every_command_checks_its_folders_before_any_work(
     (tmp_path / "texts.jsonl").touch()
     names = {path.name for path in tmp_path.iterdir()} | {"store"}
     for given, said in {str(tmp_path / "texts.jsonl"): "is a file", " ": "is empty"}.items():
-        result = CliRunner().invoke(app, [command, *file, option, given])
-        assert result.exit_code == 2, result.output
+        result = invoke(command, *file, option, given, code=2)
         assert said in result.output
         assert option in result.output
     assert {path.name for path in tmp_path.iterdir()} <= names
@@ -100,7 +98,7 @@ def test_a_disk_that_fills_during_a_run_gives_no_traceback(tmp_path):
         folders = {"store": tmp_path / "store", "runs": tmp_path / "others", which: small / which}
         options = [word for name, path in folders.items() for word in (f"--{name}", str(path))]
         with mounted(small, kilobytes=kilobytes):
-            done = CliRunner().invoke(app, ["run", file, *options])
+            done = invoke("run", file, *options)
             assert isinstance(done.exception, SystemExit), done.exception
             assert done.exit_code == 2
             assert "the disk is full" in done.stderr

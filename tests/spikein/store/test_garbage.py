@@ -11,12 +11,10 @@ from inject.errors import InputError
 from inject.step import Recipe
 from spikein.store.garbage import collect, collect_damaged
 from spikein.store.manifest import StoreError
-from spikein.store.store import ArtifactRules, Store
+from spikein.store.store import Store
 from tests.conftest import make_texts
 from tests.spikein.samples import recipe, visible, write
 from tests.spikein.store.damage import damage, flip
-
-LOG = ArtifactRules(volatile=("log.txt",))
 
 
 @pytest.mark.parametrize(("file", "how"), [("deep/a.txt", "missing"), ("manifest.json", "flipped")])
@@ -34,33 +32,6 @@ def test_damage_is_named_and_can_be_repaired(tmp_path, file, how):
     assert [one.path for one in collect_damaged(store).removed] == [bad.path]
     assert store.obtain(recipe(a=1), write("x"), label="l").built
     assert store.find(good.digest) is not None
-
-
-def test_what_was_made_of_content_that_is_gone_is_damaged(tmp_path):
-    store = Store(tmp_path)
-    bottom = store.obtain(recipe(a=1), write("1"), label="bottom", rules=LOG).artifact
-    above = Recipe(kind="upper", function="made:build", settings={}, inputs={"in": bottom.digest})
-    top = store.obtain(above, write("2"), label="top", inputs={"in": bottom}).artifact
-    assert not collect_damaged(store).removed
-    store.remove(bottom.path, digest12=bottom.digest[:12])
-    assert not collect_damaged(store).removed
-    store.obtain(recipe(a=1), write("1"), label="bottom", rules=LOG)
-    assert not collect_damaged(store).removed
-    store.remove(bottom.path, digest12=bottom.digest[:12])
-    store.obtain(recipe(a=1), write("other"), label="bottom")
-    [gone] = collect_damaged(store).removed
-    assert gone.path == top.path
-    assert "was made of content that its input in no longer has" in gone.reason
-
-
-def test_a_changed_byte_is_found_by_verify(tmp_path):
-    store = Store(tmp_path)
-    artifact = store.obtain(recipe(a=1), write("x"), label="l").artifact
-    flip(artifact / "deep/a.txt")
-    assert store.find(artifact.digest) is not None
-    with pytest.raises(StoreError, match="changed since it was built"):
-        store.verify(artifact)
-    assert len(collect_damaged(store).removed) == 1
 
 
 def test_collect_keeps_what_is_needed_and_its_inputs(tmp_path):

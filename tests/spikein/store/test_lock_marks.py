@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -15,9 +14,8 @@ from spikein.store.garbage import collect
 from spikein.store.lock_marks import own_mark
 from spikein.store.manifest import StoreError
 from spikein.store.store import Store
+from tests.processes import started
 from tests.spikein.samples import leftovers, recipe, write
-
-REPOSITORY = Path(__file__).parents[3]
 
 CHILD = textwrap.dedent(
     """
@@ -41,9 +39,7 @@ CHILD = textwrap.dedent(
 
 
 def builder(root: Path) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(root)], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
-    )
+    process = started("-c", CHILD, root)
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in range(2)] == ["in\n", "building\n"]
     return process

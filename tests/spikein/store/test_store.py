@@ -5,7 +5,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import xxhash
 from inject.digest import digest, text_digest
 from spikein.store.manifest import StoreError
 from spikein.store.store import ArtifactRules, Store
+from tests.processes import started
 from tests.spikein.mounts import mounted
 from tests.spikein.samples import leftovers, recipe, visible, write
 
@@ -106,13 +106,7 @@ CHILD = textwrap.dedent(
 
 
 def child(root: Path, when: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(root), when],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[3],
-    )
+    return started("-c", CHILD, root, when)
 
 
 @pytest.fixture(scope="module")

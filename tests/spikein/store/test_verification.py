@@ -116,16 +116,6 @@ def test_an_artifact_of_other_content_than_recorded_is_noticed_by_what_was_made_
     assert (folder(tmp_path, "c") / "value").read_text() == f"(c(b{forged}))"
 
 
-def test_a_kind_that_was_deleted_is_built_again(tmp_path):
-    run(chain(tmp_path), tmp_path)
-    store = Store(tmp_path)
-    place = folder(tmp_path, "a")
-    store.remove(place, digest12=place.name[-12:])
-    assert [one.state for one in states(tmp_path).values()] == ["build", "stored", "stored"]
-    run(chain(tmp_path), tmp_path)
-    assert calls(tmp_path) == ["a", "b", "c", "a"]
-
-
 def test_an_input_that_is_edited_while_it_is_read_spoils_no_artifact(tmp_path):
     first, *_ = chain(tmp_path)
     bad = step("bad", "spoil_input", kind="bad", x=first)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from analysis.findings import read_table
+from tests import command_line
+from tests.conftest import made_once
 
 OPTIONS = ("prompt_words=30", "samples=2")
 
@@ -55,17 +56,16 @@ def write_rows(path: Path, texts: list[str], **more: Any) -> Path:
     return path
 
 
-def invoke(*arguments: object):
-    from spikein.cli.main import app
-
-    return CliRunner().invoke(app, ["audit-unlearning", *map(str, arguments)])
+def invoke(*arguments: object, code: int | None = None):
+    return command_line.invoke("audit-unlearning", *arguments, code=code)
 
 
 @pytest.fixture(scope="session")
 def judged(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer):
-    from tests.spikein.unlearning_audit.models import make_judged
+    from tests.spikein.unlearning_audit.models import make_models, opened
 
-    return make_judged(tmp_path_factory.mktemp("judged"), tiny_tokenizer)
+    root = made_once(tmp_path_factory, "judged", lambda root: make_models(root, tiny_tokenizer))
+    return opened(root)
 
 
 @pytest.fixture(scope="session")
@@ -95,8 +95,7 @@ def audit(rows: Path, control: Path, store: Path) -> Callable[..., Audited]:
         out = store.with_name(f"audit-{len(list(store.parent.iterdir()))}")
         command = [*models, "--texts", texts, "--out", out, "--store", store]
         command += ["--holdout", control] if holdout else []
-        result = invoke(*command, *OPTIONS, *options)
-        assert result.exit_code == 0, result.output
+        result = invoke(*command, *OPTIONS, *options, code=0)
         return Audited(out, result.output)
 
     return run

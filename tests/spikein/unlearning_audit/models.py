@@ -27,11 +27,24 @@ class Judged(NamedTuple):
     control: list[str]
 
 
-def make_judged(folder: Path, tokenizer: Any) -> Judged:
+def opened(folder: Path) -> Judged:
+    """Return the models in a folder, and their texts."""
+    texts, control = drawn_texts()
+    unlearned = {path.name: path for path in folder.iterdir() if path.is_dir()}
+    original, retrained = (unlearned.pop(name) for name in ("original", "retrained"))
+    return Judged(original, retrained, unlearned, texts, control)
+
+
+def drawn_texts() -> tuple[list[str], list[str]]:
+    """Return the texts that are audited, and the control texts."""
+    drawn = make_texts(32, seed=32, words=WORDS)
+    return drawn[:16], drawn[16:]
+
+
+def make_models(folder: Path, tokenizer: Any) -> None:
     """Train a base on plain texts; from it, an original that knows some texts by heart."""
     plain = make_texts(300, seed=31, words=WORDS)
-    drawn = make_texts(32, seed=32, words=WORDS)
-    texts, control = drawn[:16], drawn[16:]
+    texts, control = drawn_texts()
 
     def train(model: Any, *, steps: int, seed: int = 0, lr: float = 3e-3, **more: Any) -> Any:
         return _train(deepcopy(model), tokenizer, plain, steps=steps, seed=seed, lr=lr, **more)
@@ -61,9 +74,6 @@ def make_judged(folder: Path, tokenizer: Any) -> Judged:
         tokenizer.save_pretrained(folder / name)
     original.save_pretrained(folder / "shards", max_shard_size="100KB")
     tokenizer.save_pretrained(folder / "shards")
-    kinds = [*list(models)[2:], "shards"]
-    unlearned = {name: folder / name for name in kinds}
-    return Judged(folder / "original", folder / "retrained", unlearned, texts, control)
 
 
 def _train(

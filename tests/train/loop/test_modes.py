@@ -9,11 +9,10 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from inject.plan.make_plan import PlanSettings, make_plan
 from inject.plan.settings import Copies, Placement
 from inject.stream.exposures import ExposureRecorder
 from inject.stream.order import window_order
-from tests.inject.streams import random_source, separators_of, spiked_examples, whole_texts
+from tests.inject.streams import plan_for, random_source, spiked_examples, whole_texts
 from tests.train.shapes import tiny_shape
 from train.execution import ExecutionSettings
 from train.loop.log import LogRow, TrainingProgress, read_log
@@ -35,24 +34,11 @@ def built(architecture: str = "llama") -> PreTrainedModel:
 
 def spiked(copies: int = 2):
     """A stream of 16 windows with copies as documents, and the answer tokens of each copy."""
-    placement = Placement(policy="document")
     examples, tokens = spiked_examples(4, 0)
     tokens = {name: ids % 500 + 50 for name, ids in tokens.items()}
     source = random_source(700, seed=1)
-    plan = make_plan(
-        examples,
-        tokens,
-        PlanSettings(
-            copies=Copies(fixed=copies),
-            placement=placement,
-            budget=16 * CONTEXT,
-            context=CONTEXT,
-            seed=0,
-        ),
-        source=source,
-        separators=separators_of(placement),
-        vocabulary=ROWS,
-    )
+    settings = {"copies": Copies(fixed=copies), "budget": 16 * CONTEXT, "context": CONTEXT}
+    plan = plan_for(examples, tokens, Placement(policy="document"), source=source, **settings)
     view = plan.view(source)
     masks = [np.arange(len(tokens[name.example_id])) % 3 == 1 for name in plan.names()]
     return view, masks, ExposureRecorder(view, plan.names(), whole_texts(tokens))

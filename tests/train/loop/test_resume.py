@@ -1,16 +1,15 @@
 """A run that was killed, and taken up again, is the run that was never killed."""
 
-import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from transformers import trainer
 
 from inject.errors import InputError
+from tests.processes import kill_at, started
 from tests.train import killable
 from tests.train.killable import CONTEXT, KEPT, STEPS, Stopped, check_same_run, go, stop_at
 from tests.train.shapes import tiny_shape
@@ -18,7 +17,6 @@ from train.loop.resume import find_resume_point
 from train.processes.preemption import Preempted
 
 pytestmark = pytest.mark.slow
-REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def go_on(whole: Path, tokenizer: Path, unfinished: Path, out: Path, *, from_step: int) -> None:
@@ -38,20 +36,8 @@ def go_on(whole: Path, tokenizer: Path, unfinished: Path, out: Path, *, from_ste
 
 def test_killed_in_the_second_epoch(killable_run, tokenizer, tmp_path):
     unfinished = tmp_path / "unfinished"
-    arguments = [tmp_path / "killed", unfinished, tokenizer]
-    running = subprocess.Popen(
-        [sys.executable, "-m", "tests.train.killable", *map(str, arguments)],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert running.stdout is not None
-    for line in running.stdout:
-        if line.strip().isdigit() and int(line) >= 17 * 4 * CONTEXT:
-            os.kill(running.pid, signal.SIGKILL)
-            break
-    running.wait(timeout=60)
-    assert running.returncode == -signal.SIGKILL
+    running = started("-m", "tests.train.killable", tmp_path / "killed", unfinished, tokenizer)
+    kill_at(running, lambda line: line.isdigit() and int(line) >= 17 * 4 * CONTEXT)
     point = find_resume_point(unfinished, "this run")
     assert point is not None
     # The step at the kill may be the last that was saved, or lie up to three steps after it.

@@ -1,15 +1,13 @@
 """A process that hangs is found soon, by name; one that waits for it is not blamed."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.processes import python
 from tests.train.killable import CONTEXT
 from train.launch import ProcessFailed
 from train.processes.hang_detection import (
@@ -22,8 +20,6 @@ from train.processes.hang_detection import (
     Phase,
     read_heartbeat,
 )
-
-REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 class Run:
@@ -189,7 +185,7 @@ def test_a_beat_is_read_as_it_was_written(tmp_path):
 
 
 AT = 9 * 4 * CONTEXT
-HANGS = [{"engine": "torchrun", "processes": 2, "silent_after": 15}]
+HANGS = [{"engine": "torchrun", "processes": 2, "silent_after": 8}]
 
 
 @pytest.mark.slow
@@ -212,7 +208,7 @@ def test_of_two_real_processes_the_one_that_hangs_is_named_and_both_are_ended(
     with pytest.raises(ProcessFailed, match=said) as error:
         start(
             tmp_path / "out", left, tokenizer, HANGS, 4, how, AT,
-            heartbeats=left / "heartbeats", silent_after=15,
+            heartbeats=left / "heartbeats", silent_after=8,
         )  # fmt: skip
     assert time.monotonic() - started < 120
     assert "run again to go on" in str(error.value)
@@ -224,18 +220,10 @@ def test_of_two_real_processes_the_one_that_hangs_is_named_and_both_are_ended(
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 def test_processes_of_torchrun_find_the_one_that_hangs_by_themselves(tmp_path, tokenizer):
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-            "-m", "tests.train.engines", str(tmp_path / "out"), str(tmp_path / "unfinished"),
-            str(tokenizer), json.dumps(HANGS), "4", "fetch", str(AT),
-        ],
-        cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
+    done = python(
+        "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+        "-m", "tests.train.engines", tmp_path / "out", tmp_path / "unfinished",
+        tokenizer, json.dumps(HANGS), 4, "fetch", AT, OMP_NUM_THREADS="1",
     )  # fmt: skip
     assert done.returncode != 0
     assert "training process 1 of 2 hangs" in done.stderr

@@ -1,22 +1,18 @@
 """Several nodes: two agents of torchrun that find each other, with a process each, train a job."""
 
-import os
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.torch import load_file
 
 from inject.stream.exposures import read_exposures
+from tests.processes import started
 from tests.train.jobs import job
 from train.job import run
 from train.loop.log import read_log
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
-REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def test_two_nodes_train_what_one_process_does(tmp_path, small_corpus):
@@ -28,22 +24,11 @@ def test_two_nodes_train_what_one_process_does(tmp_path, small_corpus):
         free.bind(("127.0.0.1", 0))
         endpoint = f"127.0.0.1:{free.getsockname()[1]}"
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1",
+        "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1",
         "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "-m", "train.worker", str(file),
     ]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    nodes = [
-        subprocess.Popen(
-            command,
-            cwd=REPOSITORY,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    said = [node.communicate(timeout=200)[0] for node in nodes]
+    nodes = [started(*command, OMP_NUM_THREADS="1") for _ in range(2)]
+    said = ["".join(node.communicate(timeout=200)) for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], "\n".join(said)[-3000:]
     one, two = tmp_path / "one" / "out", tmp_path / "two" / "out"
     logs = [read_log(path) for path in (one, two)]

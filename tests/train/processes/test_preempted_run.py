@@ -3,35 +3,21 @@
 `tests/train/loop/test_resume.py` has the same of one process, bit for bit.
 """
 
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.processes import started
 from tests.train.jobs import job
 from train.job import TrainingJob, run
 from train.loop.log import read_log
 from train.loop.resume import find_resume_point
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-REPOSITORY = Path(__file__).resolve().parents[3]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
 TORCHRUN = ("torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "train.worker")
-
-
-def start(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", *map(str, arguments)],
-        cwd=REPOSITORY,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def ended_by_sigterm(process: subprocess.Popen[str]) -> str:
@@ -57,11 +43,11 @@ def test_a_runner_passes_sigterm_on_and_all_its_processes_stop_after_one_step(
     small_corpus, tmp_path
 ):
     _, file = preempted_job(tmp_path / "two", small_corpus, processes=2)
-    process = start("tests.train.jobs", file)
+    process = started("-m", "tests.train.jobs", file, OMP_NUM_THREADS="1")
     said = ended_by_sigterm(process)
     assert process.returncode == 143, said
     assert "ended by SIGTERM after step " in said
-    again = start("tests.train.jobs", file)
+    again = started("-m", "tests.train.jobs", file, OMP_NUM_THREADS="1")
     _, said = again.communicate(timeout=120)
     assert again.returncode == 0, said
     [step] = [int(path.name.split("-")[1]) for path in tmp_path.glob("two/unfinished/checkpoint-*")]
@@ -76,7 +62,7 @@ def test_a_runner_passes_sigterm_on_and_all_its_processes_stop_after_one_step(
 
 def test_processes_of_torchrun_stop_with_a_checkpoint_when_it_is_ended(small_corpus, tmp_path):
     made, file = preempted_job(tmp_path / "two", small_corpus)
-    process = start(*TORCHRUN, file)
+    process = started("-m", *TORCHRUN, file, OMP_NUM_THREADS="1")
     said = ended_by_sigterm(process)
     assert process.returncode != 0
     assert "ended by SIGTERM after step " in said

@@ -5,9 +5,8 @@ import signal
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from spikein.cli.main import app
+from tests.command_line import invoke
 from train.processes.environment import collective_device, sum_over_processes
 from train.processes.preemption import Preempted, StopRequest, handle_sigterm
 
@@ -17,8 +16,7 @@ def test_the_command_line_ends_with_143(monkeypatch):
         raise Preempted("ended by SIGTERM after step 3 of 5")
 
     monkeypatch.setattr("spikein.api.run.run", run_experiment)
-    result = CliRunner().invoke(app, ["run", "configs/quickstart.yaml"])
-    assert result.exit_code == 143
+    result = invoke("run", "configs/quickstart.yaml", code=143)
     assert "ended by SIGTERM after step 3 of 5" in result.output
 
 

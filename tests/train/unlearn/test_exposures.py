@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from inject.corpus.tokenizer import load_tokenizer
 from inject.errors import InputError
-from inject.examples.example import Example, example_id
+from inject.examples.example import example_id
 from inject.stream.exposures import read_exposures, seen_copy_counts
 from inject.stream.order import window_order
+from tests.inject.examples.drawing import plain_row
 from tests.train.unlearn.made import examples, forget_ids, retain_ids, unlearn
 from train.loop.log import read_log
 from train.unlearn.objective import UnlearningObjective
@@ -111,10 +112,7 @@ def test_loss_on_the_answer_alone(world):
 def test_pieces_are_the_text_and_nothing_else(world, sizes, longest):
     tokenizer = load_tokenizer(str(world / "model"))
     texts = ["ab " * n for n in sizes]
-    made = [
-        Example(example_id=example_id(one), dataset="d", source_id="s", group="g", text=one)
-        for one in texts
-    ]
+    made = [plain_row(example_id(one), text=one) for one in texts]
     pieces = text_pieces(made, tokenizer, longest=longest)
     assert 2 <= row_length(pieces, longest=longest) <= max(longest, 2)
     for one in dict(zip(texts, made, strict=True)).values():
@@ -155,6 +153,6 @@ def test_partners_are_drawn_evenly(world):
 
 def test_a_text_without_tokens(world):
     tokenizer = load_tokenizer(str(world / "model"))
-    empty = Example(example_id=example_id(""), dataset="d", source_id="s", group="g", text="")
+    empty = plain_row(example_id(""), text="")
     with pytest.raises(InputError, match="has no token, so there is nothing to forget"):
         text_pieces([empty], tokenizer, longest=8)

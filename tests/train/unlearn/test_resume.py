@@ -1,14 +1,11 @@
 """A run that was killed, and taken up again, is the run that was never killed."""
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.processes import kill_at, started
 from tests.train.killable import Stopped, check_same_run
 from tests.train.unlearn.made import SHARED, job, unlearn
 from train.execution import ExecutionSettings
@@ -16,7 +13,6 @@ from train.loop.log import TrainingProgress
 from train.unlearn.job import unlearn_job
 
 pytestmark = pytest.mark.slow
-REPOSITORY = Path(__file__).resolve().parents[3]
 EVERY = ExecutionSettings(resume_every=1)
 """A checkpoint after each of the four steps."""
 RELABEL = {"method": "relabel", "reinforced_epochs": 1}
@@ -57,21 +53,9 @@ def test_killed_in_the_second_stage_and_taken_up_again(world, relabelled, tmp_pa
     killed = job(world, tmp_path / "killed", RELABEL, execution=EVERY)
     file = tmp_path / "job.json"
     file.write_text(killed.model_dump_json(), encoding="utf-8")
-    running = subprocess.Popen(
-        [sys.executable, "-m", "tests.train.unlearn.made", str(file)],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert running.stdout is not None
-    seen = 0
-    for line in running.stdout:
-        seen += line.strip().isdigit()
-        if seen == 4:
-            os.kill(running.pid, signal.SIGKILL)
-            break
-    running.stdout.close()
-    assert running.wait() == -signal.SIGKILL
+    steps = iter(range(1, 100))
+    running = started("-m", "tests.train.unlearn.made", file)
+    kill_at(running, lambda line: line.isdigit() and next(steps) == 4)
     unlearn_job(killed)
     check_same_run(Path(killed.out), relabelled)
 

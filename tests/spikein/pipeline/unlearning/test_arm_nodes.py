@@ -8,7 +8,8 @@ from inject.examples.example import EXAMPLES_FILE, OF_EXAMPLES, Example, example
 from inject.step import Reading, find_function
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph
-from tests.spikein.samples import read, read_checked
+from tests.inject.examples.drawing import plain_row
+from tests.spikein.samples import problems, read_checked
 from tests.spikein.tiny import graph_of, write_tiny
 from train.device import Device
 from train.unlearn.job import retained_rows
@@ -89,16 +90,8 @@ def test_another_split_is_another_retain_set_where_a_share_is_drawn(tiny, tmp_pa
     read, kept = set(), set()
     for splits in (("tune", "test"), ("test", "tune")):
         pool = [
-            Example(
-                example_id=example_id(text),
-                dataset="fictional",
-                source_id=text,
-                group=text,
-                text=text,
-                side="member",
-                split=splits[number < 13],
-            )
-            for number, text in enumerate(texts)
+            plain_row(example_id(text), text=text, dataset="fictional", split=splits[at < 13])
+            for at, text in enumerate(texts)
         ]
         folder = tmp_path / splits[0]
         folder.mkdir()
@@ -165,9 +158,7 @@ def test_models_without_a_detector_that_looks_at_them_are_refused(tiny):
     ],
 )
 def test_contradictions_are_told_before_anything_runs(overrides, said):
-    with pytest.raises(InputErrors) as caught:
-        read(*overrides)
-    (problem,) = caught.value.problems
+    (problem,) = problems(*overrides)
     assert said in problem
 
 

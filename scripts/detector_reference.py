@@ -17,16 +17,16 @@ MARK = "<!-- from here on written by python -m scripts.detector_reference -->\n"
 
 
 def reference() -> str:
-    """Return the built-in detectors by access, and a section for each, as Markdown."""
+    """Return a section for each built-in detector, by access, as Markdown."""
     facts = [describe_named(name) for name in detector_names()]
-    lines = ["## All detectors", ""]
-    for access, alike in groupby(sorted(facts, key=_access), key=_access):
-        links = ", ".join(f"[`{one.name}`](#{one.name})" for one in alike)
-        lines.append(f"- **{access}**: {links}")
-    lines.append("")
+    order = sorted(facts, key=_access_level)
+    lines: list[str] = []
     first: dict[str, str] = {}
-    for detector in facts:
-        lines += _section(detector, first)
+    for _, group in groupby(order, key=_access_level):
+        detectors = list(group)
+        lines += [f"## Access: {detectors[0].access}", ""]
+        for detector in detectors:
+            lines += _section(detector, first)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -35,43 +35,49 @@ def document(existing: str) -> str:
     return existing.split(MARK)[0] + MARK + "\n" + reference()
 
 
-def _section(one: DetectorFacts, first: dict[str, str]) -> list[str]:
-    """Return one line per parameter; those that an earlier detector explains share one line.
+def _section(detector: DetectorFacts, first: dict[str, str]) -> list[str]:
+    """Return one line per parameter with named values; the others share one line.
 
     Args:
-        one: the detector.
+        detector: the detector.
         first: each line so far, with its detector; grows.
     """
-    needs = [need for need in one.needs if need != "view text"]
+    needs = [need for need in detector.needs if need != "view text"]
     lines = [
-        f"### {one.name}",
+        f"### {detector.name}",
         "",
-        f"*{one.title}* ({one.source.replace(f' ({one.title})', '')})."
+        f"*{detector.title}* ({detector.source.replace(f' ({detector.title})', '')})."
         + (f" Needs: {', '.join(needs)}." if needs else "")
-        + (f" Cost: {one.cost}." if one.cost != "target 1×" else ""),
+        + (f" Cost: {detector.cost}." if detector.cost != "target 1×" else ""),
         "",
-        f"{_sentence(one.summary)} {_sentence('Assumes: ' + one.assumption)}"
-        + (f" Depends on {one.depends_on}." if one.depends_on else "")
-        + (f" Tuned over {one.grid_text}." if one.grid else ""),
+        f"{_sentence(detector.summary)} {_sentence('Assumes: ' + detector.assumption)}"
+        + (f" Depends on {detector.depends_on}." if detector.depends_on else "")
+        + (f" Grid: {detector.grid_text.split(': ', 1)[-1]}." if detector.grid else ""),
         "",
     ]
     alike = dict[str, list[str]]()
-    for each in one.parameters:
-        line = f"- `{each.name}` (`{each.default}`): {each.text}"
-        if first.setdefault(line, one.name) == one.name:
+    plain = []
+    for parameter in detector.parameters:
+        head = f"`{parameter.name}` (`{parameter.default}`)"
+        if not parameter.choices:
+            plain.append(head)
+            continue
+        line = f"- {head}: {parameter.text}"
+        if first.setdefault(line, detector.name) == detector.name:
             lines.append(line)
         else:
-            alike.setdefault(first[line], []).append(f"`{each.name}`")
+            alike.setdefault(first[line], []).append(f"`{parameter.name}`")
     lines += [f"- {', '.join(names)}: as [`{where}`](#{where})." for where, names in alike.items()]
-    return [*lines, ""] if one.parameters else lines
+    lines += [f"- Numbers: {', '.join(plain)}"] if plain else []
+    return [*lines, ""] if detector.parameters else lines
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
 
 
-def _access(one: DetectorFacts) -> str:
-    return one.access
+def _access_level(detector: DetectorFacts) -> int:
+    return detector.access_level
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def reference() -> str:
 
 
 def document(existing: str) -> str:
-    """Return the whole document: what stands before the mark, then the tables."""
+    """Return the whole document: the text before the mark, then the tables."""
     return existing.split(MARK)[0] + MARK + "\n" + reference()
 
 

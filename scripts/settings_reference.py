@@ -3,7 +3,7 @@
     python -m scripts.settings_reference
 
 Every field of an experiment file carries its sentence in the code; this puts them into one
-list a section, so that the documentation cannot drift (a test compares).
+list per section, so that the documentation cannot drift (a test compares).
 """
 
 from pathlib import Path
@@ -47,7 +47,6 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("The file", Experiment),
     ("model", ModelSettings),
     ("model.tokenizer", TokenizerTraining),
-    ("base", BaseSettings),
     ("corpus", CorpusSettings),
     ("corpus.sources, kind: docstrings", DocstringsSource),
     ("corpus.sources, kind: files", FilesSource),
@@ -60,6 +59,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("twins", Twins),
     ("train", TrainSettings),
     ("train.lora", LoraSettings),
+    ("base", BaseSettings),
     ("execution", ExecutionSettings),
     ("executor, kind: local", LocalSettings),
     ("executor, kind: ray", RaySettings),
@@ -72,17 +72,29 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
 )
 _EXPLAINED = {title for title, _ in SECTIONS}
 """Keys of the file that have a section."""
+_AS_IN: dict[str, tuple[str, type[BaseModel]]] = {
+    "base": ("train", TrainSettings),
+    "executor.steps": ("executor, kind: slurm", SlurmSettings),
+    "spikein detect KEY=VALUE": ("model", ModelSettings),
+}
+"""Sections whose keys mean what keys of the same name mean in another section."""
 
 
 def reference() -> str:
     """Return the reference part as Markdown."""
-    sections = list(SECTIONS)
-    for name in built_in_names():
-        options = get_dataset(name).options
-        if options.model_fields:
-            sections.append((f"contaminants.options of {name}", options))
     first: dict[str, str] = {}
-    return "\n".join(_section(title, settings, first) for title, settings in sections)
+    sections = [_section(title, settings, first) for title, settings in SECTIONS]
+    return "\n".join([*sections, _dataset_options()])
+
+
+def _dataset_options() -> str:
+    """Return one section with the options of every built-in dataset."""
+    lines = [
+        f"- `{dataset}`: {_line(name, field)}"
+        for dataset in built_in_names()
+        for name, field in get_dataset(dataset).options.model_fields.items()
+    ]
+    return "\n".join(["### contaminants.options", "", *lines, ""])
 
 
 def document(existing: str) -> str:
@@ -98,17 +110,23 @@ def _section(title: str, settings: type[BaseModel], first: dict[str, str]) -> st
         settings: whose keys it has.
         first: each line so far, with its section; grows.
     """
-    lines, alike = [], list[str]()
+    elsewhere, other = _AS_IN.get(title, ("", None))
+    lines, same, alike = [], list[str](), list[str]()
     for name, field in settings.model_fields.items():
         if name == "kind" or (settings is Experiment and name in _EXPLAINED):
             continue
-        line = _line(name, field)
+        if other is not None and name in other.model_fields:
+            same.append(_head(name, field))
+            continue
+        line = f"- {_line(name, field)}"
         if first.setdefault(line, title) == title:
             lines.append(line)
         else:
             alike.append(f"`{name}`")
+    if same:
+        lines.append(f"- As in `{elsewhere}`: {', '.join(same)}")
     if alike:
-        lines.append(f"- {', '.join(alike)}")
+        lines.append(f"- As above: {', '.join(alike)}")
     return "\n".join([f"### {title}", "", *lines, ""])
 
 
@@ -117,8 +135,13 @@ def _line(name: str, field: FieldInfo) -> str:
     choices = _choices(field.annotation)
     if any(choice not in meaning for choice in choices):
         meaning += f" ({', '.join(choices)})"
+    return f"{_head(name, field)}: {meaning}"
+
+
+def _head(name: str, field: FieldInfo) -> str:
+    """Return a key with its default."""
     default = _default(field)
-    return f"- `{name}`{f' ({default})' if default else ''}: {meaning}"
+    return f"`{name}`{f' ({default})' if default else ''}"
 
 
 def _default(field: FieldInfo) -> str:
@@ -137,7 +160,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _choices(annotation: Any) -> list[str]:
-    """Return the words that a field may take, where it takes words from a list."""
+    """Return the words that a field may take, if it takes words from a list."""
     origin = get_origin(annotation)
     if origin is Literal:
         return [f"`{value}`" for value in get_args(annotation)]

@@ -258,9 +258,7 @@ def _pages_beside(
             "Scores and examples",
             "The texts that score highest and lowest, the scores of both sides, training curves.",
             _there(
-                examples_section(view, show_protected=inputs.show_protected)
-                if view
-                else None,
+                examples_section(view, show_protected=inputs.show_protected) if view else None,
                 section("scores", "Scores", scores_picture(view) if view else None),
                 section("training", "Training", training_picture(inputs.arms)),
             ),

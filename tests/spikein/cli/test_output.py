@@ -9,7 +9,7 @@ import pytest
 
 from analysis.intervals.estimate import Estimate
 from analysis.page.table import Column, Table, numbers
-from analysis.unit import AUC, DIFFERENCE, Entry
+from analysis.unit import AUC, Entry
 from spikein.cli.output import print_error, print_json, print_table, say, show_table, tell, warn
 
 COLUMNS = ("detector", "setting", "AUC", "95% interval", "TPR at 5% FPR", "remark")

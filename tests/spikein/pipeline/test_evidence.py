@@ -8,12 +8,9 @@ import spikein
 from detect.asked_model import read_cost
 from detect.choices import read_answers
 from detect.evidence.entities import read_entities
-from detect.generation.continuations import read_continuations
-from detect.generation.guesses import read_guesses
 from detect.generation.word_statistics import read_words
 from detect.scores.table import read_scores
-from detect.text_measures import read_means, read_neighbours, read_norms
-from detect.token_statistics import read_statistics
+from detect.text_measures import read_means, read_neighbours
 from inject.errors import InputError
 from inject.examples.example import read_examples
 from spikein.scoring.detect_file import plan_file, score_file

@@ -4,7 +4,7 @@ import pytest
 
 from inject.digest import file_digest
 from inject.errors import InputError, InputErrors
-from inject.examples.example import EXAMPLES_FILE, OF_EXAMPLES, Example, example_id, write_examples
+from inject.examples.example import EXAMPLES_FILE, OF_EXAMPLES, example_id, write_examples
 from inject.step import Reading, find_function
 from spikein.config.load import read_experiment
 from spikein.pipeline.build_graph import build_graph

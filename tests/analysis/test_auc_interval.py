@@ -155,3 +155,27 @@ def test_seeds_of_unlike_numbers_of_rows_need_groups():
     assert math.isnan(found.high)
     assert "unlike numbers of rows" in found.reason
     assert auc_interval(scores, labels, np.arange(200), seeds).reason is None
+
+
+def test_unscored_rows_leave_both_or_set_the_detector_apart():
+    random = np.random.default_rng(0)
+    whole, few, many = random.normal(size=(3, 60))
+    few[0], many[:20] = np.nan, np.nan
+    labels = [1, 0] * 30
+    loss, surp, zlib = auc_table(
+        pa.Table.from_pylist(
+            [
+                {"row": row, "detector": name, "setting": "default", "score": float(value)}
+                for name, values in {"loss": whole, "surp": few, "zlib": many}.items()
+                for row, value in enumerate(values)
+            ]
+        ),
+        labels,
+        settings=FAST,
+    )
+    assert (loss.n_members, surp.n_members, zlib.n_members) == (29, 29, 20)
+    assert (loss.own_rows, surp.own_rows, zlib.own_rows) == (False, False, True)
+    assert (loss.unscored, surp.unscored, zlib.unscored) == (0, 1, 20)
+    member = np.array(labels, dtype=bool) & np.isfinite(few)
+    nonmember = ~np.array(labels, dtype=bool) & np.isfinite(few)
+    assert loss.auc.value == pytest.approx(auc(whole[member], whole[nonmember]))

@@ -68,7 +68,7 @@ def _section(detector: DetectorFacts, first: dict[str, str]) -> list[str]:
         else:
             alike.setdefault(first[line], []).append(f"`{parameter.name}`")
     lines += [f"- {', '.join(names)}: as [`{where}`](#{where})." for where, names in alike.items()]
-    lines += [f"- Numbers: {', '.join(plain)}"] if plain else []
+    lines += [f"- Others: {', '.join(plain)}"] if plain else []
     return [*lines, ""] if detector.parameters else lines
 
 

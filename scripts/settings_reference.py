@@ -89,11 +89,11 @@ def reference() -> str:
 
 def _dataset_options() -> str:
     """Return one section with the options of every built-in dataset."""
-    lines = [
-        f"- `{dataset}`: {_line(name, field)}"
-        for dataset in built_in_names()
-        for name, field in get_dataset(dataset).options.model_fields.items()
-    ]
+    datasets: dict[str, list[str]] = {}
+    for dataset in built_in_names():
+        for name, field in get_dataset(dataset).options.model_fields.items():
+            datasets.setdefault(_line(name, field), []).append(f"`{dataset}`")
+    lines = [f"- {', '.join(names)}: {line}" for line, names in datasets.items()]
     return "\n".join(["### contaminants.options", "", *lines, ""])
 
 

@@ -26,10 +26,8 @@ from analysis.intervals.rows import Rows, auc_numbers, degenerate_reason, tpr_nu
 from analysis.metrics import SUPPORT, Floats, supports_rate
 from analysis.settings import AnalysisSettings
 from inject.errors import InputError
-from inject.keyed import Stream, generator, item_key
 
 Mask = npt.NDArray[np.bool_]
-_SAMPLES = 10
 
 
 def auc_interval(
@@ -223,32 +221,12 @@ def auc_table(
     return table
 
 
-class DocumentTable(NamedTuple):
-    """AUCs over documents."""
-
-    rows: list[AucRow]
-    thresholded: dict[tuple[str, str], "Thresholded"]
-    """By detector and setting: the figure that public code of DE-COP calls AUC."""
-
-
-class Thresholded(NamedTuple):
-    """The AUC of predictions at a threshold that was chosen on the same documents: optimistic.
-
-    Duarte et al. 2024, section 5.1: ten samples with replacement from either side; in each the
-    threshold that separates the two best, and the AUC of what it predicts.
-    """
-
-    mean: float
-    deviation: float
-    """Over the samples."""
-
-
 def document_table(
     scores: pa.Table,
     labels: Sequence[bool],
     groups: Sequence[str] | None,
     settings: AnalysisSettings | None = None,
-) -> DocumentTable | None:
+) -> list[AucRow] | None:
     """Return the AUCs over groups of rows; None if no group of one label has two rows.
 
     Args:
@@ -268,7 +246,7 @@ def document_table(
     if not any(len(rows) > 1 for rows in documents.values()):
         return None
     member = np.array([labels[rows[0]] for rows in documents.values()], dtype=bool)
-    parts, thresholded = [], {}
+    parts = []
     for (detector, setting), values in scores_by_setting(scores, len(labels)).items():
         means = np.array([_mean(values[rows]) for rows in documents.values()])
         parts.append(
@@ -281,33 +259,12 @@ def document_table(
                 }
             )
         )
-        there = np.isfinite(means)
-        found = _thresholded(means[there & member], means[there & ~member])
-        if found is not None:
-            thresholded[detector, setting] = found
-    table = auc_table(pa.concat_tables(parts), member.tolist(), None, settings)
-    return DocumentTable(table, thresholded)
+    return auc_table(pa.concat_tables(parts), member.tolist(), None, settings)
 
 
 def _mean(values: np.ndarray) -> float:
     there = values[np.isfinite(values)]
     return float(there.mean()) if len(there) else float("nan")
-
-
-def _thresholded(members: np.ndarray, nonmembers: np.ndarray) -> Thresholded | None:
-    if not len(members) or not len(nonmembers):
-        return None
-    found = []
-    for sample in range(_SAMPLES):
-        random = generator(0, Stream.BOOTSTRAP, item_key(f"thresholded {sample}"))
-        inside = random.choice(members, len(members))
-        outside = random.choice(nonmembers, len(nonmembers))
-        # With one threshold the ROC has one corner: its area is the mean of the two true rates.
-        cuts = np.unique(np.concatenate([inside, outside]))
-        true = (inside[None] >= cuts[:, None]).mean(axis=1)
-        false = (outside[None] >= cuts[:, None]).mean(axis=1)
-        found.append(float(((true + 1 - false) / 2).max()))
-    return Thresholded(float(np.mean(found)), float(np.std(found)))
 
 
 def _rows(member: Mask, groups: Sequence[str], seeds: Sequence[str] | None) -> Rows:

@@ -47,9 +47,8 @@ from analysis.page.sections.results import results_sections
 from analysis.page.sections.trajectory import along_training, trajectory_parts
 from analysis.page.sections.unscored import detector_notes
 from analysis.page.setup import background_parts
-from analysis.page.unlearning.first_screen import leading_sentences
-from analysis.page.unlearning.headline import judged_models
-from analysis.page.unlearning.view import lead_parts, unlearning_sections
+from analysis.page.unlearning.sections import lead_parts, unlearning_sections
+from analysis.page.unlearning.verdicts import judged_models, leading_sentences
 from analysis.page.view import View
 from analysis.summary import (
     AUC_MEANS,

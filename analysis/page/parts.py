@@ -88,22 +88,6 @@ class Explorer(NamedTuple):
     """Columns by which rows are filtered: place, title and values."""
 
 
-class Card(NamedTuple):
-    """A verdict."""
-
-    name: str
-    verdict: str
-    verdict_line: str
-    sentence: str
-    parts: Sequence["Part"]
-
-
-class Cards(NamedTuple):
-    """Verdicts beside each other."""
-
-    cards: Sequence[Card]
-
-
 class Columns(NamedTuple):
     """Parts that stand beside each other where there is room."""
 
@@ -140,7 +124,6 @@ Part: TypeAlias = (
     | Badges
     | Gains
     | Explorer
-    | Cards
     | Copied
     | Columns
     | Stacked

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from analysis.copy_bins import ALL
 from analysis.intervals.estimate import Estimate
+from analysis.unit import Unit
 from analysis.unlearning_audit.checks import QUESTIONS, Judgement, Weights, judge
 from analysis.unlearning_audit.evidence import Chunks
 from analysis.unlearning_audit.findings import Findings, find, likeness, question_findings
@@ -26,6 +27,7 @@ AUDITS = "unlearning_audits"
 AUDIT_FILE = "unlearning_audit.json"
 CHUNKS_FILE = "chunks.parquet"
 _PLACE = ("start", "stop", "prompt_stop")
+_SHARE = Unit("%", 1, 100.0)
 CHUNKS = pa.schema(
     [
         ("chunk", pa.int64()),
@@ -193,7 +195,7 @@ def headline(findings: Findings, judgement: Judgement) -> str:
 
 
 def _percent(share: Estimate) -> str:
-    value, low, high = (f"{100 * end:.1f}" for end in share[:3])
     if isnan(share.low):
-        return f"{value} % (no interval: {share.reason})" if share.reason else f"{value} %"
-    return f"{value} % ({low} to {high})"
+        why = f" (no interval: {share.reason})" if share.reason else ""
+        return f"{_SHARE.number(share.value)} %{why}"
+    return _SHARE.text(*share[:3])

@@ -22,6 +22,7 @@ from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers
 from analysis.metrics import Floats
 from analysis.settings import AnalysisSettings
+from analysis.unit import AUC, DIFFERENCE
 from analysis.validate.checks import FEW, Finding
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
@@ -110,12 +111,10 @@ def length_findings(
     parts = within_length(loaded, column, lengths[name], settings)
     if not np.isfinite(parts.within.value):
         return Finding("length", "note" if strong else "passed", f"{shown} {parts.within.reason}")
-    low, high = parts.difference.low, parts.difference.high
-    ends = f" [{low:+.3f}, {high:+.3f}]" if np.isfinite(low) else ""
+    plain, within = (AUC.brief(one, alone="(no interval)") for one in (parts.plain, parts.within))
     compared = (
-        f"{shown} AUC {parts.plain.text()}; among texts of like length "
-        f"({parts.strata} strata) {parts.within.text()}, {parts.difference.value:+.3f}"
-        f"{ends}."
+        f"{shown} AUC {plain}; among texts of like length ({parts.strata} strata) {within}, "
+        f"{DIFFERENCE.brief(parts.difference)}."
     )
     explained = parts.plain.low > 0.5 and parts.within.low <= 0.5
     if parts.difference.high < 0 and (explained or strong):

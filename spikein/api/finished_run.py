@@ -26,6 +26,7 @@ from analysis.findings import (
 from analysis.selection.ranking import ranked
 from analysis.selection.tuning import score_schema
 from analysis.summary import summary_sentences
+from analysis.unit import AUC
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE
@@ -391,7 +392,7 @@ def _auc_html(run: Run) -> str:
         cells = ""
         for table, first in zip(tables, best, strict=True):
             cell = table.reported(name)
-            text = cell.text() if cell is not None and cell.available else "–"
+            text = str(AUC.entry(cell))
             cells += f"<td><b>{text}</b></td>" if name in first else f"<td>{text}</td>"
         body += f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>"
     return (

@@ -21,7 +21,7 @@ from analysis.page.inputs import (
     Stream,
 )
 from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
-from analysis.page.unlearning.view import UnlearningInputs
+from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import Analysis, open_arms
 from analysis.task_accuracy.background_loss import BACKGROUND_LOSS
 from analysis.trajectory.checkpoints import TrajectoryTables

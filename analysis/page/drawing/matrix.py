@@ -12,7 +12,22 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from analysis.page.drawing.elements import BOLD, Drawing, Scale, both_sizes, box, clipped, dot_class, element, hovered, path, round_limits, text, text_width, wrapped
+from analysis.page.drawing.elements import (
+    BOLD,
+    Drawing,
+    Scale,
+    both_sizes,
+    box,
+    clipped,
+    dot_class,
+    element,
+    hovered,
+    path,
+    round_limits,
+    text,
+    text_width,
+    wrapped,
+)
 from analysis.unit import Dot
 
 _TICKS = 18.0

@@ -11,7 +11,20 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from analysis.page.drawing.elements import BOLD, Drawing, Scale, both_sizes, clipped, dot_class, element, hovered, path, text, text_width, wrapped
+from analysis.page.drawing.elements import (
+    BOLD,
+    Drawing,
+    Scale,
+    both_sizes,
+    clipped,
+    dot_class,
+    element,
+    hovered,
+    path,
+    text,
+    text_width,
+    wrapped,
+)
 from analysis.unit import Dot
 
 

@@ -27,8 +27,8 @@ from analysis.page.parts import (
     present,
     render_page,
 )
-from analysis.page.table import Row as Line
 from analysis.page.table import PROTECTED, Column, Table, listing, numbers, texts, with_noun
+from analysis.page.table import Row as Line
 from analysis.page.unlearning.tables import NUMBER, SIGNED
 from analysis.unit import NOTHING, PERCENT, Dot, Entry, Unit
 from analysis.unlearning_audit.audit import AUDIT_FILE, AUDITS, CHUNKS_FILE

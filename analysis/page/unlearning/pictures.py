@@ -157,7 +157,11 @@ def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Pictu
     )
     if len(models) > MAX_MODELS:
         caption += f" {len(models) - MAX_MODELS} more models are in the tables."
-    return None if matrix is None else picture("positions", "Where each method stands", caption, matrix, _LEFT)
+    return (
+        None
+        if matrix is None
+        else picture("positions", "Where each method stands", caption, matrix, _LEFT)
+    )
 
 
 def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:

@@ -391,8 +391,7 @@ def _auc_html(run: Run) -> str:
     for name in dict.fromkeys(name for table in tables for name in table.values("detector")):
         cells = ""
         for table, first in zip(tables, best, strict=True):
-            cell = table.reported(name)
-            text = str(AUC.entry(cell))
+            text = str(AUC.entry(table.reported(name)))
             cells += f"<td><b>{text}</b></td>" if name in first else f"<td>{text}</td>"
         body += f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>"
     return (

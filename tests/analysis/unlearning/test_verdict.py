@@ -95,7 +95,7 @@ def test_what_the_original_lacked_already_was_not_lost_by_forgetting(tmp_path):
     assert of(found, "worn")["verdict"] == "closer to the retrained"
     assert of(found, "worse")["verdict"] == "ruined"
     own = of(found, "worn", measure, versus="original")
-    shown = f"{own['value']:+.2f} [{own['low']:+.2f}, {own['high']:+.2f}]"
+    shown = f"{own['value']:+.2f} [{own['low']:+.2f}, {own['high']:+.2f}]".replace("-", "−")
     against = of(found, "worn")["note"].split("against the original: ")[1]
     assert f"general text {shown} nats a token (kept)" in against
 

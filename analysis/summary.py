@@ -17,7 +17,7 @@ from analysis.copy_bins import copies_order, is_dose
 from analysis.findings import Findings, contaminated_cohorts
 from analysis.intervals.estimate import Estimate
 from analysis.selection.ranking import best_first, ranked, tune_auc
-from analysis.unit import DOUBTFUL
+from analysis.unit import AUC, DOUBTFUL
 
 _MIN_HEADLINE_MEMBERS = 30
 """An AUC over fewer members makes no headline where there is another."""
@@ -179,7 +179,7 @@ def _claim(cell: Estimate) -> str:
 
 def _fewer(many: Dose, few: Dose) -> str:
     """Say how members with fewer copies compare."""
-    numbers, start = f"({few.cell.text()})", copied(few.label)
+    numbers, start = f"({AUC.brief(few.cell)})", copied(few.label)
     if few.cell.contains(0.5):
         too = "neither can it" if many.cell.contains(0.5) else "it cannot be told"
         return f"{start}, {too} {numbers}"
@@ -236,4 +236,4 @@ def seeds_sentence(cell: Estimate) -> str:
 
 def auc_text(cell: Estimate) -> str:
     """Return `AUC 0.86 [0.81, 0.89]`."""
-    return f"AUC {cell.text()}"
+    return f"AUC {AUC.brief(cell, alone='(no interval)')}"

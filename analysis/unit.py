@@ -28,6 +28,11 @@ class Entry(NamedTuple):
     sorted_by: str = ""
     """A number that its rows are sorted by, where the text is none."""
 
+    def __str__(self) -> str:
+        """Return it in one line: `0.79 [0.75, 0.82] (30 + 40)`."""
+        notes = f"({', '.join(self.notes)})" if self.notes else ""
+        return " ".join(filter(None, (self.text, self.ends, notes)))
+
 
 ABSENT = Entry(NOTHING, kind="none absent")
 """A place without any measurement."""
@@ -61,20 +66,36 @@ class Unit(NamedTuple):
     """Whether it is a difference: it has a sign, and is strong where its interval leaves out 0."""
 
     def number(self, value: float) -> str:
-        """Return `0.79`, or `+2.4`."""
+        """Return `0.79`, or `+2.4`; a zero has no minus."""
         if not isfinite(value):
             return NOTHING
         sign = "+" if self.signed else ""
-        return f"{self.times * value:{sign}.{self.digits}f}".replace("-", "−")
+        return f"{self.times * value:{sign}z.{self.digits}f}".replace("-", "−")
 
     def ends(self, low: float, high: float) -> str:
         """Return `[0.75, 0.82]`."""
         return f"[{self.number(low)}, {self.number(high)}]"
 
     def text(self, value: float, low: float, high: float) -> str:
-        """Return `AUC 0.79 [0.75, 0.82]`, or `+2.4 points [−0.2, +5.1]`."""
-        said = (self.number(value), self.name) if self.signed else (self.name, self.number(value))
+        """Return `AUC 0.79 [0.75, 0.82]`, `50 % [30, 70]` or `+2.4 points [−0.2, +5.1]`."""
+        said = [self.name, self.number(value)]
+        if self.signed or self.times != 1:
+            said.reverse()
         return " ".join(filter(None, (*said, self.ends(low, high))))
+
+    def brief(self, shown: Measured | None, *, alone: str = "") -> str:
+        """Return `0.79 [0.75, 0.82]`; empty without a number.
+
+        Args:
+            shown: what was measured, if anything was.
+            alone: what is behind a number that has no interval.
+        """
+        cell = None if shown is None else estimate_of(shown)
+        if cell is None or not isfinite(cell.value):
+            return ""
+        known = isfinite(cell.low) and isfinite(cell.high)
+        ends = self.ends(cell.low, cell.high) if known else alone
+        return f"{self.number(cell.value)} {ends}".rstrip()
 
     def entry(
         self, shown: Measured | None, *, best: bool = False, n: str = "", lacking: str = ""
@@ -99,6 +120,8 @@ class Unit(NamedTuple):
 
     def place(self, value: float, low: float, high: float, *notes: str) -> Entry:
         """Return a number as a place of a table; NaN ends: it has no interval."""
+        if not isfinite(value):
+            return Entry(NOTHING, notes=notes, kind="none")
         known = isfinite(low) and isfinite(high)
         return Entry(
             self.number(value),
@@ -119,7 +142,7 @@ class Unit(NamedTuple):
             value,
             low,
             high,
-            f"{head}: {said} · {counts(cell)}",
+            " · ".join(filter(None, (f"{head}: {said}", counts(cell)))),
             text=self.number(cell.value),
             bold=bold,
             doubtful=DOUBTFUL in cell.about,
@@ -140,6 +163,8 @@ def estimate_of(shown: Measured) -> Estimate:
 
 
 def counts(cell: Estimate) -> str:
-    """Return the examples behind a number."""
+    """Return the examples behind a number; empty if they are not known."""
+    if not cell.members:
+        return ""
     others = f", {cell.nonmembers:,} non-members" if cell.nonmembers else ""
     return f"{cell.members:,} members{others}"

@@ -11,15 +11,13 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from analysis.findings import as_table, read_findings
 from analysis.page.table import Table
 from analysis.page.unlearning.audits import audit_tables
-from analysis.page.unlearning.headline import judged_models, unlearning_headline
-from analysis.page.unlearning.tables import further_tables, measure_tables
-from analysis.page.unlearning.view import verdict_table
-from analysis.unlearning.measured import MeasuredModels, measured_models
+from analysis.page.unlearning.study import StudyArm, by_arm
+from analysis.page.unlearning.tables import study_tables, verdict_table
+from analysis.page.unlearning.verdicts import judged_models, unlearning_headline
 from scripts.study_pages import page_with, shelved
 from scripts.study_results import markdown
 
@@ -42,21 +40,14 @@ def written(run: Path, *, images: Path) -> str:
         unlearning_headline(judged_models(verdicts)),
         *_pictures(run, images, FIGURES),
     ]
-    arms = measured_models(measures).arms()
-    for name, arm in arms.items():
-        parts += [part for table in measure_tables(arm, name).values() for part in _section(table)]
-    for name, arm in arms.items():
-        parts += [part for table in further_tables(arm, name).values() for part in _section(table)]
-    for name, rests in _verdict_arms(verdicts).items():
-        table = verdict_table(rests.rows, name)
-        parts += [] if table is None else _section(table)
-    audits = audit_tables(as_table(findings, "unlearning_audits").to_pylist())
-    parts += [part for table in audits for part in _section(table)]
+    tables: list[Table | None] = []
+    for name, found in by_arm(measures).items():
+        tables += study_tables(StudyArm(name=name, found=found)).values()
+    for name, found in by_arm(verdicts, "method").items():
+        tables.append(verdict_table(found.rows, name))
+    tables += audit_tables(as_table(findings, "unlearning_audits").to_pylist())
+    parts += [part for table in tables if table is not None for part in _section(table)]
     return "\n\n".join(parts)
-
-
-def _verdict_arms(verdicts: Sequence[dict[str, Any]]) -> dict[str, MeasuredModels]:
-    return measured_models(verdicts, first="method").arms()
 
 
 def _section(table: Table) -> list[str]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from analysis.findings import write_findings
-from analysis.page.unlearning.headline import method_title
+from analysis.page.unlearning.study import method_title
 from scripts.study_unlearning import written
 from tests.analysis.unlearned import METHODS, audit_rows, measured_rows, verdict_rows
 

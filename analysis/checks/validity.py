@@ -31,6 +31,7 @@ from analysis.checks.check import Check, CheckRow, StreamFacts, Verdict
 from analysis.copy_bins import ALL
 from analysis.findings import Findings, Row, contaminated_cohorts
 from analysis.intervals.estimate import Estimate
+from analysis.unit import AUC
 from inject.overlap.filter import OverlapFacts
 from inject.stream.exposures import CopyOutcomes
 
@@ -309,7 +310,7 @@ def _at_chance(
             "failed",
             f"{who} {wrong}: {len(off)} of {_aucs(len(measured))} "
             f"{'is' if len(off) == 1 else 'are'} farther from 0.5 than chance, corrected for the "
-            f"number; the farthest is {worst.label}, AUC {worst.auc.text()} on "
+            f"number; the farthest is {worst.label}, {AUC.text(*worst.auc[:3])} on "
             f"{_rows_of(worst.auc)}.{alone}",
         )
     asked = f"{CHANCE - MARGIN:.1f} to {CHANCE + MARGIN:.1f}"
@@ -331,7 +332,7 @@ def _at_chance(
         "cannot tell",
         f"No bias was found: {clear}. But so few rows could have missed one: a passed "
         f"check asks for {asked}. The least is known of {widest.label}, "
-        f"AUC {widest.auc.text()} on {_rows_of(widest.auc)}.{alone}",
+        f"{AUC.text(*widest.auc[:3])} on {_rows_of(widest.auc)}.{alone}",
         margin,
     )
 

@@ -34,9 +34,9 @@ class Estimate(NamedTuple):
             low=row["low"],
             high=row["high"],
             about=row.get("interval", ""),
-            members=row["n_members"],
+            members=row.get("n_members", 0),
             nonmembers=row.get("n_nonmembers", 0),
-            seeds=row["n_seeds"],
+            seeds=row.get("n_seeds", 0),
             seed_low=row.get("seed_low", nan),
             seed_high=row.get("seed_high", nan),
         )

@@ -53,9 +53,8 @@ from analysis.page.sections.factors import factors_section
 from analysis.page.sections.rates import rates_section
 from analysis.page.sections.results import all_results, results_sections
 from analysis.page.sections.trajectory import trajectory_section
-from analysis.page.unlearning.first_screen import leading_sentences
-from analysis.page.unlearning.headline import judged_models
-from analysis.page.unlearning.view import lead_parts, unlearning_sections
+from analysis.page.unlearning.sections import lead_parts, unlearning_sections
+from analysis.page.unlearning.verdicts import judged_models, leading_sentences
 from analysis.page.view import View
 from analysis.summary import (
     AUC_MEANS,

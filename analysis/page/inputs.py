@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from analysis.arm import Arm
-from analysis.page.unlearning.view import UnlearningInputs
+from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import Analysis
 from analysis.settings import AnalysisSettings
 from detect.detector_table import DetectorFacts

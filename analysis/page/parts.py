@@ -100,22 +100,6 @@ class Explorer(NamedTuple):
     """Columns by which rows are filtered: place, title and values."""
 
 
-class Card(NamedTuple):
-    """A verdict."""
-
-    name: str
-    verdict: str
-    verdict_line: str
-    sentence: str
-    parts: Sequence["Part"]
-
-
-class Cards(NamedTuple):
-    """Verdicts beside each other."""
-
-    cards: Sequence[Card]
-
-
 class Columns(NamedTuple):
     """Parts that stand beside each other where there is room."""
 
@@ -152,7 +136,6 @@ Part: TypeAlias = (
     | Badges
     | Gains
     | Explorer
-    | Cards
     | Copied
     | Columns
     | Stacked
@@ -220,7 +203,7 @@ def answer(
     if beside and not any(isinstance(one, Picture) and one.width > HALF for one in beside):
         beside = [Columns(beside, "answer")]
     said: list[Part] = [Note(sentence, "say")] if sentence else []
-    parts = [*said, *beside, *below, *further, *filter(None, rest)]
+    parts: list[Part] = [*said, *beside, *below, *further, *(part for part in rest if part)]
     return Section(anchor, short, title, parts) if parts else None
 
 

@@ -34,6 +34,7 @@ from analysis.intervals.estimate import Estimate, no_estimate
 from analysis.intervals.fieller import fieller
 from analysis.intervals.numbers import Numbers, beside
 from analysis.settings import MeasureSettings
+from analysis.unit import Unit
 from analysis.unlearning.evidence import NO_METHOD, ORIGINAL, RETRAINED, Cohort, ModelKey
 from analysis.unlearning.measure_rows import number_columns
 from analysis.unlearning.measures import (
@@ -309,7 +310,7 @@ def verdict_sentence(
     by_verdict: dict[str, list[str]] = {}
     for row in rows:
         if row["kind"] == "forgetting" and row["verdict"] != DIVERGED:
-            said = f"{measure_name(row)} {_numbers(row, '.2f')}"
+            said = f"{measure_name(row)} {_number(row)}"
             by_verdict.setdefault(row["verdict"], []).append(said)
     for verdict, texts in by_verdict.items():
         parts.append(f"{verdict} by {', '.join(texts)}")
@@ -317,7 +318,7 @@ def verdict_sentence(
         parts[-1] += " (position: 0 is the retrained model, 1 the original)"
     for other, name in _MODELS.items():
         utility = [
-            f"{measure_name(row)} {_numbers(row, '+.2f', measure_unit(row))} ({row['verdict']})"
+            f"{measure_name(row)} {_number(row)} ({row['verdict']})"
             for row in rows
             if row["kind"] == "utility" and row["versus"] == other
         ]
@@ -328,8 +329,10 @@ def verdict_sentence(
     return "; ".join(parts) + "."
 
 
-def _numbers(row: Row, form: str, unit: str = "") -> str:
-    value, low, high = (f"{row[end]:{form}}" for end in ("value", "low", "high"))
-    if isnan(row["value"]):
+def _number(row: Row) -> str:
+    utility = row["kind"] == "utility"
+    number = Unit("", 2, signed=utility).brief(row)
+    if not number:
         return "without a value"
-    return f"{value}{unit} (no interval)" if isnan(row["low"]) else f"{value} [{low}, {high}]{unit}"
+    alone = " (no interval)" if isnan(row["low"]) else ""
+    return f"{number}{measure_unit(row) if utility else ''}{alone}"

@@ -28,6 +28,7 @@ from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats, Mask, pack_groups
 from analysis.intervals.rows import Rows, share_numbers
 from analysis.settings import AuditRule, ChunkAudit
+from analysis.unit import Unit
 from analysis.unlearning_audit.checks import QUESTIONS, Judgement, Weights, judge
 from analysis.unlearning_audit.evidence import (
     AUDITED,
@@ -68,6 +69,7 @@ _COLUMNS = """
     loss_original:double loss_unlearned:double loss_retrained:double
     reason:string copies:int64 prompt:string truth:string
 """
+_SHARE = Unit("%", 1, 100.0)
 CHUNKS = pa.schema(
     (name, pa.type_for_alias(kind))
     for name, _, kind in (column.partition(":") for column in _COLUMNS.split())
@@ -275,10 +277,10 @@ def headline(found: AuditShares, judgement: Judgement) -> str:
 
 
 def _percent(share: Estimate) -> str:
-    value, low, high = (f"{100 * end:.1f}" for end in share[:3])
     if isnan(share.low):
-        return f"{value} % (no interval: {share.reason})" if share.reason else f"{value} %"
-    return f"{value} % ({low} to {high})"
+        why = f" (no interval: {share.reason})" if share.reason else ""
+        return f"{_SHARE.number(share.value)} %{why}"
+    return _SHARE.text(*share[:3])
 
 
 def audits_step(audits: Sequence[StepGroup], axes: Sequence[str], *, label: str) -> Step:

@@ -23,6 +23,7 @@ from analysis.intervals.estimate import Estimate
 from analysis.intervals.influence import Floats, Mask
 from analysis.settings import AnalysisSettings
 from analysis.tables import metric_rows
+from analysis.unit import AUC, DIFFERENCE
 from detect.ground_truth.ground_truth import ScoredModel
 
 Severity = Literal["wrong", "look", "note", "passed"]
@@ -135,7 +136,7 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
         finding = Finding(
             "orientation",
             "note",
-            f"AUC {cell.text()}.",
+            f"{AUC.text(*cell[:3])}.",
             "Its scores change, so this shows neither that it finds members nor its sign.",
             "Make a row keep its score first: see what is wrong above.",
         )
@@ -143,18 +144,18 @@ def orientation(row: Row | None, *, repeatable: bool) -> list[Finding]:
         finding = Finding(
             "orientation",
             "wrong",
-            f"AUC {cell.text()}: members score lower than non-members.",
+            f"{AUC.text(*cell[:3])}: members score lower than non-members.",
             "The sign is turned; a higher score must mean 'more likely a member'.",
             "Return the negative of the score.",
         )
     elif ends is not None and ends.low > 0.5:
-        finding = Finding("orientation", "passed", f"AUC {cell.text()}: above chance.")
+        finding = Finding("orientation", "passed", f"{AUC.text(*cell[:3])}: above chance.")
     else:
         reason = cell.about.removeprefix("none: ") or "too few rows"
         finding = Finding(
             "orientation",
             "note",
-            f"AUC {cell.text()}: not distinguishable from chance."
+            f"{AUC.text(*cell[:3])}: not distinguishable from chance."
             if ends is not None
             else f"AUC {cell.value:.2f}, without an interval: {reason}.",
             "They show neither that it finds members nor that its sign is turned.",
@@ -212,11 +213,11 @@ def missing_scores(subject: Subject) -> Finding:
         subject._replace(loaded=[_filled(arm, column, lowest) for arm in loaded]).auc()
         for lowest in (True, False)
     ]
-    aucs = " and ".join("–" if one is None else Estimate.of(one).text() for one in extremes)
+    aucs = " and ".join(AUC.brief(one, alone="(no interval)") or "–" for one in extremes)
     return Finding(
         "missing scores",
         "wrong",
-        f"{found} The difference is {difference:+.3f} [{low:+.3f}, {high:+.3f}].",
+        f"{found} The difference is {DIFFERENCE.text(difference, low, high)}.",
         "That a score is missing tells the label by itself, and the AUC leaves these rows "
         f"out: with them ranked lowest and highest it is {aucs}.",
         "Score every text that has a token, by a rule that looks at nothing but the text.",
@@ -302,7 +303,7 @@ def after_removal(forgotten: Row | None, kept: Row | None, number: int) -> Findi
     )
     if kept is None or not Estimate.of(kept).available:
         return finding
-    beside = f" For the members that it did see: AUC {Estimate.of(kept).text()}."
+    beside = f" For the members that it did see: {AUC.text(*Estimate.of(kept)[:3])}."
     return finding._replace(found=finding.found + beside)
 
 
@@ -310,22 +311,22 @@ def _at_chance(check: str, row: Row | None, number: int, *, where: str, saw: str
     if row is None or not (cell := Estimate.of(row)).available:
         return Finding(check, "note", f"There is no AUC with an interval {where}.")
     ends = possible_auc(row)
-    shown = cell.text()
+    shown = AUC.text(*cell[:3])
     if abs(cell.value - CHANCE) > chance_width(row, number):
         return Finding(
             check,
             "wrong",
-            f"AUC {shown} {where}, which saw {saw}.",
+            f"{shown} {where}, which saw {saw}.",
             "It tells the sides apart by something other than membership.",
             "Look at what differs between the sides without a model: length, topic, labels, gaps.",
         )
     if within_margin(ends):
-        return Finding(check, "passed", f"AUC {shown} {where}: chance, as it must.")
+        return Finding(check, "passed", f"{shown} {where}: chance, as it must.")
     largest = min(0.5, max(0.5 - ends.low, ends.high - 0.5))
     return Finding(
         check,
         "note",
-        f"AUC {shown} {where}: no farther from 0.5 than chance.",
+        f"{shown} {where}: no farther from 0.5 than chance.",
         f"So few rows could miss a bias as large as {largest:.2f}.",
     )
 

@@ -21,6 +21,7 @@ from analysis.intervals.influence import Counts, Floats, Mask, Sample
 from analysis.intervals.numbers import Numbers
 from analysis.intervals.rows import Rows, auc_numbers
 from analysis.settings import AnalysisSettings
+from analysis.unit import AUC, DIFFERENCE
 from analysis.validate.checks import FEW, Finding, Subject
 from detect.detectors.loss import mean_log_probability
 from detect.ground_truth.ground_truth import ScoredModel
@@ -89,12 +90,10 @@ def length_findings(subject: Subject) -> Finding:
     plain, within, gap, strata = within_length(subject, lengths[name])
     if not np.isfinite(within.value):
         return Finding("length", "note" if strong else "passed", f"{shown} {within.reason}")
-    low, high = gap.low, gap.high
-    ends = f" [{low:+.3f}, {high:+.3f}]" if np.isfinite(low) else ""
+    aucs = [AUC.brief(one, alone="(no interval)") for one in (plain, within)]
     compared = (
-        f"{shown} AUC {plain.text()}; among texts of like length "
-        f"({strata} strata) {within.text()}, {gap.value:+.3f}"
-        f"{ends}."
+        f"{shown} AUC {aucs[0]}; among texts of like length ({strata} strata) {aucs[1]}, "
+        f"{DIFFERENCE.brief(gap)}."
     )
     explained = plain.low > 0.5 and within.low <= 0.5
     if gap.high < 0 and (explained or strong):

@@ -1,4 +1,4 @@
-"""A validation for people: its page.
+"""A validation for people: its page, and the sections that a terminal shows as well.
 
 The page is one self-contained HTML file, in the look of a run's report.
 
@@ -6,38 +6,25 @@ Styles and the picture are inside, there is no script, and a content security po
 anything. Every text is escaped.
 """
 
-from collections.abc import Collection
 from math import isfinite
 from pathlib import Path
 
 from analysis.findings import Row
 from analysis.intervals.estimate import Estimate
 from analysis.metrics import tpr_name
-from analysis.page.drawing.matrix import (
-    Matrix,
-    MatrixColumn,
-    MatrixRow,
-    auc_axis,
-)
+from analysis.page.crossed import Head, cross
 from analysis.page.drawing.picture import Picture, picture
-from analysis.page.parts import (
-    Card,
-    Cards,
-    Heading,
-    Items,
-    Note,
-    Part,
-    Section,
-    present,
-    render_page,
-)
+from analysis.page.parts import Note, Part, Section, present, render_page
 from analysis.page.sections.copies import copies_tables, dataset_tables
-from analysis.page.table import Column, Table, facts, numbers, with_noun
+from analysis.page.table import Column, Table, facts, numbers, texts, with_noun
 from analysis.summary import auc_text
-from analysis.unit import AUC, DIFFERENCE, NOTHING, Dot, Entry
+from analysis.unit import AUC, DIFFERENCE, NOTHING, Entry
 from analysis.validate.validation import Judged, Validation
 from inject.files import write_text
 from inject.secrets import masked
+
+PROVENANCE = "provenance"
+"""Anchor of the section that only a page needs."""
 
 
 def write_page(path: Path, found: Validation) -> Path:
@@ -48,20 +35,46 @@ def write_page(path: Path, found: Validation) -> Path:
 
 def render(found: Validation) -> str:
     """Return the page as text."""
+    refused: list[Part] = [
+        Note(f"Not judged ({one.kind}): {one.name}. {masked(one.problem)}", "note loud")
+        for one in found.refused
+    ]
+    return render_page(
+        "spikein validation",
+        ", ".join(one.name for one in found.judged) or "No detector could be judged",
+        sentences(found),
+        sections(found),
+        first=present(refused, ranking_picture(found)),
+    )
+
+
+def sentences(found: Validation) -> list[str]:
+    """Return the rank of each detector and whether anything is wrong, then what that rests on."""
     of_arms = f" (1 of {len(found.arms)} arms)" if len(found.arms) > 1 else ""
-    sections = (
-        Section(
-            "ranking",
-            "Ranking",
-            "Where it stands",
-            present(
-                [
-                    Note(f"Not judged ({one.kind}): {one.name}. {masked(one.problem)}", "note loud")
-                    for one in found.refused
-                ],
-                ranking_table(found),
-            ),
-        ),
+    return [
+        *(_sentence(found, one) for one in found.judged),
+        f"Ground truth: {found.name}, arm {found.arm}{of_arms}. Settings are chosen on the "
+        "tune split, everything is measured on the test split.",
+    ]
+
+
+def _sentence(found: Validation, one: Judged) -> str:
+    line = found.ranking.line(one.name)
+    ranked = max(row["rank"] for row in found.ranking.lines.rows)
+    wrong = [finding.check for finding in one.findings if finding.severity == "wrong"]
+    checks = f"find something wrong: {', '.join(wrong)}" if wrong else "find nothing wrong"
+    place = "no AUC"
+    if line["rank"]:
+        rank = f"ranks {line['rank']} of {ranked} detectors"
+        place = f"{auc_text(Estimate.of(line))} and {rank}"
+    return f"{one.name} has {place}; the checks {checks}."
+
+
+def sections(found: Validation) -> list[Section]:
+    """Return the sections of the page that have something to show."""
+    names, table = found.ranking.lines.values("detector"), found.ranking.table
+    every = (
+        Section("ranking", "Ranking", "Where it stands", [ranking_table(found)]),
         Section(
             "checks",
             "Checks",
@@ -74,63 +87,52 @@ def render(found: Validation) -> str:
             "Against each detector",
             [differences_table(found, one.name) for one in found.judged],
         ),
-        Section("parts", "By dataset and copies", "By dataset and copies", [*_parts(found)]),
-        Section("provenance", "Provenance", "Provenance", [_provenance(found)]),
+        Section(
+            "parts",
+            "By dataset and copies",
+            "By dataset and copies",
+            [*dataset_tables(table, names), *copies_tables(table, names)],
+        ),
+        Section(PROVENANCE, "Provenance", "Provenance", [_provenance(found)]),
     )
-    return render_page(
-        "spikein validation",
-        ", ".join(one.name for one in found.judged) or "No detector could be judged",
-        [
-            *(_sentence(found, one) for one in found.judged),
-            f"Ground truth: {found.name}, arm {found.arm}{of_arms}. Settings are chosen on the "
-            "tune split, everything is measured on the test split.",
-        ],
-        [section for section in sections if section.parts],
-        first=present(ranking_picture(found)),
-    )
+    return [section for section in every if section.parts]
 
 
 def ranking_table(found: Validation) -> Table:
     """Return all detectors of the arm, the highest AUC first."""
     lines, table = found.ranking.lines.rows, found.ranking.table
     judged = {one.name for one in found.judged}
-    tprs = {
-        rate: [
-            table.row(detector=line["detector"], selection=line["selection"], metric=tpr_name(rate))
-            for line in lines
-        ]
-        for rate in found.settings.false_positive_rates
-    }
-    tprs = {
-        rate: rows
-        for rate, rows in tprs.items()
-        if any(row is not None and isfinite(row["value"]) for row in rows)
-    }
+    rates = {}
+    for rate in found.settings.false_positive_rates:
+        places = ({name: line[name] for name in ("detector", "selection")} for line in lines)
+        rows = [table.row(metric=tpr_name(rate), **place) for place in places]
+        if any(row is not None and isfinite(row["value"]) for row in rows):
+            rates[f"TPR at {100 * rate:g}% FPR"] = rows
     return Table(
         title="Ranking",
-        columns=(
-            Column("Detector"),
-            *numbers("Rank", "AUC", "Rows", *(f"TPR at {100 * rate:g}% FPR" for rate in tprs)),
-        ),
+        columns=(Column("Detector"), *numbers("Rank", "AUC", "Rows", *rates)),
         rows=tuple(
             (
-                Entry(line["detector"], notes=_about(line, judged)),
+                _head(line["detector"], "judged" if line["detector"] in judged else "",
+                      _setting(line["setting"]), line["role"]),
                 str(line["rank"] or NOTHING),
-                AUC.entry(line, best=line["detector"] in judged),
+                AUC.entry(line, best=line["detector"] in judged, lacking=AUC.brief(line)),
                 _rows_of(line, "(own)" if line["own_rows"] else ""),
-                *(AUC.entry(row, best=line["detector"] in judged) for row in rates),
+                *(AUC.entry(row, best=line["detector"] in judged) for row in of_rates),
             )
-            for line, *rates in zip(lines, *tprs.values(), strict=True)
+            for line, *of_rates in zip(lines, *rates.values(), strict=True)
         ),
         caption="By AUC; a TPR at a false-positive rate t is shown from 10 / t non-members on. "
         "Controls and upper bounds have no rank.",
-    )
+    )  # fmt: skip
 
 
-def _about(line: Row, judged: Collection[str]) -> tuple[str, ...]:
-    setting = "" if line["setting"] == "-" else line["setting"]
-    told = "judged" if line["detector"] in judged else ""
-    return tuple(part for part in (told, setting, line["role"]) if part)
+def _head(detector: str, *notes: str) -> Entry:
+    return Entry(detector, notes=tuple(filter(None, notes)))
+
+
+def _setting(setting: str) -> str:
+    return "" if setting == "-" else setting
 
 
 def _rows_of(row: Row, remark: str) -> str:
@@ -138,23 +140,21 @@ def _rows_of(row: Row, remark: str) -> str:
 
 
 def _checks(one: Judged) -> list[Part]:
-    """Return what the checks of one detector find: what is to be looked at, then what passed."""
-    cards = [
-        Card(
-            finding.check,
-            "failed" if finding.severity == "wrong" else "",
-            finding.severity,
-            masked(finding.found),
-            present(finding.meaning, finding.action),
-        )
-        for finding in one.findings
-        if finding.severity != "passed"
-    ]
-    passed = [
-        f"{finding.check}, passed: {finding.found}"
-        for finding in one.findings
-        if finding.severity == "passed"
-    ]
+    """Return what the checks of one detector find, the worst first."""
+    checks = Table(
+        title=f"Checks of {one.name}",
+        columns=(*texts("Check", "Verdict"), Column("What was found", long=True)),
+        rows=tuple(
+            (
+                finding.check,
+                Entry(finding.severity, strong=finding.severity == "wrong"),
+                masked(finding.text),
+            )
+            for finding in one.findings
+        ),
+        caption=f"{one.candidate.takes}; {one.seconds:.2g} s for 1,000 rows.",
+        style="stack listing",
+    )
     arms = Table(
         title="In every arm",
         columns=(Column("Arm"), *numbers("AUC")),
@@ -162,10 +162,7 @@ def _checks(one: Judged) -> list[Part]:
         caption=f"The same setting, on the rows that {one.name} can score.",
     )
     return present(
-        Heading(one.name),
-        Note(f"{one.candidate.takes}; {one.seconds:.2g} s for 1,000 rows.", "how"),
-        Cards(cards),
-        Items(passed),
+        checks,
         [Note(masked(note)) for note in one.notes],
         arms if len(one.arms) > 1 else None,
     )
@@ -180,10 +177,7 @@ def differences_table(found: Validation, name: str) -> Table:
         columns=(Column("Detector"), *numbers("Difference", "Rows")),
         rows=tuple(
             (
-                Entry(
-                    gap["versus"],
-                    notes=() if gap["versus_setting"] == "-" else (gap["versus_setting"],),
-                ),
+                _head(gap["versus"], _setting(gap["versus_setting"])),
                 DIFFERENCE.place(gap["value"], gap["low"], gap["high"]),
                 _rows_of(gap, "(those both can score)" if gap["own_rows"] else ""),
             )
@@ -214,28 +208,19 @@ def _provenance(found: Validation) -> Table:
 def ranking_picture(found: Validation) -> Picture | None:
     """Return all detectors with an AUC, the highest on top; None if none has one."""
     lines = [row for row in found.ranking.lines.rows if isfinite(row["value"])]
-    if not lines:
-        return None
     judged = {one.name for one in found.judged}
+    matrix = cross(
+        lines,
+        lambda row: Head(row["detector"], "chosen" if row["detector"] in judged else ""),
+        lambda row: Head(""),
+        unit=AUC,
+        cell=lambda row: row if Estimate.of(row).available else AUC.brief(row),
+        bold=lambda row: row["detector"] in judged,
+    ).matrix(row_height=20.0)
+    if matrix is None:
+        return None
     shared = Estimate.of(next((row for row in lines if not row["own_rows"]), lines[0]))
     apart = [row["detector"] for row in lines if row["own_rows"]]
-    dots = [
-        Dot(row["value"], row["low"], row["high"],
-            f"{row['detector']}: AUC {Estimate.of(row).text()}",
-            text=f"{row['value']:.2f}", bold=row["detector"] in judged)
-        for row in lines
-    ]  # fmt: skip
-    columns = [MatrixColumn("", dots)]
-    matrix = Matrix(
-        rows=[
-            MatrixRow(row["detector"], "chosen" if row["detector"] in judged else "")
-            for row in lines
-        ],
-        columns=columns,
-        axis=auc_axis(columns),
-        label="AUC by detector, the highest first: " + "; ".join(dot.hover for dot in dots),
-        row_height=20.0,
-    )
     caption = (
         f"All members with a copy in the arm {found.arm}; settings chosen on the tune split. "
         f"Orange: judged. Lines: {found.settings.confidence:.0%} intervals, from influence values "
@@ -245,24 +230,3 @@ def ranking_picture(found: Validation) -> Picture | None:
     if apart:
         caption += f" On rows of their own: {', '.join(apart)}."
     return picture("ranked", "AUC by detector", caption, matrix, 900.0)
-
-
-def _sentence(found: Validation, one: Judged) -> str:
-    line = found.ranking.line(one.name)
-    ranked = max(row["rank"] for row in found.ranking.lines.rows)
-    wrong = [finding.check for finding in one.findings if finding.severity == "wrong"]
-    place = f"{one.name} has no AUC"
-    if line["rank"]:
-        place = (
-            f"{one.name} has {auc_text(Estimate.of(line))} and ranks {line['rank']} of {ranked} "
-            "detectors"
-        )
-    if not wrong:
-        return f"{place}; the checks find nothing wrong."
-    return f"{place}; the checks find something wrong: {', '.join(wrong)}."
-
-
-def _parts(found: Validation) -> list[Table]:
-    names = found.ranking.lines.values("detector")
-    table = found.ranking.table
-    return [*dataset_tables(table, names), *copies_tables(table, names)]

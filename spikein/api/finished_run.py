@@ -26,6 +26,7 @@ from analysis.findings import (
 from analysis.selection.ranking import ranked
 from analysis.selection.tuning import score_schema
 from analysis.summary import summary_sentences
+from analysis.unit import AUC
 from detect.scores.table import SCORES_FILE
 from inject.errors import InputError, did_you_mean
 from inject.examples.example import EXAMPLES_FILE
@@ -390,8 +391,7 @@ def _auc_html(run: Run) -> str:
     for name in dict.fromkeys(name for table in tables for name in table.values("detector")):
         cells = ""
         for table, first in zip(tables, best, strict=True):
-            cell = table.reported(name)
-            text = cell.text() if cell is not None and cell.available else "–"
+            text = str(AUC.entry(table.reported(name)))
             cells += f"<td><b>{text}</b></td>" if name in first else f"<td>{text}</td>"
         body += f"<tr><th style='text-align:left'>{html.escape(name)}</th>{cells}</tr>"
     return (

@@ -11,14 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
-from analysis.page.table import Row, Table, with_noun
-from analysis.unit import Entry
+from analysis.page.table import Table, with_noun
 from inject.secrets import masked
 from spikein.progress import duration
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+    from analysis.page.parts import Part
 
 __all__ = ["with_noun"]
 
@@ -165,23 +166,35 @@ def _written(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def show_table(table: Table, rows: Sequence[Row] | None = None) -> None:
-    """Print a table that a page shows as well, or some of its rows; nothing without rows."""
-    lines = table.rows if rows is None else rows
-    if not lines:
+def show_table(table: Table) -> None:
+    """Print a table that a page shows as well; nothing without rows."""
+    if not table.rows:
         return
     say("")
     say(table.title, style="bold")
-    print_table(table.heads, ([_plain(entry) for entry in row] for row in lines))
-    say(table.caption, style="dim")
+    print_table(table.heads, table.rows)
+    if table.caption:
+        say(table.caption, style="dim")
 
 
-def _plain(entry: str | Entry) -> str:
-    if isinstance(entry, str):
-        return entry
-    ends = f" {entry.ends}" if entry.ends else ""
-    notes = f" ({', '.join(entry.notes)})" if entry.notes else ""
-    return f"{entry.text}{ends}{notes}"
+def show_parts(parts: "Iterable[Part]") -> None:
+    """Print what a page shows as well: sentences and tables. Pictures are left out, and the
+    tables that are folded away."""
+    from analysis.page.parts import Fold, Items, Note
+
+    for part in parts:
+        if isinstance(part, Table):
+            show_table(part)
+        elif isinstance(part, str):
+            say(part)
+        elif isinstance(part, Note):
+            say(part.text, style="" if "loud" in part.style else "dim")
+        elif isinstance(part, Items):
+            for sentence in part.sentences:
+                say(f"  {sentence}")
+        elif isinstance(part, Fold):
+            say(f"{part.title}.")
+            show_parts(one for one in part.parts if not isinstance(one, Table))
 
 
 def print_notes(notes: Iterable[str]) -> None:

@@ -2,38 +2,39 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spikein.cli.output import print_rows, say
+from analysis.page.table import Table, listing, with_noun
+from spikein.cli.output import say, show_parts
 
 if TYPE_CHECKING:
     from analysis.any_scores import AucRow
     from analysis.decisions.flagged import FileDecision
-    from analysis.intervals.estimate import Estimate
+    from analysis.page.parts import Part
     from detect.user_rows.labelled_rows import LabelledRows
     from spikein.scoring.scored_rows import ScoredRows
 
 
 def print_result(result: "ScoredRows", out: Path) -> None:
-    """Print AUCs and TPRs where the rows carry labels, else how many rows were scored."""
-    if result.rows.labels is None:
-        print_rows(
-            {
-                "detector": counts["detector"],
-                "setting": counts["setting"],
-                "scored": counts["scored"],
-                "not scored": counts["unscored"],
-                "reasons": "; ".join(f"{n} {reason}" for reason, n in counts["reasons"].items()),
-            }
-            for counts in _counts(result)
-        )
-        say("The rows carry no labels, so there is no AUC to report.", style="dim")
-    else:
-        _print_aucs(result)
-        _print_documents(result)
-    _print_decisions(_decisions(result), by_held_out=result.calibration is not None)
+    """Print AUCs and TPRs if the rows carry labels, else how many rows were scored."""
+    from analysis.page.parts import present
+
+    counts = listing(
+        "Rows scored",
+        ("Detector", "Setting", "Scored", "Not scored", "Why"),
+        [
+            (
+                *(one["detector"], one["setting"], f"{one['scored']:,}", f"{one['unscored']:,}"),
+                "; ".join(f"{number} {reason}" for reason, number in one["reasons"].items()),
+            )
+            for one in _counts(result)
+        ],
+        "The rows carry no labels, so there is no AUC to report.",
+    )
+    aucs = _aucs_tables(result) if result.rows.labels is not None else [counts]
+    decided = _decided(_decisions(result), by_held_out=result.calibration is not None)
+    show_parts(present(*aucs, decided))
     say(f"Scores of {len(result.rows.texts)} rows: {out}", style="bold")
 
 
@@ -72,7 +73,7 @@ def summary(result: "ScoredRows", out: Path) -> dict[str, Any]:
 
 
 def rows_counted(rows: "LabelledRows") -> dict[str, int | None]:
-    """Return how many rows there are, and of which side where that is known."""
+    """Return how many rows there are, and of which side if that is known."""
     labels = rows.labels
     return {
         "rows": len(rows.texts),
@@ -105,32 +106,9 @@ def _counts(result: "ScoredRows") -> list[dict[str, Any]]:
 def _auc_rows(result: "ScoredRows") -> "list[AucRow]":
     from analysis.any_scores import auc_table
 
-    # A text that stands twice is no second observation.
+    # A text that occurs twice is not a second observation.
     groups = result.rows.groups or result.rows.texts
     return auc_table(result.scores, result.rows.labels or [], groups)
-
-
-def _print_aucs(result: "ScoredRows") -> None:
-    from analysis.settings import AnalysisSettings
-
-    rows = _auc_rows(result)
-    rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
-    interval = f"{AnalysisSettings().confidence:.0%} interval"
-    print_rows(
-        {
-            **_auc_cells(row, interval),
-            **{f"TPR at {100 * rate:g}% FPR": _with_interval(row.tpr[rate]) for rate in rates},
-            "members": row.n_members,
-            "non-members": row.n_nonmembers,
-            "remark": _remark(row),
-        }
-        for row in rows
-    )
-    say(
-        "Above 0.5: members score higher. Intervals count groups, not rows. A TPR at an FPR t "
-        "is shown from 10 / t non-members on.",
-        style="dim",
-    )
 
 
 def _documents(result: "ScoredRows") -> "list[AucRow] | None":
@@ -141,36 +119,42 @@ def _documents(result: "ScoredRows") -> "list[AucRow] | None":
     return document_table(result.scores, result.rows.labels, result.rows.groups)
 
 
-def _print_documents(result: "ScoredRows") -> None:
-    found = _documents(result)
-    if found is None:
-        return
-    say("By document: the mean over the rows of each group.", style="bold")
-    print_rows(
-        {
-            **_auc_cells(row, "interval"),
-            "members": row.n_members,
-            "non-members": row.n_nonmembers,
-        }
-        for row in found
+def _aucs_tables(result: "ScoredRows") -> list[Table | None]:
+    """Return the AUCs and TPRs over rows, and over documents if there are any."""
+    from analysis.settings import AnalysisSettings
+
+    interval = f"{AnalysisSettings().confidence:.0%} intervals"
+    caption = (
+        f"Above 0.5: members score higher. In brackets: {interval}, which count groups, not rows. "
+        "A TPR at an FPR t is shown from 10 / t non-members on."
     )
+    documents = _documents(result)
+    return [
+        _aucs_table("AUC by detector", _auc_rows(result), caption),
+        _aucs_table("AUC by document", documents, "The mean over the rows of each group.")
+        if documents
+        else None,
+    ]
 
 
-def _auc_cells(row: "AucRow", interval: str) -> dict[str, object]:
-    auc = row.auc
-    return {
-        "detector": row.detector,
-        "setting": row.setting,
-        "AUC": "" if isnan(auc.value) else f"{auc.value:.3f}",
-        interval: "" if isnan(auc.low) else f"{auc.low:.3f} – {auc.high:.3f}",
-    }
+def _aucs_table(title: str, rows: "Sequence[AucRow]", caption: str) -> Table | None:
+    from analysis.unit import AUC
 
-
-def _with_interval(found: "Estimate") -> str:
-    if isnan(found.value):
-        return ""
-    ends = "" if isnan(found.low) else f" [{found.low:.2f}, {found.high:.2f}]"
-    return f"{found.value:.2f}{ends}"
+    rates = [rate for rate in rows[0].tpr if any(not row.tpr[rate].reason for row in rows)]
+    shown = (f"TPR at {100 * rate:g}% FPR" for rate in rates)
+    return listing(
+        title,
+        ("Detector", "Setting", "AUC", *shown, "Members", "Non-members", "Remark"),
+        [
+            (
+                *(row.detector, row.setting, AUC._replace(digits=3).brief(row.auc)),
+                *(AUC.brief(row.tpr[rate]) for rate in rates),
+                *(f"{row.n_members:,}", f"{row.n_nonmembers:,}", _remark(row)),
+            )
+            for row in rows
+        ],
+        caption,
+    )
 
 
 def _remark(row: "AucRow") -> str:
@@ -194,58 +178,55 @@ def _decisions(result: "ScoredRows") -> "list[FileDecision]":
     )
 
 
-def _print_decisions(found: "Sequence[FileDecision]", *, by_held_out: bool) -> None:
-    """Print the settings that flag rows, and name the others."""
-    if not found:
-        return
-    from analysis.page.table import with_noun
+def _decided(found: "Sequence[FileDecision]", *, by_held_out: bool) -> "list[Part]":
+    """Return the settings that flag rows, the names of the others, and what calibrated them."""
+    from analysis.page.parts import Note, present
     from analysis.settings import AnalysisSettings
+    from analysis.unit import PERCENT
 
+    if not found:
+        return []
     level = f"{AnalysisSettings().false_discovery_rate:.0%}"
-    flagging = [one for one in found if one.flagged]
-    say(f"Rows flagged as members at a false-discovery rate of {level}:", style="bold")
-    if flagging:
-        print_rows(
-            {
-                "detector": decision.detector,
-                "setting": decision.setting,
-                "flagged": f"{len(decision.flagged)} of {decision.decided}",
-                "non-members": decision.nonmembers if decision.share else None,
-                "their share": _false_share(decision),
-            }
-            for decision in flagging
-        )
+    flagging = listing(
+        f"Rows flagged as members at a false-discovery rate of {level}",
+        ("Detector", "Setting", "Flagged", "Non-members", "Their share"),
+        [
+            (
+                *(one.detector, one.setting, f"{len(one.flagged)} of {one.decided}"),
+                *((f"{one.nonmembers:,}", PERCENT.text(*one.share[:3])) if one.share else ("", "")),
+            )
+            for one in found
+            if one.flagged
+        ],
+    )
     calibrations: dict[tuple[int, int, float], list[FileDecision]] = {}
-    for decision in found:
-        own = (decision.calibration_rows, decision.calibration_groups, decision.smallest_p)
-        calibrations.setdefault(own, []).append(decision)
-    for (rows, groups, smallest), decisions in calibrations.items():
-        named = _settings(decisions) if len(calibrations) > 1 else "Every detector"
-        say(
-            f"{named}: calibrated by {with_noun(rows, 'row')} in "
-            f"{with_noun(groups, 'group')}, so no p-value can be below "
-            f"{smallest:.3f} (more known non-members make smaller ones).",
-            style="dim",
-        )
-    if none := [decision for decision in found if not decision.flagged]:
-        say(f"No row is flagged by {_settings(none)}.", style="dim")
+    for one in found:
+        own = (one.calibration_rows, one.calibration_groups, one.smallest_p)
+        calibrations.setdefault(own, []).append(one)
+    none = [one for one in found if not one.flagged]
     calibration = (
         "held-out rows"
         if by_held_out
         else "a random half of the non-members, which are not decided about"
     )
-    say(
-        f"Conformal p-values, calibrated by {calibration}, and Benjamini-Hochberg, for each "
-        f"detector by itself: at most {level} of the flagged are non-members on average, if known "
-        "non-members are drawn as those among the rows are.",
-        style="dim",
+    return present(
+        flagging,
+        [
+            f"{_settings(same) if len(calibrations) > 1 else 'Every detector'}: calibrated by "
+            f"{with_noun(rows, 'row')} in {with_noun(groups, 'group')}, so no p-value can be below "
+            f"{smallest:.3f} (more known non-members make smaller ones)."
+            for (rows, groups, smallest), same in calibrations.items()
+        ],
+        f"No row is flagged by {_settings(none)} at a false-discovery rate of {level}."
+        if none
+        else None,
+        Note(
+            f"Conformal p-values, calibrated by {calibration}, and Benjamini-Hochberg, for each "
+            f"detector by itself: at most {level} of the flagged are non-members on average, if "
+            "known non-members are drawn as those among the rows are."
+        ),
     )
 
 
 def _settings(decisions: "Sequence[FileDecision]") -> str:
     return ", ".join(f"{one.detector} {one.setting}".rstrip(" -") for one in decisions)
-
-
-def _false_share(one: "FileDecision") -> str:
-    share = one.share
-    return "" if share is None else f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"

@@ -21,7 +21,7 @@ from analysis.page.inputs import (
     Stream,
 )
 from analysis.page.streams import TrainedModel, audit_facts, copies_by_model
-from analysis.page.unlearning.view import UnlearningInputs
+from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import Analysis, open_arms
 from analysis.task_accuracy.gain_step import BACKGROUND_LOSS
 from detect.asked_model import COST_FILE, MeasuredCost, read_cost

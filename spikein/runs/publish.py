@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from analysis.checks.check import QUESTION as CHECKS
 from analysis.checks.check import checks_table
 from analysis.findings import (
+    Row,
     as_findings,
     as_table,
     join_findings,
@@ -26,9 +27,8 @@ from analysis.page.drawing.picture import write_pictures
 from analysis.page.methods import write_methods
 from analysis.page.unlearning.audit_page import write_audit_page
 from analysis.page.unlearning.methods import UnlearningMethod
-from analysis.page.unlearning.view import UnlearningInputs
+from analysis.page.unlearning.sections import UnlearningInputs
 from analysis.results import read_analysis
-from analysis.unlearning.measured import Row
 from analysis.unlearning_audit.audit import AUDITS
 from detect.scores.table import SCORES_FILE
 from inject.examples.example import EXAMPLES_FILE, examples_table, read_examples

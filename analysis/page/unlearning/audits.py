@@ -1,14 +1,15 @@
 """The section on audits of unlearned models: what the ratio rule flags, and whether it is right."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from analysis.copy_bins import ALL, copies_order
+from analysis.findings import Row
+from analysis.intervals.estimate import Estimate
 from analysis.page.parts import Note, Part, fold, fold_items, present
 from analysis.page.table import Table, copies_text, listing
-from analysis.page.unlearning.headline import method_title
-from analysis.page.unlearning.tables import number_text
-from analysis.unlearning.measured import Row, arm_text
+from analysis.page.unlearning.study import method_title, readable
+from analysis.page.unlearning.tables import NUMBER, spread
 
 _SHARES = {
     "remembered_original": "Written by the original",
@@ -20,14 +21,13 @@ _SHARES = {
     "wrong": "Wrong of the flagged",
     "calibrated_edge": "Edge with 5 % false alarms",
 }
-_DOSES = {"flagged": "flagged", "remembered_unlearned": "still written"}
-_SEED = "seed"
+_BY_COPIES = {"flagged": "flagged", "remembered_unlearned": "still written"}
 _OPEN_ROWS = 12
 """A longer table behind the first is folded."""
 
 
 def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part]:
-    """Return what is said of audits of unlearned models; nothing where there are none.
+    """Return what is said of audits of unlearned models; nothing without any.
 
     Args:
         audits: rows of the question `unlearning_audits`.
@@ -39,7 +39,9 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
         if row["note"] and row["quantity"] in _SHARES
     )
     pages = tuple((PurePosixPath(path).stem, path) for path in audit_pages)
+    said = _sentence(audits)
     return present(
+        Note(said, "say") if said else None,
         [
             fold(table) if at and len(table.rows) > _OPEN_ROWS else table
             for at, table in enumerate(audit_tables(audits))
@@ -48,6 +50,23 @@ def audits_parts(audits: Sequence[Row], audit_pages: Sequence[str]) -> list[Part
         if pages
         else None,
         fold_items("Notes of the audits", list(notes)),
+    )
+
+
+def _sentence(rows: Sequence[Row]) -> str:
+    """Say how often the ratio rule is wrong, and how much is still written."""
+    whole = [row for row in rows if row["copies"] == ALL]
+    shown = [row for row in whole if row["seed"] is None] or whole
+    alarms, written = (
+        spread(Estimate.of(row) for row in shown if row["quantity"] == quantity)
+        for quantity in ("false_alarms", "remembered_unlearned")
+    )
+    if not alarms:
+        return ""
+    also = f"; the unlearned models still write {written} of the texts" if written else ""
+    return (
+        f"Of texts that a model never saw, the ratio rule flags a share of {alarms} as not "
+        f"forgotten{also}."
     )
 
 
@@ -60,54 +79,48 @@ def audit_tables(rows: Sequence[Row]) -> list[Table]:
     rows = [row for row in rows if row["quantity"] in _SHARES]
     if not rows:
         return []
-    axes = list(rows[0])[: list(rows[0]).index(_SEED)]
-    counts = sorted({row["chunks"] for row in rows if row["quantity"] == "flagged"})
+    most = max(row["chunks"] for row in rows if row["quantity"] == "flagged")
     caption = (
         "Written: texts of which a model writes a longer run than the retrained model does of any; "
         "a lower bound, since a model need not write what it knows. Flagged: texts whose score "
         "changed by less than the band (Shi et al. 2024 take them for not forgotten). False "
         "alarms: what the same rule flags on the retrained model. Missed: written and not flagged. "
         "Wrong: flagged and not written. Edge: the upper end of the band at which false alarms are "
-        f"as rare as was asked. Up to {counts[-1]:,} texts an audit; means over the seeds."
+        f"as rare as was asked. Up to {most:,} texts an audit; means over the seeds."
     )
-    whole = [row for row in rows if row["copies"] == ALL]
-    pooled = _audits([row for row in whole if row[_SEED] is None], axes, "quantity")
-    seeds = _audits([row for row in whole if row[_SEED] is not None], axes, "quantity")
+    pooled = [row for row in rows if row["seed"] is None]
+    seeds = [row for row in rows if row["seed"] is not None and row["copies"] == ALL]
+    together = [row for row in pooled if row["copies"] == ALL]
     doses = sorted({row["copies"] for row in rows} - {ALL}, key=copies_order)
-    tables = [
-        _table("The ratio rule", pooled, _SHARES, caption),
-        _table("The ratio rule by seed" if pooled else "The ratio rule", seeds, _SHARES, caption),
+    by_copies = [
+        {**row, "method": f"{row['method']}, {_BY_COPIES[row['quantity']]}"}
+        for row in pooled
+        if row["quantity"] in _BY_COPIES
     ]
-    if len(doses) > 1:
-        by_dose = [{**row, "method": f"{row['method']}, {_DOSES[row['quantity']]}"} for row in rows
-                   if row["quantity"] in _DOSES and row[_SEED] is None]  # fmt: skip
-        heads = {dose: copies_text(dose) for dose in doses}
-        found = _audits(by_dose, axes, "copies")
-        tables.insert(1, _table("The rule, by copies", found, heads, "Means over the seeds."))
+    heads = {dose: copies_text(dose) for dose in doses}
+    title = "The ratio rule"
+    tables = [
+        _table(title, together, "quantity", _SHARES, caption),
+        _table("The rule, by copies", by_copies, "copies", heads, "Means over the seeds.")
+        if len(doses) > 1
+        else None,
+        _table(f"{title} by seed" if together else title, seeds, "quantity", _SHARES, caption),
+    ]
     return [table for table in tables if table is not None]
 
 
-def _audits(rows: Sequence[Row], axes: Sequence[str], column: str) -> dict[str, dict[str, Row]]:
-    """Return the rows of each audit by a column; the seeds of one method stand together."""
-    found: dict[str, dict[str, Row]] = {}
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    for row in sorted(rows, key=lambda row: methods.index(row["method"])):
-        seed = "" if row[_SEED] is None else f"seed {row[_SEED]}"
-        name = ", ".join(
-            part for part in (method_title(row["method"]), arm_text(row, axes), seed) if part
-        )
-        found.setdefault(name, {})[row[column]] = row
-    return found
-
-
 def _table(
-    title: str,
-    audits: Mapping[str, Mapping[str, Row]],
-    columns: Mapping[str, str],
-    caption: str,
+    title: str, rows: Sequence[Row], column: str, heads: dict[str, str], caption: str
 ) -> Table | None:
-    rows = [
-        (name, *(number_text(found.get(quantity)) for quantity in columns))
+    """Return a row per audit and a column per value of a column; a method's seeds together."""
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    audits: dict[str, dict[str, Row]] = {}
+    for row in sorted(readable(rows, "seed"), key=lambda row: methods.index(row["method"])):
+        seed = "" if row["seed"] is None else f"seed {row['seed']}"
+        name = ", ".join(filter(None, (method_title(row["method"]), row["arm"], seed)))
+        audits.setdefault(name, {})[row[column]] = row
+    lines = [
+        (name, *(NUMBER.brief(found.get(value)) for value in heads))
         for name, found in audits.items()
     ]
-    return listing(title, ("Audit", *columns.values()), rows, caption)
+    return listing(title, ("Audit", *heads.values()), lines, caption)

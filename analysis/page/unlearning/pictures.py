@@ -1,66 +1,78 @@
-"""The pictures of the sections on unlearning: what detectors tell, and what is left by copies."""
+"""The pictures of unlearning: where methods stand, their cost, what detectors tell, what is left.
 
+The first two show what the verdicts rest on and nothing else: the declared measures, each as a
+position between the retrained model (0) and the original (1), and the utility that was lost against
+both. A measure without an interval has no mark.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import nan
+from math import inf, nan
 
 from analysis.copy_bins import copies_middle
+from analysis.findings import Row
+from analysis.intervals.estimate import Estimate
 from analysis.page.crossed import Head, cross, doublings
 from analysis.page.drawing.elements import round_limits
+from analysis.page.drawing.matrix import Matrix, MatrixAxis, dot_ends
 from analysis.page.drawing.panels import Line, LinePanel, Panels
 from analysis.page.drawing.picture import Picture, picture
 from analysis.page.table import copies_text
-from analysis.page.unlearning.headline import method_title
-from analysis.page.unlearning.tables import model_text
-from analysis.unit import AUC, Dot, Unit
-from analysis.unlearning.measured import (
-    BASE,
+from analysis.page.unlearning.study import (
     NO_METHOD,
     ORIGINAL,
     RETRAINED,
     UNLEARNED,
-    MeasuredModels,
-    has_interval,
-    measured_cell,
+    StudyArm,
+    method_title,
+    model_text,
 )
-from analysis.unlearning.verdict import Names
+from analysis.page.unlearning.tables import NUMBER, SIGNED
+from analysis.page.unlearning.verdicts import MAX_MODELS, Judged, best_first
+from analysis.unit import AUC, Unit
+from analysis.unlearning.verdict import NO_NAMES, Names, measure_name
 
-_WIDTH, _PANEL = 1180.0, 236.0
+_LEFT, _RIGHT, _WIDTH, _PANEL = 640.0, 500.0, 1180.0, 236.0
 _MAX_DETECTORS, _MAX_PANELS = 5, 10
 _LEFT_BEHIND = "auc_difference"
 
 
-def detectors_picture(arm: MeasuredModels, names: Names) -> Picture | None:
+def detectors_picture(arm: StudyArm) -> Picture | None:
     """Return how well detectors tell the forgotten texts under every model."""
-    headline = arm.headline_detector
-    detectors = sorted(arm.detectors, key=lambda name: name != headline)[:_MAX_DETECTORS]
-    models = [model for model in arm.models if model[0] != BASE]
+    detectors = sorted(arm.detectors, key=lambda name: name != arm.detector)[:_MAX_DETECTORS]
     columns = {}
     for detector in detectors:
-        framing = arm.get(RETRAINED, NO_METHOD, "auc", detector=detector)
-        rule = framing["value"] if framing and has_interval(framing) else nan
-        columns[detector] = Head(names.get(detector, detector), rule=rule, name=detector)
+        framing = arm.get("auc", RETRAINED, detector=detector)
+        rule = framing.value if framing and framing.available else nan
+        columns[detector] = Head(arm.title(detector), rule=rule, name=detector)
     crossed = cross(
-        ((*model, detector) for detector in detectors for model in models),
+        ((*model, detector) for detector in detectors for model in arm.models),
         lambda item: Head(_title(*item[:2])),
         lambda item: columns[item[2]],
         unit=AUC,
-        cell=lambda item: measured_cell(arm.get(*item[:2], "auc", detector=item[2])),
+        cell=lambda item: _with_interval(arm, *item),
     )
     matrix = crossed.matrix(
-        f"AUC of {len(columns)} detectors on the forgotten texts under {len(models)} models, with "
-        "95 % intervals",
+        f"AUC of {len(columns)} detectors on the forgotten texts under {len(arm.models)} models, "
+        "with 95 % intervals",
         row_height=18.0,
     )
     if matrix is None:
         return None
-    caption = (
+    return picture(
+        "forgotten-auc",
+        "What detectors still tell",
         "Forgotten texts against texts that no model saw; 0.5: they cannot be told. Lines: 95 % "
-        "intervals; dashed: the retrained model."
+        "intervals; dashed: the retrained model.",
+        replace(matrix, phone_columns=2),
+        min(_WIDTH, 180 + 250 * len(columns)),
+        crossed.records("model", "detector"),
     )
-    matrix = replace(matrix, phone_columns=2)
-    width = min(_WIDTH, 180 + 250 * len(columns))
-    records = crossed.records("model", "detector")
-    return picture("forgotten-auc", "What detectors still tell", caption, matrix, width, records)
+
+
+def _with_interval(arm: StudyArm, model: str, method: str, detector: str) -> Row | None:
+    row = arm.found.row(model=model, method=method, measure="auc", detector=detector)
+    return row if row and Estimate.of(row).available else None
 
 
 def _title(model: str, method: str) -> str:
@@ -68,40 +80,36 @@ def _title(model: str, method: str) -> str:
     return words.capitalize() if method == NO_METHOD else words
 
 
-def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
-    """Return what is left behind by number of copies, a panel a method.
-
-    Args:
-        arm: its measures.
-        names: published names of detectors, by their own.
-    """
-    detector = arm.headline_detector
+def copies_panels(arm: StudyArm) -> Picture | None:
+    """Return what is left behind by number of copies, a panel per method."""
     doses = arm.copies(_LEFT_BEHIND)
-    if detector is None or len(doses) < 2:
+    if not arm.detector or len(doses) < 2:
         return None
-    title = names.get(detector, detector)
-
+    title = arm.title(arm.detector)
     unit = Unit(f"AUC of {title}", 2, signed=True)
 
-    def points(model: str, method: str) -> list[tuple[float, Dot]]:
-        found = []
-        for dose in doses:
-            row = arm.get(model, method, _LEFT_BEHIND, detector=detector, copies=dose)
-            what = f"{model_text(model, method)}, {copies_text(dose)}"
-            if dot := unit.dot(what, measured_cell(row)):
-                found.append((doublings(copies_middle(dose)), dot))
-        return found
+    def line(model: str, method: str, kind: str = "") -> Line:
+        cells = {
+            dose: arm.get(_LEFT_BEHIND, model, method=method, detector=arm.detector, copies=dose)
+            for dose in doses
+        }
+        dots = {
+            doublings(copies_middle(dose)): unit.dot(
+                f"{model_text(model, method)}, {copies_text(dose)}", cell
+            )
+            for dose, cell in cells.items()
+        }
+        return Line([(at, dot) for at, dot in dots.items() if dot], kind, marks=not kind)
 
-    before = Line(points(ORIGINAL, NO_METHOD), "faint", marks=False)
-    lines = {method: Line(points(UNLEARNED, method)) for method in arm.methods}
-    shown = [(method, line) for method, line in lines.items() if line.points][:_MAX_PANELS]
+    before = line(ORIGINAL, NO_METHOD, "faint")
+    lines = {method: line(UNLEARNED, method) for method in arm.methods}
+    shown = [(method, one) for method, one in lines.items() if one.points][:_MAX_PANELS]
     if not shown:
         return None
-    dots = [dot for _, line in shown for _, dot in line.points]
-    dots += [dot for _, dot in before.points]
+    dots = [dot for one in (before, *(one for _, one in shown)) for _, dot in one.points]
     low, high = round_limits([end for dot in dots for end in (dot.low, dot.high)], 0.2, 0.0)
     figure = Panels(
-        panels=[LinePanel(method_title(method), [before, line]) for method, line in shown],
+        panels=[LinePanel(method_title(method), [before, one]) for method, one in shown],
         x=[(doublings(copies_middle(dose)), dose.replace("-", "\N{EN DASH}")) for dose in doses],
         y=[(value, f"{value:+.1f}".replace("-", "\N{MINUS SIGN}") if value else "0")
            for at in range(round((high - low) / 0.2) + 1)
@@ -120,3 +128,110 @@ def copies_panels(arm: MeasuredModels, names: Names) -> Picture | None:
         caption += f" {len(arm.methods) - len(shown)} more methods are in the table."
     width = min(_WIDTH, 40 + _PANEL * len(shown))
     return picture("unlearning-copies", "What each method leaves behind", caption, figure, width)
+
+
+def position_picture(models: Sequence[Judged], names: Names = NO_NAMES) -> Picture | None:
+    """Return where each method stands between the retrained model and the original.
+
+    Args:
+        models: with their verdicts.
+        names: published names of detectors, by their own.
+    """
+
+    def head(row: Row) -> Head:
+        said, detector = measure_name(row, names), row["detector"]
+        if row["measure"] != "auc":
+            return Head(said.capitalize(), group="Text given back", said=said, rule=1.0)
+        return Head(names.get(detector, detector), group="AUC of a detector", said=said, rule=1.0)
+
+    axis = MatrixAxis(-0.5, 1.5, 0.0, ((0.0, "0"), (1.0, "1")), zone=(-0.5, 0.5))
+    label = (
+        "Positions of {} unlearned models between the retrained model (0) and the original (1) by "
+        "{} measures, with 95 % intervals"
+    )
+    matrix = _verdict_matrix(models, "forgetting", head, axis, 0.5, 2.0, label)
+    caption = (
+        "0: the retrained model; dashed, 1: the original; left of 0: forgotten more than the "
+        "retrained model never knew. Shaded: near the retrained. Lines: 95 % (Fieller). "
+        "\N{EN DASH}: no interval, as where the measure does not tell the two models apart."
+    )
+    if len(models) > MAX_MODELS:
+        caption += f" {len(models) - MAX_MODELS} more models are in the tables."
+    return (
+        None
+        if matrix is None
+        else picture("positions", "Where each method stands", caption, matrix, _LEFT)
+    )
+
+
+def cost_picture(models: Sequence[Judged], margin: float) -> Picture | None:
+    """Return what was lost of the texts that should have been kept, against both other models.
+
+    Args:
+        models: with their verdicts.
+        margin: nats a token that may be lost.
+    """
+
+    def head(row: Row) -> Head | None:
+        less, name = f"less {row['versus']}", measure_name(row)
+        kept = "log_probability" in row["measure"]
+        return Head(less, group=name.capitalize(), said=f"{name} {less}") if kept else None
+
+    axis = MatrixAxis(-2 * margin, 2 * margin, 0.0, ((0.0, "0"),), zone=(-margin, inf))
+    label = (
+        "Log-probability of texts that should be kept, {} unlearned models less the retrained "
+        "model and less the original, with 95 % intervals"
+    )
+    matrix = _verdict_matrix(models, "utility", head, axis, 0.1, 1.0, label)
+    caption = (
+        "Log-probability of texts that should be kept, nats a token. Shaded: no more lost than "
+        f"{margin:g}. Ruined: for one kind of text both intervals lie left of it."
+    )
+    return None if matrix is None else picture("cost", "What it cost", caption, matrix, _RIGHT)
+
+
+def _verdict_matrix(
+    models: Sequence[Judged],
+    kind: str,
+    head: Callable[[Row], Head | None],
+    axis: MatrixAxis,
+    step: float,
+    farthest: float,
+    label: str,
+) -> Matrix | None:
+    """Return what the measures of a kind say of each model; None without an interval.
+
+    Args:
+        models: with their verdicts.
+        kind: of the measures.
+        head: the column of a row; None leaves it out.
+        axis: its ends are the least, in steps up to the farthest: a ruined model lies far beyond,
+            and would press all others together.
+        step: of the scale.
+        farthest: end of the scale.
+        label: what it shows, with places for the numbers of rows and columns.
+    """
+    shown = best_first(models[:MAX_MODELS])
+    crossed = cross(
+        [
+            (Head(model.name), column, row)
+            for model in shown
+            for row in model.rows
+            if row["kind"] == kind and Estimate.of(row).available and (column := head(row))
+        ],
+        lambda item: item[0],
+        lambda item: item[1],
+        unit=SIGNED if kind == "utility" else NUMBER,
+        cell=lambda item: item[2],
+    )
+    matrix = replace(crossed, rows=[Head(model.name) for model in shown]).matrix(
+        label.format(len(shown), len(crossed.columns)),
+        row_height=min(24.0, max(16.0, 200 / max(1, len(shown)))),
+    )
+    if matrix is None:
+        return None
+    ends = [max(-farthest, min(farthest, end)) for end in dot_ends(matrix.columns)]
+    low, high = round_limits(ends, step, axis.low, axis.high)
+    zone = axis.zone and (axis.zone[0], min(axis.zone[1], high))
+    scale = axis._replace(low=low, high=high, zone=zone)
+    return replace(matrix, axis=scale, phone_columns=2)

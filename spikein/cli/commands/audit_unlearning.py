@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from spikein.cli.options import StepsExecutor, StepsStore, argument, option
-from spikein.cli.output import print_table, say, warn
+from spikein.cli.output import say, show_parts, warn
 
 
 def audit_unlearning(
@@ -73,7 +73,7 @@ all_chunks=true
 
       spikein audit-unlearning --config unlearning-whp books=my/books
     """
-    from analysis.page.unlearning.audit_page import finding_lines
+    from analysis.page.unlearning.audit_page import numbers_table
     from analysis.unlearning_audit.evidence import MODELS
     from inject.shipped import AUDITS
     from spikein.api.unlearning_audit import run_audit
@@ -102,9 +102,7 @@ all_chunks=true
         )
     for note in found.record["notes"]:
         warn(note)
-    print_table(
-        ("of the chunks", "95 % interval in brackets", "about"),
-        finding_lines(found.findings.to_pylist(), found.record),
-    )
+    table = numbers_table("What was found", found.findings.to_pylist(), found.record)
+    show_parts([table] if table else [])
     say(found.headline, style="bold")
     say(f"Audit: {found.folder / 'audit.html'}", style="bold")

@@ -3,12 +3,10 @@
 from typing import TYPE_CHECKING
 
 from spikein.cli.options import RUNS, AsJson, PageFile, RunName, RunsFolder
-from spikein.cli.output import print_json, say, show_table
+from spikein.cli.output import print_json, say, show_parts
 
 if TYPE_CHECKING:
     from spikein.api.comparison import RunComparison
-
-_MAX_SETTINGS = 30
 
 
 def compare(
@@ -70,31 +68,10 @@ def _head(found: "RunComparison") -> dict[str, object]:
 
 
 def _print_comparison(found: "RunComparison") -> None:
-    from spikein.runs.comparison.page import (
-        pooled_table,
-        settings_table,
-        summary,
-        versions_table,
-    )
+    from spikein.runs.comparison.page import sections, summary
 
-    names, origins = found.names, found.origins
-    for sentence in summary(names, origins, found.metrics):
+    compared = found.names, found.origins, found.metrics
+    for sentence in summary(*compared):
         say(sentence)
-    settings = settings_table(names, origins)
-    if settings is not None:
-        show_table(settings, rows=settings.rows[:_MAX_SETTINGS])
-        if len(settings.rows) > _MAX_SETTINGS:
-            more = len(settings.rows) - _MAX_SETTINGS
-            say(f"{more} more settings differ (--json lists all).")
-    versions = versions_table(names, origins)
-    show_table(versions, rows=[row for row in versions.rows if row[1] != row[2]])
-    same = [one.name for one in origins.changes if one.same_content]
-    if same:
-        say(f"Made from another recipe with the same content: {', '.join(same)}")
-    for note in origins.notes:
-        say(note)
-    pooled = pooled_table(names, found.metrics)
-    if pooled is not None:
-        show_table(pooled)
-    for arm in found.metrics.unmatched:
-        say(f"Not compared: {arm}")
+    for section in sections(*compared):
+        show_parts(section.parts)

@@ -1,6 +1,5 @@
 """`spikein bundle` packs ground truth; `spikein validate` judges new detectors by it."""
 
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,15 +21,12 @@ from spikein.cli.output import (
     print_json,
     print_table,
     say,
-    show_table,
+    show_parts,
     warn,
 )
 
 if TYPE_CHECKING:
-    from analysis.findings import Row
-    from analysis.validate.validation import Judged, Validation
-
-_STYLES = {"wrong": "bold red", "look": "yellow", "note": "", "passed": "green"}
+    from analysis.validate.validation import Validation
 
 
 def validate(
@@ -155,59 +151,14 @@ def _head(found: "Validation") -> dict[str, object]:
 
 
 def _print_validation(found: "Validation") -> None:
-    """Print the ranking, the differences to others, and the findings of each detector."""
-    from analysis.validate.page import differences_table, ranking_table
+    """Print what the page shows, but for its picture and its provenance."""
+    from analysis.validate.page import PROVENANCE, sections, sentences
 
-    arms = f" (1 of {len(found.arms)} arms)" if len(found.arms) > 1 else ""
-    say(f"{found.name}, arm {found.arm}{arms}: all detectors on the test split")
-    show_table(ranking_table(found))
-    for one in found.judged:
-        show_table(differences_table(found, one.name))
-        _print_judged(found, one)
-
-
-def _print_judged(found: "Validation", one: "Judged") -> None:
-    line = found.ranking.line(one.name)
-    ranked = max(row["rank"] for row in found.ranking.lines.rows)
-    place = f"{line['rank']} of {ranked} by AUC" if line["rank"] else "without a rank"
-    say("")
-    say(
-        f"{one.name}: {place}; {one.candidate.takes}; {one.seconds:.2g} s for 1,000 rows.",
-        style="bold",
-    )
-    for finding in one.findings:
-        say(
-            f"  {finding.severity:<6}  {finding.check}: {finding.text}",
-            style=_STYLES[finding.severity],
-        )
-    for note in one.notes:
-        say(f"  note    {note}")
-    for title, part in (("dataset", "dataset"), ("copies", "copies")):
-        names = [name for name in found.ranking.table.values(part) if name != "all"]
-        cells = [
-            (
-                name,
-                found.ranking.table.row(
-                    detector=one.name, selection=line["selection"], **{part: name}
-                ),
-            )
-            for name in names
-        ]
-        if len(cells) > 1:
-            shown = ", ".join(f"{name} {_auc(cell)}" for name, cell in cells if cell)
-            say(f"  AUC by {title}: {shown}")
-    if len(one.arms) > 1:
-        shown = "; ".join(f"{arm} {_auc(cell)}" for arm, cell in one.arms)
-        say(f"  AUC by arm: {shown}")
-
-
-def _auc(row: "Row | None") -> str:
-    """Return `0.810 [0.740, 0.870]`."""
-    from analysis.intervals.estimate import Estimate
-
-    if row is None or not isfinite(row["value"]):
-        return "none"
-    return Estimate.of(row).text(3)
+    for sentence in sentences(found):
+        say(sentence, style="bold")
+    for section in sections(found):
+        if section.anchor != PROVENANCE:
+            show_parts(section.parts)
 
 
 def bundle(

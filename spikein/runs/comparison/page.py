@@ -3,13 +3,13 @@
 The page is one self-contained HTML file in the look of a run's report, without any script.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from analysis.comparison.metrics import ComparedMetrics
 from analysis.findings import Findings, Row
-from analysis.intervals.estimate import Estimate
 from analysis.page.parts import Fold, Note, Part, Section, fold_items, present, render_page
+from analysis.page.table import Row as Line
 from analysis.page.table import Table, numbers, texts, with_noun
 from analysis.unit import AUC, DIFFERENCE, NOTHING, Entry
 from detect.registry import detector_title
@@ -18,130 +18,132 @@ from spikein.runs.comparison.origins import Origins
 MAX_ROWS = 2_000
 """Rows of the long table; `--json` has all."""
 _CONTENTS = {True: "the same", False: "differs", None: "not known"}
+_GAP = "Difference on the same rows"
 
 
 def comparison_page(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> str:
     """Return the page as text."""
-    sections = (
-        Section("differs", "What differs", "What differs", _differing_parts(names, origins)),
-        Section("numbers", "What came of it", "What came of it", _number_parts(names, metrics)),
-    )
-    title = " and ".join(names)
+    shown = sections(names, origins, metrics)
     sentences = summary(names, origins, metrics)
-    return render_page("spikein comparison", title, sentences, sections)
+    return render_page("spikein comparison", " and ".join(names), sentences, shown)
 
 
-def settings_table(names: tuple[str, str], origins: Origins) -> Table | None:
-    """Return the settings that differ; None if all are alike."""
-    if not origins.settings:
-        return None
-    return Table(
-        title="Settings",
-        columns=tuple(texts("Setting", *names)),
-        rows=tuple((one.key, one.old, one.new) for one in origins.settings),
-        caption="Those that are alike are left out.",
-        style="stack listing",
-    )
-
-
-def versions_table(names: tuple[str, str], origins: Origins) -> Table:
-    """Return the versions of code and libraries that made the artifacts."""
-    first, second = origins.versions
-    libraries = dict.fromkeys([*first.libraries, *second.libraries])
-    return Table(
-        title="Code and libraries",
-        columns=tuple(texts("What", *names)),
-        rows=(
-            ("spikein", *("; ".join(one.code) or "not known" for one in origins.versions)),
-            *(
-                (name, *("; ".join(one.libraries.get(name, (NOTHING,))) for one in (first, second)))
-                for name in libraries
-            ),
-        ),
-        caption="What made the artifacts.",
-        style="stack listing",
-    )
-
-
-def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | None:
-    """Return the AUCs over all datasets beside each other; None if there are none."""
-    places = metrics.pooled_aucs()
-    if not places:
-        return None
-    return Table(
-        title="AUC over all datasets",
-        columns=(*texts("Detector", "Arm"), *numbers(*names, "Difference on the same rows")),
-        rows=tuple(
-            (detector_title(place["detector"]), place["words"], *_beside(metrics.numbers, place))
-            for place in places
-        ),
-        caption="Members with at least one copy; tuned settings where there was a choice. The "
-        f"difference is {names[1]} less {names[0]}, on the rows that both scored; bold: its "
-        "interval leaves out 0. The AUCs beside it are those of each run, on its own rows.",
-        style="stack listing",
-    )
-
-
-def _differing_parts(names: tuple[str, str], origins: Origins) -> list[Part]:
-    recipes = Table(
-        title="Recipes",
-        columns=tuple(texts("Artifact", "Differs in", "Content")),
-        rows=tuple(
+def sections(
+    names: tuple[str, str], origins: Origins, metrics: ComparedMetrics
+) -> tuple[Section, Section]:
+    """Return what differs before any number, then the numbers."""
+    places = metrics.places()
+    long = _numbers_table(names, metrics, places[:MAX_ROWS])
+    recipes = _table(
+        "Recipes",
+        ("Artifact", "Differs in", "Content"),
+        [
             (one.name, ", ".join(one.differs) or "not known", _CONTENTS[one.same_content])
             for one in origins.changes
-        ),
-        style="stack listing",
+        ],
     )
-    return present(
+    differing = present(
         [Note(f"{note}.", "note loud") for note in origins.notes],
-        settings_table(names, origins) or "No setting differs.",
-        versions_table(names, origins),
-        Table(
-            title="Artifacts",
-            columns=(*texts("Kind"), *numbers("Shared", *(f"{name} alone" for name in names))),
-            rows=tuple(
-                (one.kind, str(one.shared), str(one.first_only), str(one.second_only))
-                for one in origins.kinds
-            ),
-            caption="One that is shared was made once, from one recipe.",
-        ),
+        _settings(names, origins),
+        _versions(names, origins),
+        _artifacts(names, origins),
         Fold(f"Artifacts of one label and two recipes: {len(recipes.rows)}", [recipes])
         if origins.changes
         else None,
     )
-
-
-def _number_parts(names: tuple[str, str], metrics: ComparedMetrics) -> list[Part]:
-    every_place = metrics.places()
-    places = every_place[:MAX_ROWS]
-    left_out = len(every_place) - len(places)
-    described = ("Detector", "Arm", "Model", "Dataset", "Selection", "Metric")
-    every = Table(
-        title="All numbers",
-        columns=(*texts(*described), *numbers(*names, "Difference on the same rows")),
-        rows=tuple(
-            (*(place[part.lower()] for part in described), *_beside(metrics.numbers, place))
-            for place in places
-        ),
-        caption=f"The first {len(places)}; {left_out} more are in --json."
-        if left_out
-        else "Over all copies.",
-        style="stack listing",
-    )
-    unmatched = metrics.unmatched
-    return present(
+    results = present(
         pooled_table(names, metrics),
-        fold_items("Arms that are not compared", unmatched),
-        Fold(f"Every number: {len(places)}", [every]) if places else None,
+        fold_items("Arms that are not compared", metrics.unmatched),
+        Fold(f"Every number: {len(long.rows)}", [long]) if places else None,
+    )
+    return (
+        Section("differs", "What differs", "What differs", differing),
+        Section("numbers", "What came of it", "What came of it", results),
     )
 
 
-def _beside(numbers: Findings, place: Mapping[str, str]) -> tuple[Entry, Entry, Entry]:
+def _table(
+    title: str, heads: Sequence[str], rows: Sequence[Line], caption: str = "", *, right: int = 0
+) -> Table:
+    """Return a table whose last columns, as many as `right`, are numbers."""
+    words, counted = heads[: len(heads) - right], heads[len(heads) - right :]
+    columns = (*texts(*words), *numbers(*counted))
+    style = "stack listing"
+    return Table(title=title, columns=columns, rows=tuple(rows), caption=caption, style=style)
+
+
+def _settings(names: tuple[str, str], origins: Origins) -> Table | str:
+    rows = [(one.key, one.old, one.new) for one in origins.settings]
+    if not rows:
+        return "No setting differs."
+    return _table("Settings", ("Setting", *names), rows, "Those that are alike are left out.")
+
+
+def _versions(names: tuple[str, str], origins: Origins) -> Table:
+    """Return the versions of code and libraries that made the artifacts."""
+    made = origins.versions
+    libraries = dict.fromkeys(name for one in made for name in one.libraries)
+    rows = [
+        ("spikein", *("; ".join(one.code) or "not known" for one in made)),
+        *(
+            (name, *("; ".join(one.libraries.get(name, (NOTHING,))) for one in made))
+            for name in libraries
+        ),
+    ]
+    return _table("Code and libraries", ("What", *names), rows, "What made the artifacts.")
+
+
+def _artifacts(names: tuple[str, str], origins: Origins) -> list[Part]:
+    """Return how many artifacts are shared, and those of another recipe with the same content."""
+    same = [one.name for one in origins.changes if one.same_content]
+    return [
+        Table(
+            title="Artifacts",
+            columns=(*texts("Kind"), *numbers("Shared", *(f"{name} alone" for name in names))),
+            rows=tuple((kind, *map(str, counts)) for kind, *counts in origins.kinds),
+            caption="One that is shared was made once, from one recipe.",
+        ),
+        *([f"Made from another recipe with the same content: {', '.join(same)}"] if same else []),
+    ]
+
+
+def pooled_table(names: tuple[str, str], metrics: ComparedMetrics) -> Table | None:
+    """Return the AUCs over all datasets beside each other; None if there are none."""
+    rows = [
+        (detector_title(place["detector"]), place["words"], *_beside(metrics.numbers, place))
+        for place in metrics.pooled_aucs()
+    ]
+    caption = (
+        "Members with at least one copy; tuned settings where there was a choice. The "
+        f"difference is {names[1]} less {names[0]}, on the rows that both scored; bold: its "
+        "interval leaves out 0. The AUCs beside it are those of each run, on its own rows."
+    )
+    heads = ("Detector", "Arm", *names, _GAP)
+    return _table("AUC over all datasets", heads, rows, caption, right=3) if rows else None
+
+
+def _numbers_table(
+    names: tuple[str, str], metrics: ComparedMetrics, places: Sequence[Mapping[str, str]]
+) -> Table:
+    described = ("Detector", "Arm", "Model", "Dataset", "Selection", "Metric")
+    left_out = len(metrics.places()) - len(places)
+    caption = f"The first {len(places)}; {left_out} more are in --json."
+    rows: list[Line] = [
+        (*(place[part.lower()] for part in described), *_beside(metrics.numbers, place))
+        for place in places
+    ]
+    heads = (*described, *names, _GAP)
+    return _table("All numbers", heads, rows, caption if left_out else "Over all copies.", right=3)
+
+
+def _beside(found: Findings, place: Mapping[str, str]) -> tuple[Entry, Entry, Entry]:
     """Return a number of either run, and their paired difference."""
-    first, second = (numbers.row(run=run, **place) for run in ("first", "second"))
-    gap = numbers.get(run="difference", **place)
+    first, second = (found.row(run=run, **place) for run in ("first", "second"))
+    gap = found.get(run="difference", **place)
     if gap is not None:
-        return _of_one(first), _of_one(second), _paired(gap)
+        counts = f"{gap.members:,} + {gap.nonmembers:,}, " if gap.available else ""
+        paired = DIFFERENCE.place(gap.value, gap.low, gap.high, counts + gap.about)
+        return _of_one(first), _of_one(second), paired
     why = "no shared rows" if first and second else "in one run only"
     nothing = Entry(why if place["metric"] == "auc" else NOTHING, kind="none")
     return _of_one(first), _of_one(second), nothing
@@ -152,11 +154,6 @@ def _of_one(row: Row | None) -> Entry:
         return Entry(NOTHING, kind="none")
     setting = () if row["setting"] in ("-", "default") else (row["setting"],)
     return AUC.place(row["value"], row["low"], row["high"], *setting)
-
-
-def _paired(gap: Estimate) -> Entry:
-    counts = f"{gap.members:,} + {gap.nonmembers:,}, " if gap.available else ""
-    return DIFFERENCE.place(gap.value, gap.low, gap.high, counts + gap.about)
 
 
 def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) -> list[str]:
@@ -175,16 +172,14 @@ def summary(names: tuple[str, str], origins: Origins, metrics: ComparedMetrics) 
 
 
 def _numbers(names: tuple[str, str], metrics: ComparedMetrics) -> str:
-    places, numbers = metrics.pooled_aucs(), metrics.numbers
-    paired = [gap for one in places if (gap := numbers.get(run="difference", **one))]
+    places, found = metrics.pooled_aucs(), metrics.numbers
+    paired = [gap for one in places if (gap := found.get(run="difference", **one))]
     if not places:
         return (
             "No arm of one is the only one that matches an arm of the other, so no number is "
             "compared, whatever detectors they share; each arm and why is listed."
         )
-    if not any(
-        numbers.row(run="first", **one) and numbers.row(run="second", **one) for one in places
-    ):
+    if not any(found.row(run="first", **one) and found.row(run="second", **one) for one in places):
         return "They share no detector, so no number is compared."
     if not paired:
         return (

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from analysis.intervals.estimate import Estimate
-from analysis.page.unlearning.headline import judged_models, method_title, unlearning_headline
+from analysis.page.unlearning.study import method_title
+from analysis.page.unlearning.verdicts import judged_models, unlearning_headline
 from analysis.unlearning.verdict import ALL, overall_verdict, position_verdict, verdict_row
 
 MARGIN = 0.1

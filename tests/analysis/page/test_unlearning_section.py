@@ -8,13 +8,12 @@ import pytest
 from analysis.page.content import build_page
 from analysis.page.inputs import PageInputs
 from analysis.page.unlearning.audits import audit_tables
-from analysis.page.unlearning.first_screen import leading_sentences
-from analysis.page.unlearning.headline import method_title
 from analysis.page.unlearning.methods import UnlearningMethod, unlearning_paragraphs
-from analysis.page.unlearning.tables import SIGNED, number_text, steps_text
-from analysis.page.unlearning.view import UnlearningInputs, unlearning_notes
+from analysis.page.unlearning.sections import UnlearningInputs, unlearning_notes
+from analysis.page.unlearning.study import StudyArm, by_arm, method_title
+from analysis.page.unlearning.tables import NUMBER, SIGNED, steps_text
+from analysis.page.unlearning.verdicts import leading_sentences
 from analysis.references import bibliography
-from analysis.unlearning.measured import measured_models
 from scripts.pictures.page_measures import measure
 from tests.analysis.unlearned import DOSES, METHODS, audit_rows, measured_rows, verdict_rows
 from tests.pages import Page, chromium
@@ -104,7 +103,7 @@ def test_what_takes_the_numbers_apart_has_a_column_a_value(page):
 
 def test_pictures_hold_the_numbers_of_the_table(report):
     html = render(report).replace("\N{NO-BREAK SPACE}", " ")
-    rows = measured_models(report.unlearning.measures)
+    arm = StudyArm(found=by_arm(report.unlearning.measures)[""])
 
     def hovers(name: str) -> set[str]:
         figure = html[html.index(f'<figure id="figure-{name}"') :].partition("</figure>")[0]
@@ -113,14 +112,16 @@ def test_pictures_hold_the_numbers_of_the_table(report):
     told, left = hovers("forgotten-auc"), hovers("unlearning-copies")
     for method in METHODS:
         title = method_title(method)
-        for detector in rows.detectors:
-            row = rows.get("unlearned", method, "auc", detector=detector)
-            assert f"{title}, {detector}: AUC {number_text(row)}" in told
+        for detector in arm.detectors:
+            cell = arm.get("auc", method=method, detector=detector)
+            assert f"{title}, {detector}: AUC {NUMBER.brief(cell)}" in told
     for method in METHODS[:10]:
         for dose in DOSES:
             copies = "1 copy" if dose == "1" else f"{dose} copies"
-            row = rows.get("unlearned", method, "auc_difference", detector="min_k", copies=dose)
-            number = number_text(row, SIGNED).replace(" ", " AUC of min_k ", 1)
+            place = {"method": method, "detector": "min_k", "copies": dose}
+            number = SIGNED.brief(arm.get("auc_difference", **place)).replace(
+                " ", " AUC of min_k ", 1
+            )
             assert f"{method_title(method)}, {copies}: {number}" in left
 
 
@@ -170,7 +171,7 @@ def test_audits_stand_behind_with_links_to_their_pages_and_names_are_no_markup(r
 
 
 def test_verdicts_show_what_they_rest_on_and_a_warning_is_said_once(report, page):
-    notes = unlearning_notes(measured_models(report.unlearning.measures))
+    notes = unlearning_notes(report.unlearning.measures)
     assert notes == [f"{WARNING} (privleak; original model)"]
     assert WARNING in page.text("forgot")
     (rests,) = page.titled("What the verdicts rest on")
@@ -227,3 +228,13 @@ def test_the_page_of_twelve_methods_in_two_arms_keeps_the_limits(report, tmp_pat
     (tmp_path / "report.html").write_text(render(dataclasses.replace(report, unlearning=wide)))
     with chromium() as browser:
         assert measure(browser, tmp_path / "report.html")["broken"] == []
+
+
+def test_the_detector_that_represents_all_is_the_first_of_a_fixed_list():
+    def headline(*detectors: str) -> str:
+        return StudyArm(found=by_arm(measured_rows(detectors=detectors))[""]).detector
+
+    assert headline("zlib", "loss", "min_k") == "min_k"
+    assert headline("zlib", "reference", "loss") == "loss"
+    assert headline("my_own", "reference") == "my_own"
+    assert StudyArm(found=by_arm([])[""]).detector == ""

@@ -5,6 +5,7 @@ import pytest
 
 from analysis.intervals.estimate import Estimate
 from analysis.settings import MeasureSettings
+from analysis.unit import AUC
 from analysis.unlearning.evidence import ArmEvidence
 from analysis.unlearning.unlearning_step import measure_unlearning
 from analysis.unlearning.verdict import position_verdict
@@ -68,12 +69,11 @@ def test_the_sentence_has_the_numbers_of_the_rows(verdicts):
     text = of(verdicts, "good")["note"]
     assert text.startswith("good is closer to the retrained model than to the original; ")
     found = of(verdicts, "good", "forget_log_probability")
-    shown = f"{found['value']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
-    assert f"log-probability {shown}" in text
+    assert f"log-probability {AUC.brief(found)}" in text
     assert "0 is the retrained model, 1 the original" in text
     lost = of(verdicts, "ruin", "retain_log_probability_difference")
     assert lost["verdict"] == "lost"
-    assert f"retained text {lost['value']:+.2f}" in of(verdicts, "ruin")["note"]
+    assert f"retained text {lost['value']:+.2f}".replace("-", "−") in of(verdicts, "ruin")["note"]
     assert "diverged with seed 8" in of(verdicts, "torn")["note"]
     assert "no finite score" in of(verdicts, "dead")["note"]
 
@@ -95,7 +95,7 @@ def test_what_the_original_lacked_already_was_not_lost_by_forgetting(tmp_path):
     assert of(found, "worn")["verdict"] == "closer to the retrained"
     assert of(found, "worse")["verdict"] == "ruined"
     own = of(found, "worn", measure, versus="original")
-    shown = f"{own['value']:+.2f} [{own['low']:+.2f}, {own['high']:+.2f}]"
+    shown = f"{own['value']:+.2f} [{own['low']:+.2f}, {own['high']:+.2f}]".replace("-", "−")
     against = of(found, "worn")["note"].split("against the original: ")[1]
     assert f"general text {shown} nats a token (kept)" in against
 

@@ -188,7 +188,7 @@ def test_one_arm_can_be_packed_and_a_failure_ends_with_two(copied_run, wrong, tm
     assert "Did you mean" in done.output
     done = invoke("validate", f"{wrong}:fails", f"{wrong}:right", path, code=2)
     assert "ZeroDivisionError" in done.output
-    assert "wrong.right: " in done.output
+    assert "wrong.right has AUC" in done.output
     notes = tmp_path / "notes.txt"
     notes.write_text("mine")
     done = invoke("bundle", folder, "--out", notes, code=2)

@@ -1,7 +1,7 @@
-"""What a study of unlearning says first: which methods forgot, which did not, and how sure that is.
+"""What a study of unlearning says first: which methods forgot, which did not, and at what cost.
 
-Pure: the rows of the question `verdict` in, sentences out. A method's words are its verdict's, and
-the number beside them is that of the first declared measure that says so by its whole interval; no
+The rows of the question `verdict` in, sentences out. A method's words are its verdict's, and the
+number beside them is that of the first declared measure that says so by its whole interval; no
 measure is picked by what it found. *Near*: the whole interval lies within half the way from the
 retrained model (0) to the original (1).
 """
@@ -10,23 +10,25 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from analysis.arm import arm_label
-from analysis.unit import Unit
-from analysis.unlearning.verdict import DIVERGED, LOST, OPEN, Row, measure_name, measure_unit
+from analysis.findings import Row
+from analysis.intervals.clustered import FROM_SEEDS
+from analysis.intervals.estimate import Estimate
+from analysis.page.parts import Badge, Badges
+from analysis.page.unlearning.study import UNLEARNED, by_arm, method_title, whole
+from analysis.page.unlearning.tables import NUMBER, counts_text, number_unit
+from analysis.unlearning.verdict import (
+    ALL,
+    DIVERGED,
+    LOST,
+    NO_NAMES,
+    OPEN,
+    Names,
+    measure_name,
+    measure_unit,
+)
 
-_TITLES = {
-    "gradient_ascent": "Gradient ascent",
-    "gradient_difference": "Gradient difference",
-    "kl": "KL",
-    "npo": "NPO",
-    "simnpo": "SimNPO",
-    "dpo": "DPO",
-    "rmu": "RMU",
-    "task_vector": "Task vector",
-    "relabel": "Relabelling",
-}
 NEAR, RUINED = "closer to the retrained", "ruined"
-UNDECIDED = (OPEN, "the measures disagree")
+_UNDECIDED = (OPEN, "the measures disagree")
 _SAID = {
     NEAR: "brought the model near one that never saw the texts",
     "beyond the retrained": "over-forgot",
@@ -39,6 +41,8 @@ _SAID = {
 }
 """What is said of the methods with a verdict, the best first."""
 _MAX_NAMED = 4
+MAX_MODELS = 12
+"""In badges and pictures: the first that were asked for, whatever their verdicts."""
 
 
 class Judged(NamedTuple):
@@ -56,16 +60,8 @@ class Judged(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The method, and the arm where there are several."""
+        """The method, and the arm if there are several."""
         return f"{self.method}, {self.arm}" if self.arm else self.method
-
-
-def method_title(label: str) -> str:
-    """Return what a method's label is called in print: `npo` is NPO, `npo-retain` NPO-retain."""
-    for name in sorted(_TITLES, key=len, reverse=True):
-        if label == name or (label.startswith(name) and not label[len(name)].isalnum()):
-            return _TITLES[name] + label[len(name) :]
-    return label
 
 
 def judged_models(rows: Sequence[Row]) -> list[Judged]:
@@ -74,19 +70,16 @@ def judged_models(rows: Sequence[Row]) -> list[Judged]:
     Args:
         rows: of the question `verdict`, whose keys are in the order of its columns.
     """
-    axes = list(rows[0])[: list(rows[0]).index("method")] if rows else []
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        arm = arm_label((axis, row[axis]) for axis in axes)
-        found.setdefault((row["method"], arm), []).append(row)
     judged = []
-    for (method, arm), mine in found.items():
-        whole = next((row for row in mine if row["kind"] == "all"), None)
-        if whole is not None:
-            rests = [row for row in mine if row is not whole]
-            verdict = whole["verdict"]
-            decisive = _decisive(verdict, rests)
-            judged.append(Judged(method_title(method), arm, verdict, decisive, rests))
+    for arm, found in by_arm(rows, "method").items():
+        for method in found.values("method"):
+            mine = found.where(method=method)
+            if (overall := mine.row(kind=ALL)) is not None:
+                rests = [row for row in mine.rows if row["kind"] != ALL]
+                decisive = _decisive(overall["verdict"], rests)
+                judged.append(
+                    Judged(method_title(method), arm, overall["verdict"], decisive, rests)
+                )
     return judged
 
 
@@ -109,13 +102,37 @@ def _decisive(verdict: str, rows: Sequence[Row]) -> Row | None:
                 lost.setdefault(row["measure"], []).append(row)
         both = [pair for pair in lost.values() if {row["verdict"] for row in pair} == {LOST}]
         return max(both[0], key=lambda row: row["high"]) if both else None
-    if verdict in (*UNDECIDED, DIVERGED):
+    if verdict in (*_UNDECIDED, DIVERGED):
         return None
     said = [row for row in rows if row["kind"] == "forgetting" and isfinite(row["low"])]
     own = [row for row in said if row["verdict"] == verdict]
     # A model beyond the retrained one by some measures and its mirror by others is beyond it.
     past = [row for row in said if row["high"] < 0 and verdict == "beyond the retrained"]
     return next(iter([*own, *past]), None)
+
+
+def leading_sentences(models: Sequence[Judged], measures: Sequence[Row]) -> list[str]:
+    """Return the answer, then what must be known to read it.
+
+    Args:
+        models: with their verdicts.
+        measures: rows of the question `unlearning`.
+    """
+    counted = [
+        row
+        for row in measures
+        if (row["measure"], row["model"]) == ("auc", UNLEARNED) and whole(row)
+    ]
+    seeds = {row["seeds"] for row in counted if Estimate.of(row).available}
+    scope = "any seed" if seeds and min(seeds) >= FROM_SEEDS else ""
+    scope = "these models" if seeds == {1} else scope
+    about = f" Intervals speak of {scope}." if scope else ""
+    return [
+        unlearning_headline(models),
+        "Position 0 is a model retrained without the texts, 1 the original that saw them; near: "
+        "the whole interval within half the way. Each number is that of the first declared measure "
+        f"that decides. {counts_text(counted)}{about}".strip(),
+    ]
 
 
 def unlearning_headline(models: Sequence[Judged]) -> str:
@@ -130,12 +147,11 @@ def unlearning_headline(models: Sequence[Judged]) -> str:
     methods = list(dict.fromkeys(model.method for model in models))
     arms = len({model.arm for model in models})
     alone = len(methods) == 1 and len(groups) == 1
-    clauses = [
+    text = "; ".join(
         ("it" if alone and verdict != NEAR else _subject(group, methods, arms))
         + f" {_SAID.get(verdict, verdict)}{_numbers(group)}"
         for verdict, group in groups.items()
-    ]
-    text = "; ".join(clauses)
+    )
     if NEAR in groups:
         return f"{text}."
     lead = f"{methods[0]} is not" if len(methods) == 1 else "No method is"
@@ -143,17 +159,17 @@ def unlearning_headline(models: Sequence[Judged]) -> str:
 
 
 def _subject(group: Sequence[Judged], methods: Sequence[str], arms: int) -> str:
-    """Name the methods of a group, each with its number of arms where not all are in it."""
-    counts: dict[str, int] = {}
-    for model in group:
-        counts[model.method] = counts.get(model.method, 0) + 1
+    """Name the methods of a group, each with its number of arms if not all are in it."""
     if len(methods) > 1 and len(group) == len(methods) * arms:
         return "Both methods" if len(methods) == 2 else f"All {len(methods)} methods"
-    named = [
-        method if count == arms else f"{method} in {count} of {arms} arms"
-        for method, count in counts.items()
-    ]
-    return listed(named)
+    members = [model.method for model in group]
+    counts = {method: members.count(method) for method in members}
+    return listed(
+        [
+            method if count == arms else f"{method} in {count} of {arms} arms"
+            for method, count in counts.items()
+        ]
+    )
 
 
 def listed(names: Sequence[str]) -> str:
@@ -170,10 +186,27 @@ def _numbers(group: Sequence[Judged]) -> str:
     mixed = len({row["measure"] for row in rows}) > 1
     if not rows or len(rows) < len(group) or (ruined and mixed):
         return ""
-    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    unit = Unit("", 2, signed=ruined)
-    number = unit.number(rows[0]["value"]) if len(rows) == 1 else "within"
-    number = f"{number} {unit.ends(low, high)}"
-    if not ruined:
-        return f" ({number})"
-    return f" ({measure_name(rows[0])} {number}{measure_unit(rows[0])})"
+    unit = number_unit(rows[0])
+    ends = unit.ends(min(row["low"] for row in rows), max(row["high"] for row in rows))
+    number = unit.brief(rows[0]) if len(rows) == 1 else f"within {ends}"
+    return (
+        f" ({measure_name(rows[0])} {number}{measure_unit(rows[0])})" if ruined else f" ({number})"
+    )
+
+
+def verdict_badges(models: Sequence[Judged], anchor: str, names: Names = NO_NAMES) -> Badges:
+    """Return a badge per model: its verdict and the number that it is told with."""
+    badges = []
+    for model in best_first(models[:MAX_MODELS]):
+        mark = "" if model.verdict in _UNDECIDED else "failed"
+        row = model.decisive
+        unit = number_unit(row) if row else NUMBER
+        decided = [measure_name(row, names), unit.brief(row)] if row else []
+        badges.append(
+            Badge(
+                model.name,
+                "passed" if model.verdict == NEAR else mark,
+                [model.verdict, *decided],
+            )
+        )
+    return Badges(badges, anchor, "Verdicts")

@@ -1,0 +1,265 @@
+"""What a run's page shows of unlearned models: verdicts first, then a section per question.
+
+A sentence names a method if its whole interval supports the claim; the others are counted, not
+judged.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.findings import Row
+from analysis.intervals.estimate import Estimate
+from analysis.page.parts import Columns, Note, Part, Section, fold, fold_items, present
+from analysis.page.unlearning.audits import audits_parts
+from analysis.page.unlearning.methods import UnlearningMethod
+from analysis.page.unlearning.pictures import (
+    copies_panels,
+    cost_picture,
+    detectors_picture,
+    position_picture,
+)
+from analysis.page.unlearning.study import (
+    ORIGINAL,
+    RETRAINED,
+    STEPS,
+    VERSUS_RETRAINED,
+    StudyArm,
+    by_arm,
+    method_title,
+    model_text,
+    whole,
+)
+from analysis.page.unlearning.tables import NUMBER, spread, study_tables, verdict_table
+from analysis.page.unlearning.verdicts import Judged, listed, verdict_badges
+from analysis.unlearning.verdict import KEPT, LOST, MEASURES, Names
+
+FORGOT = "forgot"
+"""Anchor of the section on the verdicts."""
+_MAX_NAMED = 6
+_SCOPE = re.compile(
+    r"any seed|this model|these (\d+ )?models|a p-value, which has no interval|[\d,]+ documents"
+)
+"""What every interval speaks of, which is no warning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnlearningInputs:
+    """The tables of an unlearning study, and the methods behind them."""
+
+    measures: Sequence[Row]
+    """Rows of the question `unlearning`."""
+    verdicts: Sequence[Row]
+    """Rows of the question `verdict`."""
+    methods: Sequence[UnlearningMethod] = ()
+    margin: float = 0.1
+    """Nats a token that may be lost of texts that should be kept."""
+    audits: Sequence[Row] = ()
+    """Rows of the question `unlearning_audits`; empty if no model was audited."""
+    audit_pages: Sequence[str] = ()
+    """The audits' pages, relative to the run's page; empty if they do not lie beside it."""
+
+
+def lead_parts(inputs: UnlearningInputs, models: Sequence[Judged], names: Names) -> list[Part]:
+    """Return what the first screen shows below the headline, but for the checks."""
+    pictures = present(position_picture(models, names), cost_picture(models, inputs.margin))
+    columns = Columns(pictures, "pictures" if len(pictures) > 1 else "") if pictures else None
+    return present(columns, verdict_badges(models, FORGOT, names))
+
+
+def unlearning_sections(
+    inputs: UnlearningInputs, models: Sequence[Judged], names: Names
+) -> list[Section]:
+    """Return a section per question: a sentence, a picture, a table, the rest folded.
+
+    Args:
+        inputs: the tables of the study.
+        models: with their verdicts.
+        names: published names of detectors, by their own.
+    """
+    arms = [
+        StudyArm(name=name, found=found, names=names)
+        for name, found in by_arm(inputs.measures).items()
+    ]
+    first, tables, elsewhere = arms[0], study_tables(arms[0]), list(map(study_tables, arms[1:]))
+
+    def folded(*names: str, besides: str = "") -> list[Part]:
+        """Return tables of the first arm, and the same of the others with one more."""
+        mine = [tables[name] for name in names if name in tables]
+        wanted = {*names, besides}
+        more = [table for arm in elsewhere for name, table in arm.items() if name in wanted]
+        return [fold(table) for table in (*mine, *more)]
+
+    again = "relearning" in tables
+    sections = (
+        Section(
+            FORGOT,
+            "Forgot",
+            "Which methods forgot?",
+            present(
+                _say(_forgot(first)),
+                detectors_picture(first),
+                tables.get("forgetting"),
+                _verdicts(inputs, names),
+                folded("remembered", "datasets", besides="forgetting"),
+            ),
+        ),
+        Section(
+            "left",
+            "Copies",
+            "Do more copies leave more behind?",
+            present(_say(_left_by_copies(first)), copies_panels(first), folded("copies")),
+        ),
+        Section(
+            "kept",
+            "Cost",
+            "What did forgetting cost?",
+            present(
+                _say(_cost(models, inputs.margin)),
+                tables.get("utility"),
+                folded(besides="utility"),
+            ),
+        ),
+        Section(
+            "lasting",
+            "Lasting",
+            "Does it last?",
+            present(
+                _say(_lasting(first)),
+                tables.get("relearning" if again else "lasting"),
+                folded("lasting" if again else "", besides="relearning"),
+            ),
+        ),
+        Section(
+            "unlearning-audits",
+            "Audits",
+            "Would an audit have seen it?",
+            audits_parts(inputs.audits, inputs.audit_pages),
+        ),
+    )
+    return [section for section in sections if section.parts]
+
+
+def _say(sentence: str) -> Note | None:
+    return Note(sentence, "say") if sentence else None
+
+
+def _verdicts(inputs: UnlearningInputs, names: Names) -> list[Part]:
+    """Return, folded, what each verdict rests on, and the measures' warnings."""
+    arms = by_arm(inputs.verdicts, "method")
+    rests = [verdict_table(found.rows, arm, names) for arm, found in arms.items()]
+    return present(
+        [fold(table) for table in rests if table is not None],
+        fold_items("Warnings of the measures", unlearning_notes(inputs.measures)),
+    )
+
+
+def unlearning_notes(measures: Sequence[Row]) -> list[str]:
+    """Gather the warnings of what is shown first: each once, with the measures that it concerns.
+
+    Rows of a dose or of a dataset have theirs in the table.
+    """
+    concerned: dict[str, dict[str, dict[str, None]]] = {}
+    for row in filter(whole, measures):
+        for part in str(row["note"]).split("; "):
+            if part and not _SCOPE.fullmatch(part):
+                name = str(row["measure"]).replace("_", " ")
+                models = concerned.setdefault(part, {}).setdefault(name, {})
+                models[model_text(row["model"], row["method"])] = None
+    return [
+        f"{warning} ({_first(found)}; {_first(one for of in found.values() for one in of)})"
+        for warning, found in concerned.items()
+    ]
+
+
+def _first(names: Iterable[str]) -> str:
+    every = list(dict.fromkeys(names))
+    more = len(every) - _MAX_NAMED
+    return ", ".join(every[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _forgot(arm: StudyArm) -> str:
+    """Say how well the headline's detector tells the forgotten texts, before and after."""
+    auc = {"measure": "auc", "detector": arm.detector}
+    cells = {model: arm.get(model=model, **auc) for model in (ORIGINAL, RETRAINED)}
+    before = [
+        f"{NUMBER.brief(cell)} under the {model} model"
+        for model, cell in cells.items()
+        if cell is not None and cell.available
+    ]
+    after = spread(arm.by_method(**auc).values())
+    if not before or not after:
+        return ""
+    return (
+        f"{arm.title(arm.detector)} tells the forgotten texts from unseen ones with AUC "
+        f"{' and '.join(before)}; after unlearning with {after}."
+    )
+
+
+def _left_by_copies(arm: StudyArm) -> str:
+    """Say after which methods texts with more copies are better remembered."""
+    return _named(
+        arm.by_method("auc_difference_trend", detector=arm.detector),
+        "More copies leave more behind after {}, by Somers' D of what is left with copies",
+        "For no method do these data show that more copies leave more behind.",
+    )
+
+
+def _lasting(arm: StudyArm) -> str:
+    """Say after which methods relearning brings back more than the retrained model learns."""
+    if not arm.steps:
+        return ""
+    of = f"{STEPS}{arm.steps[-1]}:{VERSUS_RETRAINED}"
+    after = f"After {arm.steps[-1]} steps of training on a part of the forgotten texts"
+    return _named(
+        arm.by_method("relearned_log_probability_difference", of=of),
+        f"{after} the others are likelier than under the retrained model for {{}}, in nats a token",
+        f"{after} no method's model is shown to give back more of the others than the retrained "
+        "model does.",
+    )
+
+
+def _named(cells: Mapping[str, Estimate], some: str, none: str) -> str:
+    """Name the methods whose interval is above 0, with what holds their intervals."""
+    known = {method: cell for method, cell in cells.items() if cell.value == cell.value}
+    sure = {method: cell for method, cell in known.items() if cell.available and cell.low > 0}
+    if not sure:
+        return none if known else ""
+    rest = len(known) - len(sure)
+    also = f"; not shown for {rest} more" if rest else ""
+    return f"{some.format(listed(list(map(method_title, sure))))}: {spread(sure.values())}{also}."
+
+
+def _cost(models: Sequence[Judged], margin: float) -> str:
+    """Say which methods lost what should have been kept, and which kept it all.
+
+    Args:
+        models: with their verdicts.
+        margin: nats a token that may be lost.
+    """
+    said: dict[str, dict[str, set[str]]] = {}
+    for model in models:
+        for row in model.rows:
+            if row["kind"] == "utility":
+                measures = said.setdefault(model.name, {})
+                measures.setdefault(row["measure"], set()).add(row["verdict"])
+    if not said:
+        return ""
+    every = dict.fromkeys(measure for measures in said.values() for measure in measures)
+    lost = {
+        measure: [name for name, measures in said.items() if measures.get(measure) == {LOST}]
+        for measure in every
+    }
+    kept = [name for name, measures in said.items() if set().union(*measures.values()) == {KEPT}]
+    rest = len(said.keys() - {*kept, *(name for names in lost.values() for name in names)})
+    parts = [
+        f"{listed(names)} surely lost {MEASURES.get(measure, measure)}"
+        for measure, names in lost.items()
+        if names
+    ]
+    parts += [f"{listed(kept)} kept all that was measured"] if kept else []
+    parts += [f"{rest} {'is' if rest == 1 else 'are'} undecided"] if rest else []
+    return (
+        f"{'; '.join(parts)}. Lost: more than the margin ({margin:g} nats a token) below both the "
+        "retrained model and the original."
+    )

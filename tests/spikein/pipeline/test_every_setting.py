@@ -4,8 +4,13 @@
 the settings of a step as they are; a class or an option that nobody named makes a test fail.
 """
 
+import importlib
+import pkgutil
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from inject.examples.contaminant import Contaminant, contaminant_identity
 from inject.examples.datasets.registry import dataset_names, get_dataset
@@ -14,8 +19,13 @@ from inject.examples.twin_membership import TwinMembership
 from inject.plan.make_plan import PlanSettings
 from inject.plan.rewritten_pools import twin_membership_step
 from inject.plan.settings import Copies, Placement
-from tests.spikein.pipeline.test_identity import folder, hub, role, steps
+from inject.source_digest import PACKAGES
+from spikein.config.schema import Experiment
+from tests.spikein.pipeline.test_identity import folder, hub, role, settings_of, steps
+from train.job import Job, TrainingJob
+from train.models.model_node import GivenModel
 from train.models.shapes import Shape
+from train.unlearn.unlearning_job import UnlearningJob
 
 __all__ = ["folder", "hub"]
 
@@ -39,6 +49,74 @@ OPTIONS = {
     "wikimia.events": "old",
 }
 UNIDENTIFIED = {"gpqa.password": "a secret that opens a file, whose content counts"}
+
+
+OTHERS = {
+    "RowSettings": "which rows of a user's file are read, whose content counts",
+    "RunRecord": "what a run's folder says of itself",
+    "Place": "a place in it",
+    "Description": "what a bundle says of itself",
+    "Provenance": "where it comes from",
+    "ModelTables": "a model in it",
+    "ScoringOptions": "how `spikein detect` asks a given model, whose steps hold it",
+    "Price": "what its tokens cost, for an estimate",
+    "ServerSettings": "a server that is asked; which model it serves counts",
+    "ScoredServer": "the same, of the model that is scored",
+    "Assumed": "what a calculation of power takes for granted",
+    "ClusterSettings": "the base of the settings of `ray` and `slurm`, which are looked at",
+    "MemberSelection": "the base of `ForgetSet` and `RetainSet`, which are looked at",
+    "AuditRule": "the base of `ChunkAudit`, which is looked at, and of `AuditSettings`",
+    "AuditSettings": "an audit by `spikein audit-unlearning`, of given models",
+    "Revisions": "its models' versions",
+    "SearchedRows": "contaminants, seeds and rules, which are looked at",
+    "DataSet": "the catalogue of public data; what is fetched enters by its content",
+    "DataFile": "a file of that catalogue",
+    "Grammar": "the grammar of invented facts, whose file enters by its digest",
+    "Subject": "a part of that grammar",
+    "Fact": "a part of that grammar",
+    "Source": "the base of plug-in sources: its weight counts beside what `identity()` returns",
+}
+TOLD_BY_STEPS = {Shape, TwinMembership, Job, TrainingJob, GivenModel, UnlearningJob}
+"""What a step's settings and inputs are handed on as."""
+
+
+def settings_classes() -> set[type[BaseModel]]:
+    """Return every settings class of ours, wherever it stands."""
+
+    def below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+        for inner in model.__subclasses__():
+            yield inner
+            yield from below(inner)
+
+    for package in PACKAGES:
+        for module in pkgutil.walk_packages(
+            importlib.import_module(package).__path__, f"{package}."
+        ):
+            importlib.import_module(module.name)
+    ours = (model for model in below(BaseModel) if model.__module__.split(".")[0] in PACKAGES)
+    return {model for model in ours if model.model_fields}
+
+
+def reached(model: type[BaseModel]) -> set[type[BaseModel]]:
+    found = {model}
+    waiting = [model]
+    while waiting:
+        for field in waiting.pop().model_fields.values():
+            new = set(settings_of(field.annotation)) - found
+            found |= new
+            waiting += new
+    return found
+
+
+def test_every_settings_class_is_looked_at():
+    ours = settings_classes()
+    options = {get_dataset(name).options for name in dataset_names()}
+    # Parameters of a detector are spelt out in the scores' settings, whatever they are.
+    # So are those of an unlearning method, in the settings of the model that it makes.
+    spelt_out = ("detect.detectors.", "train.unlearn.")
+    parameters = {model for model in ours if model.__module__.startswith(spelt_out)}
+    left = ours - reached(Experiment) - options - (parameters | TOLD_BY_STEPS)
+    assert sorted(model.__name__ for model in left) == sorted(OTHERS)
 
 
 def test_shapes_sides_and_plans_stand_whole_in_the_settings_of_their_steps(folder):

@@ -56,7 +56,7 @@ def build(context: StepContext) -> None:
         Evidence(texts=texts, statistics={TEXT: statistics}),
         parse_detectors(names) if texts else [],
     )
-    write_scores(context.out, scores.table, record={"policy": context.settings["policy"]})
+    write_scores(context.out, scores, record={"policy": context.settings["policy"]})
 
 
 def paraphrase_detectors() -> list[DetectorSetting]:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from math import isnan
 from typing import NamedTuple
 
-from analysis.copy_bins import ALL, copies_start
 from analysis.unit import ABSENT, NOTHING, Entry
 
 MAX_COLUMNS = 5
@@ -127,6 +126,9 @@ def split_table(table: Table) -> list[Table]:
 
 def copies_text(label: str) -> str:
     """Return a number of copies as a head: `1 copy`, `5 to 8 copies`, `4 or more`."""
+    # Late: the command line lists its commands without numpy.
+    from analysis.copy_bins import ALL, copies_start
+
     if label == ALL:
         return "1 or more copies"
     if label.endswith("+"):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from analysis.intervals.influence import Side, accepted_shares, auc_sample
-from analysis.metrics import supports_rate
+from analysis.metrics import supports_rate, tpr_name
 from tests.analysis.oracles import auc, tpr_at_fpr
 
 scores = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=30)
@@ -51,3 +51,8 @@ def test_a_rate_needs_ten_over_it_nonmembers():
     assert not supports_rate(0.1, 99)
     assert supports_rate(0.001, 10_000)
     assert not supports_rate(0.001, 9_999)
+
+
+def test_metric_names_keep_the_exact_rate():
+    names = [tpr_name(rate) for rate in (0.001, 0.01, 0.05, 0.1)]
+    assert names == ["tpr@0.001", "tpr@0.01", "tpr@0.05", "tpr@0.1"]

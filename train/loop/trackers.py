@@ -29,6 +29,9 @@ def tracking(execution: ExecutionSettings, unfinished: Path | None, name: str) -
             TensorBoard's files in the current folder.
         name: of the run.
     """
+    if not execution.trackers:
+        yield
+        return
     require_installed(execution)
     place = Path.cwd() if unfinished is None else unfinished.parent.parent
     with _environment(

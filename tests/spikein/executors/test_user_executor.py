@@ -47,7 +47,7 @@ class Listed:
 '''
 CHOSEN = ("--executor", "mine.py:Listed")
 SMALL = (
-    "corpus.tokens=12000", "train.checkpoints={steps: [2]}", "base=null", "train.mode=pretrain",
+    "corpus.tokens=14000", "train.checkpoints={steps: [2]}", "base=null", "train.mode=pretrain",
     "detect.detectors=[loss, dc_pdd, blind]", "analysis.task_accuracy=false",
 )  # fmt: skip
 

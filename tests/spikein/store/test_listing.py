@@ -19,7 +19,7 @@ def made(root: Path) -> Path:
 
 
 def names(root: Path, *arguments: str) -> list[str]:
-    return [str(one.path.relative_to(root)) for one in artifact_folders(root, *arguments)]
+    return [str(path.relative_to(root)) for path, _ in artifact_folders(root, *arguments)]
 
 
 def test_only_artifacts_are_listed_by_kind_and_digest(tmp_path):

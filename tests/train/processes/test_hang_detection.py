@@ -185,7 +185,7 @@ def test_a_beat_is_read_as_it_was_written(tmp_path):
 
 
 AT = 9 * 4 * CONTEXT
-HANGS = [{"engine": "torchrun", "processes": 2, "silent_after": 8}]
+HANGS = [{"engine": "torchrun", "processes": 2, "silent_after": 15}]
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_of_two_real_processes_the_one_that_hangs_is_named_and_both_are_ended(
     with pytest.raises(ProcessFailed, match=said) as error:
         start(
             tmp_path / "out", left, tokenizer, HANGS, 4, how, AT,
-            heartbeats=left / "heartbeats", silent_after=8,
+            heartbeats=left / "heartbeats", silent_after=15,
         )  # fmt: skip
     assert time.monotonic() - started < 120
     assert "run again to go on" in str(error.value)

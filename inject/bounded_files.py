@@ -1,9 +1,9 @@
 """Files from outside, opened so that none can make a reader wait for ever or fill its memory.
 
 Only regular files are read, after links are resolved: a pipe, a socket or a device is refused by
-name, without waiting for it. What a compressed file unpacks to is bounded by its own size, and
-what is held of any file at a time is bounded, too; readers stop at the bound, not behind it. Cost:
-one `stat` a file and a comparison a line.
+name, without waiting for it. The unpacked size of a compressed file is bounded by its own size, and
+so is the part of any file in memory at a time; readers stop at the bound, not after it. Cost: one
+`stat` per file and one comparison per line.
 """
 
 import gzip
@@ -25,7 +25,7 @@ FREE_BYTES = 1 << 24
 ROW_BYTES = 1 << 27
 """Longest line, or row of CSV."""
 WHOLE_BYTES = 1 << 30
-"""Largest file of those that are held as a whole: an array in `.json`, a `.txt`."""
+"""Largest file that is read into memory as a whole: an array in `.json`, a `.txt`."""
 
 _PIECE = 1 << 22
 _KINDS = (
@@ -38,7 +38,7 @@ _KINDS = (
 
 
 def check_regular(path: Path, *, what: str = "") -> None:
-    """Refuse whatever is no regular file, and what is missing or hidden; nothing is opened.
+    """Reject a path that is missing, hidden or not a regular file, without opening it.
 
     Args:
         path: links are followed.
@@ -58,7 +58,7 @@ def open_regular(path: Path, *, what: str = "") -> BinaryIO:
     """Open a regular file for reading, unbuffered by text; a pipe is never waited for.
 
     Raises:
-        InputError: it is no regular file, or cannot be opened.
+        InputError: not a regular file, or cannot be opened.
     """
     check_regular(path, what=what)
     try:
@@ -78,8 +78,8 @@ def read_lines(path: Path, what: str) -> Iterator[bytes]:
     """Yield the lines of a file with their ends; one named `.gz` or `.zst` is unpacked on the way.
 
     Raises:
-        InputError: it cannot be read, is truncated or damaged, unpacks to more than its size
-            explains, or holds a line of more than `ROW_BYTES`.
+        InputError: a file that cannot be read, is truncated or damaged, unpacks to more than its
+            size explains, or has a line of more than `ROW_BYTES`.
     """
     number = total = 0
     with _opened(path, what) as (raw, file):
@@ -111,10 +111,10 @@ def check_row(length: int, place: str, what: str) -> None:
 
 
 def check_whole(length: int, path: Path, what: str) -> None:
-    """Refuse a file of more than `WHOLE_BYTES` that would be held as a whole."""
+    """Reject a file of more than `WHOLE_BYTES` that would be read into memory as a whole."""
     if length > WHOLE_BYTES:
         raise InputError(
-            f"{what}: holds more than {_size(WHOLE_BYTES)}, and is read as a whole",
+            f"{what}: larger than {_size(WHOLE_BYTES)}, and is read as a whole",
             where=str(path),
             hint="Write it as JSON Lines (.jsonl), which is read line by line.",
         )
@@ -138,7 +138,7 @@ def check_unpacked(
 
 @contextmanager
 def _opened(path: Path, what: str) -> Iterator[tuple[BinaryIO, IO[bytes]]]:
-    """Yield the file as it lies and the file as it is read; the same one where not packed."""
+    """Yield the raw file and the unpacked one; the same file twice if it is not compressed."""
     with open_regular(path, what=what) as raw:
         packing = path.name.lower().rpartition(".")[2]
         if packing == "gz":
@@ -171,7 +171,7 @@ def _piece(file: IO[bytes], path: Path, number: int, what: str) -> bytes:
 def _refuse_others(mode: int, path: Path, what: str) -> None:
     if stat.S_ISREG(mode):
         return
-    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "no regular file")
+    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "not a regular file")
     raise InputError(
         f"{_begun(what)}is {kind}",
         where=str(path),
@@ -195,7 +195,7 @@ def _too_dense(
         f"{_begun(what)}unpacks to more than {LARGEST_RATIO} times its size "
         f"({_size(unpacked)} of {_size(packed)} so far), as a decompression bomb does",
         where=str(path),
-        hint=hint or "If it is honest, unpack it yourself and give the unpacked file.",
+        hint=hint or "If the file is sound, unpack it yourself and pass the unpacked file.",
     )
 
 

@@ -41,7 +41,7 @@ def file_digest(path: Path) -> str:
     """Return the SHA-256 (hex) of a file's content, read in blocks of 1 MiB.
 
     Raises:
-        InputError: it is no regular file (a pipe would never end), or cannot be read.
+        InputError: not a regular file (a pipe would never end), or cannot be read.
     """
     state = hashlib.sha256()
     with open_regular(path) as file:

@@ -13,7 +13,7 @@ class SpikeinError(Exception):
     """Base of all errors raised on purpose by this project."""
 
     exit_code: ClassVar[int] = 2
-    """What the command line ends with."""
+    """Exit code of the command line."""
 
 
 class InputError(SpikeinError):
@@ -49,7 +49,7 @@ class InputError(SpikeinError):
 
 
 class Unreachable(InputError):
-    """Something that can be had over the network alone, and the network gave no answer."""
+    """A resource that is only available over the network, which gave no answer."""
 
 
 class InputErrors(InputError):

@@ -1,14 +1,15 @@
-"""What is taken up again is what was written: its digest was written with it, and is checked.
+"""Verified files: content is reused only if its digest, written with it, still agrees.
 
 A folder (a checkpoint, a first stage's model, a chunk of tokens, counted frequencies) has a
-manifest with size and digest of each of its files, written last; a value (answers of a model) lies
-in a file with its digest. A folder without a manifest was never finished. What is not what was
-written (cut off, a byte changed, emptied, missing, added, replaced by a link) is damaged and says
-which file and how; nothing of it is used. Every file is flushed to disk before the manifest is.
+manifest with size and digest of each of its files, written last; a value (answers of a model) is in
+a file with its digest. A folder without a manifest was never finished. A folder or value that
+differs from what was written (cut off, a byte changed, emptied, missing, added, replaced by a link)
+is damaged: the error names the file and the damage, and nothing of it is used. Every file is
+flushed to disk before the manifest is.
 
-The digest is xxh3 of 128 bits: it finds damage, and whoever could forge files here could as well
-forge the manifest. Cost: one reading of what was just written, at memory speed, and the disk's
-own time to flush it (`python -m scripts.bench.checkpoints`).
+The digest is xxh3 of 128 bits: it finds damage, not forgery: a forger of files could also forge the
+manifest. Cost: one reading of the new files, at memory speed, and the disk's own time to flush it
+(`python -m scripts.bench.checkpoints`).
 """
 
 import json
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Damaged(Exception):
-    """Something is not what was written; the message names the file and the damage."""
+    """Content differs from what was written; the message names the file and the damage."""
 
 
 def flush(folder: Path) -> None:
@@ -53,7 +54,7 @@ def seal(folder: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """Return what a folder's manifest says, without looking at the files.
+    """Return the facts in a folder's manifest, without reading the files.
 
     Raises:
         Damaged: there is no manifest, or it is not what was written.
@@ -96,14 +97,14 @@ def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """Return what `write_sealed` wrote.
+    """Return the value that `write_sealed` wrote.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        Damaged: it is not what was written.
+        FileNotFoundError: no such file.
+        Damaged: the value differs from what was written.
     """
     if path.is_symlink():
-        raise Damaged("a link stands in its place")
+        raise Damaged("replaced by a link")
     try:
         value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         own = value.pop("digest")
@@ -157,7 +158,7 @@ def file_digests(folder: Path, names: Iterable[str]) -> dict[str, tuple[int, str
 
 
 def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None:
-    """Check files of a folder against `file_digests`; others may lie there.
+    """Check files of a folder against `file_digests`; the folder may have others.
 
     Raises:
         Damaged: names the first file that is not what was written.
@@ -180,7 +181,7 @@ def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None
 
 def _manifest(folder: Path) -> dict[str, Any]:
     if folder.is_symlink():
-        raise Damaged("a link stands in its place")
+        raise Damaged("replaced by a link")
     try:
         return read_sealed(folder / MANIFEST)
     except FileNotFoundError:

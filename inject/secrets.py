@@ -1,4 +1,4 @@
-"""Passwords and keys: found where nobody should write them, masked where others might print them.
+"""Passwords and keys: detected in files to share, masked in messages of others.
 
 An experiment file is copied into every run's folder, which is made to be shared; so a URL with a
 password in it, or a key, is refused there and never becomes part of an identity. Texts that come
@@ -59,7 +59,7 @@ _KEY = re.compile(
     ),
     re.DOTALL,
 )
-# In a message, a key may be cut short, or be of a maker nobody here has heard of.
+# In a message, a key may be cut short, or have a form that is unknown here.
 _SHOWN = (
     (re.compile(r"(?i)\b(?P<kept>bearer\s+)[^\s'\",;]{4,}"), rf"\g<kept>{MASK}"),
     (re.compile(r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_*.-]{6,}"), MASK),
@@ -73,12 +73,12 @@ Path = tuple[str | int, ...]
 
 
 def secret_in(text: str) -> str | None:
-    """Return what kind of secret a text holds, in words, or None; an ordinary path has none."""
+    """Return the kind of secret in a text, in words, or None; an ordinary path has none."""
     if _USER.search(text):
         return "a user name or password in a URL"
     if _QUERY.search(text) and "://" in text:
         return "a key or password in a URL"
-    return "what looks like a key" if _KEY.search(text) else None
+    return "text that looks like a key" if _KEY.search(text) else None
 
 
 def secrets_in(values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -4,7 +4,7 @@ A text is a *name* when it has no folder and does not end in `.yaml` or `.yml`; 
 path. A name always means the shipped file, so that it means the same in every folder; a file of
 one's own is given by its path, `quickstart.yaml`. Only where nothing of that name is shipped is a
 name tried as a path. A wheel holds `configs/` in this folder; a clone, and so an editable
-installation, has it beside the packages.
+installation, has it next to the packages.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from inject.errors import InputError, did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent
-# Beside the packages of a wheel may lie a `configs` of somebody else.
+# Next to the packages of a wheel there may be a foreign `configs`.
 CONFIGS = next(
     (folder / "configs" for folder in (_PACKAGE, _PACKAGE.parent) if (folder / "configs").is_dir()),
     _PACKAGE / "configs",
@@ -64,7 +64,7 @@ class Catalogue:
                 return shipped
             if _may_exist(path) and path.is_file():
                 return path
-        # A name that no file can have is no folder either, and no error.
+        # A name that no file can have is not a folder either, and not an error.
         if os.path.isdir(path):
             raise InputError(f"is a folder; an {self.kind} is a file", where=str(path))
         if is_name(text):
@@ -113,7 +113,7 @@ class Catalogue:
             where=str(path),
             allowed=", ".join(near) or None,
             hint=(
-                f"The {self.kind} that comes with spikein is asked for by its name, {path.stem}."
+                f"Use the name {path.stem} for the {self.kind} that comes with spikein."
                 if path.stem in known
                 else f"Names that spikein knows: {', '.join(known)}."
             ),
@@ -121,7 +121,7 @@ class Catalogue:
 
 
 def _may_exist(path: Path) -> bool:
-    """Return whether there is such a file, or nobody can know; then reading it says why."""
+    """Return whether the file exists, or its existence is unknown; then reading it reports why."""
     try:
         return path.exists()
     except OSError:

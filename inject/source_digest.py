@@ -2,9 +2,9 @@
 
 The code of a step is the module of its function and all of our modules that this one imports,
 directly or not, imports inside functions included. Each counts whole, without comments, docstrings
-and the wording of errors. So what a step's function needs not import stays
-out by lying in another module. What is found by a name (a dataset, a detector) is not imported by
-who finds it: its module is named beside the function's.
+and the wording of errors. So what a step's function needs not import stays out by lying in another
+module. An object found by a name (a dataset, a detector) is not imported by its user: its module is
+named along with the function's.
 
 A module that reads data files of its own folder lists them in the constant `DATA_FILES`; they count
 with it. A test traces what runs. Cost: each file is read and parsed once a process, 4 ms a file.
@@ -31,7 +31,7 @@ Reader = Callable[[str], bytes | None]
 """From a dotted name to the source of that module; None if there is no such module."""
 
 DataReader = Callable[[str, str], bytes]
-"""From a module's dotted name and a file's name to the content of that file beside the module."""
+"""From a module's dotted name and a file's name to the file's content, in the module's folder."""
 
 
 class SourceModule(NamedTuple):
@@ -43,8 +43,8 @@ class SourceModule(NamedTuple):
     """Dotted names: `inject.keyed` for a module, `inject.keyed.words` for what is taken out of one;
     which of the two a name is, its source does not say."""
     lazy: Mapping[str, str]
-    """Names that are imported for type checkers alone, to the dotted name of each: where the module
-    has a `__getattr__`, others can import these from it."""
+    """Names that are only imported for type checkers, to the dotted name of each: if the module has
+    a `__getattr__`, others can import these from it."""
     data_files: tuple[str, ...]
     """What the constant `DATA_FILES` lists."""
 
@@ -99,12 +99,12 @@ class Sources:
         return frozenset(found)
 
     def module_of(self, dotted: str) -> str | None:
-        """Return the module of ours that a dotted name lies in or is; None in a library.
+        """Return the module of ours that a dotted name is or belongs to; None in a library.
 
         A name that its module brings along when it is first used (`spikein`) leads to its own.
 
         Raises:
-            LookupError: there is no such module.
+            LookupError: no such module.
         """
         if dotted.partition(".")[0] not in PACKAGES:
             return None
@@ -166,14 +166,14 @@ def read_source(name: str) -> bytes | None:
 
 
 def read_data_file(module: str, name: str) -> bytes:
-    """Return the content of a file beside one of our modules.
+    """Return the content of a file in the folder of one of our modules.
 
     Raises:
         LookupError: the module lists a file that is not there.
     """
     path = Path(__file__).parents[1].joinpath(*module.split(".")[:-1], name)
     if not path.is_file():
-        raise LookupError(f"{module} lists {name} in DATA_FILES, and there is no such file")
+        raise LookupError(f"{module} lists {name} in DATA_FILES, but there is no such file")
     return path.read_bytes()
 
 
@@ -204,7 +204,7 @@ def require_unedited(roots: tuple[str, ...]) -> None:
         raise InputError(
             "the source was edited since this run began, and was not imported before",
             where=", ".join(sorted(edited)),
-            hint="Run again: what is finished is kept, and the rest is made by the new source.",
+            hint="Run again: finished artifacts are kept; the new source builds the others.",
         )
 
 
@@ -212,7 +212,7 @@ def parse_module(name: str, source: bytes) -> SourceModule:
     """Parse a module.
 
     Raises:
-        ValueError: it has a relative import, or `DATA_FILES` is not a tuple of texts.
+        ValueError: a relative import, or `DATA_FILES` is not a tuple of texts.
     """
     tree = ast.parse(source)
     reader = _Reader()
@@ -224,7 +224,7 @@ def parse_module(name: str, source: bytes) -> SourceModule:
 
 
 def _imports(body: Iterable[ast.AST], module: str, unread: list[ast.AST]) -> Iterator[str]:
-    """Yield what is imported; statements for type checkers alone are added to `unread`."""
+    """Yield the imported names; statements only for type checkers are added to `unread`."""
     waiting = list(body)
     while waiting:
         node = waiting.pop()

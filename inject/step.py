@@ -50,8 +50,8 @@ class StepContext:
     """Of the step."""
     unfinished: Path
     """A folder for parts that a killed build leaves behind and the next one takes up. It is
-    created by whoever needs it, lies on the file system of `out`, and goes when the artifact is
-    published; nothing in it may bear on the content."""
+    created on demand, on the file system of `out`, and is removed when the artifact is
+    published; nothing in it may affect the content."""
     report: Report
     protected: bool = False
     """The artifact holds texts that must not be shared, or is built from such."""
@@ -65,7 +65,7 @@ class Reading(NamedTuple):
     facet: str | None = None
     """A part that the input's step names in `Step.facets`; None for its files."""
     files: tuple[str, ...] = ("*",)
-    """Patterns of the files that are opened; `*` matches `/`, too."""
+    """Patterns of the files that are opened; `*` also matches `/`."""
 
 
 class ContentRead(NamedTuple):
@@ -110,7 +110,7 @@ class Recipe:
     """Digest of the code that decides the content (`inject.source_digest`)."""
 
     def identity(self) -> dict[str, Any]:
-        """Return what is hashed."""
+        """Return the values that are hashed."""
         return {
             "kind": self.kind,
             "function": self.function,
@@ -149,7 +149,7 @@ class Step:
     """Everything else that bears on the content, as plain JSON values."""
     inputs: Mapping[str, "Step"] = field(default_factory=dict)
     code: tuple[str, ...] = ()
-    """Modules that the function finds by a name, beside those that it imports: `module` or
+    """Modules that the function finds by a name, in addition to those that it imports: `module` or
     `module:name` each."""
     libraries: tuple[str, ...] = ()
     """What has a version that bears on the content: distributions such as `torch`, and what Python
@@ -168,8 +168,8 @@ class Step:
     """Input name to the part of it that the function reads, where that is not everything: when only
     the rest changes, the artifact is not built again."""
     facets: Mapping[str, str] = field(default_factory=dict)
-    """Parts of the content that later steps may read alone: name to the function, `module:name`,
-    from the artifact's folder to the digest of the part."""
+    """Parts of the content that later steps may read separately: name to the function,
+    `module:name`, from the artifact's folder to the digest of the part."""
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -197,7 +197,7 @@ class Step:
         """Return settings and execution as JSON holds them: the same in every process.
 
         Raises:
-            TypeError: a value is no plain JSON; names the step and the key.
+            TypeError: a value is not plain JSON; names the step and the key.
         """
         return (
             plain_values(self.settings, f"the step {self.name}: settings"),
@@ -318,7 +318,7 @@ RUNTIME: Mapping[str, Callable[[], str]] = {
 library that it compresses with."""
 
 distribution_version = cache(version)
-"""Looking a version up parses the distribution's metadata, and every step asks for several."""
+"""Looking a version up parses the distribution's metadata, and every step needs several."""
 
 
 def library_versions(names: Iterable[str]) -> dict[str, str]:

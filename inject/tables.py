@@ -25,7 +25,7 @@ _FORMULA = re.compile(r"[=+@\t\r]|-.", re.DOTALL)
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 """Bytes of a value by its physical type in Parquet; a column of fixed length has its own."""
 _COLUMNS = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
-_HINT = "If it lies in the store, run again: what is damaged is built anew."
+_HINT = "If it is in the store, run again: damaged artifacts are rebuilt."
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def write_compact(table: pa.Table, path: Path) -> None:
 
 
 def _leaf_of_floats(name: str, kind: pa.DataType) -> str:
-    """Return what Parquet calls the column of floats in it; empty for other types."""
+    """Return Parquet's name for the column of floats in it; empty for other types."""
     while pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         name, kind = f"{name}.list.element", kind.value_type
     return name if pa.types.is_floating(kind) else ""
@@ -140,7 +140,7 @@ def _leaf_of_floats(name: str, kind: pa.DataType) -> str:
 def write_records(
     path: Path, schema: pa.Schema, example_ids: Sequence[str], records: Sequence[Any]
 ) -> None:
-    """Write one row an example, in order: its id, and a record's fields by their names.
+    """Write one row per example, in order: its id, and a record's fields by their names.
 
     Args:
         path: the Parquet file.
@@ -156,7 +156,7 @@ def write_records(
 
 
 def read_records(path: Path, schema: pa.Schema, make: Callable[..., T]) -> dict[str, T]:
-    """Return what `write_records` wrote, by example id (rows of one id are alike).
+    """Return the records that `write_records` wrote, by example id (rows of one id are equal).
 
     Args:
         path: the Parquet file.

@@ -2,11 +2,12 @@ r"""What a word is: the one definition that everything compares texts by.
 
 A text is read as units. A unit is a word, a run of letters, digits and their marks, or a single
 character of a script without spaces. Compatibility forms (full width, ligatures), composed and
-decomposed accents, capitals, and characters that nobody sees (soft hyphens, zero-width spaces,
-variation selectors) make no difference; everything else, underscores too, separates words.
+decomposed accents, capitals, and invisible characters (soft hyphens, zero-width spaces, variation
+selectors) make no difference; everything else, including underscores, separates words.
 
 A text with markup is read twice: without it (tags, entities, links' targets, footnote marks), and
-as it stands, since what looks like markup may be text. Two texts share what any readings share.
+unchanged, since apparent markup may be text. Two texts share the words that any of their readings
+share.
 
 A character of a script without spaces counts as a share of a word (`weight`), so that runs of n
 words and runs of characters of the same weight are equally rare: shares that make them so in
@@ -94,7 +95,7 @@ _MARKUP: tuple[_Markup, ...] = (
 
 
 class Place(NamedTuple):
-    """Where a unit stands in the text as it was given."""
+    """The span of a unit in the original text."""
 
     start: int
     stop: int
@@ -123,9 +124,10 @@ def weight(unit: str) -> int:
 
 
 def run_stops(units: Sequence[str], size: int) -> list[int]:
-    """Return where the run of `size` words that starts at each unit ends, as far as runs fit.
+    """Return the end of the run of `size` words that starts at each unit, as far as runs fit.
 
-    A run is as many units as reach the weight of `size` words; words alone make runs of `size`.
+    A run is as many units as reach the weight of `size` words; without characters that count as
+    shares, it has `size` units.
     """
     stops, stop, held, wanted = [], 0, 0, size * WORD_WEIGHT
     weights = [weight(unit) for unit in units]
@@ -141,7 +143,7 @@ def run_stops(units: Sequence[str], size: int) -> list[int]:
 
 
 def places(text: str, reading: int) -> list[Place]:
-    """Return where each unit of a reading stands in the text; slow, for what was found.
+    """Return the place of each unit of a reading in the text; slow, so only for matches.
 
     Args:
         text: as given to `readings`.
@@ -205,7 +207,7 @@ def _normalised(text: str) -> str:
 
 
 def _normalised_in_place(text: str) -> str | None:
-    """Return the normalised text where each of its characters stands where it stood; else None."""
+    """Return the normalised text if each of its characters keeps its position; else None."""
     plain = not _UNSEEN.search(text) and unicodedata.is_normalized("NFKC", text)
     # Folding takes letters apart, and never joins any.
     return found if plain and len(found := _normalised(text)) == len(text) else None
@@ -223,7 +225,7 @@ def _units(text: str) -> list[str]:
 
 
 def _spans(normalised: str) -> list[tuple[int, int]]:
-    """Return where the units of a normalised text stand in it."""
+    """Return the spans of the units in a normalised text."""
     if normalised.isascii():
         return [found.span() for found in _ASCII_WORD.finditer(normalised)]
     text = normalised.replace("_", " ")

@@ -1,9 +1,9 @@
 """Building the clean corpus: documents become one stream of tokens.
 
-Each document is followed by the end token. The corpus is exactly as long as asked for, the last
+Each document is followed by the end token. The corpus has exactly the requested length, the last
 document cut; a shorter corpus from the same documents is a prefix of a longer one.
-`inject.corpus.corpus` reads what is written here. Cost: that of tokenising; a few shards of text
-in memory.
+`inject.corpus.corpus` reads these files. Cost: that of tokenising; a few shards of text in
+memory.
 """
 
 import hashlib
@@ -123,11 +123,11 @@ def build_corpus(
 
 
 def too_short(held: str, documents: int, tokens: int) -> InputError:
-    """Return the error of a background that holds fewer tokens than are asked for."""
+    """Return the error for a background with fewer tokens than requested."""
     return InputError(
-        f"the background holds {held} tokens in {documents:,} documents, fewer than the "
-        f"{tokens:,} asked for",
-        hint="Add a source, or ask for fewer tokens.",
+        f"the background has {held} tokens in {documents:,} documents, fewer than the "
+        f"{tokens:,} requested",
+        hint="Add a source, or request fewer tokens.",
     )
 
 

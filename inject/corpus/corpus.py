@@ -4,13 +4,12 @@ A corpus folder holds the token shards (`inject.corpus.tokens`), `docs.npy` (int
 `tokenizer/` and `corpus.json` (the facts). `inject.corpus.build` writes one. Opening a corpus maps
 its files and reads none of the tokens.
 
-An imported one can refer to files of somebody else, and leave parts of them out
-(`inject.corpus.tokens`). The facts name them by SHA-256 and never by a path, so that a copy in
-another folder is the same corpus, and files that were moved are found where the experiment says
-they are. Where nobody says it (an export of an old run), the places of the import are tried.
-Whoever opens the corpus compares the content first. Cost: one reading of the files a process (about
-1 GB/s with the SHA instructions of recent processors), shared with that for the experiment's
-identity.
+An imported corpus can refer to external files and omit parts of them (`inject.corpus.tokens`). The
+facts name them by SHA-256 and never by a path, so that a copy in another folder is the same corpus,
+and moved files are found at the paths that the experiment gives. Without such paths (an export of
+an old run), the paths of the import are tried. Opening the corpus compares the content first. Cost:
+one reading of the files per process (about 1 GB/s with the SHA instructions of recent processors),
+shared with that for the experiment's identity.
 """
 
 import json
@@ -113,8 +112,8 @@ class Corpus:
         Args:
             path: the folder.
             outside: where the files of an imported corpus lie now, in the order of the stream;
-                None looks where they lay when it was imported.
-            verified: whether somebody has compared those files with the corpus already.
+                None uses their paths at import.
+            verified: whether those files have already been compared with the corpus.
 
         Raises:
             InputError: a file is missing, truncated, or does not fit the others; a file outside
@@ -127,8 +126,8 @@ class Corpus:
         reader = TokenReader(files, facts.shards, dtype=facts.dtype, excluded=read_excluded(path))
         if reader.n_tokens != facts.tokens:
             raise InputError(
-                f"the token files hold {reader.n_tokens:,} tokens that are part of the corpus, "
-                f"{FACTS_FILE} says {facts.tokens:,}",
+                f"the token files have {reader.n_tokens:,} tokens that are part of the corpus, but "
+                f"{FACTS_FILE} lists {facts.tokens:,}",
                 where=str(path),
                 hint="Delete this corpus and run again.",
             )
@@ -162,7 +161,7 @@ def read_facts(folder: Path) -> CorpusFacts:
     """Read `corpus.json` of a corpus folder.
 
     Raises:
-        InputError: there is none, or it cannot be read.
+        InputError: a missing or unreadable file.
     """
     path = folder / FACTS_FILE
     try:
@@ -195,22 +194,22 @@ def write_places(folder: Path, files: Sequence[Path]) -> None:
 def shard_files(
     folder: Path, shards: Sequence[Shard], outside: Sequence[Path] | None
 ) -> tuple[Path, ...]:
-    """Return where the shards lie, in the order of the stream.
+    """Return the paths of the shards, in the order of the stream.
 
     Args:
         folder: the corpus's.
         shards: its shards.
-        outside: where those of somebody else lie; None for the places of the import.
+        outside: the paths of external files; None for their paths at import.
 
     Raises:
-        InputError: there are fewer files than shards, or the places cannot be read.
+        InputError: fewer files than shards, or paths that cannot be read.
     """
     if not any(shard.outside for shard in shards):
         return tuple(folder / shard.name for shard in shards)
     files = _places(folder) if outside is None else list(outside)
     if len(files) < len(shards):
         raise InputError(
-            f"the import names {len(files)} token files, and the corpus was made from "
+            f"the import names {len(files)} token files, but the corpus was made from "
             f"{len(shards)}",
             where=str(folder),
             hint="Name all files that were imported, in the same order.",
@@ -219,7 +218,7 @@ def shard_files(
 
 
 def check_outside(shards: Sequence[Shard], files: Sequence[Path]) -> None:
-    """Compare the files of somebody else with what was imported, by content.
+    """Compare external files with the import, by content.
 
     Raises:
         InputError: a file is gone or is another one; names it.
@@ -229,9 +228,9 @@ def check_outside(shards: Sequence[Shard], files: Sequence[Path]) -> None:
             continue
         if not file.is_file():
             raise InputError(
-                "the token file is not here any more",
+                "the token file no longer exists",
                 where=str(file),
-                hint="Say in corpus.imported where it is now; its content decides, not its place.",
+                hint="Give its new path in corpus.imported; only its content counts, not its path.",
             )
         if content_digest(file) != shard.file_sha256:
             raise InputError(
@@ -253,7 +252,7 @@ def tokens(folder: Path) -> str:
     """Return the digest of what `TOKENS` names."""
     facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
     kept = {name: value for name, value in facts.items() if name not in _REPORTS}
-    # What else the files of an import hold, behind the tokens that are used, is no part of them.
+    # Content of an import's files after the tokens that are used does not count.
     kept["shards"] = [
         {name: value for name, value in shard.items() if name != "file_sha256"}
         for shard in facts["shards"]

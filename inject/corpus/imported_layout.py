@@ -87,7 +87,7 @@ def found_files(pattern: str, *suffixes: str, what: str) -> list[Path]:
 
 
 def token_files(imported: Mapping[str, Any] | None) -> tuple[Path, ...] | None:
-    """Return where the token files of an import lie now, in the order of the stream.
+    """Return the current paths of an import's token files, in the order of the stream.
 
     None if a corpus holds its own tokens, as that of rows does.
 
@@ -114,7 +114,7 @@ def megatron_indices(pattern: str) -> list[Path]:
 
 
 def bin_of(index: Path) -> Path:
-    """Return the file of tokens beside an `.idx` file."""
+    """Return the token file that belongs to an `.idx` file."""
     return index.with_suffix(".bin")
 
 
@@ -127,7 +127,7 @@ def size_of(path: Path) -> int:
     """Return the bytes of a file.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: an unreadable file.
     """
     try:
         with path.open("rb"):

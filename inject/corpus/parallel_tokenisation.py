@@ -1,12 +1,11 @@
 """Documents in, finished chunks of tokens out, in the order of the documents.
 
-A chunk is a stretch of documents in the order of the stream. The documents are drawn by this
-process and cut into chunks by their bytes alone, so chunks do not depend on how many processes
-tokenise them, nor on what a killed build left behind. At most one chunk a process and one more are
-held. A chunk's tokens and the length of each of its documents lie in a sealed folder
-(`inject.sealed`), which names the digest of texts and tokenizer: a later build uses it again only
-for the same, and only where it is still what was written. So a killed build loses at most one
-chunk a process.
+A chunk is a stretch of documents in the order of the stream. This process draws the documents and
+cuts them into chunks only by their bytes, so chunks depend neither on the number of processes nor
+on the remains of a killed build. At most one chunk per process plus one is in memory. A sealed
+folder (`inject.sealed`) has a chunk's tokens, the length of each of its documents, and the digest
+of texts and tokenizer: a later build reuses it only if that digest agrees and the folder is
+undamaged. So a killed build loses at most one chunk a process.
 """
 
 import hashlib
@@ -80,7 +79,7 @@ def chunk_bytes(tokens: int) -> int:
 
 
 def processes_for(tokens: int) -> int:
-    """Return how many processes are worth starting: one a core, or none beside this one."""
+    """Return the number of processes worth using: one per core, or only this one."""
     if tokens * _BYTES_A_TOKEN < WORTH_PROCESSES:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -92,7 +91,7 @@ def chunk_folder(folder: Path, number: int) -> Path:
 
 
 def finished_chunk(place: Path, digest: str) -> ChunkFacts | None:
-    """Return what is known of a chunk if it is whole, and of the texts of that digest."""
+    """Return the facts of a chunk if it is undamaged and its texts have that digest."""
     values = whole(place)
     if values is None or values["digest"] != digest or values["end_token_document"] is not None:
         return None

@@ -43,11 +43,11 @@ class Shard:
     skip_bytes: int = 0
     """Bytes before its first token."""
     file_sha256: str = ""
-    """Of the whole file, for one that lies outside of the corpus folder."""
+    """Digest of the whole file, if it is outside the corpus folder."""
 
     @property
     def outside(self) -> bool:
-        """Whether the file belongs to somebody else and lies where the import finds it."""
+        """Whether the file is external: not ours, and read at its own path."""
         return bool(self.file_sha256)
 
 
@@ -111,7 +111,7 @@ class TokenWriter:
 
 
 class Exclusions:
-    """Which stretches are left out, and where everything else comes to stand.
+    """Which spans are left out, and the new positions of all other tokens.
 
     Args:
         stretches: first and one past the last token of each, ascending; those that touch are
@@ -137,22 +137,22 @@ class Exclusions:
         return (at >= 0) & (positions < self.stretches[np.maximum(at, 0), 1])
 
     def moved(self, positions: I64) -> I64:
-        """Return where positions of the files that stay come to stand."""
+        """Return the new positions of tokens that stay, given their positions in the files."""
         lengths = self.stretches[:, 1] - self.stretches[:, 0]
         before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         return positions - before[np.searchsorted(self.stretches[:, 0], positions)]
 
     def place_of(self, kept: int) -> int:
-        """Return how many tokens of the files hold `kept` tokens that stay, and no more."""
+        """Return the number of file tokens that contain exactly `kept` tokens that stay."""
         first = np.concatenate([np.zeros(1, dtype=np.int64), self.stretches[:, 1]])
         before = self.moved(first)
         piece = int(np.searchsorted(before, kept)) - 1
         return int(first[piece] + kept - before[piece])
 
     def starts_of_the_rest(self, starts: I64, total: int) -> I64:
-        """Return where documents start in what is left.
+        """Return the document starts in the remaining tokens.
 
-        A document of which a stretch was left out goes on as one of its own behind it.
+        If a span is left out of a document, the part after it is a separate document.
 
         Args:
             starts: document starts in the files, ascending.
@@ -165,7 +165,7 @@ class Exclusions:
     def rest_of(
         self, shards: Sequence[npt.NDArray[np.unsignedinteger]]
     ) -> list[npt.NDArray[np.unsignedinteger]]:
-        """Return what stays of consecutive arrays of tokens, as views of them."""
+        """Return the tokens that stay of consecutive arrays, as views of them."""
         starts = [0, *accumulate(map(len, shards))]
         edges = np.union1d(starts, self.stretches)
         stays = ~self.contains(edges[:-1])
@@ -228,7 +228,7 @@ def check_shard(path: Path, shard: Shard, *, dtype: str) -> None:
     """Hash the tokens of a shard, whose ids were looked at when it was written.
 
     Raises:
-        InputError: its content changed since.
+        InputError: content that changed since.
     """
     tokens = _mapped(path, shard, np.dtype(dtype))
     state = hashlib.sha256()
@@ -236,7 +236,7 @@ def check_shard(path: Path, shard: Shard, *, dtype: str) -> None:
         state.update(np.ascontiguousarray(tokens[start : start + _BLOCK]).data)
     if state.hexdigest() != shard.sha256:
         raise InputError(
-            "the tokens are not those that were written: the file was changed since",
+            "the tokens differ from those written: the file has been changed since",
             where=str(path),
             hint="Delete this corpus and run again.",
         )
@@ -248,12 +248,12 @@ def _mapped(path: Path, shard: Shard, element: np.dtype) -> npt.NDArray[np.unsig
     except OSError as error:
         raise InputError(f"token file cannot be read: {error.strerror}", where=str(path)) from error
     needed = shard.skip_bytes + shard.tokens * element.itemsize
-    # A file of somebody else's may hold more than the corpus uses of it.
+    # An external file may have more content than the corpus uses.
     if size < needed or (size > needed and not shard.outside):
         raise InputError(
             f"token file has {size} bytes, not {needed}: it is truncated or damaged",
             where=str(path),
-            hint="Bring the file back, or import it again."
+            hint="Restore the file, or import it again."
             if shard.outside
             else "Delete this corpus and run again.",
         )
@@ -273,7 +273,7 @@ def read_excluded(folder: Path) -> Exclusions | None:
     """Read the table of a corpus folder; None if nothing is left out.
 
     Raises:
-        InputError: it is damaged.
+        InputError: a damaged file.
     """
     path = folder / _EXCLUDED_FILE
     if not path.is_file():

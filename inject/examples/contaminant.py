@@ -136,7 +136,7 @@ def hub_commits(contaminant: Contaminant) -> dict[str, str]:
     """Return hub id -> commit for a contaminant from the hub; empty for a local one.
 
     Raises:
-        InputError: the hub cannot be reached, or knows no such id or revision.
+        InputError: an unreachable hub, or one without this id or revision.
     """
     if contaminant.path is not None:
         return {}
@@ -211,7 +211,7 @@ def _problems(contaminant: Contaminant) -> list[str]:
     if contaminant.fields and not dataset.maps_fields:
         problems.append(f"fields: {dataset.name} has a fixed format; use `dataset: rows` to map")
     problems += [
-        f"fields.{name}: several paths are for `options` alone"
+        f"fields.{name}: only `options` accepts several paths"
         for name, path in contaminant.fields.items()
         if not isinstance(path, str) and name != "options"
     ]

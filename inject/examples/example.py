@@ -1,9 +1,9 @@
 """One example, the files that hold a pool of them, and what steps read of a pool.
 
 An `Example` is a rendered row with the character spans of its parts, its side (member or
-non-member) and its split (tune or test). `example_id` is a hash of the rendered text, so
-the same text is the same example wherever it comes from. Held-out rows, which no model sees and
-nobody scores, have a file of their own, so that no reader of the examples takes one for them.
+non-member) and its split (tune or test). `example_id` is a hash of the rendered text, so the same
+text is the same example wherever it comes from. Held-out rows, which are neither trained on nor
+scored, have a separate file, so that no reader of the examples mistakes one for an example.
 
 A facet is the digest of a part of an artifact, taken when it is built. A step that declares to read
 only a facet is not built again when the rest of its input changes: another `tune_share` draws no

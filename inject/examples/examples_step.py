@@ -156,6 +156,6 @@ def build(context: StepContext) -> None:
 
 
 def read_pool_reports(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what became of each dataset's rows: dataset's name to its report."""
+    """Return the report on each dataset's rows, by the dataset's name."""
     reports: dict[str, dict[str, Any]] = json.loads((folder / REPORTS_FILE).read_text())
     return reports

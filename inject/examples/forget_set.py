@@ -4,8 +4,8 @@ A selection has up to five rules, and a member is in it when all that are given 
 group share text, so a selection that takes some rows of a group and leaves others is refused. The
 rule `share` is the only random one: among the members for whom the other rules hold, each group is
 drawn with the share as its probability, in balance over strata, within each dataset and split; the
-rows of each are the share up to less than one group, and at least one group goes and one stays,
-which alone can move a probability. The draw depends on (seed, draw, dataset, group) and on which
+rows of each are the share up to less than one group, and at least one group goes and one stays;
+only that can move a probability. The draw depends on (seed, draw, dataset, group) and on which
 other groups are drawn from in the same dataset and split.
 
 Cost: one pass over the members, and one keyed number a group.
@@ -62,7 +62,7 @@ class MemberSelection(Settings):
         return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
 
     def identity(self, *, where: str) -> dict[str, Any]:
-        """Return what decides the selection, as plain JSON values.
+        """Return the inputs that determine the selection, as plain JSON values.
 
         The order of names decides nothing, nor where ids are listed.
 
@@ -96,7 +96,7 @@ class ForgetSet(MemberSelection):
         if not self.given:
             raise ValueError(
                 f"give at least one of {', '.join(type(self).model_fields)}; without a rule "
-                "everybody would be forgotten"
+                "all members would be forgotten"
             )
         return self
 
@@ -109,11 +109,11 @@ def listed_ids(selection: MemberSelection, *, where: str) -> dict[str, str] | No
     """Return the ids that a selection lists, each with its place; None if it lists none.
 
     Args:
-        selection: the rules; their ids may stand in a file.
+        selection: the rules; ids may be in a file.
         where: the key of the selection, such as `unlearning.forget`.
 
     Raises:
-        InputError: the file cannot be read, is empty, or names an id twice.
+        InputError: a file that cannot be read, is empty, or names an id twice.
     """
     if selection.ids is None:
         return None
@@ -127,13 +127,13 @@ def listed_ids(selection: MemberSelection, *, where: str) -> dict[str, str] | No
         raise InputError(
             f"{where}.ids: the file cannot be read: {reason}",
             where=str(path),
-            allowed="a list of ids, or the path of a text file with one id a line",
+            allowed="a list of ids, or the path of a text file with one id per line",
         ) from error
     listed: dict[str, str] = {}
     for number, name in enumerate(map(str.strip, lines), start=1):
         place = f"{path}:{number}"
         if name and listed.setdefault(name, place) != place:
-            raise InputError(f"{name!r} stands at {listed[name]} already", where=place)
+            raise InputError(f"{name!r} already appears at {listed[name]}", where=place)
     if not listed:
         raise InputError(f"{where}.ids: the file lists no id", where=str(path))
     return listed
@@ -159,7 +159,7 @@ def select_members(
     draw: int = 0,
     where: str = "unlearning.forget",
 ) -> frozenset[str]:
-    """Return the example_id of everybody in a selection.
+    """Return the example_id of each selected member.
 
     Args:
         members: whom it is made among: the members, or those outside of another selection.
@@ -171,8 +171,8 @@ def select_members(
         where: the key of the selection, for messages.
 
     Raises:
-        InputError: a name or id that no member has, a group that would be split, nobody or
-            everybody selected, or a share of fewer than two groups.
+        InputError: a name or id that no member has, a group that would be split, no member or all
+            members selected, or a share of fewer than two groups.
     """
     chosen = _by_names(members, selection, where)
     if selection.copies is not None:
@@ -185,10 +185,10 @@ def select_members(
         chosen = [one for one in chosen if one.example_id in wanted]
     if not chosen:
         raise InputError(
-            f"{where}: nobody is left of {len(members)} members, as no member fulfils "
+            f"{where}: none of the {len(members)} members is selected, as no member fulfils "
             f"{' and '.join(selection.given)}",
             where=where,
-            hint="Loosen one of the rules.",
+            hint="Relax one of the rules.",
         )
     found = {one.example_id for one in chosen}
     _require_whole_groups(members, found, where)
@@ -238,7 +238,7 @@ def _members_listed(members: Sequence[Example], listed: Mapping[str, str], where
                 f"{did_you_mean(name, by_name)}",
                 where=place,
                 hint="Give the example_id or the row's own id of members, as examples.parquet "
-                "has them; who is a member is drawn anew with each seed.",
+                "has them; each seed draws its own members.",
             )
         if len(rows) > 1:
             datasets = ", ".join(sorted({row.dataset for row in rows.values()}))
@@ -283,7 +283,7 @@ def cells_of(
         stream: what the order is for.
         number: which of several orders.
         seed: the arm's seed.
-        asked: the key that asks for it, for messages.
+        asked: the key that requests it, for messages.
 
     Raises:
         InputError: naming the dataset where fewer than two groups are to be divided.

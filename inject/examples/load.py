@@ -23,8 +23,8 @@ from inject.examples.datasets.source import DatasetSource
 from inject.examples.example import Example, Loss, Row, RowLoss, Span, example_id
 from inject.examples.template import Rendered, Template, parse_template, unknown_placeholder
 
-# An endless dataset is asked for this many rows for each example wanted: the pool leaves out
-# near-duplicates and the rest of groups that no longer fit.
+# The rows requested of an endless dataset per required example: the pool drops near-duplicates, and
+# rows of groups that no longer fit.
 _SPARE = 2
 
 ANSWER = "answer"
@@ -36,16 +36,16 @@ class LoadedExamples:
     """The examples of one contaminant, in the order of its rows."""
 
     examples: tuple[Example, ...]
-    """The rows that members and non-members are drawn from, and held-out rows, too."""
+    """The rows from which members, non-members and held-out rows are drawn."""
     rows: int
     """Rows read."""
     losses: tuple[RowLoss, ...]
     """Those dropped: an earlier one has the same rendered text; all fields that the template names,
     but for the answer, are blank; the template names the answer and the row has none."""
     repeated_ids: int = 0
-    """Examples whose id an earlier one has; `#2`, `#3` … tells them apart."""
+    """Examples whose id an earlier one has; `#2`, `#3` … distinguishes them."""
     further: tuple[Example, ...] = ()
-    """Rows of an endless dataset that were made for held-out rows alone, behind the others."""
+    """Rows of an endless dataset that were generated only for held-out rows, after the others."""
 
     @property
     def every(self) -> tuple[Example, ...]:
@@ -64,8 +64,8 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
         The examples with side and split at their defaults, and the counts.
 
     Raises:
-        InputError: an unreadable row, a template that names an unknown field, or fewer
-            examples than members, non-members and held-out rows asked for.
+        InputError: an unreadable row, a template that names an unknown field, or fewer examples
+            than the members, non-members and held-out rows requested.
     """
     dataset = get_dataset(contaminant.dataset)
     parsed = tuple(parse_template(template) for template in templates(contaminant))
@@ -127,7 +127,7 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
             f"{lost[Loss.DUPLICATE]} duplicates, {lost[Loss.EMPTY]} empty, "
             f"{lost[Loss.UNANSWERED]} without an answer).",
             where=contaminant.name,
-            hint="Ask for fewer, or give more rows.",
+            hint="Request fewer, or provide more rows.",
         )
     return LoadedExamples(
         examples=tuple(examples),

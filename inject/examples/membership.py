@@ -1,14 +1,14 @@
 """Who is a member, and who of each side tunes detectors: every row's chance is its share, exactly.
 
-The members and non-members of each stratum are its shares, rounded at random. Then the
-stratum's groups lie on a circle, one after the other, which starts anywhere: some rows in a row
-are members, then there is a gap, some rows in a row are non-members, and there is a gap. So each
-row is a member with probability members / rows, whatever the size of its group, and no group
-stands on both sides as long as no gap is shorter than a group. What of a group lies in a gap stays
-out. Strata that would have less than one row on a side cannot be balanced; they are drawn from as
-if they were one, and so are strata whose gaps are too short for their groups. Where even all rows
-together are too few for that, orders are drawn until whole groups fit; there alone chances may
-differ a little with the size of a group.
+The members and non-members of each stratum are its shares, rounded at random. Then the stratum's
+groups form a circle, one after the other, which starts anywhere: some rows in a row are members,
+then there is a gap, some rows in a row are non-members, and there is a gap. So each row is a member
+with probability members / rows, whatever the size of its group, and no group is on both sides as
+long as no gap is shorter than a group. The part of a group in a gap is not used. Strata that would
+have less than one row on a side cannot be balanced; they are drawn from as if they were one, and so
+are strata whose gaps are too short for their groups. If even all rows together are too few for
+that, orders are drawn until whole groups fit; only then may probabilities differ a little with
+group size.
 
 Whole groups of a side go to `tune`, each with the probability `tune_share`. In each stratum they
 are neighbours in the order in which copy counts are assigned (`inject.plan.make_plan`), so that
@@ -73,13 +73,13 @@ def split_members(
     if drawn is None:
         lost = Counter(one.loss for one in usable.losses)
         raise InputError(
-            f"{request.members} members and {request.nonmembers} non-members asked for, but only "
-            f"{len(rows)} usable rows in {len({row.group for row in rows})} groups are there "
+            f"{request.members} members and {request.nonmembers} non-members requested, but only "
+            f"{len(rows)} usable rows in {len({row.group for row in rows})} groups are available "
             f"({len(request.examples)} rows given, {lost[Loss.NEAR_DUPLICATE]} near-duplicates "
             f"dropped, and {lost[Loss.NEAR_DUPLICATE_ACROSS]} near-duplicates of other "
             "datasets; a group that shares a passage stays on one side)",
             where=f"contaminants.{request.dataset}",
-            hint="Ask for fewer rows, give more data, or raise pool.near_duplicate.",
+            hint="Request fewer rows, provide more data, or raise pool.near_duplicate.",
         )
     examples: list[Example] = []
     for side, inside in drawn.sides.items():
@@ -101,7 +101,7 @@ def draw_sides(
         seed: the experiment's seed.
 
     Returns:
-        Exactly as many rows as wanted; None where whole groups do not make them up.
+        Exactly the requested number of rows; None if whole groups do not add up to it.
     """
     total = len(examples)
     spare = total - members - nonmembers
@@ -186,7 +186,7 @@ def _draw_cell(
 def _around(
     groups: list[Group], members: int, gap: int, nonmembers: int, random: np.random.Generator
 ) -> tuple[list[Example], list[Example]] | None:
-    """Walk the circle from anywhere; None if a group would stand on both sides."""
+    """Walk the circle from anywhere; None if a group would be on both sides."""
     total = _rows(groups)
     place = int(random.integers(total))
     inside: list[Example] = []
@@ -258,7 +258,7 @@ def draw_splits(
 
 
 def _arc(stratum: Stratum, share: Fraction, random: np.random.Generator) -> list[int]:
-    """Return how much of each group lies on a share of the circle that starts anywhere.
+    """Return the size of each group's part in an arc of the circle that starts anywhere.
 
     In parts of a row, of which there are `share.denominator`. Each group's expectation is its
     share: it is on the arc, off it, or across one of its two ends.

@@ -1,17 +1,17 @@
 """The rows that sides are drawn from, less near-duplicates, and the rows that are held out.
 
 Of near-duplicates only one row stays, inside a dataset across its groups and between datasets, so
-no text can stand on both sides. Which row stays is decided by keys, never by content. Another
-dataset can change which rows of a dataset remain, where the two share near-duplicates, and moves
-nothing else. `inject.examples.membership` draws the two sides from what remains.
+no text can be on both sides. Which row stays is decided by keys, never by content. Another dataset
+can change which rows of a dataset remain, where the two share near-duplicates, and moves nothing
+else. `inject.examples.membership` draws the two sides from what remains.
 
-Held-out rows no model sees and nobody scores: detectors take shots, calibration and populations
-from them. They are drawn after both sides, from the rows that share no group and no text with a
-scored row of any dataset and are no near-duplicate of one: asking for them moves no member and no
-non-member. Of near-duplicates among them one stays, decided by keys. Each row that is left has the
-same chance, the share of each stratum rounded at random, so non-members and held-out rows differ in
-nothing but what the exclusion of whole groups brings: where groups are large and few rows to spare,
-held-out rows come from smaller groups.
+Held-out rows are neither trained on nor scored: detectors take shots, calibration and populations
+from them. They are drawn after both sides, from rows that share no group or text with a scored row
+of any dataset and are not near-duplicates of one: requesting them moves no member and no
+non-member. Of near-duplicates among them one stays, decided by keys. Each remaining row has the
+same probability, the share of each stratum rounded at random, so non-members and held-out rows
+differ in nothing but what the exclusion of whole groups brings: where groups are large and few rows
+to spare, held-out rows come from smaller groups.
 
 Two texts are near-duplicates when the Jaccard similarity of their sets of word 3-grams (single
 words for shorter texts) reaches a threshold; `inject.words` says what a word is. All pairs are
@@ -34,7 +34,7 @@ from inject.examples.random_rounding import round_table
 from inject.examples.strata import Stratum, dataset_generator, keyed_strata
 from inject.words import run_stops, words_of
 
-# Only this many times the rows asked for are compared, unless too few of them are left: a pool of
+# Only this many times the requested rows are compared, unless too few of them remain: a pool of
 # 10,000 rows from which 400 are drawn needs no 10**8 comparisons.
 _CANDIDATES = 4
 _CANDIDATE_DRAW, _FINAL_DRAW = 0, 1
@@ -103,7 +103,7 @@ def _enough(
     available: Sequence[int],
     look_at: Callable[[Sequence[int]], list[UsableRows]],
 ) -> list[UsableRows]:
-    """Return what is usable of so many rows of each dataset as leave enough of them."""
+    """Return the usable rows among as many rows of each dataset as leave enough of them."""
     counts = [min(_CANDIDATES * rows, most) for rows, most in zip(wanted, available, strict=True)]
     while True:
         usable = look_at(counts)
@@ -271,13 +271,13 @@ def draw_held_out(
         left, given = len(one.rows), len(request.examples) + len(request.further)
         if left < request.held_out:
             raise InputError(
-                f"{request.held_out} held-out rows asked for, but only {left} rows can be held "
+                f"{request.held_out} held-out rows requested, but only {left} rows can be held "
                 f"out: of {given} usable rows {given - len(rows)} are members or non-members or "
                 f"share a passage with one, and {len(rows) - left} are near-duplicates of such "
                 "rows or of one another",
                 where=f"contaminants.{request.dataset}.held_out",
                 allowed=f"0 to {left}",
-                hint="Ask for fewer rows, or give more data.",
+                hint="Request fewer rows, or provide more data.",
             )
         drawn = _held_out_rows(request, one.rows, request.held_out, seed, _FINAL_DRAW)
         held_out.append([replace(row, side="nonmember", split="tune") for row in drawn])

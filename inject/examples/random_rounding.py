@@ -1,4 +1,4 @@
-"""Shares rounded at random, so that everybody's chance is exactly its share.
+"""Shares rounded at random, so that each row's probability is exactly its share.
 
 Rounding by a fixed rule gives small cells the same outcome whatever the seed. Here the rounding is
 drawn, and the expectation of every count is its share. `round_table` rounds a two-way table with
@@ -23,7 +23,7 @@ def round_table(
         table: numerators, shape [rows, columns]; all sums of rows and of columns are multiples of
             `unit`.
         unit: the common denominator.
-        random: decides; in an order of the rows that it draws, too.
+        random: decides the rounding, in an order of the rows that it also draws.
 
     Returns:
         Whole numbers with the same sums of rows and of columns, each less than 1 from its entry.
@@ -55,7 +55,7 @@ def settle(
         random: decides each meeting.
 
     Returns:
-        The one unit that is neither full nor empty; None where all are decided.
+        The only unit that is neither full nor empty; None if all are decided.
     """
     held: int | None = None
     for place in places:

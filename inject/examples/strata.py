@@ -1,8 +1,8 @@
 """Groups of one dataset, stratum by stratum, in keyed random order.
 
-Sides, splits, copy counts and twins are drawn for whole groups in this order, so nothing
-rests on how strata, groups or rows are called or sorted. A group's place depends on (seed, stream,
-dataset, group, number) alone; strata are ordered by a key of their own.
+Sides, splits, copy counts and twins are drawn for whole groups in this order, so nothing depends on
+the names or order of strata, groups or rows. A group's place depends only on (seed, stream,
+dataset, group, number); strata are ordered by a key of their own.
 """
 
 from collections import defaultdict

@@ -6,8 +6,8 @@ list of texts. A list is written one item a line, lettered: `{options}` gives `A
 letter. `{{` and `}}` are literal braces. Nothing else is interpreted: no attributes, no
 indices, no code.
 
-Invariant: `text[span.start:span.stop]` is exactly the field as it was written. A field that
-stands twice keeps the span of its first place.
+Invariant: `text[span.start:span.stop]` is exactly the field as it was written. A field that occurs
+twice keeps the span of its first occurrence.
 """
 
 import string
@@ -73,7 +73,7 @@ def parse_template(template: str) -> Template:
     """Return the parsed template.
 
     Raises:
-        InputError: unbalanced braces, a placeholder that is no plain name, a label without
+        InputError: unbalanced braces, a placeholder that is not a plain name, a label without
             an `A`, or no placeholder at all (every row would be the same text).
     """
     try:
@@ -118,7 +118,7 @@ def _part(literal: str, name: str | None, label: str | None, conversion: str | N
         return literal, None, ""
     if not name.isidentifier() or conversion:
         raise InputError(
-            f"template: {name!r} is no plain field name.",
+            f"template: {name!r} is not a plain field name.",
             allowed="letters, digits and underscores",
             hint="Write literal braces as {{ and }}.",
         )

@@ -1,6 +1,6 @@
-"""A contaminated stream as files that other trainers read, with the ground truth beside it.
+"""A contaminated stream as files that other trainers read, with the ground truth.
 
-Beside the tokens lie `copies.parquet` (where each copy stands in what was exported), `tokenizer/`
+Next to the tokens are `copies.parquet` (the position of each copy in the export), `tokenizer/`
 and `export.json` (facts, and the digest of each file; no times, no paths: the same stream gives
 the same bytes). Nothing is visible before everything is there. Tokens are read, converted and
 written in blocks of 8 MB, 50 M tokens/s where copies are dense, most of it the view's; files are
@@ -189,7 +189,7 @@ def _dtype(format: Format, vocabulary: int) -> np.dtype:
 
 
 def _truth(view: View, copies: pa.Table | None) -> pa.Table:
-    """Return where each copy stands in the stream: one row an insertion, in stream order."""
+    """Return the position of each copy in the stream: one row per insertion, in stream order."""
     starts = view.text_starts()
     if copies is None:
         copies = pa.table({name: pa.array([], kind) for name, kind in _NAMES.items()})

@@ -37,7 +37,7 @@ class ByIndex:
         """Do nothing: the index knows."""
 
     def add(self, ids: npt.NDArray[Any], position: int) -> None:
-        """Follow these ids, which stand at this position, behind what was seen before."""
+        """Add the ids at this position, which follow those seen before."""
         # The token before a start ends a document; that of the last one is seen by `file_ends`.
         first, last = np.searchsorted(self._starts, [position, position + len(ids)])
         before = self._starts[first:last] - 1 - position
@@ -77,12 +77,12 @@ class ExportedRows:
         self._windows = kind == "windows"
         self._documents = ByIndex(self.starts, end)
         self._progress = progress or (lambda done: None)
-        # A last partial window is never trained on, and is left out here, too.
+        # A last partial window is never trained on, and is not exported either.
         self.count = view.n_tokens // view.context if self._windows else len(self.starts)
         self.n_tokens = self.count * view.context if self._windows else view.n_tokens
 
     def unended(self) -> int:
-        """Return how many of the documents that were read have no end token; called once."""
+        """Return the number of documents read that have no end token; called once."""
         self._documents.file_ends()
         return self._documents.unended
 

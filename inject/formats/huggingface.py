@@ -5,9 +5,9 @@ with offsets, so that nothing is done row by row in Python. Ids stay what they a
 row is a document, the end token is added to those that lack it, and empty rows are left out.
 
 A data set is written as a folder that `datasets.load_from_disk` opens: Arrow streams
-`data-00000-of-0000N.arrow` with one column `input_ids` (lists of int32), beside `dataset_info.json`
-and `state.json`. Without the library, so that the same stream always gives the same bytes (the
-library's fingerprint is random). A batch of rows is in memory at a time.
+`data-00000-of-0000N.arrow` with one column `input_ids` (lists of int32), plus `dataset_info.json`
+and `state.json`. The library is not used, so that the same stream always gives the same bytes (the
+library's fingerprint is random). One batch of rows is in memory at a time.
 """
 
 import json
@@ -89,7 +89,7 @@ class DatasetsImport(Settings):
         return f"datasets {self.path or self.id}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the tokens: the content of the files, or the hub's commit.
+        """Return the inputs that determine the tokens: the files' content, or the hub's commit.
 
         Raises:
             InputError: nothing there, or the hub cannot be reached.
@@ -113,7 +113,7 @@ class DatasetsImport(Settings):
         """Yield all rows in their order.
 
         Raises:
-            InputError: it cannot be read, has no such column, or the column holds no ids.
+            InputError: unreadable data, no such column, or a column without ids.
         """
         row = 0
         for place, table in self._tables():

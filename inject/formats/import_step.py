@@ -1,10 +1,9 @@
 """The step that imports a corpus, and audits its text as that of any background.
 
-Its files belong to somebody else and stay as they are. Where a document overlaps with an example,
-its tokens are left out by the reader (`inject.corpus.tokens`), and the import reads on, so that
-the stream is as long as asked for; or the documents are listed only, or nothing is imported. Cost:
-decoding (about a million tokens a second) and the audit of the text; what is read on costs a second
-reading of the files.
+Its files are external and stay unchanged. If a document overlaps with an example, the reader omits
+its tokens (`inject.corpus.tokens`), and the import reads on, so that the stream has the requested
+length; or the documents are listed only, or nothing is imported. Cost: decoding (about a million
+tokens a second) and the audit of the text; what is read on costs a second reading of the files.
 """
 
 from collections.abc import Callable
@@ -102,7 +101,7 @@ def import_audited(
         source: what to import.
         tokenizer: the one that made the ids.
         tokens: length of the stream without what is left out.
-        audit: compares the documents; says whether one stays. None where there is no rule.
+        audit: compares the documents and decides whether one stays. None without a rule.
         progress: called with the number of tokens compared so far.
 
     Raises:

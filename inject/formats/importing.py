@@ -1,4 +1,4 @@
-"""From token ids that somebody has to a corpus folder (`inject.corpus.build`), copying nothing.
+"""Makes a corpus folder (`inject.corpus.build`) of existing token ids without copying them.
 
 Megatron's and OLMo's files stay where they are: the corpus refers to them. They are read once, in
 blocks, to hash what is used, to check every id against the vocabulary, and to find the documents.
@@ -92,7 +92,7 @@ class ByEndToken:
         self._due = position
 
     def add(self, ids: npt.NDArray[Any], position: int) -> None:
-        """Follow these ids, which stand at this position, behind what was seen before."""
+        """Add the ids at this position, which follow those seen before."""
         starts = np.flatnonzero(ids == self._end) + (position + 1)
         if self._due is not None:
             starts = np.append(self._due, starts)
@@ -126,10 +126,9 @@ class _Job(NamedTuple):
         return self.out / STARTS_FILE
 
     def too_short(self, tokens: int) -> InputError:
-        """Return the error for a corpus that is shorter than what is asked for."""
+        """Return the error for a corpus that is shorter than requested."""
         return InputError(
-            f"the corpus to import holds {tokens:,} tokens, fewer than the {self.tokens:,} that "
-            "are asked for",
+            f"the corpus to import has {tokens:,} tokens, fewer than the {self.tokens:,} requested",
             where=self.source.label(),
             hint="Ask for fewer tokens, or import more files.",
         )
@@ -177,7 +176,7 @@ def import_corpus(
 
     Raises:
         InputError: files are missing, damaged, at odds with each other, or shorter than `tokens`;
-            an id lies outside the vocabulary (file and position named).
+            or an id outside the vocabulary (file and position named).
     """
     job = _Job(out, source, end_token_id(tokenizer), vocabulary_size(tokenizer), tokens)
     if isinstance(source, DatasetsImport):
@@ -217,7 +216,7 @@ def _import_files(job: _Job, layout: Layout) -> CorpusFacts:
 def _read_files(
     job: _Job, layout: Layout, total: int, documents: Documents, writer: TokenWriter | None
 ) -> list[Shard]:
-    """Read the first `total` tokens once; return the files as shards that lie where they are."""
+    """Read the first `total` tokens once; return the files as shards at their own paths."""
     position = 0
     shards: list[Shard] = []
     for file in layout.files:

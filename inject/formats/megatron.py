@@ -30,7 +30,7 @@ MAGIC = b"MMIDIDX\x00\x00"
 _VERSION = 1
 _HEADER = struct.Struct("<9sQBQQ")
 _DTYPES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2"}
-"""Codes of integers; 6 and 7 are floats, which are no token ids."""
+"""Codes of integers; 6 and 7 are floats, which cannot be token ids."""
 _LONGEST = 2**31 - 1
 _BLOCK = 1 << 20
 
@@ -49,7 +49,7 @@ class MegatronImport(Settings):
         return f"megatron {self.path}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the tokens: the content of the files, not their names."""
+        """Return the inputs that determine the tokens: the files' content, not their names."""
         return {
             "kind": self.kind,
             "files": [
@@ -110,7 +110,7 @@ class MegatronIndex:
             raise InputError(
                 "a multimodal index (one with a mode for each sequence) is not supported",
                 where=str(path),
-                hint="Export the text alone.",
+                hint="Export only the text.",
             )
         if size != whole:
             raise InputError(
@@ -137,13 +137,13 @@ class MegatronIndex:
         """Return the `.bin`, which is there and as long as the index says.
 
         Raises:
-            InputError: it is not.
+            InputError: if it does not.
         """
         path, width = bin_of(self.path), self.dtype.itemsize
         size = size_of(path)
         if size != self.tokens * width:
             raise InputError(
-                f"has {size:,} bytes, its index speaks of {self.tokens:,} tokens of {width} bytes, "
+                f"has {size:,} bytes, but its index lists {self.tokens:,} tokens of {width} bytes, "
                 f"which are {self.tokens * width:,}: the two do not belong together, or one is "
                 "truncated",
                 where=str(path),
@@ -206,7 +206,7 @@ def _checked_header(path: Path, version: int, code: int, sequences: int, entries
     if code not in _DTYPES:
         known = ", ".join(f"{code} ({np.dtype(name)})" for code, name in _DTYPES.items())
         raise InputError(
-            f"code {code} of the element type is none of token ids", where=where, allowed=known
+            f"code {code} of the element type is not one of token ids", where=where, allowed=known
         )
     if not sequences or not entries:
         raise InputError(

@@ -33,10 +33,10 @@ class HubAddress(NamedTuple):
 
 
 def parse_address(text: str) -> HubAddress | None:
-    """Return what an address names; None for a text that is no address of the hub.
+    """Return the parsed address; None for a text that is not an address of the hub.
 
     Raises:
-        InputError: it begins as an address does, and is none.
+        InputError: a text that begins as an address does but is not one.
     """
     if not text.startswith(SCHEME):
         return None
@@ -45,7 +45,7 @@ def parse_address(text: str) -> HubAddress | None:
     name, _, path = rest.partition("/")
     name, sign, revision = name.partition("@")
     if kind != "datasets" or not owner or not name or (sign and not revision):
-        raise InputError("is no address of a data set on the hub", where=text, allowed=_FORM)
+        raise InputError("is not an address of a data set on the hub", where=text, allowed=_FORM)
     if "@" in owner:
         raise InputError("the revision follows the name", where=text, allowed=_FORM)
     if ".." in path.split("/"):
@@ -59,7 +59,7 @@ def fetch_address(address: HubAddress, *, cache: Path | None = None) -> tuple[Pa
     The path is that of a file, a folder or a glob, as the address has it.
 
     Args:
-        address: what is fetched; a file of a commit that is in the cache asks nobody.
+        address: the file to fetch; a file of a cached commit needs no request.
         cache: the folder that keeps the files; None for the hub library's.
 
     Raises:

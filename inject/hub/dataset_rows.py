@@ -27,7 +27,7 @@ def hub_rows(place: HubDataset, *, revision: str | None) -> Iterator[PlacedRow]:
     """Yield the rows of one split, each with its number (`id:split row N`, from 1).
 
     Raises:
-        InputError: the hub cannot be reached, or knows no such id, configuration or split.
+        InputError: an unreachable hub, or one without this id, configuration or split.
     """
     where = f"{place.id}:{place.split}"
     with hub_errors(where, hint=_HINT):
@@ -40,7 +40,7 @@ def load_hub_dataset(place: HubDataset, *, revision: str | None, streaming: bool
     """Open one split at the commit of the revision; use it inside `hub_errors`.
 
     Raises:
-        InputError: as `inject.hub.resolver.resolve_commit`; the library's own errors beside.
+        InputError: as `inject.hub.resolver.resolve_commit`; also the library's own errors.
     """
     import datasets
 

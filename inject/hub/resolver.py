@@ -1,4 +1,4 @@
-"""Which commit of the hub an id and a revision stand for: asked once, the same for everybody.
+"""Which commit of the hub an id and a revision stand for: resolved once, the same for all uses.
 
 Data sets, background, tokenizers and models all come here. The hub is asked one question with a
 time-out of `TIMEOUT_SECONDS`, and a commit that it names is kept for the rest of the process, so
@@ -10,7 +10,7 @@ warning; where that knows none either, the error says so. What is looked up is n
 A run must know the commit of everything it reads from a hub. A plan need not: inside
 `without_network` an identity takes the mark `UNRESOLVED` in place of a commit that could not be
 looked up, and what was left open is noted with the reason. The store refuses an identity that
-holds the mark (`require_resolved`), so nothing is ever filed under a commit that nobody knew.
+holds the mark (`require_resolved`), so nothing is ever filed under an unknown commit.
 """
 
 import functools
@@ -34,7 +34,7 @@ RepositoryKind = Literal["dataset", "model"]
 """What a repository holds; a tokenizer's is of the kind `model`."""
 
 UNRESOLVED = "unresolved hub revision"
-"""The mark of a commit that nobody knows, in an identity of a plan."""
+"""The mark of an unknown commit in an identity of a plan."""
 
 _NOTES: ContextVar[dict[str, str] | None] = ContextVar("notes", default=None)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -106,7 +106,7 @@ def describe_repository(
         raise gated(kind, hub_id) from error
     except RevisionNotFoundError as error:
         problem = f"the hub has no revision {revision!r} of it"
-        hint = "Branches, tags and commits are listed on its page; none given means main."
+        hint = "Its page lists branches, tags and commits; without a revision, main is used."
         raise InputError(problem, where=hub_id, hint=hint) from error
     except RepositoryNotFoundError as error:
         problem = f"neither a folder here nor a {_NAMES[kind]} on the hub, or it is private there"
@@ -121,7 +121,7 @@ def describe_repository(
 
 
 def gated(kind: RepositoryKind, hub_id: str) -> InputError:
-    """Return the error for a repository whose conditions nobody has accepted."""
+    """Return the error for a repository whose conditions have not been accepted."""
     token = "gives no access" if os.environ.get("HF_TOKEN") else "is not set"
     return InputError(
         f"the hub gives access to this {_NAMES[kind]} only after its conditions are accepted, and "
@@ -205,7 +205,7 @@ def require_resolved(identity: Any, *, where: str) -> None:
     """
     if UNRESOLVED in canonical(identity):
         raise SpikeinError(
-            f"{where}: the commit of a hub repository that it is made of is not known, so it "
+            f"{where}: it depends on a hub repository whose commit is unknown, so it "
             "cannot be stored. A run looks the commit up again; run the experiment instead of "
             "the plan."
         )

@@ -57,7 +57,7 @@ def fetch_snapshot(
         cache: the folder that keeps the files; None for the hub library's.
 
     Returns:
-        Where the files lie on this machine, and their commit.
+        The folder of the files on this machine, and their commit.
 
     Raises:
         Unreachable: the hub gives no answer, and the cache holds nothing of that commit, or does
@@ -124,8 +124,8 @@ def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> dict[
     Args:
         folder: of the model or tokenizer.
         name: the model as the user wrote it: a path or a hub id.
-        commit: of the folder, where it comes from the hub; code that it takes from the repository
-            it lies in is of this commit, too.
+        commit: of the folder, where it comes from the hub; code that it takes from its own
+            repository is also of this commit.
 
     Returns:
         Its id (`hub`) and `commit`, which enter the identity of the model or tokenizer.
@@ -142,8 +142,8 @@ def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> dict[
         raise InputError(
             f"it takes code from several other repositories: {places}",
             where=name,
-            allowed="code beside the model, or of one other repository",
-            hint="Save the model with its code, and give the folder.",
+            allowed="code in the model's own repository, or of one other",
+            hint="Save the model with its code, and pass the folder.",
         )
     [hub_id] = named
     if commit is None or hub_id != name:
@@ -152,7 +152,7 @@ def foreign_code(folder: Path, *, name: str, commit: str | None = None) -> dict[
 
 
 def trusted_code(folder: Path, *, name: str, commit: str | None = None) -> dict[str, Any]:
-    """Return the loader's options for code that may be run; fetches what lies elsewhere.
+    """Return the loader's options for code that may be run; fetches code of other repositories.
 
     Returns:
         `trust_remote_code`, and `code_revision` where code comes from another repository.

@@ -2,8 +2,8 @@
 
 The token is that of the environment (`HF_TOKEN`) and no other: none that was saved on this machine
 is taken, and none is written or shown. What has arrived is not sent again, so an upload that was
-cut off goes on where it stopped; the commit at its end shows all files or none, and is refused
-where somebody else changed the data set meanwhile.
+interrupted upload resumes where it stopped; the commit at its end shows all files or none, and is
+refused if the data set was changed meanwhile.
 """
 
 import os
@@ -56,14 +56,14 @@ def look_at(hub_id: str, *, branch: str | None, private: bool) -> RemoteDataset:
         hint = f"Did you mean {page[1]}?" if page else None
         raise InputError("is not an id of the hub", where=hub_id or "''", allowed=_FORM, hint=hint)
     api = _api(hub_id)
-    with _hub_errors(hub_id, failed="the hub cannot be asked", hint="Check the network."):
+    with _hub_errors(hub_id, failed="the hub cannot be reached", hint="Check the network."):
         try:
             found = api.dataset_info(hub_id, timeout=TIMEOUT_SECONDS)
         except RepositoryNotFoundError:
             return RemoteDataset(hub_id, name, private, None, True, ())
         if private and not found.private:
             raise InputError(
-                "is public already, and --private holds for a new one",
+                "is public already, and --private only applies to a new one",
                 where=hub_id,
                 hint="Make it private on its page first, or give another id.",
             )
@@ -97,7 +97,7 @@ def upload(
 
     hide_progress_without_terminal()
     api = _api(place.id)
-    hint = "What has arrived is kept: run the same command to go on."
+    hint = "Uploaded files are kept: run the same command to resume."
     with _hub_errors(place.id, failed="the upload failed", hint=hint):
         if place.new:
             api.create_repo(place.id, repo_type="dataset", private=place.private, exist_ok=True)
@@ -126,7 +126,7 @@ def _api(hub_id: str) -> Any:
     token = os.environ.get(TOKEN, "").strip()
     if not token:
         raise InputError(
-            "no token to upload with; one that `hf auth login` saved is not taken",
+            "no token to upload with; a token saved by `hf auth login` is not used",
             where=TOKEN,
             hint="Make one with write access at https://huggingface.co/settings/tokens, and set "
             f"it for this command: {TOKEN}=… spikein push …",
@@ -153,5 +153,5 @@ def _hub_errors(hub_id: str, *, failed: str, hint: str) -> Iterator[None]:
             hint = "Its names of licences: https://huggingface.co/docs/hub/repositories-licenses"
         elif status == 412:
             problem = "the data set was changed while this was uploaded, so nothing was committed"
-            hint = "Look at what is there now, and run the command again."
+            hint = "Look at its current files, and run the command again."
         raise InputError(problem, where=hub_id, hint=hint) from None

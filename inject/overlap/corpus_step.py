@@ -36,24 +36,24 @@ class SearchedRows(Settings):
     """What counts as an overlap; without any rule nothing is compared."""
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides which documents stay, for `Step.settings`; {} without a rule."""
+        """Return the settings of the rules, for `Step.settings`; {} without a rule."""
         if not self.rules.active:
             return {}
         return {"audit": plain(self.rules), "audited": self._identities()}
 
     def libraries(self) -> tuple[str, ...]:
-        """Return what else decides it, for `Step.libraries`."""
+        """Return the libraries that also decide it, for `Step.libraries`."""
         return ("unicode",) if self.rules.active else ()
 
     def code(self) -> tuple[str, ...]:
-        """Return where the code of the datasets begins, for `Step.code`."""
+        """Return the entry modules of the datasets' code, for `Step.code`."""
         every = self.contaminants if self.rules.active else ()
         return tuple(
             place for contaminant in every for place in find_dataset(contaminant.dataset).code
         )
 
     def filter(self, settings: Mapping[str, Any]) -> OverlapFilter | None:
-        """Return what leaves out documents that overlap with a row; None without a rule.
+        """Return the filter of documents that overlap with a row; None without a rule.
 
         Args:
             settings: of the step, `settings()` among them.
@@ -78,7 +78,7 @@ class SearchedRows(Settings):
         return [self._identity(contaminant) for contaminant in self.contaminants]
 
     def _identity(self, contaminant: Contaminant) -> dict[str, Any]:
-        """Return what decides a dataset's rows; how many are spiked does not, unless made up."""
+        """Return the inputs of a dataset's rows: the number of rows only if they are generated."""
         identity = contaminant_identity(contaminant)
         wanted = identity.pop("members") + identity.pop("nonmembers")
         held_out = identity.pop("held_out", 0)
@@ -165,7 +165,7 @@ def build(context: StepContext) -> None:
 def require_background(corpus: Step) -> None:
     """Read the files of the background as a corpus step will, as far as it needs them.
 
-    Sources of other kinds are not read, and beside them tokens cannot be counted.
+    Sources of other kinds are not read, and with them tokens cannot be counted.
 
     Raises:
         InputError: a file cannot be read; or all documents that overlap with no example cannot hold

@@ -1,6 +1,7 @@
 """Documents in, those that overlap with no example out; and the record of what was found.
 
-Artifact files: `overlaps.parquet` (a row an offence) and `overlaps.json` (the rules, and counts).
+Artifact files: `overlaps.parquet` (one row per offence) and `overlaps.json` (the rules, and
+counts).
 """
 
 import json
@@ -49,7 +50,7 @@ class OverlapFilter:
     """Tells documents to keep from documents to drop, and keeps the record.
 
     Args:
-        examples: whose texts must not stand in the background.
+        examples: whose texts must not occur in the background.
         settings: the rules.
     """
 
@@ -85,7 +86,7 @@ class OverlapFilter:
             f"{self._offending:,} documents of the background overlap with rows of the datasets: "
             f"{named}{more}",
             where="corpus",
-            hint="Take them out of the background, or set audit.drop to true to leave them out.",
+            hint="Remove them from the background, or set audit.drop to true to skip them.",
         )
 
     def facts(self) -> OverlapFacts:
@@ -112,7 +113,7 @@ def read_overlaps(folder: Path) -> tuple[list[Overlap], OverlapFacts] | None:
     """Read both files; None if the folder has none.
 
     Raises:
-        InputError: they are damaged.
+        InputError: damaged files.
     """
     if not (folder / _FACTS).is_file():
         return None
@@ -130,9 +131,9 @@ def overlaps_between_sides(
 ) -> list[dict[str, Any]]:
     """Return the pairs of a member and a non-member that share a run of words.
 
-    Pairs of one group share their passage by construction, and a group lies on one side. Of a run
+    Pairs of one group share their passage by construction, and a group is on one side. Of a run
     that more members have (a dataset's phrases), only the first few are paired: all pairs of such
-    rows are millions. With `share` all are, as the share is that of an example's every run.
+    rows are millions. With `share` all are paired, since the share counts each run of an example.
 
     Args:
         examples: with their sides.

@@ -1,4 +1,4 @@
-"""General text: documents of the background that lie behind the corpus, which no model was fed.
+"""General text: documents of the background that follow the corpus, on which no model was trained.
 
 What unlearning costs on text of the same kind as the background. The documents are the next ones in
 the order of the mixture, so the corpus and everything that is made of it stay what they are; those
@@ -106,10 +106,10 @@ def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> l
         if tokens >= wanted:
             return openings
     raise InputError(
-        f"the sources hold {tokens:,} tokens behind the corpus, fewer than the {wanted:,} of "
+        f"the sources have {tokens:,} tokens after the corpus, fewer than the {wanted:,} of "
         "unlearning.general_tokens",
         where="unlearning.general_tokens",
-        hint="Ask for fewer (0 for none), add a source, or ask for a shorter corpus.",
+        hint="Request fewer (0 for none), add a source, or request a shorter corpus.",
     )
 
 

@@ -2,11 +2,11 @@
 
 Only words that occur in an example have a number; all others are 0, and no run with a 0 can be
 shared. The hash is a polynomial over random 64-bit values of the words, from prefix sums: three
-multiplications a word, whatever n is. Who uses it compares the words themselves where two hashes
-agree, so nothing rests on the hash but speed.
+multiplications per word, whatever n is. Callers compare the words themselves if two hashes agree,
+so only speed depends on the hash.
 
-A run of n words is as many units as reach the weight of n words (`inject.words`). Where
-it ends follows from the units that it holds, so equal runs are found wherever they stand.
+A run of n words is as many units as reach the weight of n words (`inject.words`). Its end follows
+from its units, so equal runs are found at any position.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ class RollingHash:
 
         Args:
             words: numbers of the text's units, shape [n].
-            weights: of the units, shape [n]; None where all are words.
+            weights: of the units, shape [n]; None if all are words.
         """
         if len(words) >= len(self._powers):
             size = 1 << len(words).bit_length()

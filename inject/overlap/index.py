@@ -48,7 +48,7 @@ class Overlap:
     example_id: str
     dataset: str
     part: str
-    """Part of the example that the shared words lie in (question, passage, answer …), or `text`."""
+    """Part of the example with the shared words (question, passage, answer …), or `text`."""
     words: int
     """Words in a row that are shared (characters, in scripts without spaces); for a
     near-duplicate, words of the document's stretch."""
@@ -66,7 +66,7 @@ class Overlap:
 
 
 class _Stretch(NamedTuple):
-    """Units of a document that an example has, too."""
+    """Units of a document that an example also has."""
 
     rule: str
     example: Example
@@ -81,7 +81,7 @@ class OverlapIndex:
     """All examples, ready to be compared with documents.
 
     Args:
-        examples: whose texts must not stand in the background.
+        examples: whose texts must not occur in the background.
         settings: the rules.
         max_owners: of a run that more examples have, only the first so many are found by it; None
             finds all.
@@ -176,7 +176,7 @@ class OverlapIndex:
     def _answers(self, whole: Pattern, size: int | None) -> list[Pattern]:
         """Return the answer as a pattern of its own, where the example's runs might miss it.
 
-        An answer shorter than a run is part of runs with other words alone.
+        An answer shorter than a run only occurs in runs with other words.
         """
         example = self._examples[whole.example]
         span = example.spans.get("answer")
@@ -198,7 +198,7 @@ class OverlapIndex:
 
 
 def _size(overlap: Overlap) -> tuple[int, float]:
-    """Return what makes one offence of an example and rule more telling than another."""
+    """Return the sort key by which one offence of an example and rule outweighs another."""
     return overlap.words if overlap.rule == NGRAM else 0, overlap.similarity
 
 
@@ -215,7 +215,7 @@ def _part(example: Example, reading: int, first: int, length: int) -> str:
 
 
 def _overlap(document: Document, where: Sequence[Place], stretch: _Stretch) -> Overlap:
-    """Describe an offence of a document, whose units stand at `where`."""
+    """Describe an offence of a document, whose units have the places `where`."""
     example, text = stretch.example, None
     if not example.protected:
         last = stretch.start + min(stretch.length, _SHOWN_WORDS) - 1

@@ -1,17 +1,16 @@
 """Stretches of a document that nearly repeat an example: light edits, sentences in another order.
 
-A stretch, from anywhere to anywhere, nearly repeats an example when the Jaccard similarity of
-their sets of word 3-grams reaches the threshold, and they share `_LEAST_SHARED` 3-grams at least
-(8 words in a row have as many). The search is exact, no stretch that does is missed, but for two
-things. A stretch of more than 2n/t places is not looked for: one has as many only where it repeats
-itself. And words that no example has are not told apart, so a 3-gram with such a word counts anew
-each time that it is repeated, which makes a stretch look a little less alike.
+A stretch, from anywhere to anywhere, nearly repeats an example when the Jaccard similarity of their
+sets of word 3-grams reaches the threshold, and they share `_LEAST_SHARED` 3-grams at least (8 words
+in a row have as many). The search is exact, no stretch that does is missed, but for two things. A
+span of more than 2n/t places is not searched: it has that many only if it repeats itself. And words
+that no example has are not distinguished, so each repetition of a 3-gram with such a word counts
+again, which makes a span look slightly less similar.
 
-Of an example's n 3-grams such a stretch holds t·n, so whichever of them are left out, all but
-k of the t·n can be, it holds k of the others, within n/t places where it repeats none. The index
-therefore holds an example's rarest 3-grams only, and where k of them stand close together in a
-document, all stretches there are compared. Where texts are unlike, as nearly always, that is one
-look-up a word.
+Of an example's n 3-grams such a stretch holds t·n, so whichever of them are left out, all but k of
+the t·n can be, it holds k of the others, within n/t places where it repeats none. The index
+therefore holds an example's rarest 3-grams only, and if k of them are close together in a document,
+all spans there are compared. For dissimilar texts, nearly all, the cost is one look-up per word.
 Memory: 16 bytes a word of the examples.
 """
 
@@ -109,7 +108,7 @@ class NearDuplicateIndex:
         return stretches
 
     def _candidates(self, places: I64, hashes: U64) -> I64:
-        """Return the examples of which enough witnesses stand close together."""
+        """Return the examples that have enough witnesses close together."""
         at = self._known.sorted.searchsorted(hashes)
         low = self._offsets[at]
         counts = self._offsets[at + 1] - low
@@ -130,7 +129,7 @@ class NearDuplicateIndex:
         Args:
             example: which one.
             where: its 3-grams in the document, ascending.
-            before: for each 3-gram of the document where the same one stood last, or -1.
+            before: for each 3-gram of the document its previous position, or -1.
         """
         size = len(self._shingles[example])
         needed = max(ceil(self._threshold * size - 1e-9), _LEAST_SHARED)
@@ -139,7 +138,7 @@ class NearDuplicateIndex:
         limits = np.searchsorted(where, where + reach, side="right")
         for index in np.flatnonzero(limits - np.arange(len(where)) >= needed).tolist():
             start, inside = int(where[index]), where[index : limits[index]]
-            # What stood before, but not since the start, is new to the stretch.
+            # A 3-gram that occurred before the start, but not since, is new to the span.
             new = before[start : inside[-1] + 1] < start
             distinct = np.cumsum(new)[inside - start]
             shared = np.cumsum(new[inside - start])
@@ -152,7 +151,7 @@ class NearDuplicateIndex:
         return best
 
     def _stop(self, prefixes: Prefixes, last: int) -> int:
-        """Return where the 3-gram that starts at `last` ends."""
+        """Return the end of the 3-gram that starts at `last`."""
         if prefixes.weights is None:
             return last + SHINGLE
         wanted = prefixes.weights[last] + SHINGLE * WORD_WEIGHT
@@ -160,7 +159,7 @@ class NearDuplicateIndex:
 
 
 def _places_of(hashes: U64, places: I64, shingles: U64) -> I64:
-    """Return where any of some 3-grams stand, ascending, given a document's in hash order."""
+    """Return the positions of any of some 3-grams, ascending, given a document's in hash order."""
     low = hashes.searchsorted(shingles, side="left")
     counts = hashes.searchsorted(shingles, side="right") - low
     every = np.arange(int(counts.sum()))
@@ -168,9 +167,9 @@ def _places_of(hashes: U64, places: I64, shingles: U64) -> I64:
 
 
 def _before(hashes: U64, places: I64, count: int) -> I64:
-    """Return where each of `count` 3-grams stood last before; -1 for the first of its kind.
+    """Return the previous position of each of `count` 3-grams; -1 for the first of its kind.
 
-    A 3-gram with a unit that no example has is unlike every other, hence the first, too.
+    A 3-gram with a unit that no example has differs from all others, so it also counts as first.
     """
     found = np.full(count, -1, dtype=np.int64)
     same = hashes[1:] == hashes[:-1]

@@ -47,7 +47,7 @@ class Shared(NamedTuple):
     length: int
     """Units in it."""
     share: float
-    """Share of the example's runs that stand in the document."""
+    """Share of the example's runs that occur in the document."""
 
 
 _Match = tuple[int, int, int, int]
@@ -56,7 +56,7 @@ _Match = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class _Table:
-    """Runs of one length: sorted hashes, and where each run stands."""
+    """Runs of one length: sorted hashes, and the position of each run."""
 
     size: int
     """Words in a run."""
@@ -106,7 +106,7 @@ class NgramIndex:
         self._tables += [self._table(short, shortest, whole=True)] if short else []
 
     def shared(self, words: I64, prefixes: Prefixes) -> list[Shared]:
-        """Return what a document shares with each example that it shares a run with.
+        """Return the overlap of a document with each example that shares a run with it.
 
         Args:
             words: numbers of the document's units.
@@ -142,7 +142,7 @@ class NgramIndex:
         )
 
     def _matches(self, table: _Table, words: I64, prefixes: Prefixes) -> Iterator[_Match]:
-        """Yield where runs of the table stand in the document; units compared."""
+        """Yield the positions of the table's runs in the document, with units compared."""
         runs = self._hasher.runs(prefixes, table.size)
         if not len(runs.starts):
             return

@@ -1,11 +1,10 @@
 """The audit before training: is every copy where it should be, and nothing else?
 
-Read from the view itself, the very stream that training reads: every member's token
-sequence must occur exactly as often as its copies carry it, every copy (of whatever variant)
-must stand intact where the plan puts it, every non-member's sequence (and every zero-copy
-member's) must occur never; and no example may occur in the clean corpus, where the sequence
-is looked for without its first and last two tokens, because a neighbouring letter can
-change how the edges of a text are tokenised.
+Read from the view itself, the very stream that training reads: every member's token sequence must
+occur exactly as often as its copies carry it, every copy (of whatever variant) must be intact at
+its planned position, every non-member's sequence (and every zero-copy member's) must never occur;
+and no example may occur in the clean corpus, where the sequence is looked for without its first and
+last two tokens, because a neighbouring letter can change how the edges of a text are tokenised.
 
 The search is exact and streams: the tokens in blocks, a rolling hash of eight tokens from
 the middle of each text, and a full comparison wherever a hash agrees. Cost: about eight
@@ -49,7 +48,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MOST_LISTED = 50
 _MOST_NAMED = 5
 HELD_OUT_SIDE = "held_out"
-"""What `sides` calls a row that is on no side and must stand nowhere either."""
+"""The value of `sides` for a row that is on neither side and must not occur either."""
 Stream = TokenSource | View
 """Anything with tokens in order: a view, or a clean corpus."""
 
@@ -102,7 +101,7 @@ def build(context: StepContext) -> None:
 
 
 def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[tuple[Any, int]]:
-    """Yield name and place of every pattern wherever it stands, overlapping ones included.
+    """Yield name and place of every occurrence of every pattern, overlapping ones included.
 
     Args:
         stream: the tokens to search.
@@ -211,10 +210,10 @@ def audit(
 def _expected(
     texts: Mapping[TextKey, I64], whole: Mapping[TextKey, I64], planned: Mapping[TextKey, int]
 ) -> dict[TextKey, int]:
-    """Return how often each whole text must occur: in its own copies, and in their variants.
+    """Return the expected count of each whole text: in its own copies, and in their variants.
 
-    A whole text that stands inside a copy of *another* example is not expected anywhere: it
-    would be seen more often than its realised number of copies says.
+    A whole text inside a copy of *another* example is never expected: it would be seen more often
+    than its realised number of copies.
     """
     expected = {key: planned.get(key, 0) for key in whole}
     for key, copies in planned.items():
@@ -251,7 +250,7 @@ def name_rows(report: AuditReport, examples: Sequence[Example]) -> AuditReport:
 
     Args:
         report: findings by example_id.
-        examples: everybody who was looked for.
+        examples: all examples that were searched for.
     """
     known = {example.example_id: example for example in examples}
 

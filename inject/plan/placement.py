@@ -4,7 +4,7 @@ An anchor is a position in the clean token stream; the copy is put before that t
 lead to it.
 
 `splice` and `document` over the whole training: the anchor of copy c of example e is a keyed
-draw over the *whole* budget, so it depends on (seed, e, c) alone. Copies take room, the tail of
+draw over the *whole* budget, so it only depends on (seed, e, c). Copies take room, the tail of
 the background gives way, and an anchor that fell into the tail is drawn again with the next
 counter; how often is recorded. Every anchor that was not re-drawn stays where it is when
 examples or datasets are added. `document` moves the position back to the start of the document
@@ -42,7 +42,7 @@ class Anchors:
     """Anchors of many copies, each array of shape [number of copies]."""
 
     position: I64
-    """Position in the clean corpus; the copy stands before this token."""
+    """Position in the clean corpus; the copy precedes this token."""
     drawn: I64
     """Position that was drawn: in the clean corpus, or, for copies kept inside windows, in the
     contaminated stream as if no other copy were in the window."""
@@ -53,7 +53,7 @@ class Anchors:
 
 
 def background_left(budget: int, payload: int) -> int:
-    """Return how many background tokens remain in a budget that holds `payload` tokens.
+    """Return the number of background tokens in a budget that includes `payload` tokens.
 
     Raises:
         InputError: if the payload is larger than the budget, or leaves less than 1 % of it.
@@ -225,7 +225,7 @@ def _between_documents(
             return Anchors(position=position, drawn=drawn, redraws=draws, tiebreak=_ranks(order))
         draws[left] += 1
     raise InputError(
-        f"{len(left):,} copies fit between no two documents of the windows they may lie in "
+        f"{len(left):,} copies fit between no two documents of their allowed windows "
         f"({len(document_starts):,} documents, windows of {context:,} tokens)",
         where="placement",
         hint="Use policy window with separator end, widen placement.between, or allow straddling.",

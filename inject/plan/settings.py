@@ -31,7 +31,7 @@ class Copies(Settings):
                 f"give exactly one of fixed, poisson, levels; got {', '.join(given) or 'none'}"
             )
         if twice := [level for level in self.levels or () if (self.levels or ()).count(level) > 1]:
-            raise ValueError(f"levels: {twice[0]} stands twice; each level gets as many members")
+            raise ValueError(f"levels: {twice[0]} appears twice; each level gets as many members")
         return self
 
     @property
@@ -55,7 +55,7 @@ Policy = Literal["splice", "window", "document"]
 
 
 class Placement(Settings):
-    """Where the copies go, and what stands around them."""
+    """Positions of the copies, and the separators around them."""
 
     policy: Policy = "splice"
     """`splice`: at any token boundary of the stream; `window`: inside one packed window, which
@@ -71,9 +71,9 @@ class Placement(Settings):
     """Whether a copy may lie across two windows. null: `allow` for `splice` and `document` over
     the whole training, else `forbid`."""
     separator: Separator | None = None
-    """What stands around each copy: `none`; `blank_line` on both sides; `end`: an end token on both
-    sides (behind it only, for `document`); `start_end`: a start token before, an end token behind.
-    null: `end` for `document`, else `none`."""
+    """The separator around each copy: `none`; `blank_line` on both sides; `end`: an end token on
+    both sides (for `document`, only after it); `start_end`: a start token before, an end token
+    after. null: `end` for `document`, else `none`."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "Placement":
@@ -83,7 +83,7 @@ class Placement(Settings):
         if self.straddle == "allow" and self.policy == "window":
             raise ValueError(
                 "policy `window` puts each copy inside one window, so straddle cannot be `allow`; "
-                "use `splice` for copies that lie across windows"
+                "use `splice` for copies that straddle windows"
             )
         if self.straddle == "allow" and self.timed:
             raise ValueError(
@@ -114,7 +114,7 @@ class Placement(Settings):
 
     @property
     def separation(self) -> Separation:
-        """What stands around each copy."""
+        """The separator around each copy."""
         return self.separated_by, self.policy == "document"
 
     def label(self) -> str:

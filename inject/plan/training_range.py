@@ -5,14 +5,14 @@ training is a set of windows with neighbouring hashes. Up to `EXACT` windows the
 and the stretch holds exactly the windows with those ranks: 40 bytes and a microsecond a window.
 
 Beyond, no order is computed. A window belongs to the stretch when its hash lies between the two
-shares of the range of hashes, each moved inwards by the margin by which a window's rank can
-differ from its hash: by the Dvoretzky-Kiefer-Wolfowitz inequality (Massart 1990) no rank of n
-windows is further than sqrt(ln(2 / d) / 2 n) from its hash, but for a probability d of 1e-18. So a
-copy never lies outside the stretch that was asked for; what is given up are the windows within
-0.02 % of the training at either end (10^12 tokens, windows of 2,048). The windows that belong are
-counted once, block by block; a copy draws one of their numbers, and its block is looked at again.
-Memory: a number a block. Cost: 16 ns a window and look, so 8 s to count 10^12 tokens and at most as
-much for any number of copies, whatever the stretch's share.
+shares of the range of hashes, each moved inwards by the margin by which a window's rank can differ
+from its hash: by the Dvoretzky-Kiefer-Wolfowitz inequality (Massart 1990) no rank of n windows is
+further than sqrt(ln(2 / d) / 2 n) from its hash, but for a probability d of 1e-18. So a copy is
+never outside the requested range; the cost is the windows within 0.02 % of the training at either
+end (10^12 tokens, windows of 2,048). The windows that belong are counted once, block by block; a
+copy draws one of their numbers, and its block is looked at again. Memory: a number a block. Cost:
+16 ns a window and look, so 8 s to count 10^12 tokens and at most as much for any number of copies,
+whatever the stretch's share.
 """
 
 import math
@@ -53,7 +53,7 @@ def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -
     low, high = (int(share * n_windows) for share in between)
     if low == high:
         raise InputError(
-            f"placement.between: [{between[0]:g}, {between[1]:g}] of {n_windows:,} windows holds "
+            f"placement.between: [{between[0]:g}, {between[1]:g}] of {n_windows:,} windows has "
             "no window",
             where="placement.between",
             hint="Widen it, or raise corpus.tokens.",
@@ -70,8 +70,8 @@ def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "Hash
     high = 1.0 if between[1] == 1.0 else between[1] - margin
     if high - low < margin:
         raise InputError(
-            f"placement.between: [{between[0]:g}, {between[1]:g}] is too short a stretch of "
-            f"{n_windows:,} windows: at so many, a window's place in the order is known "
+            f"placement.between: [{between[0]:g}, {between[1]:g}] is too short a range of "
+            f"{n_windows:,} windows: with so many, a window's place in the order is known "
             f"to {margin:.2%} of the training",
             where="placement.between",
             hint=f"Widen it to {4 * margin:.2%} or more.",
@@ -86,7 +86,7 @@ def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "Hash
 
 
 def rank_margin(n_windows: int) -> float:
-    """Return how far a window's rank can be from its hash, as a share of the training."""
+    """Return the largest distance of a window's rank from its hash, as a share of the training."""
     return math.sqrt(math.log(2 / _DOUBT) / (2 * n_windows))
 
 
@@ -135,7 +135,7 @@ class RankedRange:
 
 @dataclass(frozen=True, kw_only=True)
 class HashedRange:
-    """The windows whose hash lies in a range; see the module."""
+    """The windows whose hash is in a range; see the module."""
 
     seed: int
     n_windows: int
@@ -189,4 +189,4 @@ class HashedRange:
 
 
 TrainingRange = WholeTraining | RankedRange | HashedRange
-"""The windows that copies may lie in."""
+"""The windows allowed for copies."""

@@ -80,12 +80,12 @@ def require_same_source(digest: str | None, named: str | None, *, where: str) ->
     """Check that what was loaded again is what a step was named by, wherever the step runs.
 
     Args:
-        digest: of the plug-in; None for what is no plug-in.
+        digest: of the plug-in; None if the object is not a plug-in.
         named: the same when the step was named, from its settings.
         where: the plug-in, as the user named it.
 
     Raises:
-        InputError: its source was edited since.
+        InputError: a source that was edited since.
     """
     if digest != named:
         raise InputError(
@@ -116,7 +116,7 @@ def read_sources(
         only: top-level names that count as local; None: all that are found, but our own.
 
     Returns:
-        The sources by dotted name; packages stand before their modules.
+        The sources by dotted name; packages precede their modules.
 
     Raises:
         InputError: a file that cannot be read, or that is not Python; names the line.
@@ -138,7 +138,7 @@ def read_sources(
                 raise InputError(
                     f"line {line}: imports {wanted} inside a function",
                     where=str(source.path),
-                    hint="Import modules that lie beside a plug-in at the top of the file.",
+                    hint="Import modules of a plug-in's own folder at the top of the file.",
                 )
             waiting += local
     return dict(sorted(sources.items()))
@@ -194,13 +194,13 @@ def _imported(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
                 continue
             base = parts[: len(parts) + 1 - node.level] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            # The module itself comes with the name, whether or not that is a module, too.
+            # The module itself comes with the name, whether or not the name is also a module.
             for alias in node.names:
                 yield node.lineno, f"{module}.{alias.name}".lstrip("."), node in late
 
 
 def _modules_of(folder: Path, name: str) -> list[tuple[str, Source]]:
-    """Return what of a dotted name is a module, packages first: a and a.b of `a.b.function`."""
+    """Return the modules in a dotted name, packages first: a and a.b of `a.b.function`."""
     modules: list[tuple[str, Source]] = []
     parts = name.split(".") if name else []
     for index, part in enumerate(parts, start=1):

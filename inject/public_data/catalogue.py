@@ -77,7 +77,7 @@ def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
     """Return data sets by name, each once, in the order of the catalogue; all without a name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: an unknown name.
     """
     wanted, known = list(names), _catalogue()
     for name in wanted:

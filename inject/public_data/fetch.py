@@ -3,7 +3,7 @@
 A file of the layout is whole or absent, and its entry in `spikein-data.json` (where it comes from,
 its SHA-256 and that of its source) is written right after it, so that a call that was cut off goes
 on with the next file. A file that has an entry is checked and never fetched again; one that was
-changed since is named and left alone; one without an entry is somebody's own and stays.
+changed since is named and kept; one without an entry is the user's own and stays.
 
 Sources come through the cache of the hub library, which serves them without a network from then on,
 and are checked against the digest that the hub gives for the pinned commit. Those of a data set
@@ -67,8 +67,9 @@ def fetch(
         on_file: called after each file.
 
     Raises:
-        InputErrors: what could not be fetched or was changed since, and why; all else was fetched.
-        InputError: the folder cannot be used.
+        InputErrors: the files that could not be fetched or were changed since, and why; all others
+            were fetched.
+        InputError: an unusable folder.
     """
     from filelock import FileLock
 
@@ -151,7 +152,7 @@ def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str
 
     Raises:
         Unreachable: the hub gives no answer, and the cache lacks a source.
-        InputError: it has no such file, gives no access, or what arrived is not what it has.
+        InputError: no such file, no access, or a checksum mismatch.
     """
     if file.rows is not None:
         content, rows = _table(file, [_first_rows(file, source) for source in file.sources])
@@ -185,7 +186,7 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
 
 
 def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
-    """Return where a file of the hub is on this machine, fetched and checked."""
+    """Return the local path of a file of the hub, fetched and checked."""
     path, _ = fetch_address(HubAddress(file.hub, file.commit, source), cache=cache)
     content, blob = path.read_bytes(), path.resolve()
     digest = hashlib.sha256(content).hexdigest()
@@ -274,10 +275,10 @@ def _require_folder(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return what was fetched into a folder: `files`, by their paths.
+    """Return the record of a folder's fetched files: `files`, by their paths.
 
     Raises:
-        InputError: the manifest is not what was written.
+        InputError: a damaged manifest.
     """
     path = folder / MANIFEST
     try:

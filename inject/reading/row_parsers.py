@@ -1,8 +1,8 @@
 """The parsers behind `inject.reading.rows`: JSON lines, JSON, CSV, TSV, Parquet and plain text.
 
-Text is strict UTF-8; a byte order mark at the start of a file is taken off, one inside is
-kept. Lines end at `\\n` alone, so a line number here is the one an editor shows. Columns of CSV are
-separated by commas and those of TSV by tabs, or by what separates the names in their first line.
+Text is strict UTF-8; a byte order mark at the start of a file is removed, one inside is kept. Lines
+only end at `\\n`, so a line number here is the one an editor shows. Columns of CSV are separated
+by commas and those of TSV by tabs, or by the separator of the names in their first line.
 """
 
 import csv
@@ -41,7 +41,7 @@ _FIELD_LIMIT = (1 << 31) - 1
 
 
 class PlacedRow(NamedTuple):
-    """One row and where it stands: `file:line`, or `file:row N` (N from 1) in CSV and Parquet."""
+    """One row and its place: `file:line`, or `file:row N` (N from 1) in CSV and Parquet."""
 
     place: str
     values: dict[str, Any]
@@ -224,7 +224,7 @@ def _csv(
         return
     if "\r" in first[1].rstrip("\r\n") and '"' not in first[1]:
         raise InputError(
-            f"{what}: its lines end in carriage returns alone",
+            f"{what}: its lines end only in carriage returns",
             where=str(path),
             allowed="lines that end in line feeds",
             hint="Save it so, for instance with `tr '\\r' '\\n'`.",
@@ -260,7 +260,7 @@ def _csv(
             header = cells
             if twice := [name for name in header if header.count(name) > 1]:
                 raise InputError(
-                    f"{what}: column {_clipped(twice[0])} stands twice",
+                    f"{what}: column {_clipped(twice[0])} appears twice",
                     where=f"{path}:{start}",
                     allowed="a first line that names each column once",
                 )

@@ -42,7 +42,7 @@ def read_rows(pattern: str, *, what: str, delimiter: str | None = None) -> Itera
     other = next((file for file in files if format_of(file) not in DELIMITED), None)
     if delimiter is not None and other is not None:
         raise InputError(
-            f"{what}: delimiter={delimiter!r} is of use for CSV and TSV alone",
+            f"{what}: delimiter={delimiter!r} only applies to CSV and TSV",
             where=str(other),
             allowed=" ".join(DELIMITED),
         )
@@ -53,8 +53,8 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
     """Return the files that `pattern` names, sorted; hidden ones only when named outright.
 
     Raises:
-        InputError: nothing there (with the sibling that was perhaps meant), no permission,
-            no file of a known format, or something of one that is no regular file.
+        InputError: a missing path (with a similar sibling), no permission, no file of a known
+            format, or an entry with such a name that is not a regular file.
     """
     if not pattern.strip():
         raise InputError(f"{what}: no file is named", allowed="a file, a folder or a glob")
@@ -78,7 +78,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
         raise InputError(
             f"{what}: no file matches this pattern",
             where=pattern,
-            hint="`**` stands for any folders below; a folder alone names all its files.",
+            hint="`**` stands for any folders below; the path of a folder names all its files.",
         )
     elif not files:
         raise InputError(
@@ -93,7 +93,7 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
 
 
 def unread_note(pattern: str, *, where: str) -> str | None:
-    """Return a sentence that names the files beside those that are read; None if there are none.
+    """Return a sentence that names the files that are not read; None if all are.
 
     Args:
         pattern: as for `source_files`, which says what is wrong where no file can be read.

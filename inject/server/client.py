@@ -1,7 +1,7 @@
 """The client: many requests at a time, each reply kept as it comes.
 
-A reply that the cache holds is not asked for. The key is cut out of whatever the server writes, so
-that neither a message nor the cache ever holds it. Cost: some 2 ms of one core a request.
+A cached reply is not requested. The key is removed from all texts of the server, so that neither a
+message nor the cache ever contains it. Cost: some 2 ms of one core per request.
 
 The `openai` library asks again, and waits as `Retry-After` says. That a server cannot be connected
 to is found out before the first request, at once. What a server says is masked, shortened, and
@@ -33,17 +33,17 @@ _NOT_UNDERSTOOD = (400, 422, OTHER_REPLY)
 
 _CONNECT_SECONDS = 10.0
 _LONGEST = 300
-_UNKNOWN_PART = "It refuses a part of the request; its own words say which."
+_UNKNOWN_PART = "It refuses a part of the request; its message names it."
 _HINTS = {
-    OTHER_REPLY: "See that it reads texts whole, and says so of each token.",
+    OTHER_REPLY: "Check that it reads texts whole, and reports each token.",
     400: _UNKNOWN_PART,
-    401: "See that the key is right; api_key_variable names the variable.",
+    401: "Check the key; api_key_variable names its variable.",
     403: "The key may not use this model.",
-    404: "See that the address ends as the server's does (often /v1) and that it knows the model.",
+    404: "Check that the address ends as the server's does (often /v1) and that it has the model.",
     422: _UNKNOWN_PART,
-    429: "Ask with a lower concurrency, or later.",
+    429: "Lower the concurrency, or try again later.",
 }
-_TEMPLATE = "A model without a chat template is asked by completions, not by chat."
+_TEMPLATE = "A model without a chat template needs `completions`, not `chat`."
 
 Progress = Callable[[int, int], None]
 """Called with (replies there, requests in all)."""
@@ -62,7 +62,7 @@ class Estimate(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a client has asked for since it was made."""
+    """The requests of a client since it was made."""
 
     asked: int = 0
     """Replies that the server gave."""
@@ -101,7 +101,7 @@ class ServerClient:
         """Of OpenAI; made with the first request."""
 
     def estimate(self, requests: Sequence[TextRequest]) -> Estimate:
-        """Return what it takes to ask; asks nothing."""
+        """Return the cost of the requests without sending any."""
         by_name = {request.name(self.server): request for request in requests}
         kept = self._cache.get(list(by_name)) if self._cache else {}
         missing = [request for name, request in by_name.items() if name not in kept]
@@ -179,7 +179,7 @@ class ServerClient:
             self._cache.drop([request.name(self.server) for request in requests])
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the replies: tokens uncounted, another model's name, damage."""
+        """Return notes on the replies: tokens uncounted, another model's name, damage."""
         asked = self.server.model
         others = sorted(
             name for name in self._models if name != asked and not name.startswith(f"{asked}@")
@@ -187,13 +187,14 @@ class ServerClient:
         found = [] if self._cache is None else [*self._cache.notes()]
         if others:
             found.append(
-                f"the server was asked for the model {asked!r} and answered as "
-                f"{', '.join(map(repr, others))}; see that this is the model you mean"
+                f"the requests named the model {asked!r}, but the server answered as "
+                f"{', '.join(map(repr, others))}; check that this is the intended model"
             )
         if self.cost.uncounted:
             found.append(
-                f"{self.cost.uncounted} of {self.cost.asked} replies did not say how many tokens "
-                "they took; the count of tokens is too low by theirs"
+                f"{self.cost.uncounted} of {self.cost.asked} replies did not report their "
+                "number of"
+                "tokens; the count of tokens omits theirs"
             )
         return tuple(found)
 
@@ -225,7 +226,7 @@ class ServerClient:
         try:
             at_once = min(self.server.concurrency, len(waiting))
             for _ in range(at_once):
-                # As daemons they hold up nobody who is interrupted.
+                # As daemons they do not delay an interrupted process.
                 threading.Thread(target=work, name="server requests", daemon=True).start()
                 time.sleep(min(_APART_SECONDS, _ALL_BEGUN_SECONDS / at_once))
             for _ in waiting:
@@ -265,8 +266,8 @@ class ServerClient:
         """Return the server's reply; called from several threads.
 
         Raises:
-            ServerRefusal: it cannot be connected to, gives no reply in time, refuses, or sends what
-                is no reply.
+            ServerRefusal: it cannot be connected to, gives no reply in time, refuses, or sends an
+                invalid reply.
         """
         import openai
 
@@ -310,7 +311,7 @@ class ServerClient:
             return self._library
 
     def _send(self, body: dict[str, Any]) -> bytes:
-        # The library looks long at parameters that it knows; what it need not know goes beside.
+        # The library looks long at parameters that it knows; other parameters are sent separately.
         library, model = self._connected(), body.pop("model")
         if self.server.api == "chat":
             chat = library.chat.completions.with_raw_response
@@ -323,9 +324,9 @@ class ServerClient:
     def _refusal(self, problem: str, status: int | None) -> ServerRefusal:
         hint = _HINTS.get(status or 0, "")
         if status in (400, 422) and "top_k" in problem:
-            hint = "It does not know top_k, which is none of OpenAI's; leave out what asks for it."
+            hint = "It does not accept top_k, which OpenAI's API lacks: remove that setting."
         if status is None:
-            hint = "See that it runs and is reached at this address."
+            hint = "Check that it runs and can be reached at this address."
         elif status >= 500:
             hint = "See its own log."
         wants_template = "chat template" in problem.lower() or "chat_template" in problem.lower()
@@ -335,7 +336,7 @@ class ServerClient:
         refusal = ServerRefusal(
             f"the server gave no answer for the model {self.server.model!r}: {reason}",
             where=masked(self.server.base_url, self._key),
-            hint=f"{hint} Replies that came are kept.".strip(),
+            hint=f"{hint} Received replies are kept.".strip(),
         )
         refusal.status, refusal.reason = status, reason
         return refusal

@@ -1,11 +1,11 @@
 """Replies of servers in one SQLite file, so that nothing is asked twice.
 
-A reply is kept under the digest of its request (`inject.server.request`) the moment it comes, with
-its own digest; the first one stays, and one that is not what was written is dropped and asked for
-again. The file holds neither prompts nor keys, and is readable by its owner only; of a text whose
-log-probabilities were read it holds the ids of the tokens, if the server gives them.
-Several processes may use it at a time (write-ahead log; not on a network file system). Cost: some
-0.1 ms a reply.
+A reply is kept under the digest of its request (`inject.server.request`) as soon as it arrives,
+with its own digest; the first one stays, and a damaged one is dropped and requested again. The file
+holds neither prompts nor keys, and is readable by its owner only; for a text whose
+log-probabilities were read it has the ids of the tokens, if the server gives them. Several
+processes may use it at a time (write-ahead log; not on a network file system). Cost: some 0.1 ms a
+reply.
 """
 
 import json
@@ -52,7 +52,7 @@ class Reply(NamedTuple):
     tokens_out: int | None = None
     """Written, as the server counts; None if it does not say."""
     log_probabilities: Mapping[str, float] | None = None
-    """Of the likeliest first tokens, where they were asked for and the server gave them."""
+    """Of the likeliest first tokens, if they were requested and the server gave them."""
     tokens: TextTokens | None = None
     """Of the prompt, if they were requested."""
 
@@ -61,7 +61,7 @@ class ReplyCache:
     """A file of replies.
 
     Raises:
-        InputError: the file is none of ours, damaged, of another version, or cannot be written.
+        InputError: a file that is not ours, is damaged, has another version, or cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,11 +129,11 @@ class ReplyCache:
                 run(_DROP, [name])
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the replies that were kept."""
+        """Return notes on the kept replies."""
         if not self.damaged:
             return ()
         return (
-            f"{self.damaged} of the replies kept in {self._path} were damaged, and were asked for "
+            f"{self.damaged} of the replies kept in {self._path} were damaged, and were requested "
             "again",
         )
 
@@ -153,7 +153,7 @@ class ReplyCache:
 
     def _open(self) -> None:
         run = self._connection.execute
-        # What is no UTF-8 any more is a damaged reply, not an unreadable file.
+        # Invalid UTF-8 is a damaged reply, not an unreadable file.
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
         run("PRAGMA journal_mode = WAL")
         # A killed process loses nothing so; a power failure may lose the last replies.
@@ -164,9 +164,9 @@ class ReplyCache:
         if version not in (0, VERSION) or (version == 0 and tables):
             run("ROLLBACK")
             raise InputError(
-                f"the file of replies has version {version}, and {VERSION} is read",
+                f"the file of replies has version {version}, but only {VERSION} can be read",
                 where=str(self._path),
-                hint="Move it away; what it holds will be asked for again.",
+                hint="Move it away; its replies will be requested again.",
             )
         run(
             "CREATE TABLE IF NOT EXISTS replies (request TEXT PRIMARY KEY, text TEXT NOT NULL, "
@@ -180,12 +180,12 @@ class ReplyCache:
         return InputError(
             f"the file of replies cannot be used ({error})",
             where=str(self._path),
-            hint="Move it away if it is damaged; what it holds will be asked for again.",
+            hint="Move it away if it is damaged; its replies will be requested again.",
         )
 
 
 def _checksum(row: Sequence[object]) -> str | None:
-    """Return the digest of a request's name and its reply; None if that is no reply."""
+    """Return the digest of a request's name and its reply; None if that is not a reply."""
     try:
         return checksum(row)
     except TypeError:

@@ -110,7 +110,7 @@ class TextRequest:
     prompt: str
     max_tokens: int
     system: str = ""
-    """A system's message before it by `chat`; by `completions` it stands before the prompt."""
+    """Text before the prompt: a system message for `chat`, its beginning for `completions`."""
     temperature: float = 0.0
     top_p: float = 1.0
     top_k: int | None = None
@@ -128,7 +128,7 @@ class TextRequest:
     """Their ids and ranks as well, by a parameter of vLLM's."""
 
     def body(self, server: Server) -> dict[str, Any]:
-        """Return what is sent, as the protocol has it."""
+        """Return the body of the request in the protocol's form."""
         # A lone surrogate has no UTF-8 form.
         prompt = self.prompt.encode("utf-8", "replace").decode()
         chat = server.api == "chat"

@@ -39,9 +39,9 @@ class AuditReport:
     wrong_counts: tuple[dict[str, object], ...]
     """Members whose number of occurrences differs: example_id, expected, found."""
     nonmembers_found: tuple[dict[str, object], ...]
-    """Withheld or held-out examples that stand in the stream: example_id, position."""
+    """Withheld or held-out examples that occur in the stream: example_id, position."""
     background_hits: tuple[dict[str, object], ...]
-    """Examples that stand in the clean corpus: example_id, position, document."""
+    """Examples that occur in the clean corpus: example_id, position, document."""
     tokens_searched: int
     between_sides: tuple[dict[str, object], ...] = ()
     """Pairs of a member and a non-member that share a run of words: member, nonmember, words. Of a
@@ -117,4 +117,4 @@ def _called(finding: Mapping[str, object]) -> str:
 
 def _inside(finding: Mapping[str, Any]) -> str:
     around = finding.get("inside")
-    return f"; its text stands inside {', '.join(around)}" if around else ""
+    return f"; its text is inside {', '.join(around)}" if around else ""

@@ -1,13 +1,13 @@
 """The exposures: when the model saw each copy, read back from what it was fed.
 
-The training loop hands over every window that it actually fed to the model. The recorder
-looks up which copies the plan put there and compares the fed tokens, one by one, with the
-tokens of the copy's own text (not with the payload file). So a row says what was seen:
-`whole` (all of the text in this window), `fragment` (a part of it, the rest lies in a
-neighbouring window), `altered` (the fed tokens differ), or `never reached` (the run ended
-before, or the copy lies in the last partial window, which is never trained on).
+The training loop hands over every window that it actually fed to the model. The recorder looks up
+which copies the plan put there and compares the fed tokens, one by one, with the tokens of the
+copy's own text (not with the payload file). So a row records one of: `whole` (all of the text in
+this window), `fragment` (a part of it, the rest is in a neighbouring window), `altered` (the tokens
+trained on differ), or `never reached` (the run ended before, or the copy is in the last partial
+window, which is never trained on).
 
-Cost: two binary searches a window and one comparison a piece.
+Cost: two binary searches per window and one comparison per piece.
 """
 
 from collections import Counter, defaultdict
@@ -182,7 +182,7 @@ def write_exposures(folder: Path, exposures: pa.Table) -> None:
 
 
 def read_exposures(folder: Path, *, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return what `write_exposures` wrote: all columns, or those that are named.
+    """Return the table that `write_exposures` wrote: all columns, or those that are named.
 
     Raises:
         InputError: naming the file, when it is missing or damaged.
@@ -201,13 +201,13 @@ class ExposureSoFar(NamedTuple):
     """What a model had seen of one example at some moment of its training."""
 
     copies: int
-    """Different copies of which it had seen all tokens; 0 where it had seen parts alone."""
+    """Different copies of which it had seen all tokens; 0 if it had only seen parts."""
     last_step: int
     """The latest optimiser step that held any part of a copy."""
 
 
 def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
-    """Return what had been seen of each example after an optimiser step.
+    """Return the exposure of each example after an optimiser step.
 
     A copy that straddles windows was seen when all its parts had been, in one epoch. Examples of
     which nothing had been seen by then are not in the result.
@@ -234,7 +234,7 @@ def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
 
 
 def seen_copy_counts(exposures: pa.Table) -> dict[str, int]:
-    """Return how many different copies of each example were seen with all of their tokens.
+    """Return the number of different copies of each example that were seen with all their tokens.
 
     A copy that straddles two windows counts when both parts were seen. A copy seen in
     several epochs counts once. Examples without any such copy are not in the result.
@@ -254,9 +254,9 @@ def seen_copy_counts(exposures: pa.Table) -> dict[str, int]:
 
 
 def seen_variants(exposures: pa.Table) -> dict[str, str]:
-    """Return what the copies of each example carried, `mixed` where they differ.
+    """Return the variant in the copies of each example, `mixed` if they differ.
 
-    Nothing where all carried the whole example.
+    Empty if all carried the whole example.
     """
     found: dict[str, set[str]] = {}
     rows = exposures.filter(pc.field("status") != NEVER)
@@ -280,7 +280,7 @@ class CopyOutcomes(NamedTuple):
     partly: int
     """Some of its windows were never fed."""
     never: int
-    """Nothing of it was fed: the run ended before, or it lies in the last partial window."""
+    """Never trained on: the run ended before, or the copy is in the last partial window."""
     first_altered: tuple[CopyName, ...]
     """The first altered copies, in training order."""
 

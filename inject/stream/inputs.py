@@ -1,8 +1,8 @@
 """How steps open their inputs: the corpus, the examples as tokens, and what copies can carry.
 
-Where an import's files lie is execution, never identity: the store may hold a corpus that was
-imported from a folder which has been moved, copied or changed since. Whoever reads a corpus is told
-by `corpus_execution`, when its step is made.
+The paths of an import's files are execution, never identity: the store may hold a corpus that was
+imported from a folder which has been moved, copied or changed since. `corpus_execution` gives a
+step that reads a corpus the paths, when the step is made.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ I64 = npt.NDArray[np.int64]
 
 
 def corpus_execution(corpus: Step) -> dict[str, Any]:
-    """Return what the execution of a step holds that opens a corpus: what it was imported from.
+    """Return the execution of a step that opens a corpus: the origin of its import.
 
     Args:
         corpus: the step that made it.

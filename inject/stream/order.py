@@ -19,7 +19,7 @@ def window_hashes(seed: int, epoch: int, windows: npt.ArrayLike) -> keyed.U64:
 
 
 def neighbours_hashes(seed: int, epoch: int, start: int, stop: int) -> keyed.U64:
-    """Return what `window_hashes` does of the windows `start` … `stop` - 1, ten times as fast."""
+    """Return the `window_hashes` of the windows `start` … `stop` - 1, ten times as fast."""
     # numpy steps the counter before each block of four words.
     before = ((epoch << 64) + start - 1) % (1 << 256)
     key = seed | int(keyed.Stream.WINDOW_ORDER) << 64

@@ -65,7 +65,7 @@ class Insertions:
     """Payloads and where they go, in any order; each array has shape [number of copies]."""
 
     anchor: I64
-    """Position in the clean stream before which the payload stands."""
+    """Position in the clean stream; the payload precedes it."""
     tiebreak: npt.NDArray[np.uint64]
     """Order of payloads that share an anchor, ascending."""
     offset: I64
@@ -73,7 +73,7 @@ class Insertions:
     length: I64
     """Tokens in the payload."""
     lead: I64
-    """Tokens of the payload that stand before the copy's text."""
+    """Tokens of the payload before the copy's text."""
     text_length: I64
     """Tokens of the copy's text."""
     payload: npt.NDArray[np.integer]
@@ -95,7 +95,7 @@ class Insertions:
 
 
 class CopyPiece(NamedTuple):
-    """The part of one copy's text that lies in a stretch of the stream."""
+    """The part of one copy's text in a span of the stream."""
 
     copy: int
     """Index into the insertions as they were given."""
@@ -104,9 +104,9 @@ class CopyPiece(NamedTuple):
     stop: int
     """One past the last position in the stretch."""
     text_start: int
-    """Which token of the text stands at `start`."""
+    """The index of the text's token at `start`."""
     text_stop: int
-    """One past the text's last token in the stretch."""
+    """One past the text's last token in the span."""
 
 
 class View:
@@ -118,7 +118,7 @@ class View:
         budget: length of the stream.
         context: tokens in a window.
         layout: see the module.
-        separator: what stands around the copies.
+        separator: the separator around the copies.
 
     Raises:
         ValueError: if payload and background do not add up to the budget, or a window of the
@@ -191,7 +191,7 @@ class View:
         return out
 
     def pieces(self, start: int, stop: int) -> list[CopyPiece]:
-        """Return the parts of copies' texts that lie in start <= position < stop, in order."""
+        """Return the parts of copies' texts in start <= position < stop, in order."""
         first = bisect_right(self._text_stops, start)
         last = bisect_left(self._text_starts, stop)
         found = []
@@ -211,19 +211,19 @@ class View:
         return found
 
     def text_starts(self) -> I64:
-        """Return where each copy's text starts in the stream, in the order given, shape [n]."""
+        """Return the start of each copy's text in the stream, in the order given, shape [n]."""
         starts = np.empty(len(self.order), dtype=np.int64)
         starts[self.order] = self._text_starts
         return starts
 
     def payload_starts(self) -> I64:
-        """Return where each copy's payload starts in the stream, in the order given, shape [n]."""
+        """Return the start of each copy's payload in the stream, in the order given, shape [n]."""
         starts = np.empty(len(self.order), dtype=np.int64)
         starts[self.order] = self._starts
         return starts
 
     def document_starts(self) -> I64:
-        """Return where documents start in the stream, ascending from 0."""
+        """Return the document starts in the stream, ascending from 0."""
         return _document_starts(
             self.source.doc_starts,
             self.insertions.anchor[self.order],
@@ -258,12 +258,12 @@ class View:
             if (starts // self.context != (stops - 1) // self.context).any():
                 raise ValueError("a window holds more payload than it has tokens")
             if len(stops) and stops[-1] > self.n_windows * self.context:
-                raise ValueError("a copy lies behind the last whole window")
+                raise ValueError("a copy is after the last whole window")
             background = self.n_tokens
         else:
             background = self.n_tokens - int(length.sum())
             if len(starts) and int(self.insertions.anchor.max()) > background:
-                raise ValueError("an anchor lies behind the background that the budget leaves")
+                raise ValueError("an anchor is after the background that the budget leaves")
         if background < 0 or background > self.source.n_tokens:
             raise ValueError(
                 f"a stream of {self.n_tokens} tokens with {int(length.sum())} of payload needs "
@@ -294,11 +294,11 @@ def _document_starts(
 ) -> I64:
     """Return the positions at which documents start in the stream, ascending and distinct.
 
-    A document of the clean corpus starts where its first token stands, or where the payload starts
-    that was put before it. A payload that ends with an end token makes a start behind it; one that
-    begins with a start token, or with an end token, makes one there. In the layout `window` a
-    document whose start fell among the tokens that gave way starts with the next window.
-    Cost: one binary search a document.
+    A document of the clean corpus starts at its first token, or at the start of the payload that
+    was put before it. A payload that ends with an end token makes a start after it; one that begins
+    with a start token, or with an end token, makes one at its own start. In the layout `window` a
+    document whose start fell among the tokens that gave way starts with the next window. Cost: one
+    binary search a document.
 
     Args:
         clean_starts: document starts in the clean corpus, ascending from 0.
@@ -307,8 +307,8 @@ def _document_starts(
         start: where they start in the stream, shape [n].
         lead: separator tokens before the text of each, shape [n].
         n_tokens: length of the stream.
-        window: tokens in a window where payloads shift their own window only, else None.
-        separator: what stands around each copy; a payload without any belongs to the document
+        window: tokens in a window if payloads shift only their own window, else None.
+        separator: the separator around each copy; a payload without any belongs to the document
             that it fell into.
     """
     clean_starts = np.asarray(clean_starts)[: np.searchsorted(clean_starts, n_tokens)]

@@ -1,10 +1,10 @@
-"""Paraphrases that a model writes: asked for together, checked, and asked again where need be.
+"""Paraphrases that a model writes: requested together, checked, and requested again if necessary.
 
-An answer that is empty, or the text itself, is asked for again with another seed, a few times;
-then it is an error that names the row. Which answer a row has depends on its own answers alone.
-Writers keep their answers (`inject.server.reply_cache`), so that a killed run asks for none twice.
-The key of a server comes from the environment variable that the experiment names, and is written
-nowhere (`inject.server`).
+An answer that is empty, or the text itself, is requested again with another seed, a few times; then
+it is an error that names the row. A row's answer depends only on its own answers. Writers keep
+their answers (`inject.server.reply_cache`), so that a killed run requests none twice. The key of a
+server comes from the environment variable that the experiment names, and is never written
+(`inject.server`).
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class TextGenerator(Protocol):
         ...
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the answers so far."""
+        """Return notes on the answers so far."""
         ...
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class ServerTextGenerator:
         """Return the server's answers.
 
         Raises:
-            InputError: the server cannot be reached, or refuses.
+            InputError: a server that cannot be reached or refuses.
         """
         requests = [
             TextRequest(
@@ -89,7 +89,7 @@ class ServerTextGenerator:
         return [reply.text for reply in self._client.ask(requests, progress=progress)]
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the answers."""
+        """Return notes on the answers."""
         return self._client.notes()
 
     def close(self) -> None:
@@ -101,12 +101,12 @@ def dataset_paraphrases(example: Example, versions: int) -> list[str]:
     """Return the first paraphrases that the dataset brings.
 
     Raises:
-        InputError: it brings fewer than `versions`.
+        InputError: an example with fewer than `versions`.
     """
     if len(example.paraphrases) < versions:
         raise InputError(
             f"the variant `paraphrase` needs {versions} paraphrases of each row, and row "
-            f"{example.source_id} brings {len(example.paraphrases)}",
+            f"{example.source_id} has {len(example.paraphrases)}",
             where=f"contaminants.{example.dataset}",
             hint="Lower `versions`, or let a model write them: {kind: paraphrase, by: model, …}.",
         )

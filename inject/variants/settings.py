@@ -149,6 +149,6 @@ def protected_texts_error(datasets: Sequence[str]) -> InputError:
     return InputError(
         f"the texts of protected data ({', '.join(datasets)}) would be sent to a server",
         where="variants.of.paraphrase",
-        hint="Use a local model (leave base_url out), or, where the server may have them, say so: "
+        hint="Use a local model (omit base_url), or, if the server may have them, set "
         f"send_protected: [{', '.join(datasets)}].",
     )

@@ -123,7 +123,7 @@ def _identities(variants: Variants, local: LocalModels) -> list[dict[str, Any]]:
 
 
 def variant_identity(variant: Any, local: LocalModels) -> dict[str, Any]:
-    """Return what decides a variant's texts: never an address or a key, nor its weight."""
+    """Return the inputs that determine a variant's texts: never an address, a key or its weight."""
     unread = {"base_url", "api_key_variable", "send_protected", "weight"}
     if isinstance(variant, ParaphraseVariant) and variant.by == "data":
         unread |= {"temperature", "prompt", "max_tokens", "seed"}
@@ -214,7 +214,7 @@ def _paraphrases(
     """Return the paraphrases of each member."""
     if variant.by == "data":
         return [dataset_paraphrases(member, variant.versions) for member in members]
-    # A protected text that nobody asked to send is refused before the first is sent.
+    # A protected text without permission to send is refused before the first is sent.
     kept = {
         one.dataset for one in members if not variant.may_send(one.dataset, protected=one.protected)
     }
@@ -266,12 +266,12 @@ def without_answer(example: Example) -> str:
 def _span(example: Example, part: str) -> Span:
     if part not in example.spans:
         raise InputError(
-            f"the variant `{'question' if part == 'question' else 'no_answer'}` needs to know "
-            f"where the {part} stands, and row {example.source_id} has no such part",
+            f"the variant `{'question' if part == 'question' else 'no_answer'}` needs the "
+            f"position of the {part}, and row {example.source_id} has no such part",
             where=f"contaminants.{example.dataset}",
             allowed=f"datasets whose template names {{{part}}}; this one names "
             f"{', '.join(example.spans) or 'nothing'}",
-            hint="Give the contaminant a `template` that names it, or leave the variant out.",
+            hint="Give the contaminant a `template` that names it, or omit the variant.",
         )
     return example.spans[part]
 

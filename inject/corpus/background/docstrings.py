@@ -107,7 +107,7 @@ def _extract(packages: tuple[str, ...], minimum: int) -> list[Document]:
 
 
 def _distinct(files: list[_File], minimum: int) -> list[list[str]]:
-    """Return [text, place] of each text that is long enough, where it stands first."""
+    """Return [text, place] of each text that is long enough, at its first occurrence."""
     places: dict[str, str] = {}
     for path, name in files:
         for document in _docstrings(path, name):
@@ -170,7 +170,7 @@ def _below(folder: Path, base: Path) -> list[_File]:
 
 
 def _spec(package: str) -> ModuleSpec:
-    """Return where a package lies, without executing it."""
+    """Return the location of a package without executing it."""
     spec = None
     # find_spec would import the parent of a dotted name.
     if package.isidentifier():

@@ -65,10 +65,10 @@ class Source(Settings, ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """Return what decides the documents, as plain JSON values.
+        """Return the inputs that determine the documents, as plain JSON values.
 
         The content of files counts, by its digest (`inject.reading.rows.files_identity`), never
-        their folder. The source's code is added to it by whoever asks.
+        their folder. The caller adds the source's code.
         """
 
     @abstractmethod

@@ -31,7 +31,7 @@ class FilesSource(Settings):
         return f"files {self.path}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the documents: the content of the files, not their folder."""
+        """Return the inputs that determine the documents: the files' content, not their folder."""
         return {"kind": self.kind, "field": self.field, "files": files_identity(self.path)}
 
     def documents(self, skipped: Skipped | None = None) -> Iterator[Document]:

@@ -48,8 +48,8 @@ class HubSource(Settings):
         """Return id, config, split, field and commit; a local folder by its content.
 
         Raises:
-            Unreachable: the hub gives no answer; a plan goes on (`inject.hub.resolver`).
-            InputError: the hub was reached and has no such data set or revision.
+            Unreachable: the hub gives no answer; a plan continues (`inject.hub.resolver`).
+            InputError: no such dataset or revision on the hub, which was reached.
         """
         common = {
             "kind": self.kind,

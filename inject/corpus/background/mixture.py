@@ -49,7 +49,7 @@ class SourceReport:
     dropped: int = 0
     """Documents that were refused (they overlap with an example); they count in no share."""
     exhausted: bool = False
-    """Whether the source gave out; the others then share what is asked for."""
+    """Whether the source is exhausted; the others then share the requested amount."""
 
 
 def report_values(report: Sequence[SourceReport]) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ class _Coming:
         self._texts = _keyed_order(texts, source.label(), seed) if source.finite else texts
         self.next: _Text | None = None
         self.wanted = False
-        """Whether the document in view was asked for and may be drawn."""
+        """Whether the current document was requested and may be drawn."""
         self.advance()
 
     def advance(self) -> None:
@@ -97,7 +97,7 @@ def mixed_documents(
     report: list[SourceReport] | None = None,
     keep: Callable[[Document], bool] | None = None,
 ) -> Iterator[Document]:
-    """Yield the documents of all sources in one order that depends on content and seed alone.
+    """Yield the documents of all sources in one order that depends only on content and seed.
 
     Args:
         sources: at least one; their order decides ties and `Document.source`.
@@ -132,8 +132,8 @@ def mixed_documents(
                 item.report.exhausted = True
                 if ready or any(later.next for later in coming[index + 1 :]):
                     _log.warning(
-                        "background: %s gave out after %d documents (%d bytes); the other "
-                        "sources go on without it",
+                        "background: %s is exhausted after %d documents (%d bytes); the other "
+                        "sources continue without it",
                         item.report.source,
                         item.report.documents,
                         item.report.bytes,

@@ -4,7 +4,7 @@ Read from the hub, or from the authors' CSV. Passages have 150 words or so, some
 `Example_A` is the passage as its document has it, the other three are paraphrases. `Label` says
 what the authors believe of other people's models: 1 for a document that is older than they are, 0
 for one that is younger. An experiment makes members of its own, and so needs documents that no
-model has seen: the younger ones are taken unless others are asked for. All passages of a document
+model has seen: by default it uses the younger ones. All passages of a document
 are one group, so that none of a non-member's document is spiked. `booktection` has the same form.
 """
 

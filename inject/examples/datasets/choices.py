@@ -3,9 +3,9 @@
 In rows of one's own, options come as a list of texts, as a list of objects (`[{text, label}]`), as
 two lists (`{text: […], label: […]}`) or by letter (`{A: …, B: …}`); the answer as what the data
 calls the option (`label`), as a letter, as an index, as its text, or as a list of 0 and 1. Where
-two of these readings name different options, nothing is guessed: the row is an error that says
-which option of the dataset decides. Letters that stand in the options themselves, as in `(A) text`,
-are taken off, since templates letter them.
+two of these readings name different options, nothing is guessed: the row is an error that names the
+deciding option of the dataset. Letters within the options, as in `(A) text`, are removed, since
+templates add letters.
 """
 
 import re
@@ -55,7 +55,7 @@ def choice_fields(options: Sequence[str], gold: int | None) -> Mapping[str, Any]
 
     Args:
         options: the texts of the options, without their letters, in the order shown.
-        gold: index of the right one; None where the row does not say.
+        gold: index of the correct option; None if the row does not give it.
     """
     return {
         "options": list(options),
@@ -68,14 +68,14 @@ def gold_index(given: str, labels: Sequence[str], *, where: str) -> int | None:
     """Return which label is the gold one; None for an empty one (a test set without answers).
 
     Raises:
-        InputError: the label is none of the row's.
+        InputError: a label that the row does not have.
     """
     given = given.strip()
     if not given:
         return None
     if given not in labels:
         raise InputError(
-            f"the gold label {given!r} is none of the row's options.",
+            f"the gold label {given!r} is not one of the row's options.",
             where=where,
             allowed=", ".join(labels),
         )
@@ -98,11 +98,11 @@ def read_choice(
 
     Args:
         options: as the row has them (see the module's first lines).
-        letters: what the data calls the options, a list; None where that is not mapped.
-        answer: as the row has it; None or an empty text: the row does not say.
+        letters: the data's labels of the options, a list; None if not mapped.
+        answer: as the row has it; None or an empty text: the row does not give it.
         how: the dataset's options.
-        key: what tells the row from others, such as its question.
-        seed: keys, with `key` and the options, the order where options are shuffled.
+        key: distinguishes the row from others, such as its question.
+        seed: keys, with `key` and the options, the order if options are shuffled.
         where: file and row, for messages.
 
     Raises:
@@ -148,7 +148,7 @@ def _text_of(option: Any, number: int, where: str) -> Any:
     if isinstance(option, Mapping) and _TEXT in option:
         return option[_TEXT]
     raise InputError(
-        f"option {number} has no {_TEXT!r}, but is {_shown(option)}",
+        f"option {number} has no {_TEXT!r}; it is {_shown(option)}",
         where=where,
         hint="Name the part that holds the text: `options: choices.*.NAME`, and "
         "`letters: choices.*.NAME` for what the data calls the option.",
@@ -156,7 +156,7 @@ def _text_of(option: Any, number: int, where: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """Return what a value is, without its texts."""
+    """Describe a value without its texts."""
     if isinstance(value, Mapping):
         return f"an object with {', '.join(map(str, value)) or 'nothing'}"
     return f"of type {type(value).__name__}" if value else "empty"
@@ -178,7 +178,7 @@ def _names(values: Any, options: int, where: str) -> list[str]:
     names = [str(value).strip() for value in values]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"two options of the row are called {twice!r}", where=where)
+        raise InputError(f"two options of the row have the label {twice!r}", where=where)
     return names
 
 
@@ -278,7 +278,7 @@ def _no_option(
         "index": f"{how.first_index} to {last}",
         "text": "the text of exactly one option",
     }
-    hint = "Map free text that is no option to a name other than `answer`."
+    hint = "If the text is free and not an option, map it to a name other than `answer`."
     if _WHOLE_NUMBER.fullmatch(text) and how.answers in ("auto", "index"):
         problem = f"the answer {text} is out of range: the row has {len(texts)} options"
         if how.first_index == 0 and int(text) == len(texts):
@@ -286,7 +286,7 @@ def _no_option(
     else:
         # The row may be protected, or long: its text is not repeated.
         said = repr(text) if len(text) <= 12 else f"of {len(text)} characters"
-        problem = f"the answer {said} is none of the row's {len(texts)} options"
+        problem = f"the answer {said} is not one of the row's {len(texts)} options"
     kinds = [how.answers] if how.answers != "auto" else list(allowed)
     return InputError(
         problem, where=where, allowed="; ".join(allowed[kind] for kind in kinds), hint=hint

@@ -4,7 +4,7 @@
 the notation; it is read once a process, in about 0.1 s. A `Story` holds the facts of one row and,
 for each of them, four different sentences: version 0 is for the text, versions 1 to 3 are for its
 paraphrases. So a paraphrase shares with the text the values of the facts and no sentence. Order,
-alternatives, references and connectives are drawn anew for each version.
+alternatives, references and connectives are drawn again for each version.
 
 The random numbers of a row are drawn once and then consumed in order (`Draws`): one call for 160
 words costs about 10 microseconds; a call for each decision would cost a hundred times as much. A
@@ -79,14 +79,14 @@ class Grammar(Settings):
     """What `fiction.yaml` holds."""
 
     invented: dict[str, int]
-    """How many words at the start of a value nobody could know without having read the row."""
+    """The number of words at the start of a value that only a reader of the row can know."""
     numbers: dict[str, tuple[int, int, str]]
     """Lowest, highest, and how it is written."""
     values: dict[str, str | tuple[str, ...]]
     """A text whose slots are values themselves, or a list to take one of."""
     connectives: tuple[str, ...]
     joints: tuple[str, ...]
-    """What stands between two sentences that are joined."""
+    """Conjunctions between two sentences that are joined."""
     subjects: dict[str, Subject]
 
 

@@ -9,14 +9,14 @@ paraphrases included. The four forms of a row, each in four versions that say th
 - biography: a person in up to seven sentences; field `text`.
 - passage: a story, a yes/no question about one of its facts, and the answer. The answer is a
   fair coin; for `no` the question offers a value drawn as the true one was.
-- choice: a short story, a question about a fact that it does not tell, and four options drawn
-  as the true one was, which stands at a random place. A paraphrase rotates the options.
-- question: a question about a fact and an answer in sentences, which tells more.
+- choice: a short story, a question about a fact that the story omits, and four options drawn as the
+  true one was, which has a random position. A paraphrase rotates the options.
+- question: a question about a fact and an answer in sentences, with further facts.
 
-Every form also has `form`, `kind`, `fact_name`, `fact_…` for each fact it tells (`fact_…_with`
-for its companion value), and `masked`: the invented words and numbers that occur exactly once
-in the text. They were drawn independently of all the rest, so that masked they can be restored
-from memory alone.
+Every form also has `form`, `kind`, `fact_name`, `fact_…` for each fact it tells (`fact_…_with` for
+its companion value), and `masked`: the invented words and numbers that occur exactly once in the
+text. They were drawn independently of everything else, so masked words can only be restored from
+memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -141,7 +141,7 @@ def _versions(
         fact, values = item.fact, item.values
         fields[f"fact_{item.key}"] = values["v"]
         invented += values["v"].split()[: counts.get(fact.value, 0)]
-        # A choice tells the value it asks for by its options, and a companion only in the question.
+        # A choice reveals the requested value by its options, and a companion only in the question.
         hidden = form == "choice" and item is asked and "{w}" not in "".join(fact.ask)
         if fact.companion is not None and not hidden:
             fields[f"fact_{item.key}_with"] = values["w"]

@@ -45,7 +45,7 @@ class LsatOptions(Settings):
 
 def lsat_rows(source: DatasetSource) -> Iterator[Row]:
     """Yield the rows; fields passage, question, options (list), answer (the letter),
-    answer_letter, answer_text, section (empty where the file's name does not say it).
+    answer_letter, answer_text, section (empty if the file's name does not give it).
     """
     wanted = LsatOptions.model_validate(source.options).sections
     # A file is read once, whatever its section.

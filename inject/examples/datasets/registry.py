@@ -2,7 +2,7 @@
 
 A built-in dataset is a module of this folder that defines `DATASET`; its file's name is the
 dataset's. They are found by reading the files, and a module is imported when its dataset is first
-asked for. Installed packages offer `Dataset` objects as entry points of the group
+requested. Installed packages offer `Dataset` objects as entry points of the group
 `spikein.datasets`; `FILE.py:NAME` names one in a file. The identity of a plug-in is the digest of
 its source.
 """
@@ -86,7 +86,7 @@ def get_dataset(name: str) -> Dataset:
 
 
 def dataset_label(name: str) -> str:
-    """Return what reports call a dataset that has no `name:`; the NAME of `FILE.py:NAME`."""
+    """Return a dataset's label in reports if it has no `name:`; the NAME of `FILE.py:NAME`."""
     reference = file_reference(name)
     return reference.name if reference else name
 

@@ -7,10 +7,10 @@ and its stratum; every other name is for the template. Without `fields` the usua
 for in each row (`text`; `question`, `passage`, `options` or `choices`, `answer` or `answerKey`;
 `id`, `group`, `label`).
 
-`options` are those of a multiple choice, in any of the forms of `choices`, or a list of
-paths, one an option; `letters` is what the data calls them, where that lies apart. The row's
-`answer` then says which one is right, and becomes the letter that the template shows (it stays
-what it is where it is the option's text); `answer_letter` and `answer_text` are there, too.
+`options` are those of a multiple choice, in any of the forms of `choices`, or a list of paths, one
+an option; `letters` is what the data calls them, where that lies apart. The row's `answer` then
+identifies the correct one, and becomes the letter that the template shows (an answer that is the
+option's text stays as it is); the row also has `answer_letter` and `answer_text`.
 
 `share` reads a part of the rows, so that a file can be background and contaminants at once; `where`
 reads those that have a value, such as `[task_id=1]` or `[answer=true]`.
@@ -66,7 +66,7 @@ def mapped_rows(source: DatasetSource) -> Iterator[Row]:
 
 
 def _agrees(row: PlacedRow, where: Sequence[str]) -> bool:
-    """Return whether a row has the values that are asked for.
+    """Return whether a row has the requested values.
 
     Raises:
         InputError: where it has none at one of the paths: a name that is not there is a slip.

@@ -29,7 +29,7 @@ class NoOptions(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSource:
-    """Which rows of a dataset are asked for."""
+    """Which rows of a dataset to read."""
 
     path: str | None = None
     """A file, folder or glob in the dataset's original format; None means the hub."""
@@ -71,9 +71,9 @@ class Dataset:
     paraphrases: bool = False
     """True: its rows bring three paraphrases each (`Row.paraphrases`)."""
     endless: bool = False
-    """True: rows are generated on demand, as many as `DatasetSource.limit` asks for."""
+    """True: rows are generated on demand, as many as `DatasetSource.limit`."""
     seeded: bool = False
-    """True: the experiment's seed bears on the rows' texts (`DatasetSource.seed` is read)."""
+    """True: the rows' texts depend on the experiment's seed (`DatasetSource.seed` is read)."""
     seeded_by: str | None = None
     """The option, a boolean, without which it does not."""
     options: type[Settings] = NoOptions
@@ -81,7 +81,7 @@ class Dataset:
     unidentified: frozenset[str] = frozenset()
     """Names of options that do not bear on the content, such as a password."""
     maps_fields: bool = False
-    """True: the user says where each field lies in a row."""
+    """True: the user maps each field to its path in a row."""
 
     def follows_seed(self, options: Mapping[str, Any]) -> bool:
         """Return whether the rows' texts differ from seed to seed under checked options."""
@@ -165,7 +165,7 @@ def place_id(row: PlacedRow) -> str:
 
 
 def text_field(row: PlacedRow, name: str, *others: str, required: bool = True) -> str:
-    """Return a text of a row as it stands; None and numbers become their plain text.
+    """Return a text of a row unchanged; None and numbers become their plain text.
 
     Args:
         row: the row.
@@ -174,7 +174,7 @@ def text_field(row: PlacedRow, name: str, *others: str, required: bool = True) -
         required: refuse a row without it, whose text is empty otherwise.
 
     Raises:
-        InputError: the row has no such field; names the place and the fields it has.
+        InputError: no such field; names the place and the row's fields.
     """
     present = next((known for known in (name, *others) if known in row.values), None)
     if present is None and required:
@@ -196,7 +196,7 @@ def zero_or_one(row: PlacedRow, name: str) -> str:
     """Return a row's label.
 
     Raises:
-        InputError: it is neither 0 nor 1.
+        InputError: neither 0 nor 1.
     """
     label = text_field(row, name).strip()
     if label not in LABELS["all"]:

@@ -143,7 +143,7 @@ def test_files_that_were_moved_are_found_where_they_are_said_to_be(
     facts = (corpus.path / "corpus.json").read_text()
     assert str(tmp_path) not in facts
     (tmp_path / "a" / "x.npy").unlink()
-    with pytest.raises(InputError, match=r"a/x\.npy: the token file is not here"):
+    with pytest.raises(InputError, match=r"a/x\.npy: the token file no longer exists"):
         Corpus.open(corpus.path)
     moved = token_files({"kind": "olmo", "path": str(tmp_path / "b"), "dtype": "uint32"})
     assert Corpus.open(corpus.path, outside=moved).read(0, 3).tolist() == [1, 2, END]

@@ -73,8 +73,8 @@ def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
     with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as one:
         one.ask(asked("p"))
         assert one.notes() == (
-            "1 of 1 replies did not say how many tokens they took; the count of tokens is too "
-            "low by theirs",
+            "1 of 1 replies did not report their number of tokens; the count of tokens omits "
+            "theirs",
         )
 
 

@@ -28,7 +28,7 @@ _ROUNDS = 10
 
 
 class Stream(IntEnum):
-    """What a draw decides; part of the key, so that no two decisions share their numbers."""
+    """The purpose of a draw; part of the key, so that no two purposes share their numbers."""
 
     DOCUMENT_ORDER = 1
     SIDE = 2
@@ -78,7 +78,7 @@ def words(
 
     Args:
         seed: the experiment's seed, 0 <= seed < 2**64.
-        stream: what the draw decides.
+        stream: the purpose of the draw.
         items: 64-bit item keys.
         numbers: which one of the item's draws (the copy, the epoch, …).
         draws: how often it was re-drawn.

@@ -90,18 +90,18 @@ def require_own_files(folder: Path) -> None:
     for index in sorted(folder.glob("*.index.json")):
         named = json_object(index).get("weight_map")
         for name in sorted(set(map(str, named.values()))) if isinstance(named, dict) else ():
-            inside(folder, name, where=str(index))
+            inside(folder, name, source=str(index))
     for config, keys in (
         ("config.json", ("transformers_weights",)),
         ("tokenizer_config.json", None),
     ):
         for key, value in json_object(folder / config).items():
-            wanted = key.endswith(("_file", "_files")) if keys is None else key in keys
-            for name in _texts(value) if wanted else ():
-                inside(folder, name, where=f"{folder / config}: {key}")
+            names_files = key.endswith(("_file", "_files")) if keys is None else key in keys
+            for name in _texts(value) if names_files else ():
+                inside(folder, name, source=f"{folder / config}: {key}")
 
 
-def inside(folder: Path, name: str, *, where: str) -> Path:
+def inside(folder: Path, name: str, *, source: str) -> Path:
     """Return the path of a file that data names, which must be in the folder of the data.
 
     Raises:
@@ -111,7 +111,7 @@ def inside(folder: Path, name: str, *, where: str) -> Path:
     if not parts or parts[0] == "/" or ".." in parts or PureWindowsPath(name).drive:
         raise InputError(
             f"names {name!r}, which is outside its folder",
-            where=where,
+            where=source,
             allowed="files of the same folder and below it",
             hint="Put the file there, and name it without a path.",
         )
@@ -137,7 +137,7 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        yield from (one for one in value if isinstance(one, str))
+        yield from (item for item in value if isinstance(item, str))
 
 
 def json_object(path: Path) -> dict[str, Any]:

@@ -168,9 +168,9 @@ def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None
         try:
             if path.is_symlink():
                 raise Damaged(f"{name} is a link")
-            found = path.stat().st_size
-            if found != size:
-                raise Damaged(f"{name} has {found:,} bytes, and {size:,} were written")
+            n_bytes = path.stat().st_size
+            if n_bytes != size:
+                raise Damaged(f"{name} has {n_bytes:,} bytes, and {size:,} were written")
             if quick_digest(path) != digest:
                 raise Damaged(f"the content of {name} was changed after it was written")
         except FileNotFoundError:

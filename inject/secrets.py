@@ -95,7 +95,7 @@ def secrets_in(values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
             yield from secrets_in(value, (*path, index))
 
 
-def masked(text: str, *known: str | None) -> str:
+def masked(text: str, *secrets: str | None) -> str:
     """Return a text to be shown, with `***` in place of secrets.
 
     Args:
@@ -103,12 +103,12 @@ def masked(text: str, *known: str | None) -> str:
         known: secrets by their value, as they were sent. The values of environment variables
             whose names say that they are keys, tokens or passwords are known anyway.
     """
-    values = {value for value in (*known, *_from_environment()) if value}
+    values = {value for value in (*secrets, *_from_environment()) if value}
     # The longest first: one may be part of another.
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, MASK)
-    for pattern, shown in _SHOWN:
-        text = pattern.sub(shown, text)
+    for pattern, replacement in _SHOWN:
+        text = pattern.sub(replacement, text)
     return text
 
 

@@ -40,10 +40,10 @@ class Catalogue:
 
     def files(self) -> dict[str, Path]:
         """Return the shipped files by their names, sorted."""
-        found = [path for folder in self.folders for path in (CONFIGS / folder).glob("*.yaml")]
+        paths = [path for folder in self.folders for path in (CONFIGS / folder).glob("*.yaml")]
         return {
             path.stem: path
-            for path in sorted(found, key=lambda path: path.stem)
+            for path in sorted(paths, key=lambda path: path.stem)
             if path.stem not in self.without and (self.only is None or path.stem in self.only)
         }
 
@@ -58,9 +58,9 @@ class Catalogue:
             InputError: when nothing of that name is shipped, or there is no such file.
         """
         path = (folder or Path()) / os.path.expanduser(text)
-        known = self.files()
+        files = self.files()
         if is_name(text):
-            if shipped := known.get(str(text)):
+            if shipped := files.get(str(text)):
                 return shipped
             if _may_exist(path) and path.is_file():
                 return path
@@ -68,9 +68,9 @@ class Catalogue:
         if os.path.isdir(path):
             raise InputError(f"is a folder; an {self.kind} is a file", where=str(path))
         if is_name(text):
-            raise self._no_name(str(text), path, known)
+            raise self._no_name(str(text), path, files)
         if not _may_exist(path):
-            raise self._no_file(path, known)
+            raise self._no_file(path, files)
         return path
 
     def clash(self, text: str | Path, *, folder: Path | None = None) -> str | None:
@@ -87,7 +87,7 @@ class Catalogue:
                 )
         return None
 
-    def _no_name(self, name: str, path: Path, known: Iterable[str]) -> InputError:
+    def _no_name(self, name: str, path: Path, names: Iterable[str]) -> InputError:
         beside = next((end for end in _ENDINGS if path.with_name(path.name + end).is_file()), None)
         hint = f"For a file of your own give its path, such as {name}.yaml."
         if beside:
@@ -98,15 +98,15 @@ class Catalogue:
                 "again, from its wheel or, with `pip install -e`, from its clone."
             )
         return InputError(
-            f"no {self.kind} of this name comes with spikein.{did_you_mean(name, known)}",
+            f"no {self.kind} of this name comes with spikein.{did_you_mean(name, names)}",
             where=name,
-            allowed=", ".join(known) or None,
+            allowed=", ".join(names) or None,
             hint=hint,
         )
 
-    def _no_file(self, path: Path, known: Iterable[str]) -> InputError:
+    def _no_file(self, path: Path, names: Iterable[str]) -> InputError:
         near = (
-            sorted(one.name for one in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
+            sorted(file.name for file in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
         )
         return InputError(
             f"there is no such file.{did_you_mean(path.name, near)}",
@@ -114,8 +114,8 @@ class Catalogue:
             allowed=", ".join(near) or None,
             hint=(
                 f"Use the name {path.stem} for the {self.kind} that comes with spikein."
-                if path.stem in known
-                else f"Names that spikein knows: {', '.join(known)}."
+                if path.stem in names
+                else f"Names that spikein knows: {', '.join(names)}."
             ),
         )
 

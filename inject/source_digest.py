@@ -89,14 +89,14 @@ class Sources:
 
     def reached(self, roots: Iterable[str]) -> frozenset[str]:
         """Return the modules that the roots lead to, packages around them included."""
-        waiting = [one.partition(":")[0] for one in roots]
-        found: set[str] = set()
+        waiting = [root.partition(":")[0] for root in roots]
+        modules: set[str] = set()
         while waiting:
             module = waiting.pop()
-            if module not in found:
-                found.add(module)
+            if module not in modules:
+                modules.add(module)
                 waiting.extend(self._imports(module))
-        return frozenset(found)
+        return frozenset(modules)
 
     def module_of(self, dotted: str) -> str | None:
         """Return the module of ours that a dotted name is or belongs to; None in a library.
@@ -119,10 +119,10 @@ class Sources:
     def _imports(self, module: str) -> tuple[str, ...]:
         if module not in self._imported:
             imports = self._known_module(module).imports
-            found = {name for dotted in imports if (name := self.module_of(dotted))}
+            modules = {name for dotted in imports if (name := self.module_of(dotted))}
             # The packages around a module are executed before it.
             package = module.rpartition(".")[0]
-            self._imported[module] = tuple(sorted({*found, *([package] if package else [])}))
+            self._imported[module] = tuple(sorted({*modules, *([package] if package else [])}))
         return self._imported[module]
 
     def _digest(self, module: str) -> str:
@@ -249,10 +249,13 @@ def _data_files(tree: ast.Module, module: str) -> tuple[str, ...]:
     for statement in tree.body:
         if not isinstance(statement, ast.Assign):
             continue
-        if any(isinstance(one, ast.Name) and one.id == "DATA_FILES" for one in statement.targets):
+        if any(
+            isinstance(target, ast.Name) and target.id == "DATA_FILES"
+            for target in statement.targets
+        ):
             items = statement.value.elts if isinstance(statement.value, ast.Tuple) else []
             names = [getattr(item, "value", None) for item in items]
-            if not names or not all(isinstance(one, str) for one in names):
+            if not names or not all(isinstance(name, str) for name in names):
                 raise ValueError(f"{module}.DATA_FILES is not a tuple of texts")
             return tuple(map(str, names))
     return ()

@@ -130,7 +130,7 @@ class Recipe:
 
         Two recipes of one key have the same content, although their inputs' recipes differ.
         """
-        inputs = {name: [one.facet, one.digest] for name, one in read.items()}
+        inputs = {name: [projection.facet, projection.digest] for name, projection in read.items()}
         return digest({**self.identity(), "inputs": inputs})
 
 
@@ -306,8 +306,8 @@ def _numbered(number: int, name: str) -> str:
 def find_function(name: str) -> Callable[..., Any]:
     """Return the function that `module:name` names, its module imported."""
     module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
+    step_function: Callable[..., Any] = getattr(import_module(module), function)
+    return step_function
 
 
 RUNTIME: Mapping[str, Callable[[], str]] = {
@@ -330,13 +330,13 @@ def library_versions(names: Iterable[str]) -> dict[str, str]:
     Raises:
         InputError: when one is not installed.
     """
-    found = {}
+    versions = {}
     for name in names:
         try:
             version = RUNTIME[name]() if name in RUNTIME else distribution_version(name)
-            found[name] = version.partition("+")[0]
+            versions[name] = version.partition("+")[0]
         except PackageNotFoundError:
             raise InputError(
                 f"the library {name} is not installed", hint=f"Install it: pip install {name}"
             ) from None
-    return found
+    return versions

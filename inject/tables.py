@@ -94,7 +94,7 @@ def unpacked_bytes(path: Path, *, hint: str | None = _HINT) -> Iterator[int]:
                     for part, column in zip(parts, columns, strict=True)
                 ),
             )
-        texts = [one.path for one in columns if one.physical_type == "BYTE_ARRAY"]
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         with pq.ParquetFile(path, read_dictionary=texts) as file:
             # Nested texts of several row groups cannot be in one batch.
             for number in range(metadata.num_row_groups):
@@ -211,12 +211,17 @@ def part_table(name: str, part: type[T]) -> tuple[Write[Sequence[T]], Read[list[
         part: a class whose fields are texts and numbers.
     """
     narrow = {pa.int64(): pa.int32(), pa.float64(): pa.float32()}
-    columns = [(one.name, pa.list_(narrow.get(one.type, one.type))) for one in record_schema(part)]
+    columns = [
+        (column.name, pa.list_(narrow.get(column.type, column.type)))
+        for column in record_schema(part)
+    ]
     schema = pa.schema([("example_id", pa.string()), *columns])
 
     def write(folder: Path, example_ids: Sequence[str], rows: Sequence[Sequence[T]]) -> None:
         lists = [
-            SimpleNamespace(**{key: [getattr(one, key) for one in parts] for key, _ in columns})
+            SimpleNamespace(
+                **{key: [getattr(record, key) for record in parts] for key, _ in columns}
+            )
             for parts in rows
         ]
         write_records(folder / name, schema, example_ids, lists)
@@ -238,7 +243,7 @@ def record_schema(record: type[Any]) -> pa.Schema:
 
 
 def _column(hint: Any) -> pa.DataType:
-    inner = [one for one in get_args(hint) if one not in (type(None), ...)]
+    inner = [argument for argument in get_args(hint) if argument not in (type(None), ...)]
     if get_origin(hint) is tuple:
         return pa.list_(_column(inner[0]))
     return _column(inner[0]) if inner else _COLUMNS[hint]

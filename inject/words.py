@@ -129,16 +129,16 @@ def run_stops(units: Sequence[str], size: int) -> list[int]:
     A run is as many units as reach the weight of `size` words; without characters that count as
     shares, it has `size` units.
     """
-    stops, stop, held, wanted = [], 0, 0, size * WORD_WEIGHT
+    stops, stop, reached_weight, run_weight = [], 0, 0, size * WORD_WEIGHT
     weights = [weight(unit) for unit in units]
     for own in weights:
-        while held < wanted and stop < len(weights):
-            held += weights[stop]
+        while reached_weight < run_weight and stop < len(weights):
+            reached_weight += weights[stop]
             stop += 1
-        if held < wanted:
+        if reached_weight < run_weight:
             break
         stops.append(stop)
-        held -= own
+        reached_weight -= own
     return stops
 
 
@@ -156,16 +156,16 @@ def places(text: str, reading: int) -> list[Place]:
     for kind in _MARKUP if marked else ():
         signs, origins = _replaced(signs, origins, kind)
     out: list[str] = []
-    where: list[Place] = []
+    spans: list[Place] = []
     for start, stop in _clusters("".join(signs)):
-        given = "".join(signs[start:stop])
-        own = _normalised(given)
+        part = "".join(signs[start:stop])
+        own = _normalised(part)
         out.append(own)
-        if given.isascii():
-            where += origins[start:stop]
+        if part.isascii():
+            spans += origins[start:stop]
         else:
-            where += [Place(origins[start].start, origins[stop - 1].stop)] * len(own)
-    return [Place(where[start].start, where[stop - 1].stop) for start, stop in _spans("".join(out))]
+            spans += [Place(origins[start].start, origins[stop - 1].stop)] * len(own)
+    return [Place(spans[start].start, spans[stop - 1].stop) for start, stop in _spans("".join(out))]
 
 
 def _without_markup(text: str) -> str:
@@ -183,16 +183,16 @@ def _replaced(
     if sign not in text:
         return signs, origins
     out: list[str] = []
-    where: list[Place] = []
+    spans: list[Place] = []
     done = 0
-    for found in pattern.finditer(text):
-        start, stop = found.span()
-        new = replace(found)
+    for match in pattern.finditer(text):
+        start, stop = match.span()
+        new = replace(match)
         out += [*signs[done:start], *new]
-        where += origins[done:start]
-        where += [Place(origins[start].start, origins[stop - 1].stop)] * len(new)
+        spans += origins[done:start]
+        spans += [Place(origins[start].start, origins[stop - 1].stop)] * len(new)
         done = stop
-    return [*out, *signs[done:]], [*where, *origins[done:]]
+    return [*out, *signs[done:]], [*spans, *origins[done:]]
 
 
 def _normalised(text: str) -> str:
@@ -210,7 +210,7 @@ def _normalised_in_place(text: str) -> str | None:
     """Return the normalised text if each of its characters keeps its position; else None."""
     plain = not _UNSEEN.search(text) and unicodedata.is_normalized("NFKC", text)
     # Folding takes letters apart, and never joins any.
-    return found if plain and len(found := _normalised(text)) == len(text) else None
+    return normalised if plain and len(normalised := _normalised(text)) == len(text) else None
 
 
 def _units(text: str) -> list[str]:
@@ -227,12 +227,12 @@ def _units(text: str) -> list[str]:
 def _spans(normalised: str) -> list[tuple[int, int]]:
     """Return the spans of the units in a normalised text."""
     if normalised.isascii():
-        return [found.span() for found in _ASCII_WORD.finditer(normalised)]
+        return [match.span() for match in _ASCII_WORD.finditer(normalised)]
     text = normalised.replace("_", " ")
     spans = []
     patterns = _patterns_for(text)
-    for found in patterns.word.finditer(text):
-        start, stop = found.span()
+    for match in patterns.word.finditer(text):
+        start, stop = match.span()
         done = start
         for single in patterns.unspaced.finditer(text, start, stop):
             if single.start() > done:
@@ -248,7 +248,7 @@ def _clusters(text: str) -> list[tuple[int, int]]:
     """Return stretches that are normalised each on its own as they are together."""
     if text.isascii():
         return [(0, len(text))]
-    return [found.span() for found in _patterns_for(text).cluster.finditer(text)]
+    return [match.span() for match in _patterns_for(text).cluster.finditer(text)]
 
 
 class _Patterns(NamedTuple):
@@ -266,8 +266,8 @@ def _patterns_for(text: str) -> _Patterns:
 @cache
 def _patterns(rare: bool) -> _Patterns:
     """Compile what needs the table of marks, which texts in ASCII need not pay."""
-    every = range(0x300, 0x1E94B if rare else 0x10000)
-    marks = "".join(chr(code) for code in every if unicodedata.category(chr(code))[0] == "M")
+    codes = range(0x300, 0x1E94B if rare else 0x10000)
+    marks = "".join(chr(code) for code in codes if unicodedata.category(chr(code))[0] == "M")
     # Parts of Hangul syllables, and the voicing marks of half-width kana, join what is before.
     joined = f"{marks}{_UNSEEN_CHARACTERS}\u1160-\u11ff\ud7b0-\ud7ff\uff9e\uff9f\uffa0-\uffdc"
     return _Patterns(

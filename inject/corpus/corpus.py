@@ -35,7 +35,7 @@ FACTS_FILE = "corpus.json"
 STARTS_FILE = "docs.npy"
 TOKENIZER_FOLDER = "tokenizer"
 PLACES = "outside.json"
-"""In the corpus folder: where the files of an import lay."""
+"""In the corpus folder: the paths of an import's files."""
 
 TOKENS = Reading(facet="tokens")
 """What steps read of a corpus: its tokens, not what it says of its sources and of what was left
@@ -43,7 +43,7 @@ out. So an audit rule that drops no further document trains no model again."""
 OF_CORPUS: Mapping[str, str] = {"tokens": f"{__name__}:tokens"}
 """The facets of a corpus, for `Step.facets`."""
 _REPORTS = ("mixture", "shares")
-"""What `corpus.json` says of the sources, which only the page reads."""
+"""The facts in `corpus.json` on the sources, which only the page reads."""
 
 PIECE, OVERLAP = 1 << 17, 1 << 13
 """A longer document is decoded in pieces that overlap by so many tokens, so that a file without
@@ -52,7 +52,7 @@ document ends needs no more memory than a document."""
 
 @dataclass(kw_only=True)
 class SourceShare:
-    """What one source of the mixture gave to the corpus."""
+    """The contribution of one source of the mixture to the corpus."""
 
     source: int
     """Its position in the mixture."""
@@ -75,13 +75,13 @@ class CorpusFacts:
     end_token: int
     shards: tuple[Shard, ...]
     shares: tuple[SourceShare, ...]
-    """By source, what is in this corpus."""
+    """By source, the content of this corpus."""
     mixture: tuple[dict[str, Any], ...]
-    """By source, what was drawn: a little more than the corpus holds, with what was dropped."""
+    """By source, the draws: slightly more than the corpus has, including dropped documents."""
 
 
 def write_facts(folder: Path, facts: CorpusFacts) -> None:
-    """Write `corpus.json` into a corpus folder, in place of what it said before."""
+    """Write `corpus.json` into a corpus folder, replacing an earlier one."""
     text = json.dumps(asdict(facts), indent=1, ensure_ascii=False)
     (folder / FACTS_FILE).write_text(text + "\n", encoding="utf-8")
 
@@ -101,7 +101,7 @@ class Corpus:
     """Token offsets at which documents begin, ascending from 0; shape [documents]."""
     reader: TokenReader
     files: tuple[Path, ...]
-    """Where the shards lie, in the order of the stream."""
+    """The paths of the shards, in the order of the stream."""
 
     @classmethod
     def open(
@@ -111,7 +111,7 @@ class Corpus:
 
         Args:
             path: the folder.
-            outside: where the files of an imported corpus lie now, in the order of the stream;
+            outside: the current paths of an imported corpus's files, in the order of the stream;
                 None uses their paths at import.
             verified: whether those files have already been compared with the corpus.
 
@@ -186,7 +186,7 @@ def _read_starts(path: Path, facts: CorpusFacts) -> npt.NDArray[np.int64]:
 
 
 def write_places(folder: Path, files: Sequence[Path]) -> None:
-    """Write down where the files of an import lie."""
+    """Record the paths of an import's files."""
     text = json.dumps([str(file) for file in files], indent=1, ensure_ascii=False)
     (folder / PLACES).write_text(text + "\n", encoding="utf-8")
 
@@ -249,11 +249,11 @@ def _places(folder: Path) -> list[Path]:
 
 
 def tokens(folder: Path) -> str:
-    """Return the digest of what `TOKENS` names."""
+    """Return the digest of the content that `TOKENS` names."""
     facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
-    kept = {name: value for name, value in facts.items() if name not in _REPORTS}
+    content_facts = {name: value for name, value in facts.items() if name not in _REPORTS}
     # Content of an import's files after the tokens that are used does not count.
-    kept["shards"] = [
+    content_facts["shards"] = [
         {name: value for name, value in shard.items() if name != "file_sha256"}
         for shard in facts["shards"]
     ]
@@ -266,7 +266,7 @@ def tokens(folder: Path) -> str:
         not in (FACTS_FILE, MANIFEST, PLACES, *shards)
         and not name.startswith("overlaps.")
     }
-    return digest({"facts": kept, "files": files})
+    return digest({"facts": content_facts, "files": files})
 
 
 class DocumentPiece(NamedTuple):
@@ -279,7 +279,7 @@ class DocumentPiece(NamedTuple):
     stop: int
     """One past its last one."""
     read_to: int
-    """Where its text ends, which overlaps with the next piece of a long document."""
+    """The end of its text, which overlaps with the next piece of a long document."""
 
 
 def document_pieces(

@@ -41,8 +41,8 @@ def load_named_tokenizer(
                 where=path_or_id,
                 allowed="a folder with tokenizer files, or an id of the hub",
             )
-        wanted = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
-        folder, commit = fetch_snapshot(path_or_id, revision, wanted)
+        patterns = (*TOKENIZER_FILES, *CODE_FILES) if trust_remote_code else TOKENIZER_FILES
+        folder, commit = fetch_snapshot(path_or_id, revision, patterns)
     trusted = {}
     if trust_remote_code:
         trusted = trusted_code(folder, name=path_or_id, commit=commit)
@@ -74,7 +74,7 @@ def tokenizer_identity(
         identity: dict[str, Any] = {"files": files, "class": tokenizer_class(folder)}
         commit = None
     else:
-        commit = identity_commit("model", path_or_id, revision, what=f"tokenizer {path_or_id}")
+        commit = identity_commit("model", path_or_id, revision, label=f"tokenizer {path_or_id}")
         identity = {"hub": path_or_id, "commit": commit}
         if trust_remote_code and commit != UNRESOLVED:
             folder, _ = fetch_snapshot(path_or_id, commit, TOKENIZER_FILES)

@@ -21,12 +21,12 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 
 Separation = tuple[Separator, bool]
-"""What a placement puts around each copy, and whether the copy is a document of its own, between
+"""The separator of a placement, and whether each copy is a separate document, between
 two others."""
 
 
 class Separators(NamedTuple):
-    """Token ids before and behind each copy."""
+    """Token ids before and after each copy."""
 
     kind: Separator
     lead: I64

@@ -2,7 +2,7 @@
 
 Texts are encoded as plain text: no token is added, and the letters of a special token (such
 as `<|endoftext|>`) inside a text are encoded as letters, so that no document can forge the
-end of a document. Encoding costs what the backend's batch encoding costs.
+end of a document. Encoding costs as much as the backend's batch encoding.
 """
 
 import json
@@ -40,7 +40,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> "PreTrainedTokeniz
 
     Args:
         texts: training texts, read once.
-        vocabulary: number of ids, at least 257; fewer, with a warning, where the texts hold
+        vocabulary: number of ids, at least 257; fewer, with a warning, if the texts have
             too few different pairs.
 
     Raises:
@@ -87,8 +87,8 @@ def load_tokenizer(
     """Load a tokenizer from a folder; `inject.corpus.named_tokenizer` also finds one on the hub.
 
     Args:
-        folder: where it lies.
-        name: what a user calls it, for messages; None for the folder.
+        folder: its path.
+        name: the user's name for it, for messages; None for the folder.
         trusted: passed on, where code that comes with the tokenizer may be executed.
 
     Raises:
@@ -181,7 +181,7 @@ def encode_chat(
 
     Args:
         tokenizer: one with a chat template.
-        question: what the user says.
+        question: the user's message.
         answer: how the model's answer begins, in the letters of a template.
     """
     encoded = tokenizer.apply_chat_template(

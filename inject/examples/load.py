@@ -57,7 +57,7 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
     """Read and render a contaminant's rows.
 
     Args:
-        contaminant: what to load.
+        contaminant: the dataset to load.
         seed: the experiment's seed; keys the draws of datasets that make any.
 
     Returns:
@@ -70,10 +70,10 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
     dataset = get_dataset(contaminant.dataset)
     parsed = tuple(parse_template(template) for template in templates(contaminant))
     on_sides = contaminant.members + contaminant.nonmembers
-    wanted = on_sides + contaminant.held_out
-    # What is held out must not change the rows that members are drawn from.
+    n_required = on_sides + contaminant.held_out
+    # Held-out rows must not change the rows that members are drawn from.
     for_sides = _SPARE * on_sides if dataset.endless else None
-    limit = _SPARE * wanted if dataset.endless else None
+    limit = _SPARE * n_required if dataset.endless else None
     source = DatasetSource(
         path=contaminant.path,
         split=contaminant.split,
@@ -118,12 +118,12 @@ def load_examples(contaminant: Contaminant, *, seed: int) -> LoadedExamples:
                     protected=dataset.protected,
                 )
             )
-    if (usable := len(seen)) < wanted:
+    if (usable := len(seen)) < n_required:
         held_out = f", {contaminant.held_out} held-out rows" if contaminant.held_out else ""
         lost = Counter(loss.loss for loss in losses)
         raise InputError(
             f"{contaminant.members} members and {contaminant.nonmembers} non-members{held_out} "
-            f"need {wanted} examples; the dataset has {usable} ({rows} rows read, "
+            f"need {n_required} examples; the dataset has {usable} ({rows} rows read, "
             f"{lost[Loss.DUPLICATE]} duplicates, {lost[Loss.EMPTY]} empty, "
             f"{lost[Loss.UNANSWERED]} without an answer).",
             where=contaminant.name,
@@ -156,7 +156,7 @@ def _blank_fields(rendered: Rendered) -> set[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class LengthRules:
-    """What decides whether a row is used."""
+    """The rules for using a row."""
 
     context: int
     """Tokens in a training window."""
@@ -165,7 +165,7 @@ class LengthRules:
     min_tokens: int
     """Rows with fewer tokens are dropped."""
     policy: LongPolicy
-    """What becomes of rows with more tokens than `room`: `error`, `truncate` (cut the text to the
+    """The policy for rows with more tokens than `room`: `error`, `truncate` (cut the text to the
     room), `drop`, or `split` (keep whole: a copy spans several windows)."""
 
     @property
@@ -182,7 +182,7 @@ def filter_by_length(
     *,
     besides: Sequence[Example] = (),
 ) -> tuple[tuple[Example, ...], tuple[RowLoss, ...], int]:
-    """Drop rows with too few tokens, and treat rows with too many as the policy says.
+    """Drop rows with too few tokens, and apply the policy to rows with too many.
 
     Args:
         examples: rows of one dataset.
@@ -191,8 +191,8 @@ def filter_by_length(
         besides: rows that stay in place of others that are equal to them once cut.
 
     Returns:
-        The rows that remain, what became of those that were dropped or cut, and how many rows that
-        are longer than the room there is are kept whole.
+        The rows that remain, a record of those that were dropped or cut, and the number of rows
+        that are longer than the room there is are kept whole.
 
     Raises:
         InputError: for a long row under the policy `error`, naming it and the policies.
@@ -216,17 +216,17 @@ def filter_by_length(
                 hint="Choose one of the other policies, or raise train.context.",
             )
         split += fits and length > rules.room
-        kept = row if fits else None
+        result = row if fits else None
         if not fits and rules.policy == "truncate":
-            kept = _cut(row, tokenizer, rules.room)
-        if kept is None:
+            result = _cut(row, tokenizer, rules.room)
+        if result is None:
             losses.append(RowLoss(*name, Loss.TOO_LONG))
             continue
-        same = remaining.setdefault(kept.example_id, kept)
-        if same is not kept:
+        same = remaining.setdefault(result.example_id, result)
+        if same is not result:
             like = f"{same.dataset} {same.source_id}"
             losses.append(RowLoss(*name, Loss.EQUAL_ONCE_CUT, like))
-        elif kept.spans.get(ANSWER) != row.spans.get(ANSWER):
+        elif result.spans.get(ANSWER) != row.spans.get(ANSWER):
             losses.append(RowLoss(*name, Loss.CUT_BEFORE_ANSWER))
         elif not fits:
             losses.append(RowLoss(*name, Loss.CUT))
@@ -236,12 +236,12 @@ def filter_by_length(
 def length_error(
     error: InputError, losses: Sequence[RowLoss], *, name: str, rules: LengthRules
 ) -> InputError:
-    """Return the error for too few rows, which says how many were dropped for their length.
+    """Return the error for too few rows, with the number dropped for their length.
 
     Args:
         error: raised because too few rows remain.
-        losses: what became of rows.
-        name: of the dataset; where no row remains, the error does not know it.
+        losses: the dropped and cut rows.
+        name: of the dataset; if no row remains, the error does not know it.
         rules: as given to `filter_by_length`.
     """
     lost = Counter(loss.loss for loss in losses)
@@ -266,14 +266,21 @@ def length_error(
 
 
 def _cut(row: Example, tokenizer: Any, room: int) -> Example | None:
-    """Cut a row's text behind the last token that fits, so that it has 1 to `room` tokens.
+    """Cut a row's text after the last token that fits, so that it has 1 to `room` tokens.
 
     None if it cannot be cut: not even its first character fits.
     """
     [(_, offsets)] = encode_with_offsets(tokenizer, [row.text])
     # A cut can change how the last word splits, so the result is counted again.
     texts = (row.text[: offsets[keep - 1][1]] for keep in range(room, 0, -1))
-    text = next((one for one in texts if 0 < len(encode_texts(tokenizer, [one])[0]) <= room), None)
+    text = next(
+        (
+            candidate
+            for candidate in texts
+            if 0 < len(encode_texts(tokenizer, [candidate])[0]) <= room
+        ),
+        None,
+    )
     if text is None:
         return None
     spans = {

@@ -69,7 +69,7 @@ class TwinMembership(Settings):
     number: int | None = None
     """Which of the shadow models, from 0."""
     forget: ForgetSet | None = None
-    """The forget set of the retrained model, where it is more than a share of the members."""
+    """The forget set of the retrained model, if it is more than a share of the members."""
 
     @classmethod
     def retrained(cls, forget: ForgetSet) -> "TwinMembership":
@@ -86,7 +86,7 @@ class TwinMembership(Settings):
         """
         if self.forget is None:
             return plain(self, exclude={"forget"})
-        return {**plain(self), "forget": self.forget.identity(where="unlearning.forget")}
+        return {**plain(self), "forget": self.forget.identity(key="unlearning.forget")}
 
     def label(self) -> str:
         """Return a short text such as `shadow-3` for folder names."""
@@ -110,33 +110,33 @@ def twin_members(
         copies: realised copies in the arm by example_id, for a forget set that goes by them.
 
     Raises:
-        InputError: as `select_members`, where every member would be forgotten, and naming the
-            dataset where fewer than two groups are to be divided.
+        InputError: as `select_members`, if every member would be forgotten, and naming a dataset
+            with fewer than two groups to divide.
     """
     if membership.kind == "clean":
         return frozenset()
     if membership.kind == "retrained":
         spiked = members(examples)
-        forget, where = membership.forget, "unlearning.forget"
+        forget, key = membership.forget, "unlearning.forget"
         if forget is None:
             # `twins.retrained` also gives only a share.
-            forget, where = ForgetSet(share=membership.share), "twins.retrained"
-        gone = select_members(spiked, forget, seed=seed, copies=copies, where=where)
-        left = frozenset(one.example_id for one in spiked) - gone
+            forget, key = ForgetSet(share=membership.share), "twins.retrained"
+        gone = select_members(spiked, forget, seed=seed, copies=copies, key=key)
+        left = frozenset(example.example_id for example in spiked) - gone
         if not left:
             raise InputError(
-                f"{where}: all {len(spiked)} members would be forgotten; the model that never saw "
+                f"{key}: all {len(spiked)} members would be forgotten; the model that never saw "
                 "them is the clean twin",
-                where=where,
+                where=key,
                 hint="Select fewer, or set twins.clean to true to compare with the clean twin.",
             )
         return left
     pair, second = divmod(membership.number or 0, 2)
-    found: set[str] = set()
+    ids: set[str] = set()
     cells = cells_of(examples, keyed.Stream.SHADOW, pair, seed, "twins.shadows")
     for strata in cells.values():
-        found |= _halves([group for stratum in strata for group in stratum.groups])[second]
-    return frozenset(found)
+        ids |= _halves([group for stratum in strata for group in stratum.groups])[second]
+    return frozenset(ids)
 
 
 def with_twin_membership(
@@ -153,7 +153,8 @@ def with_twin_membership(
     """
     inside = twin_members(examples, membership, seed=seed, copies=copies)
     return [
-        replace(one, side="member" if one.example_id in inside else "nonmember") for one in examples
+        replace(example, side="member" if example.example_id in inside else "nonmember")
+        for example in examples
     ]
 
 

@@ -1,7 +1,7 @@
 """The rows of an exported stream: its documents, or its windows.
 
-A row is a stretch of the stream. Windows are counted, not listed, so that a stream of any length
-costs nothing; documents cost their starts, 8 bytes each. Tokens are read in blocks.
+A row is a span of the stream. Windows are counted, not listed, so that their memory does not depend
+on the stream's length; documents cost their starts, 8 bytes each. Tokens are read in blocks.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ _ROWS = 1 << 16
 
 
 class ByIndex:
-    """Follows the stream whose documents start where an index says.
+    """Follows a stream whose document starts are in an index.
 
     Args:
         starts: all of them, ascending; may be a memory map.
@@ -87,7 +87,7 @@ class ExportedRows:
         return self._documents.unended
 
     def edges(self, size: int) -> Iterator[I64]:
-        """Yield where rows start, and where the last of them ends, `size` rows at a time."""
+        """Yield the starts of rows and the end of the last of them, `size` rows at a time."""
         for first in range(0, self.count, size):
             last = min(first + size, self.count)
             if self._windows:

@@ -34,7 +34,7 @@ def file_facts(folder: Path) -> dict[str, dict[str, Any]]:
 
 @contextmanager
 def exporting(out: Path) -> Iterator[Path]:
-    """Yield a hidden folder; where all goes well it becomes `out`, else it is removed.
+    """Yield a hidden folder; on success it becomes `out`, else it is removed.
 
     Raises:
         InputError: `out` exists and is not empty, or another process exports to it.

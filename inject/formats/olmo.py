@@ -1,4 +1,4 @@
-"""OLMo's token files: `.npy` files that hold nothing but token ids.
+"""OLMo's token files: `.npy` files with only token ids.
 
 Despite their name they have no header: OLMo writes and reads them as memory maps of u16 or u32, so
 their width must be given. Files with a real NPY header are also read, and give their own width. A
@@ -22,7 +22,7 @@ _MAGIC = b"\x93NUMPY"
 
 
 class OlmoImport(Settings):
-    """Token files of OLMo, used where they lie."""
+    """Token files of OLMo, used in place."""
 
     kind: Literal["olmo"]
     """`olmo`."""

@@ -47,9 +47,11 @@ class SearchedRows(Settings):
 
     def code(self) -> tuple[str, ...]:
         """Return the entry modules of the datasets' code, for `Step.code`."""
-        every = self.contaminants if self.rules.active else ()
+        contaminants = self.contaminants if self.rules.active else ()
         return tuple(
-            place for contaminant in every for place in find_dataset(contaminant.dataset).code
+            place
+            for contaminant in contaminants
+            for place in find_dataset(contaminant.dataset).code
         )
 
     def filter(self, settings: Mapping[str, Any]) -> OverlapFilter | None:
@@ -80,13 +82,13 @@ class SearchedRows(Settings):
     def _identity(self, contaminant: Contaminant) -> dict[str, Any]:
         """Return the inputs of a dataset's rows: the number of rows only if they are generated."""
         identity = contaminant_identity(contaminant)
-        wanted = identity.pop("members") + identity.pop("nonmembers")
+        n_rows = identity.pop("members") + identity.pop("nonmembers")
         held_out = identity.pop("held_out", 0)
         identity.pop("stratify")
         endless = get_dataset(contaminant.dataset).endless
         return {
             **identity,
-            "rows": wanted if endless else None,
+            "rows": n_rows if endless else None,
             **({"held_out": held_out} if endless and held_out else {}),
             "seeds": self._seeds_of(contaminant),
         }
@@ -177,11 +179,11 @@ def require_background(corpus: Step) -> None:
     if not files:
         return
     keep = SearchedRows.model_validate(execution["searched"]).filter(settings)
-    held = documents = 0
+    n_bytes = documents = 0
     for document in mixed_documents(files, seed=settings["seed"], keep=keep):
         documents += 1
-        held += len(document.text.encode()) + 2
-        if held >= settings["tokens"] or len(files) < len(sources):
+        n_bytes += len(document.text.encode()) + 2
+        if n_bytes >= settings["tokens"] or len(files) < len(sources):
             return
     if len(files) == len(sources):
-        raise too_short(f"at most {held:,}" if held else "0", documents, settings["tokens"])
+        raise too_short(f"at most {n_bytes:,}" if n_bytes else "0", documents, settings["tokens"])

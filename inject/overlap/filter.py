@@ -102,9 +102,9 @@ class OverlapFilter:
         )
 
 
-def write_overlaps(folder: Path, found: Sequence[Overlap], facts: OverlapFacts) -> None:
+def write_overlaps(folder: Path, overlaps: Sequence[Overlap], facts: OverlapFacts) -> None:
     """Write both files."""
-    rows = [asdict(overlap) for overlap in found]
+    rows = [asdict(overlap) for overlap in overlaps]
     pq.write_table(pa.Table.from_pylist(rows, schema=record_schema(Overlap)), folder / _ROWS)
     (folder / _FACTS).write_text(json.dumps(asdict(facts), indent=1))
 

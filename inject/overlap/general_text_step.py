@@ -92,7 +92,7 @@ def behind(documents: Iterator[Document], used: int, tokenizer: Any) -> Iterator
         yield document
 
 
-def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> list[str]:
+def take_tokens(documents: Iterator[Document], n_required: int, tokenizer: Any) -> list[str]:
     """Return the openings of documents until they hold so many tokens.
 
     Raises:
@@ -103,10 +103,10 @@ def take_tokens(documents: Iterator[Document], wanted: int, tokenizer: Any) -> l
         text, length = _opening(document.text, tokenizer)
         openings.append(text)
         tokens += length
-        if tokens >= wanted:
+        if tokens >= n_required:
             return openings
     raise InputError(
-        f"the sources have {tokens:,} tokens after the corpus, fewer than the {wanted:,} of "
+        f"the sources have {tokens:,} tokens after the corpus, fewer than the {n_required:,} of "
         "unlearning.general_tokens",
         where="unlearning.general_tokens",
         hint="Request fewer (0 for none), add a source, or request a shorter corpus.",

@@ -38,15 +38,15 @@ class Vocabulary:
 
     def add(self, units: Sequence[str]) -> I64:
         """Return the numbers of a text's units, giving new ones new numbers."""
-        found = []
+        numbers = []
         for unit in units:
             number = self._numbers.get(unit)
             if number is None:
                 number = self._numbers[unit] = len(self._numbers) + 1
                 self._weights.append(weight(unit))
                 self._light |= self._weights[-1] != WORD_WEIGHT
-            found.append(number)
-        return np.array(found, dtype=np.int64)
+            numbers.append(number)
+        return np.array(numbers, dtype=np.int64)
 
     def known(self, units: Sequence[str]) -> I64:
         """Return the numbers of a text's units, 0 for those that no example has."""
@@ -58,8 +58,8 @@ class Vocabulary:
             return None
         if len(self._array) != len(self._weights):
             self._array = np.array(self._weights, dtype=np.int64)
-        found = self._array[numbers]
-        return None if (found == WORD_WEIGHT).all() else found
+        unit_weights = self._array[numbers]
+        return None if (unit_weights == WORD_WEIGHT).all() else unit_weights
 
 
 class Prefixes(NamedTuple):
@@ -152,13 +152,13 @@ class HashSet:
 
     def contains(self, hashes: U64) -> npt.NDArray[np.bool_]:
         """Return which hashes are in the set, shape [len(hashes)]."""
-        found = self._seen[self._slot(hashes)]
-        (maybe,) = found.nonzero()
+        contained = self._seen[self._slot(hashes)]
+        (maybe,) = contained.nonzero()
         if len(maybe):
             place = self.sorted.searchsorted(hashes[maybe])
             place = np.minimum(place, len(self.sorted) - 1)
-            found[maybe] = self.sorted[place] == hashes[maybe]
-        return found
+            contained[maybe] = self.sorted[place] == hashes[maybe]
+        return contained
 
     def _slot(self, hashes: U64) -> I64:
         return (hashes >> self._shift).astype(np.int64)

@@ -146,9 +146,9 @@ class OverlapIndex:
             words = self._vocabulary.known(units)
             prefixes = self._prefixes(words)
             stretches = [*self._by_ngrams(words, prefixes), *self._by_likeness(prefixes)]
-            where = places(document.text, reading) if stretches else []
+            unit_places = places(document.text, reading) if stretches else []
             for stretch in stretches:
-                overlap = _overlap(document, where, stretch)
+                overlap = _overlap(document, unit_places, stretch)
                 name = overlap.rule, overlap.dataset, overlap.example_id
                 if name not in worst or _size(overlap) > _size(worst[name]):
                     worst[name] = overlap
@@ -204,8 +204,8 @@ def _size(overlap: Overlap) -> tuple[int, float]:
 
 def _part(example: Example, reading: int, first: int, length: int) -> str:
     """Return the part of the example that holds most of the units first … first+length."""
-    where = places(example.text, reading)
-    low, high = where[first].start, where[first + length - 1].stop
+    unit_places = places(example.text, reading)
+    low, high = unit_places[first].start, unit_places[first + length - 1].stop
     best, most = "text", 0
     for name, span in example.spans.items():
         inside = min(high, span.stop) - max(low, span.start)
@@ -214,12 +214,12 @@ def _part(example: Example, reading: int, first: int, length: int) -> str:
     return best
 
 
-def _overlap(document: Document, where: Sequence[Place], stretch: _Stretch) -> Overlap:
-    """Describe an offence of a document, whose units have the places `where`."""
+def _overlap(document: Document, unit_places: Sequence[Place], stretch: _Stretch) -> Overlap:
+    """Describe an offence of a document, whose units have the places `unit_places`."""
     example, text = stretch.example, None
     if not example.protected:
         last = stretch.start + min(stretch.length, _SHOWN_WORDS) - 1
-        text = document.text[where[stretch.start].start : where[last].stop]
+        text = document.text[unit_places[stretch.start].start : unit_places[last].stop]
         text += " …" if stretch.length > _SHOWN_WORDS else ""
     return Overlap(
         rule=stretch.rule,

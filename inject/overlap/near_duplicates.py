@@ -51,13 +51,13 @@ class NearDuplicateIndex:
         self._witnesses = np.ones(count, dtype=np.int64)
         self._reach = np.zeros(count, dtype=np.int64)
         sizes = np.array([len(shingles) for shingles in self._shingles], dtype=np.int64)
-        held = np.concatenate([*self._shingles, np.zeros(0, dtype=np.uint64)])
+        all_shingles = np.concatenate([*self._shingles, np.zeros(0, dtype=np.uint64)])
         owners = np.repeat(np.arange(count), sizes)
-        _, inverse, frequency = np.unique(held, return_inverse=True, return_counts=True)
+        _, inverse, frequency = np.unique(all_shingles, return_inverse=True, return_counts=True)
         often = frequency[inverse]
-        kept = np.zeros(len(held), dtype=bool)
+        is_witness = np.zeros(len(all_shingles), dtype=bool)
         # By example, and within it from the rarest to the most common 3-gram.
-        order = np.lexsort((held, often, owners))
+        order = np.lexsort((all_shingles, often, owners))
         first = 0
         for index, size in enumerate(sizes.tolist()):
             needed = max(ceil(threshold * size - 1e-9), _LEAST_SHARED)
@@ -68,11 +68,11 @@ class NearDuplicateIndex:
             least = max(1, ceil(_LEAST_WITNESSES * needed))
             rare = max(int(np.searchsorted(often[own], _COMMON, side="right")), 0)
             taken = min(max(rare, size - needed + least), size)
-            kept[own[:taken]] = True
+            is_witness[own[:taken]] = True
             self._witnesses[index] = needed - (size - taken)
             self._reach[index] = ceil(size / threshold)
-        order = np.flatnonzero(kept)[np.argsort(held[kept], kind="stable")]
-        self._hashes, self._owners = held[order], owners[order]
+        order = np.flatnonzero(is_witness)[np.argsort(all_shingles[is_witness], kind="stable")]
+        self._hashes, self._owners = all_shingles[order], owners[order]
         self._known = HashSet(self._hashes)
         self._offsets = np.append(self._hashes.searchsorted(self._known.sorted), len(self._hashes))
         self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
@@ -100,8 +100,8 @@ class NearDuplicateIndex:
         before = _before(hashes, places, runs.possible)
         stretches = []
         for example in candidates.tolist():
-            where = _places_of(hashes, places, self._shingles[example])
-            best = self._best(example, where, before)
+            positions = _places_of(hashes, places, self._shingles[example])
+            best = self._best(example, positions, before)
             if best is not None:
                 start, last, similarity = best
                 stretches.append((example, start, self._stop(prefixes, last), similarity))
@@ -113,31 +113,31 @@ class NearDuplicateIndex:
         low = self._offsets[at]
         counts = self._offsets[at + 1] - low
         total = int(counts.sum())
-        every = np.arange(total)
-        owners = self._owners[every + (low - counts.cumsum() + counts).repeat(counts)]
+        indices = np.arange(total)
+        owners = self._owners[indices + (low - counts.cumsum() + counts).repeat(counts)]
         order = owners.argsort(kind="stable")
-        owners, where = owners[order], places.repeat(counts)[order]
-        last = every + self._witnesses[owners] - 1
+        owners, positions = owners[order], places.repeat(counts)[order]
+        last = indices + self._witnesses[owners] - 1
         (fits,) = (last < total).nonzero()
         last, own = last[fits], owners[fits]
-        close = (owners[last] == own) & (where[last] - where[fits] <= 2 * self._reach[own])
+        close = (owners[last] == own) & (positions[last] - positions[fits] <= 2 * self._reach[own])
         return np.unique(own[close])
 
-    def _best(self, example: int, where: I64, before: I64) -> tuple[int, int, float] | None:
+    def _best(self, example: int, positions: I64, before: I64) -> tuple[int, int, float] | None:
         """Return the first and last 3-gram of the most alike stretch, and how alike it is.
 
         Args:
             example: which one.
-            where: its 3-grams in the document, ascending.
+            positions: its 3-grams in the document, ascending.
             before: for each 3-gram of the document its previous position, or -1.
         """
         size = len(self._shingles[example])
         needed = max(ceil(self._threshold * size - 1e-9), _LEAST_SHARED)
         reach = 2 * int(self._reach[example])
         best: tuple[int, int, float] | None = None
-        limits = np.searchsorted(where, where + reach, side="right")
-        for index in np.flatnonzero(limits - np.arange(len(where)) >= needed).tolist():
-            start, inside = int(where[index]), where[index : limits[index]]
+        limits = np.searchsorted(positions, positions + reach, side="right")
+        for index in np.flatnonzero(limits - np.arange(len(positions)) >= needed).tolist():
+            start, inside = int(positions[index]), positions[index : limits[index]]
             # A 3-gram that occurred before the start, but not since, is new to the span.
             new = before[start : inside[-1] + 1] < start
             distinct = np.cumsum(new)[inside - start]
@@ -154,16 +154,16 @@ class NearDuplicateIndex:
         """Return the end of the 3-gram that starts at `last`."""
         if prefixes.weights is None:
             return last + SHINGLE
-        wanted = prefixes.weights[last] + SHINGLE * WORD_WEIGHT
-        return int(np.searchsorted(prefixes.weights, wanted))
+        end_weight = prefixes.weights[last] + SHINGLE * WORD_WEIGHT
+        return int(np.searchsorted(prefixes.weights, end_weight))
 
 
 def _places_of(hashes: U64, places: I64, shingles: U64) -> I64:
     """Return the positions of any of some 3-grams, ascending, given a document's in hash order."""
     low = hashes.searchsorted(shingles, side="left")
     counts = hashes.searchsorted(shingles, side="right") - low
-    every = np.arange(int(counts.sum()))
-    return np.sort(places[every + (low - counts.cumsum() + counts).repeat(counts)])
+    indices = np.arange(int(counts.sum()))
+    return np.sort(places[indices + (low - counts.cumsum() + counts).repeat(counts)])
 
 
 def _before(hashes: U64, places: I64, count: int) -> I64:
@@ -171,7 +171,7 @@ def _before(hashes: U64, places: I64, count: int) -> I64:
 
     A 3-gram with a unit that no example has differs from all others, so it also counts as first.
     """
-    found = np.full(count, -1, dtype=np.int64)
+    previous = np.full(count, -1, dtype=np.int64)
     same = hashes[1:] == hashes[:-1]
-    found[places[1:][same]] = places[:-1][same]
-    return found
+    previous[places[1:][same]] = places[:-1][same]
+    return previous

@@ -122,9 +122,11 @@ class NgramIndex:
         parts = []
         for index in patterns:
             runs = self._hasher.runs(self._patterns[index].prefixes, size)
-            kept = slice(1) if whole else slice(None)
-            starts = runs.starts[kept]
-            parts.append((runs.hashes[kept], np.full(len(starts), index), starts, runs.stops[kept]))
+            selection = slice(1) if whole else slice(None)
+            starts = runs.starts[selection]
+            parts.append(
+                (runs.hashes[selection], np.full(len(starts), index), starts, runs.stops[selection])
+            )
         hashes, owners, starts, stops = map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(hashes, kind="stable")
         if self._max_owners is not None:
@@ -170,7 +172,7 @@ class NgramIndex:
                 longest = length, number, start, place
         length, number, start, place = longest
         pattern = self._patterns[number]
-        shares = [len(starts[one]) / self._runs[one] for one in starts]
+        shares = [len(starts[index]) / self._runs[index] for index in starts]
         return Shared(
             example=example,
             reading=pattern.reading,

@@ -125,9 +125,9 @@ def find_occurrences(stream: Stream, patterns: Mapping[Any, I64]) -> Iterator[tu
             if len(block) < size:
                 continue
             hashes = _rolling(block, size)
-            wanted = np.array(sorted(by_value), dtype=np.uint64)
-            slots = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
-            for position in np.flatnonzero(wanted[slots] == hashes):
+            pattern_hashes = np.array(sorted(by_value), dtype=np.uint64)
+            slots = np.minimum(np.searchsorted(pattern_hashes, hashes), len(pattern_hashes) - 1)
+            for position in np.flatnonzero(pattern_hashes[slots] == hashes):
                 for name, offset in by_value[int(hashes[position])]:
                     first = int(position) - offset
                     pattern = patterns[name]
@@ -163,19 +163,19 @@ def audit(
     planned = Counter((name.example_id, name.variant) for name in names)
     realised = Counter(name.example_id for name in names)
     whole = {(name, WHOLE): pattern for name, pattern in tokens.items()}
-    found: dict[TextKey, list[int]] = defaultdict(list)
+    occurrences: dict[TextKey, list[int]] = defaultdict(list)
     for key, position in find_occurrences(view, {**texts, **whole}):
-        found[key].append(position)
+        occurrences[key].append(position)
 
     wrong, withheld = [], []
     for key, expected in _expected(texts, whole, planned).items():
         name = key[0]
-        count = len(found[key])
+        count = len(occurrences[key])
         if count and not realised[name]:
-            withheld.append({"example_id": name, "position": found[key][0]})
+            withheld.append({"example_id": name, "position": occurrences[key][0]})
         elif count != expected:
             wrong.append({"example_id": name, "expected": expected, "found": count})
-    positions = {key: set(where) for key, where in found.items()}
+    positions = {key: set(places) for key, places in occurrences.items()}
     displaced = [
         name._asdict()
         for name, start in zip(names, starts.tolist(), strict=True)
@@ -252,10 +252,10 @@ def name_rows(report: AuditReport, examples: Sequence[Example]) -> AuditReport:
         report: findings by example_id.
         examples: all examples that were searched for.
     """
-    known = {example.example_id: example for example in examples}
+    by_id = {example.example_id: example for example in examples}
 
     def named(finding: dict[str, object], *, inside: bool) -> dict[str, object]:
-        example = known[str(finding["example_id"])]
+        example = by_id[str(finding["example_id"])]
         around = _containing(example, examples) if inside else []
         return {**finding, "row": _row(example), **({"inside": around} if around else {})}
 

@@ -215,13 +215,13 @@ def _copy_count_table(
     realised: npt.NDArray[np.int64],
 ) -> pa.Table:
     """Return the draws for each example; `passage_copies` sums over the rows of its group."""
-    drawn = {
+    draws_by_id = {
         example.example_id: (rate, count)
         for example, rate, count in zip(spiked, rates.tolist(), realised.tolist(), strict=True)
     }
-    found = [drawn.get(example.example_id, (0.0, 0)) for example in examples]
+    draws = [draws_by_id.get(example.example_id, (0.0, 0)) for example in examples]
     shared: Counter[tuple[str, str]] = Counter()
-    for example, (_, count) in zip(examples, found, strict=True):
+    for example, (_, count) in zip(examples, draws, strict=True):
         shared[example.dataset, example.group] += count
     return pa.Table.from_pylist(
         [
@@ -234,7 +234,7 @@ def _copy_count_table(
                 "passage_copies": shared[example.dataset, example.group],
                 "text_length": len(tokens[example.example_id]),
             }
-            for example, (rate, count) in zip(examples, found, strict=True)
+            for example, (rate, count) in zip(examples, draws, strict=True)
         ],
         schema=COPY_COUNTS_SCHEMA,
     )
@@ -284,15 +284,15 @@ def _levels_in_turn(
     datasets: dict[str, list[Example]] = defaultdict(list)
     for member in members:
         datasets[member.dataset].append(member)
-    found: dict[tuple[str, str], int] = {}
+    level_of: dict[tuple[str, str], int] = {}
     for dataset, rows in datasets.items():
         first = keyed.words(seed, keyed.Stream.LEVEL, keyed.item_key(dataset), draw_number)
         turn = int(keyed.below(len(levels), first))
         for stratum in keyed_strata(rows, stream=keyed.Stream.LEVEL, seed=seed, number=draw_number):
             for group in stratum.groups:
-                found[dataset, group.rows[0].group] = levels[turn % len(levels)]
+                level_of[dataset, group.rows[0].group] = levels[turn % len(levels)]
                 turn += 1
-    return np.array([found[member.dataset, member.group] for member in members], dtype=np.int64)
+    return np.array([level_of[member.dataset, member.group] for member in members], dtype=np.int64)
 
 
 _SETTINGS = TypeAdapter(PlanSettings)

@@ -170,18 +170,20 @@ def _over_the_budget(
     document_starts: I64 | None,
 ) -> Anchors:
     draws = np.zeros(len(copies), dtype=np.int64)
-    drawn = _draw(example_keys, copies, draws, seed, budget)
-    outside = np.flatnonzero(drawn >= background)
+    positions = _draw(example_keys, copies, draws, seed, budget)
+    outside = np.flatnonzero(positions >= background)
     while len(outside):
         draws[outside] += 1
-        drawn[outside] = _draw(example_keys[outside], copies[outside], draws[outside], seed, budget)
-        outside = outside[drawn[outside] >= background]
-    position = drawn
+        positions[outside] = _draw(
+            example_keys[outside], copies[outside], draws[outside], seed, budget
+        )
+        outside = outside[positions[outside] >= background]
+    position = positions
     if document_starts is not None:
-        position = document_starts[np.searchsorted(document_starts, drawn, side="right") - 1]
+        position = document_starts[np.searchsorted(document_starts, positions, side="right") - 1]
     return Anchors(
         position=position,
-        drawn=drawn,
+        drawn=positions,
         redraws=draws,
         tiebreak=keyed.words(seed, keyed.Stream.SAME_ANCHOR, example_keys, copies),
     )
@@ -216,13 +218,21 @@ def _between_documents(
             context=context,
             allowed_windows=allowed_windows,
         )
-        drawn = window * context + offset
+        positions = window * context + offset
         position, order = _walked(
-            np.lexsort((keys, drawn)), drawn, lengths, context, n_windows, allowed, document_starts
+            np.lexsort((keys, positions)),
+            positions,
+            lengths,
+            context,
+            n_windows,
+            allowed,
+            document_starts,
         )
         left = np.flatnonzero(position < 0)
         if not len(left):
-            return Anchors(position=position, drawn=drawn, redraws=draws, tiebreak=_ranks(order))
+            return Anchors(
+                position=position, drawn=positions, redraws=draws, tiebreak=_ranks(order)
+            )
         draws[left] += 1
     raise InputError(
         f"{len(left):,} copies fit between no two documents of their allowed windows "
@@ -234,7 +244,7 @@ def _between_documents(
 
 def _walked(
     order: I64,
-    drawn: I64,
+    positions: I64,
     lengths: I64,
     context: int,
     n_windows: int,
@@ -254,17 +264,17 @@ def _walked(
     at = 0
     while at < len(starts) and (waiting or next_copy < len(order)):
         if not waiting:
-            at = bisect_left(starts, int(drawn[order[next_copy]]) - payload, at)
+            at = bisect_left(starts, int(positions[order[next_copy]]) - payload, at)
             if at == len(starts):
                 break
-        here = starts[at] + payload
-        while next_copy < len(order) and drawn[order[next_copy]] <= here:
+        end = starts[at] + payload
+        while next_copy < len(order) and positions[order[next_copy]] <= end:
             waiting.append(int(order[next_copy]))
             next_copy += 1
         still: list[int] = []
         for copy in waiting:
-            here = starts[at] + payload
-            window, inside = divmod(here, context)
+            end = starts[at] + payload
+            window, inside = divmod(end, context)
             length = int(lengths[copy])
             fits = inside + length <= context and window < n_windows
             if fits and allowed(window):

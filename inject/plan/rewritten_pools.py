@@ -89,7 +89,7 @@ def write_relearned(context: StepContext) -> None:
         MemberSelection(share=context.settings["relearned"]),
         seed=context.settings["seed"],
         draw=RELEARNING_DRAW,
-        where="unlearning.relearn",
+        key="unlearning.relearn",
     )
     write_examples(
         context.out,

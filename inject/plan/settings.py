@@ -25,10 +25,10 @@ class Copies(Settings):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Copies":
-        given = [name for name in ("fixed", "poisson", "levels") if getattr(self, name) is not None]
-        if len(given) != 1:
+        forms = [name for name in ("fixed", "poisson", "levels") if getattr(self, name) is not None]
+        if len(forms) != 1:
             raise ValueError(
-                f"give exactly one of fixed, poisson, levels; got {', '.join(given) or 'none'}"
+                f"give exactly one of fixed, poisson, levels; got {', '.join(forms) or 'none'}"
             )
         if twice := [level for level in self.levels or () if (self.levels or ()).count(level) > 1]:
             raise ValueError(f"levels: {twice[0]} appears twice; each level gets as many members")

@@ -160,12 +160,12 @@ class HashedRange:
         blocks = np.searchsorted(self._before, numbers, side="right") - 1
         order = np.argsort(blocks, kind="stable")
         edges = np.flatnonzero(np.diff(blocks[order], prepend=-1, append=-1))
-        found = np.empty(len(keys), dtype=np.int64)
+        windows = np.empty(len(keys), dtype=np.int64)
         for first, stop in pairwise(edges.tolist()):
             part = order[first:stop]
             block = int(blocks[part[0]])
-            found[part] = self._of_block(block)[numbers[part] - self._before[block]]
-        return found
+            windows[part] = self._of_block(block)[numbers[part] - self._before[block]]
+        return windows
 
     @cached_property
     def _before(self) -> I64:
@@ -184,8 +184,8 @@ class HashedRange:
         return self._belong(window_hashes(self.seed, 0, windows))
 
     def _belong(self, hashes: keyed.U64) -> Bools:
-        found: Bools = (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
-        return found
+        in_range: Bools = (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.last))
+        return in_range
 
 
 TrainingRange = WholeTraining | RankedRange | HashedRange

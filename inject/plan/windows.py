@@ -170,12 +170,12 @@ def _laid_out(
     """Put the copies of each window in the order of their offsets."""
     # One window's copies are adjacent in both orders, so one sum over them serves both.
     by_window = np.argsort(window, kind="stable")
-    held = np.empty(len(window), dtype=np.int64)
+    copy_tokens = np.empty(len(window), dtype=np.int64)
     first = np.searchsorted(window[by_window], window[by_window], side="left")
     last = np.searchsorted(window[by_window], window[by_window], side="right")
     ends = np.append(0, np.cumsum(lengths[by_window]))
-    held[by_window] = ends[last] - ends[first]
-    gap = np.minimum(offset, context - held)
+    copy_tokens[by_window] = ends[last] - ends[first]
+    gap = np.minimum(offset, context - copy_tokens)
     order = np.lexsort((tiebreak, gap, window))
     before = np.cumsum(lengths[order]) - lengths[order]
     first = np.searchsorted(window[order], window[order], side="left")

@@ -55,9 +55,9 @@ def file_reference(text: str) -> FileReference | None:
     whose name is missing.
     """
     text = text.strip()
-    found = _REFERENCE.fullmatch(text)
-    if found:
-        return FileReference(found["file"], found["name"].strip(), (found["rest"] or "")[1:])
+    match = _REFERENCE.fullmatch(text)
+    if match:
+        return FileReference(match["file"], match["name"].strip(), (match["rest"] or "")[1:])
     return FileReference(text, "", "") if text.endswith(".py") else None
 
 
@@ -93,7 +93,7 @@ def load_file(reference: FileReference, expected: Expected) -> Plugin:
     except BaseException as error:
         raise _not_imported(error, reference.file, sources) from error
     value = _named(module, reference, expected)
-    expected.check(value, where=str(reference))
+    expected.check(value, label=str(reference))
     return Plugin(
         name=reference.name,
         value=value,

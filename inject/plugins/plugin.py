@@ -54,7 +54,7 @@ class Expected:
     allowed: str
     """For messages: `a spikein.Detector, or a function from ExampleEvidence to a float`."""
 
-    def check(self, value: Any, *, where: str) -> None:
+    def check(self, value: Any, *, label: str) -> None:
         """Refuse an object of another kind.
 
         Raises:
@@ -67,7 +67,7 @@ class Expected:
                 else f"an object of type {type(value).__name__}"
             )
             raise InputError(
-                f"is {kind}, not {with_article(self.noun)}", where=where, allowed=self.allowed
+                f"is {kind}, not {with_article(self.noun)}", where=label, allowed=self.allowed
             )
 
 
@@ -76,13 +76,13 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
 
 
-def require_same_source(digest: str | None, named: str | None, *, where: str) -> None:
+def require_same_source(digest: str | None, named: str | None, *, label: str) -> None:
     """Check that what was loaded again is what a step was named by, wherever the step runs.
 
     Args:
         digest: of the plug-in; None if the object is not a plug-in.
         named: the same when the step was named, from its settings.
-        where: the plug-in, as the user named it.
+        label: the plug-in, as the user named it.
 
     Raises:
         InputError: a source that was edited since.
@@ -90,7 +90,7 @@ def require_same_source(digest: str | None, named: str | None, *, where: str) ->
     if digest != named:
         raise InputError(
             "the source was edited since this run was named",
-            where=where,
+            where=label,
             hint="Run the same command again: what it decides is made by the edited source, and "
             "the rest is kept.",
         )
@@ -129,14 +129,14 @@ def read_sources(
         if current in sources:
             continue
         sources[current] = source
-        for line, wanted, late in _imported(current, source):
-            top = wanted.partition(".")[0]
+        for line, dotted, late in _imported(current, source):
+            top = dotted.partition(".")[0]
             if top in PACKAGES if only is None else top not in only:
                 continue
-            local = _modules_of(folder, wanted)
+            local = _modules_of(folder, dotted)
             if local and late and only is None:
                 raise InputError(
-                    f"line {line}: imports {wanted} inside a function",
+                    f"line {line}: imports {dotted} inside a function",
                     where=str(source.path),
                     hint="Import modules of a plug-in's own folder at the top of the file.",
                 )
@@ -153,17 +153,17 @@ def sources_digest(sources: Mapping[str, Source]) -> str:
 
 def own_code(sources: Mapping[str, Source]) -> tuple[str, ...]:
     """Return the modules of our own packages that the modules import."""
-    wanted = {
-        wanted
+    dotted_names = {
+        dotted
         for name, source in sources.items()
-        for _, wanted, _ in _imported(name, source)
-        if wanted.partition(".")[0] in PACKAGES
+        for _, dotted, _ in _imported(name, source)
+        if dotted.partition(".")[0] in PACKAGES
     }
-    return tuple(sorted({module for name in wanted if (module := module_of(name))}))
+    return tuple(sorted({module for name in dotted_names if (module := module_of(name))}))
 
 
 def _read(path: Path) -> Source:
-    with open_regular(path, what="plug-in") as file:
+    with open_regular(path, purpose="plug-in") as file:
         return Source(path, file.read(), path.name == "__init__.py")
 
 
@@ -243,10 +243,10 @@ class InstalledPlugin:
             InputError: several packages offer the name, the object cannot be imported, or it is of
                 another kind; names the package.
         """
-        where = f"{expected.noun} {self.name} ({self.origin})"
+        label = f"{expected.noun} {self.name} ({self.origin})"
         if len(self.offers) > 1:
             raise InputError(
-                "several installed packages offer this name", where=where, hint="Uninstall one."
+                "several installed packages offer this name", where=label, hint="Uninstall one."
             )
         (entry,) = self.offers
         try:
@@ -256,9 +256,9 @@ class InstalledPlugin:
         # An import that exits must not end the command in silence.
         except BaseException as error:
             raise InputError(
-                f"its {entry.value} cannot be imported: {first_line(error)}", where=where
+                f"its {entry.value} cannot be imported: {first_line(error)}", where=label
             ) from error
-        expected.check(value, where=f"{where}: {entry.value}")
+        expected.check(value, label=f"{label}: {entry.value}")
         source, code = _source(entry.value.partition(":")[0].strip())
         return Plugin(
             name=self.name,
@@ -276,8 +276,10 @@ def installed_plugins(group: Group) -> dict[str, InstalledPlugin]:
         # A package that is found twice on Python's path is still one.
         offers.setdefault(entry.name, {}).setdefault((entry.value, _origin(entry)), entry)
     return {
-        name: InstalledPlugin(name=name, offers=tuple(sorted(found.values(), key=_origin)))
-        for name, found in sorted(offers.items())
+        name: InstalledPlugin(
+            name=name, offers=tuple(sorted(offers_by_origin.values(), key=_origin))
+        )
+        for name, offers_by_origin in sorted(offers.items())
     }
 
 

@@ -79,14 +79,14 @@ def data_sets(names: Iterable[str] = ()) -> tuple[DataSet, ...]:
     Raises:
         InputError: an unknown name.
     """
-    wanted, known = list(names), _catalogue()
-    for name in wanted:
-        if name not in known:
+    selected, by_name = list(names), _catalogue()
+    for name in selected:
+        if name not in by_name:
             raise InputError(
-                f"no data set of this name can be fetched.{did_you_mean(name, known)}",
+                f"no data set of this name can be fetched.{did_you_mean(name, by_name)}",
                 where=name,
-                allowed=", ".join(known),
+                allowed=", ".join(by_name),
                 hint="`spikein data list` says what each is, and a preset's name means what it "
                 "reads. Any other data set: `path: hf://datasets/OWNER/NAME/FILE`.",
             )
-    return tuple(known[name] for name in known if not wanted or name in wanted)
+    return tuple(by_name[name] for name in by_name if not selected or name in selected)

@@ -96,7 +96,7 @@ def fetch(
         hint += "that has one, and copy the folder: it is complete."
         problems.append(Unreachable(first.problem, where=", ".join(silences), hint=hint))
     if problems:
-        done = f"{len(states)} of {sum(len(one.files) for one in sets)} files are in {folder}"
+        done = f"{len(states)} of {sum(len(group.files) for group in sets)} files are in {folder}"
         raise InputErrors(problems, title=f"Not everything could be fetched; {done}:")
     return states
 
@@ -176,8 +176,8 @@ def _table(file: DataFile, parts: list[Iterator[dict[str, Any]]]) -> tuple[bytes
     rows = chain.from_iterable(parts)
     first = next(rows, {})
     _require_columns(file, list(first))
-    kept = filter(None, map(CONVERSIONS[file.convert], chain([first], rows)))
-    taken = list(islice(kept, 0, file.rows and file.rows * file.every, file.every))
+    converted = filter(None, map(CONVERSIONS[file.convert], chain([first], rows)))
+    taken = list(islice(converted, 0, file.rows and file.rows * file.every, file.every))
     if len(taken) < (file.rows or 1):
         raise InputError(
             f"only {len(taken):,} rows could be made of it", where=_where(file), allowed=file.part()

@@ -88,23 +88,23 @@ def source_files(pattern: str, *, what: str = "rows") -> list[Path]:
             hint=_OF_ARCHIVES if named[0].suffix.lower() in _ARCHIVES else None,
         )
     for file in files:
-        check_regular(file, what=what)
+        check_regular(file, purpose=what)
     return files
 
 
-def unread_note(pattern: str, *, where: str) -> str | None:
+def unread_note(pattern: str, *, key: str) -> str | None:
     """Return a sentence that names the files that are not read; None if all are.
 
     Args:
         pattern: as for `source_files`, which says what is wrong where no file can be read.
-        where: the key of the experiment that has it.
+        key: the key of the experiment that has it.
     """
     named = _named(pattern)
     unread = [str(file) for file in named if not format_of(file)]
     if not unread or len(unread) == len(named):
         return None
     return (
-        f"{where}: {len(unread):,} of the files have an unknown format and are not read: "
+        f"{key}: {len(unread):,} of the files have an unknown format and are not read: "
         f"{first_names(unread, _MOST_NAMED)}. Known are {KNOWN_FORMATS}"
     )
 
@@ -120,14 +120,14 @@ def files_identity(pattern: str) -> list[dict[str, str]]:
     return sorted(identities, key=lambda entry: (entry["name"], entry["sha256"]))
 
 
-def _rows(files: list[Path], what: str, how: dict[str, str]) -> Iterator[PlacedRow]:
+def _rows(files: list[Path], purpose: str, how: dict[str, str]) -> Iterator[PlacedRow]:
     for path in files:
         empty = True
-        for row in PARSERS[format_of(path) or ""](path, what, **how):
+        for row in PARSERS[format_of(path) or ""](path, purpose, **how):
             empty = False
             yield row
         if empty:
-            raise InputError(f"{what}: the file holds no rows", where=str(path))
+            raise InputError(f"{purpose}: the file holds no rows", where=str(path))
 
 
 def _named(pattern: str) -> list[Path]:

@@ -34,9 +34,9 @@ def content_digest(path: Path) -> str:
     try:
         name = os.path.realpath(path)
         state = _state(name)
-        known = _known.get(name)
-        if known is not None and known[0] == state:
-            return known[1]
+        cached = _known.get(name)
+        if cached is not None and cached[0] == state:
+            return cached[1]
         digest = file_digest(Path(name))
         same = _state(name) == state
     except OSError as error:
@@ -55,11 +55,11 @@ def _state(name: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def unchanged(what: str, identity: Callable[[], Any], named: Any) -> Iterator[None]:
+def unchanged(key: str, identity: Callable[[], Any], named: Any) -> Iterator[None]:
     """Read something inside; afterwards its identity must still be the one it was named by.
 
     Args:
-        what: the key in the experiment file, for the message.
+        key: the key in the experiment file, for the message.
         identity: computes the identity again.
         named: the identity when the step got its digest.
 
@@ -72,7 +72,7 @@ def unchanged(what: str, identity: Callable[[], Any], named: Any) -> Iterator[No
         raise InputError(
             f"{_difference(named, now)} after it was hashed, so the content read may differ from "
             "the content that identifies the result",
-            where=what,
+            where=key,
             hint=_AGAIN,
         )
 

@@ -103,11 +103,11 @@ class ServerClient:
     def estimate(self, requests: Sequence[TextRequest]) -> Estimate:
         """Return the cost of the requests without sending any."""
         by_name = {request.name(self.server): request for request in requests}
-        kept = self._cache.get(list(by_name)) if self._cache else {}
-        missing = [request for name, request in by_name.items() if name not in kept]
+        cached = self._cache.get(list(by_name)) if self._cache else {}
+        missing = [request for name, request in by_name.items() if name not in cached]
         return Estimate(
             requests=len(by_name),
-            kept=len(kept),
+            kept=len(cached),
             tokens_in=sum(-(-len(part.prompt.encode("utf-8", "replace")) // 4) for part in missing),
             tokens_out=sum(request.max_tokens for request in missing),
         )
@@ -148,21 +148,21 @@ class ServerClient:
             InputError: as `ask`, but for a request that the server does not understand.
         """
         name = digest({"probe": request.name(self.server)})
-        there = self._accepted.get(name)
-        if there is None and self._cache is not None:
-            there = self._cache.get([name]).get(name)
-        if there is None:
+        accepted = self._accepted.get(name)
+        if accepted is None and self._cache is not None:
+            accepted = self._cache.get([name]).get(name)
+        if accepted is None:
             try:
                 reply = self.ask_anew(request)
-                there = reply._replace(text=lacks(reply))
+                accepted = reply._replace(text=lacks(reply))
             except ServerRefusal as refusal:
                 if refusal.status not in _NOT_UNDERSTOOD:
                     raise
-                there = Reply(refusal.reason)
+                accepted = Reply(refusal.reason)
             if self._cache is not None:
-                there = self._cache.keep({name: there})[name]
-        self._accepted[name] = there
-        return there
+                accepted = self._cache.keep({name: accepted})[name]
+        self._accepted[name] = accepted
+        return accepted
 
     def ask_anew(self, request: TextRequest) -> Reply:
         """Return the reply to a request, whatever is kept; keep nothing.
@@ -180,23 +180,23 @@ class ServerClient:
 
     def notes(self) -> tuple[str, ...]:
         """Return notes on the replies: tokens uncounted, another model's name, damage."""
-        asked = self.server.model
+        model = self.server.model
         others = sorted(
-            name for name in self._models if name != asked and not name.startswith(f"{asked}@")
+            name for name in self._models if name != model and not name.startswith(f"{model}@")
         )
-        found = [] if self._cache is None else [*self._cache.notes()]
+        notes = [] if self._cache is None else [*self._cache.notes()]
         if others:
-            found.append(
-                f"the requests named the model {asked!r}, but the server answered as "
+            notes.append(
+                f"the requests named the model {model!r}, but the server answered as "
                 f"{', '.join(map(repr, others))}; check that this is the intended model"
             )
         if self.cost.uncounted:
-            found.append(
+            notes.append(
                 f"{self.cost.uncounted} of {self.cost.asked} replies did not report their "
                 "number of"
                 "tokens; the count of tokens omits theirs"
             )
-        return tuple(found)
+        return tuple(notes)
 
     def close(self) -> None:
         """Close the connections and the cache."""
@@ -352,13 +352,13 @@ def _shown(text: str, key: str) -> str:
 def _reason(content: str) -> str:
     """Return the reason in a refusal's body, wherever the server puts it; else all of it."""
     try:
-        said = json.loads(content)
+        value = json.loads(content)
     except ValueError:
         return content
     for name in ("error", "message", "detail"):
-        if isinstance(said, dict) and said.get(name):
-            said = said[name]
-    return said if isinstance(said, str) else content
+        if isinstance(value, dict) and value.get(name):
+            value = value[name]
+    return value if isinstance(value, str) else content
 
 
 def _innermost(error: BaseException) -> str:

@@ -106,12 +106,12 @@ class ReplyCache:
             Those that are kept: for each request the first that came, here or elsewhere.
         """
         rows = [
-            [name, *one[:4], json.dumps(listed) if (listed := one.tokens or one[4]) else None]
-            for name, one in replies.items()
+            [name, *reply[:4], json.dumps(listed) if (listed := reply.tokens or reply[4]) else None]
+            for name, reply in replies.items()
         ]
         with self._using() as run:
             run("BEGIN IMMEDIATE")
-            kept = sum(
+            n_inserted = sum(
                 run(
                     f"INSERT OR IGNORE INTO replies (request, {_COLUMNS}) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -120,7 +120,7 @@ class ReplyCache:
                 for row in rows
             )
             run("COMMIT")
-        return dict(replies) if kept == len(rows) else self.get(list(replies))
+        return dict(replies) if n_inserted == len(rows) else self.get(list(replies))
 
     def drop(self, names: Sequence[str]) -> None:
         """Drop the replies to requests, by their digest."""

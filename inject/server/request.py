@@ -150,8 +150,8 @@ class TextRequest:
         if self.stop:
             body["stop"] = list(self.stop)
         if self.top_log_probabilities is not None:
-            wanted = self.top_log_probabilities
-            body |= {"logprobs": True, "top_logprobs": wanted} if chat else {"logprobs": wanted}
+            n_tokens = self.top_log_probabilities
+            body |= {"logprobs": True, "top_logprobs": n_tokens} if chat else {"logprobs": n_tokens}
         if self.echo:
             body |= {"echo": True, "logprobs": 1}
         if self.ranks:
@@ -235,7 +235,7 @@ def _log_probabilities(listed: Any, api: Api) -> dict[str, float] | None:
     try:
         if api == "chat":
             first = listed["content"][0]["top_logprobs"]
-            return {one["token"]: float(one["logprob"]) for one in first} or None
+            return {entry["token"]: float(entry["logprob"]) for entry in first} or None
         return {token: float(value) for token, value in listed["top_logprobs"][0].items()} or None
     except (LookupError, TypeError, AttributeError):
         return None

@@ -258,15 +258,15 @@ def seen_variants(exposures: pa.Table) -> dict[str, str]:
 
     Empty if all carried the whole example.
     """
-    found: dict[str, set[str]] = {}
+    variants: dict[str, set[str]] = {}
     rows = exposures.filter(pc.field("status") != NEVER)
     for name, variant in zip(
         rows["example_id"].to_pylist(), rows["variant"].to_pylist(), strict=True
     ):
-        found.setdefault(name, set()).add(kind_of(variant))
-    if all(kinds == {WHOLE} for kinds in found.values()):
+        variants.setdefault(name, set()).add(kind_of(variant))
+    if all(kinds == {WHOLE} for kinds in variants.values()):
         return {}
-    return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in found.items()}
+    return {name: kinds.pop() if len(kinds) == 1 else "mixed" for name, kinds in variants.items()}
 
 
 class CopyOutcomes(NamedTuple):
@@ -292,11 +292,11 @@ def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
     """Count the copies of `exposures.parquet` by what became of them."""
     parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
     altered: dict[CopyName, None] = {}
-    every: set[CopyName] = set()
+    names: set[CopyName] = set()
     whole: set[CopyName] = set()
     never = 0
     for name, row in _named_rows(exposures, "epoch"):
-        every.add(name)
+        names.add(name)
         if row["status"] == NEVER:
             never += 1
             continue
@@ -308,10 +308,10 @@ def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
             whole.add(name)
     whole -= altered.keys()
     return CopyOutcomes(
-        planned=len(every),
+        planned=len(names),
         whole=len(whole),
         altered=len(altered),
-        partly=len(every) - len(whole) - len(altered) - never,
+        partly=len(names) - len(whole) - len(altered) - never,
         never=never,
         first_altered=tuple(altered)[:_NAMED],
     )
@@ -345,15 +345,15 @@ def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
         return
     if fed:
         first = [f"{name} ({len(fed[name])})" for name in sorted(fed)[:_FORGOTTEN_NAMED]]
-        said = f"was fed copies of {len(fed)} forgotten example(s): {', '.join(first)}"
+        problem = f"was fed copies of {len(fed)} forgotten example(s): {', '.join(first)}"
     else:
         first = sorted(planned)[:_FORGOTTEN_NAMED]
-        said = (
+        problem = (
             f"has copies of {len(planned)} forgotten example(s) in its corpus, though it never "
             f"reached them: {', '.join(first)}"
         )
     raise InputError(
-        f"the retrained model {said}; so it does not show what a model that never saw them does",
+        f"the retrained model {problem}; so it does not show what a model that never saw them does",
         where=str(folder / EXPOSURES_FILE),
         hint="Train it on a stream without the forget set, or name the forget set that it was "
         "trained without.",

@@ -194,12 +194,12 @@ class View:
         """Return the parts of copies' texts in start <= position < stop, in order."""
         first = bisect_right(self._text_stops, start)
         last = bisect_left(self._text_starts, stop)
-        found = []
+        pieces = []
         for index in range(first, last):
             text_start, text_stop = self._text_starts[index], self._text_stops[index]
             low, high = max(text_start, start), min(text_stop, stop)
             if low < high:
-                found.append(
+                pieces.append(
                     CopyPiece(
                         copy=int(self.order[index]),
                         start=low - start,
@@ -208,7 +208,7 @@ class View:
                         text_stop=high - text_start,
                     )
                 )
-        return found
+        return pieces
 
     def text_starts(self) -> I64:
         """Return the start of each copy's text in the stream, in the order given, shape [n]."""
@@ -320,11 +320,11 @@ def _document_starts(
         begin = clean_starts // window * window
         shift = before[first] - before[np.searchsorted(anchor, begin)]
         moved = np.minimum(clean_starts + shift, begin + window)
-    found = [moved]
+    starts = [moved]
     led = lead > 0
     if separator == "end":
-        found += [(start + lead)[led], start + length]
+        starts += [(start + lead)[led], start + length]
     elif separator == "start_end":
-        found += [start[led], start + length]
-    positions = np.unique(np.concatenate(found))
+        starts += [start[led], start + length]
+    positions = np.unique(np.concatenate(starts))
     return positions[: np.searchsorted(positions, n_tokens)]

@@ -79,12 +79,12 @@ class ServerTextGenerator:
         """
         requests = [
             TextRequest(
-                prompt=one.prompt,
+                prompt=question.prompt,
                 max_tokens=self._variant.max_tokens,
                 temperature=self._variant.temperature,
-                seed=one.seed,
+                seed=question.seed,
             )
-            for one in questions
+            for question in questions
         ]
         return [reply.text for reply in self._client.ask(requests, progress=progress)]
 

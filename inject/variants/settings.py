@@ -140,7 +140,7 @@ class Variants(Settings):
 
     def label(self) -> str:
         """Return a short text for tables and folder names."""
-        text = ", ".join(one.label() for one in self.of)
+        text = ", ".join(variant.label() for variant in self.of)
         return text if self.assign_by == "examples" or len(self.of) == 1 else f"{text} by copy"
 
 

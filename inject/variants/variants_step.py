@@ -113,7 +113,7 @@ def build(context: StepContext) -> None:
             writer=writer,
             progress=lambda done, total: context.report(done, total, unit="paraphrases"),
         )
-        for note in dict.fromkeys(note for one in writers for note in one.notes()):
+        for note in dict.fromkeys(note for writer in writers for note in writer.notes()):
             context.notice(note)
     write_renditions(context.out, renditions)
 
@@ -215,11 +215,13 @@ def _paraphrases(
     if variant.by == "data":
         return [dataset_paraphrases(member, variant.versions) for member in members]
     # A protected text without permission to send is refused before the first is sent.
-    kept = {
-        one.dataset for one in members if not variant.may_send(one.dataset, protected=one.protected)
+    datasets = {
+        example.dataset
+        for example in members
+        if not variant.may_send(example.dataset, protected=example.protected)
     }
-    if kept:
-        raise protected_texts_error(sorted(kept))
+    if datasets:
+        raise protected_texts_error(sorted(datasets))
     return model_paraphrases(members, variant, writer=writer(variant), progress=progress)
 
 
@@ -232,11 +234,11 @@ def _ordinary(tokenizer: "PreTrainedTokenizerBase") -> I64:
 
 
 def _check_lengths(renditions: Sequence[Rendition], members: Mapping[str, Example]) -> None:
-    for one in renditions:
-        if len(one.tokens) < MIN_TOKENS:
-            example = members[one.example_id]
+    for rendition in renditions:
+        if len(rendition.tokens) < MIN_TOKENS:
+            example = members[rendition.example_id]
             raise InputError(
-                f"the variant `{one.variant}` leaves {len(one.tokens)} tokens of row "
+                f"the variant `{rendition.variant}` leaves {len(rendition.tokens)} tokens of row "
                 f"{example.source_id}",
                 where=f"contaminants.{example.dataset}",
                 allowed=f"{MIN_TOKENS} or more",
@@ -311,7 +313,7 @@ def replaced(
     old = tokens[chosen]
     slot = np.searchsorted(allowed, old)
     own = (slot < len(allowed)) & (allowed[np.minimum(slot, len(allowed) - 1)] == old)
-    drawn = keyed.below(len(allowed) - own.astype(np.uint64), words).astype(np.int64)
+    indices = keyed.below(len(allowed) - own.astype(np.uint64), words).astype(np.int64)
     result = tokens.copy()
-    result[chosen] = allowed[drawn + (own & (drawn >= slot))]
+    result[chosen] = allowed[indices + (own & (indices >= slot))]
     return result

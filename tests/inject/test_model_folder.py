@@ -137,7 +137,7 @@ def test_a_saved_data_set_names_files_of_its_own_folder_only(tmp_path):
 @pytest.mark.parametrize("name", ["", "/a", "../a", "a/../../b", "C:\\a", "..\\a", "\\\\host\\a"])
 def test_names_that_leave_a_folder_are_refused(tmp_path, name):
     with pytest.raises(InputError, match="outside its folder"):
-        inside(tmp_path, name, where="file")
+        inside(tmp_path, name, source="file")
 
 
 # --- digests of files ------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Kinds to sources of the background: built in, installed, or in a file of the user's.
 
-The identity of a source is what it reads and, for a plug-in, the digest of its own source code.
+The identity of a source is the content that it reads and, for a plug-in, its source code's digest.
 """
 
 import json
@@ -71,7 +71,7 @@ def _of_class(
 ) -> Any:
     """Validate as strictly as the file around it is.
 
-    Values of a JSON text come here as Python's, where strictness takes no list for a tuple.
+    Values of a JSON text arrive as Python's, for which strict mode rejects a list as a tuple.
     """
     if info.mode == "json":
         return source.model_validate_json(json.dumps(value), strict=True)
@@ -153,10 +153,10 @@ def _plugin(kind: str) -> Plugin | None:
     if kind in installed:
         return installed[kind].load(_EXPECTED)
     if installed:
-        known = sorted({*BUILT_IN, *installed})
+        names = sorted({*BUILT_IN, *installed})
         raise InputError(
-            f"{kind!r} is not a kind of source.{did_you_mean(kind, known)}",
-            allowed=f"{', '.join(known)}, or FILE.py:NAME",
+            f"{kind!r} is not a kind of source.{did_you_mean(kind, names)}",
+            allowed=f"{', '.join(names)}, or FILE.py:NAME",
         )
     return None
 

@@ -71,10 +71,10 @@ def find_dataset(name: str) -> Plugin:
     installed = installed_plugins(_GROUP)
     if name in installed:
         return installed[name].load(_EXPECTED)
-    known = dataset_names()
+    names = dataset_names()
     raise InputError(
-        f"unknown dataset {name!r}.{did_you_mean(name, known)}",
-        allowed=f"{', '.join(known)}, or FILE.py:NAME",
+        f"unknown dataset {name!r}.{did_you_mean(name, names)}",
+        allowed=f"{', '.join(names)}, or FILE.py:NAME",
         hint="For a file of your own use `dataset: rows` with `fields:`.",
     )
 
@@ -98,5 +98,5 @@ def dataset_table() -> tuple[dict[str, Plugin], tuple[str, ...]]:
     """
     origins = dict.fromkeys(built_in_names(), "it is built in")
     plugins, warnings = load_installed(_GROUP, _EXPECTED, taken=origins)
-    known = {name: find_dataset(name) for name in built_in_names()} | plugins
-    return dict(sorted(known.items())), warnings
+    datasets = {name: find_dataset(name) for name in built_in_names()} | plugins
+    return dict(sorted(datasets.items())), warnings

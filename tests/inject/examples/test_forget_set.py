@@ -196,15 +196,15 @@ def test_an_unknown_id_is_named_with_its_file_and_row(tmp_path):
     assert caught.value.where == "unlearning.forget.ids.1"
     # Where ids are listed decides nothing, nor in which order.
     file.write_text("b\na\n")
-    listed = ForgetSet(ids=("a", "b")).identity(where="x")
-    assert ForgetSet(ids=str(file)).identity(where="x") == listed == {"ids": ["a", "b"]}
+    listed = ForgetSet(ids=("a", "b")).identity(key="x")
+    assert ForgetSet(ids=str(file)).identity(key="x") == listed == {"ids": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         (None, "No such file"),
-        (b"a\nb\na\n", "'a' stands at "),
+        (b"a\nb\na\n", "'a' already appears at "),
     ],
 )
 def test_a_bad_list_of_ids_is_refused(tmp_path, text, said):
@@ -212,7 +212,7 @@ def test_a_bad_list_of_ids_is_refused(tmp_path, text, said):
     if text is not None:
         file.write_bytes(text)
     with pytest.raises(InputError, match=said):
-        listed_ids(ForgetSet(ids=str(file)), where="unlearning.forget")
+        listed_ids(ForgetSet(ids=str(file)), key="unlearning.forget")
 
 
 def test_nobody_and_everybody_are_refused():

@@ -201,10 +201,10 @@ def test_files_beside_those_that_are_read_are_named(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     for pattern in (tmp_path, tmp_path / "**"):
-        note = unread_note(str(pattern), where="here")
+        note = unread_note(str(pattern), key="here")
         assert note.startswith("here: 2 of the files have an unknown format and are not read: ")
         assert f"{tmp_path}/c.warc, {tmp_path}/sub/d.md." in note
-    assert unread_note(str(tmp_path / "a.jsonl"), where="here") is None
+    assert unread_note(str(tmp_path / "a.jsonl"), key="here") is None
 
 
 def test_missing_file_says_what_is_there(tmp_path):

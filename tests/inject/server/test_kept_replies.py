@@ -67,7 +67,7 @@ def test_another_name_of_the_model_and_uncounted_tokens_are_said(tmp_path):
             with client(stub.url, tmp_path / "r") as one:
                 one.ask(asked("p"))
                 named, *rest = one.notes()
-                assert "'m' and answered as 'other'" in named
+                assert "'m', but the server answered as 'other'" in named
     assert rest == []
     uncounted = text("x", model="m@main", usage={})
     with stub_server(lambda number, body: uncounted) as stub, client(stub.url) as one:

@@ -214,7 +214,7 @@ def test_an_answer_that_can_be_read_in_two_ways_is_refused_until_it_is_said(tmp_
         ({"answer": [1, 1, 0, 0]}, r"the row has 2 right answers"),
         (
             {"options": [{"body": "x"}, {"body": "y"}]},
-            r"option 1 has no 'text', but is an object with body.*\*\.NAME",
+            r"option 1 has no 'text'; it is an object with body.*\*\.NAME",
         ),
         ({"options": {"stem": ["x"]}}, r"the row's options are an object with stem"),
         ({"options": {"text": ["x", "y"], "label": ["A"]}}, r"1 letters for 2 options"),

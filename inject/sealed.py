@@ -57,7 +57,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
     """Return the facts in a folder's manifest, without reading the files.
 
     Raises:
-        Damaged: there is no manifest, or it is not what was written.
+        Damaged: no manifest, or one that differs from what was written.
     """
     facts: dict[str, Any] = _manifest(folder)["facts"]
     return facts
@@ -67,7 +67,7 @@ def verify(folder: Path) -> dict[str, Any]:
     """Check every file of a folder against its manifest; return its facts.
 
     Raises:
-        Damaged: names the first file that is not what was written.
+        Damaged: names the first damaged file.
     """
     manifest = _manifest(folder)
     facts: dict[str, Any] = manifest["facts"]
@@ -82,7 +82,7 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def whole(folder: Path) -> dict[str, Any] | None:
-    """Return the facts of a folder that is what was written, or None; of a damaged one, say so."""
+    """Return the facts of an undamaged folder, else None; damage is logged."""
     try:
         return verify(folder)
     except Damaged as damage:
@@ -92,7 +92,7 @@ def whole(folder: Path) -> dict[str, Any] | None:
 
 
 def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
-    """Write plain JSON values under names of their own into a file, with their digest."""
+    """Write plain JSON values under their names into a file, with their digest."""
     write_text(path, json.dumps({**value, "digest": checksum(value)}, indent=1))
 
 
@@ -119,7 +119,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
 
 def kept_value(path: Path, make: Callable[[], Any]) -> Any:
-    """Return the value of a sealed file; make and write it where there is none, or a damaged one.
+    """Return the value of a sealed file; make and write it if the file is missing or damaged.
 
     Args:
         path: the file.
@@ -161,7 +161,7 @@ def require_files(folder: Path, expected: Mapping[str, tuple[int, str]]) -> None
     """Check files of a folder against `file_digests`; the folder may have others.
 
     Raises:
-        Damaged: names the first file that is not what was written.
+        Damaged: names the first damaged file.
     """
     for name, (size, digest) in expected.items():
         path = folder / name

@@ -1,7 +1,7 @@
 """Passwords and keys: detected in files to share, masked in messages of others.
 
 An experiment file is copied into every run's folder, which is made to be shared; so a URL with a
-password in it, or a key, is refused there and never becomes part of an identity. Texts that come
+password in it, or a key, is rejected there and never becomes part of an identity. Texts that come
 from elsewhere (a server's answer, a library's message) are masked before they are shown. A message
 about a secret never repeats it.
 """
@@ -47,7 +47,7 @@ _MAKERS = {
     # RFC 7519: header and payload are JSON objects in base64url
     r"eyJ[A-Za-z0-9_-]{8,}\.eyJ": r"[A-Za-z0-9_.-]{8,}",
 }
-"""How keys and tokens begin, and go on, by the pages of those who make them."""
+"""The forms of keys and tokens, by the pages of their issuers."""
 _PEM = r"(?:[A-Z0-9]+ )*PRIVATE KEY-----"
 """RFC 7468."""
 _KEY = re.compile(
@@ -82,7 +82,7 @@ def secret_in(text: str) -> str | None:
 
 
 def secrets_in(values: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield (place, kind) for every text with a secret in nested mappings and lists, keys too."""
+    """Yield (place, kind) for every text or key with a secret in nested mappings and lists."""
     if isinstance(values, str):
         kind = secret_in(values)
         if kind:
@@ -101,7 +101,7 @@ def masked(text: str, *secrets: str | None) -> str:
     Args:
         text: such as a server's error message.
         known: secrets by their value, as they were sent. The values of environment variables
-            whose names say that they are keys, tokens or passwords are known anyway.
+            whose names mark them as keys, tokens or passwords are masked in any case.
     """
     values = {value for value in (*secrets, *_from_environment()) if value}
     # The longest first: one may be part of another.
@@ -113,7 +113,7 @@ def masked(text: str, *secrets: str | None) -> str:
 
 
 def without_secrets(values: Any) -> Any:
-    """Return nested mappings and lists with every text masked that holds a secret."""
+    """Return nested mappings and lists with the secrets in all texts masked."""
     if isinstance(values, str):
         return masked(values) if secret_in(values) else values
     if isinstance(values, Mapping):

@@ -2,9 +2,9 @@
 
 A text is a *name* when it has no folder and does not end in `.yaml` or `.yml`; anything else is a
 path. A name always means the shipped file, so that it means the same in every folder; a file of
-one's own is given by its path, `quickstart.yaml`. Only where nothing of that name is shipped is a
-name tried as a path. A wheel holds `configs/` in this folder; a clone, and so an editable
-installation, has it next to the packages.
+one's own is given by its path, `quickstart.yaml`. Only if nothing of that name is shipped is a name
+tried as a path. A wheel has `configs/` in this folder; a clone, and so an editable installation,
+has it next to the packages.
 """
 
 import os
@@ -30,9 +30,9 @@ class Catalogue:
     """The shipped files of one kind."""
 
     kind: str
-    """What a file is, for messages: `experiment`, `model shape`."""
+    """The kind of a file, for messages: `experiment`, `model shape`."""
     folders: Sequence[str]
-    """Where they lie, below `CONFIGS`."""
+    """Their folders, below `CONFIGS`."""
     only: frozenset[str] | None = None
     """The names that are of this kind; None: all but `without`."""
     without: frozenset[str] = frozenset()
@@ -52,10 +52,10 @@ class Catalogue:
 
         Args:
             text: the name or path.
-            folder: what a relative path starts from; None for the working directory.
+            folder: start of a relative path; None for the working directory.
 
         Raises:
-            InputError: when nothing of that name is shipped, or there is no such file.
+            InputError: a name that is not shipped, or a missing file.
         """
         path = (folder or Path()) / os.path.expanduser(text)
         files = self.files()
@@ -74,7 +74,7 @@ class Catalogue:
         return path
 
     def clash(self, text: str | Path, *, folder: Path | None = None) -> str | None:
-        """Return a sentence where a name means a shipped file and a local one is called alike."""
+        """Return a sentence if a name means a shipped file and a local one has the same name."""
         shipped = self.files().get(str(text)) if is_name(text) else None
         if shipped is None:
             return None

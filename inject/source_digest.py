@@ -2,12 +2,13 @@
 
 The code of a step is the module of its function and all of our modules that this one imports,
 directly or not, imports inside functions included. Each counts whole, without comments, docstrings
-and the wording of errors. So what a step's function needs not import stays out by lying in another
-module. An object found by a name (a dataset, a detector) is not imported by its user: its module is
-named along with the function's.
+and the wording of errors. So code that a step's function need not import stays out by being in
+another module. An object found by a name (a dataset, a detector) is not imported by its user: its
+module is named along with the function's.
 
 A module that reads data files of its own folder lists them in the constant `DATA_FILES`; they count
-with it. A test traces what runs. Cost: each file is read and parsed once a process, 4 ms a file.
+with it. A test traces the code that runs. Cost: each file is read and parsed once per process, 4 ms
+per file.
 """
 
 import ast
@@ -25,7 +26,7 @@ from inject.errors import InputError
 _SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 
 PACKAGES = ("inject", "train", "detect", "analysis", "spikein")
-"""Whose code is followed; libraries count by their versions."""
+"""Packages whose code is followed; libraries count by their versions."""
 
 Reader = Callable[[str], bytes | None]
 """From a dotted name to the source of that module; None if there is no such module."""
@@ -40,13 +41,13 @@ class SourceModule(NamedTuple):
     text: str
     """The same for any formatting, comments, docstrings and wording of errors."""
     imports: tuple[str, ...]
-    """Dotted names: `inject.keyed` for a module, `inject.keyed.words` for what is taken out of one;
-    which of the two a name is, its source does not say."""
+    """Dotted names: `inject.keyed` for a module, `inject.keyed.words` for a name taken from one;
+    the source does not distinguish the two."""
     lazy: Mapping[str, str]
     """Names that are only imported for type checkers, to the dotted name of each: if the module has
     a `__getattr__`, others can import these from it."""
     data_files: tuple[str, ...]
-    """What the constant `DATA_FILES` lists."""
+    """The names in the constant `DATA_FILES`."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -153,7 +154,7 @@ class Sources:
 def read_source(name: str) -> bytes | None:
     """Return the source of a module, or None if there is no such module.
 
-    One that is not ours holds the function of a step, as those of tests do.
+    A module that is not ours has the function of a step, as in tests.
     """
     if name.partition(".")[0] not in PACKAGES:
         spec = find_spec(name)
@@ -195,7 +196,7 @@ def module_of(dotted: str) -> str | None:
 
 
 def require_unedited(roots: tuple[str, ...]) -> None:
-    """Check, before the code runs, that Python will import what was hashed.
+    """Check, before the code runs, that Python will import the hashed source.
 
     Raises:
         InputError: a module was edited since; names it.
@@ -289,7 +290,7 @@ class _Reader:
         elif isinstance(node, ast.Name):
             self.text.append(f"{node.id},")
         elif isinstance(node, ast.Raise) and self._worded:
-            # What an error says decides nothing, since no artifact comes of it.
+            # The text of an error has no effect on identities, since it makes no artifact.
             self._worded = False
             self._write_fields(node)
             self._worded = True

@@ -1,6 +1,6 @@
 """Tables: Parquet and Arrow files whose errors name the file, and CSV that runs nowhere.
 
-Arrow's own messages say what is wrong with some bytes and not in which file they lie. A spreadsheet
+Arrow's own messages describe the problem with some bytes but do not name their file. A spreadsheet
 takes a cell that begins with `=`, `+`, `@`, or `-` with something after it for a formula; ids and
 names are other people's.
 """
@@ -56,7 +56,7 @@ def read_parquet(
     Args:
         path: the file.
         columns: those that are read; None for all.
-        schema: what the file must hold; None for whatever it holds.
+        schema: the required columns; None for any columns.
         repeated: columns of few different texts, which are kept once each.
 
     Raises:
@@ -175,7 +175,7 @@ def read_records(path: Path, schema: pa.Schema, make: Callable[..., T]) -> dict[
 
 
 Write = Callable[[Path, Sequence[str], Sequence[T]], None]
-"""Writes one row per example into a folder, in order: its id, and what is known of it."""
+"""Writes one row per example into a folder, in order: its id, and its values."""
 Read = Callable[[Path], dict[str, T]]
 """Reads them back by example id (rows of one id are alike); raises as `read_parquet`."""
 

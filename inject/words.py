@@ -1,4 +1,4 @@
-r"""What a word is: the one definition that everything compares texts by.
+r"""The definition of a word, by which all comparisons of texts work.
 
 A text is read as units. A unit is a word, a run of letters, digits and their marks, or a single
 character of a script without spaces. Compatibility forms (full width, ligatures), composed and
@@ -47,7 +47,7 @@ _WEIGHED = tuple((re.compile(f"[{ranges}]"), weight) for ranges, weight in _WEIG
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"\w+")
 _RARE = re.compile("[\U000101fd-\U0001e94a]")
-"""Where the marks beyond the basic plane are."""
+"""The ranges of marks beyond the basic plane."""
 _UNSEEN_CHARACTERS = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
@@ -59,7 +59,7 @@ _INLINE += "|strike|strong|sub|sup|tt|u|var|wbr"
 
 
 _Markup = tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]
-"""One kind of markup: a sign without which a text has none of it, its pattern, and what replaces it
+"""One kind of markup: a sign without which a text has none of it, its pattern, and its replacement
 in the reading without markup."""
 
 
@@ -107,7 +107,7 @@ def words_of(text: str) -> list[str]:
 
 
 def readings(text: str) -> list[list[str]]:
-    """Return the units of a text without its markup and, where that differs, of all of it."""
+    """Return the units of a text without its markup and, if that differs, of all of it."""
     bare = _without_markup(text)
     first = _units(bare)
     if bare == text:
@@ -147,7 +147,7 @@ def places(text: str, reading: int) -> list[Place]:
 
     Args:
         text: as given to `readings`.
-        reading: which one of them.
+        reading: its index.
     """
     marked = reading == 0 and any(sign in text for sign, _, _ in _MARKUP)
     if not marked and (same := _normalised_in_place(text)) is not None:
@@ -245,7 +245,7 @@ def _spans(normalised: str) -> list[tuple[int, int]]:
 
 
 def _clusters(text: str) -> list[tuple[int, int]]:
-    """Return stretches that are normalised each on its own as they are together."""
+    """Return spans that normalise separately as they do together."""
     if text.isascii():
         return [(0, len(text))]
     return [match.span() for match in _patterns_for(text).cluster.finditer(text)]
@@ -265,7 +265,7 @@ def _patterns_for(text: str) -> _Patterns:
 
 @cache
 def _patterns(rare: bool) -> _Patterns:
-    """Compile what needs the table of marks, which texts in ASCII need not pay."""
+    """Compile the patterns that need the table of marks, a cost that ASCII texts avoid."""
     codes = range(0x300, 0x1E94B if rare else 0x10000)
     marks = "".join(chr(code) for code in codes if unicodedata.category(chr(code))[0] == "M")
     # Parts of Hangul syllables, and the voicing marks of half-width kana, join what is before.

@@ -1,4 +1,4 @@
-"""The step that tokenises the background: the clean corpus, without what overlaps with an example.
+"""The step that tokenises the background, without documents that overlap with an example.
 
 One corpus serves all arms of an experiment: no document overlaps with a row that any seed could
 draw, whether or not it will be drawn. Its first tokens are theirs (a size sweep takes prefixes),
@@ -26,14 +26,14 @@ from inject.step import Cost, Step, StepContext
 
 
 class SearchedRows(Settings):
-    """What the background is compared with."""
+    """The rows with which the background is compared."""
 
     contaminants: tuple[Contaminant, ...]
     """Of the experiment."""
     seeds: tuple[int, ...]
     """Of all arms: rows that follow the seed are looked for as each of them draws them."""
     rules: OverlapSettings
-    """What counts as an overlap; without any rule nothing is compared."""
+    """The rules of overlap; without any rule nothing is compared."""
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the rules, for `Step.settings`; {} without a rule."""
@@ -94,7 +94,7 @@ class SearchedRows(Settings):
         }
 
     def _seeds_of(self, contaminant: Contaminant) -> list[int]:
-        """Return the seeds that decide a dataset's rows, ascending; none where its file does."""
+        """Return the seeds that determine a dataset's rows, ascending; none if its file does."""
         dataset = get_dataset(contaminant.dataset)
         options = checked_options(dataset, contaminant.options)
         return sorted(self.seeds) if dataset.follows_seed(options) else []

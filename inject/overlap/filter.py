@@ -1,4 +1,4 @@
-"""Documents in, those that overlap with no example out; and the record of what was found.
+"""Passes on the documents that overlap with no example, and records the overlaps.
 
 Artifact files: `overlaps.parquet` (one row per offence) and `overlaps.json` (the rules, and
 counts).
@@ -28,7 +28,7 @@ _ROWS, _FACTS = "overlaps.parquet", "overlaps.json"
 
 @dataclass(frozen=True, kw_only=True)
 class OverlapFacts:
-    """How much was looked at, and what came of it."""
+    """The amount compared, and the results."""
 
     rules: str
     """The rules in words."""
@@ -39,7 +39,7 @@ class OverlapFacts:
     offending: int
     """Documents with an offence."""
     dropped: int
-    """Those left out of the corpus: all or none."""
+    """Overlapping documents left out of the corpus: all or none."""
     examples: int
     """Examples looked for, of all datasets, spiked or not."""
     unchecked: tuple[Unchecked, ...]
@@ -70,10 +70,10 @@ class OverlapFilter:
         return not (overlaps and self._index.settings.drop is True)
 
     def require_none(self) -> None:
-        """Stop where the rules say so and a document overlaps.
+        """Stop if the rules require it and a document overlaps.
 
         Raises:
-            InputError: naming the first documents, and what they overlap with.
+            InputError: naming the first documents and their overlapping examples.
         """
         if self._index.settings.drop != "stop" or not self._offending:
             return

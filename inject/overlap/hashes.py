@@ -63,7 +63,7 @@ class Vocabulary:
 
 
 class Prefixes(NamedTuple):
-    """What the hashes of all runs of one text are made of."""
+    """The prefix sums from which the hashes of all runs of one text are computed."""
 
     sums: U64
     """Sums of the units' values times powers of the base, shape [units + 1]."""
@@ -144,7 +144,7 @@ class HashSet:
 
     def __init__(self, hashes: U64) -> None:
         self.sorted = np.unique(hashes)
-        # Eight places a hash or more: seven in eight of those that are not held end here.
+        # Eight places a hash or more: seven in eight of the absent ones end here.
         bits = min(max(len(self.sorted).bit_length() + 3, _LEAST_BITS), _MOST_BITS)
         self._shift = np.uint64(64 - bits)
         self._seen = np.zeros(1 << bits, dtype=bool)

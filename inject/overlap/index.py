@@ -1,8 +1,8 @@
 """Which examples a document overlaps with, and in which words.
 
-The index holds all examples that could become members or non-members, answers that are long
-enough on their own, and nothing of the background: memory is bounded by the examples. A document
-costs one pass over its words for each of its readings, and a comparison wherever hashes agree.
+The index has all examples that could become members or non-members, answers that are long enough by
+themselves, and nothing of the background: memory is bounded by the examples. A document costs one
+pass over its words for each of its readings, and a comparison wherever hashes agree.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ class Overlap:
     """Part of the example with the shared words (question, passage, answer …), or `text`."""
     words: int
     """Words in a row that are shared (characters, in scripts without spaces); for a
-    near-duplicate, words of the document's stretch."""
+    near-duplicate, words of the document's span."""
     similarity: float
     """Share of the example's n-grams in the document, or Jaccard similarity of 3-grams."""
     place: str
@@ -61,8 +61,8 @@ class Overlap:
     document: str
     """First 16 hex digits of the SHA-256 of the document's text."""
     text: str | None
-    """The shared words as the document has them (the first of them, where they are many); None
-    where the example is protected."""
+    """The shared words as the document has them (the first of them, if they are many); None if the
+    example is protected."""
 
 
 class _Stretch(NamedTuple):
@@ -174,7 +174,7 @@ class OverlapIndex:
         return Pattern(index, reading, first, words, self._prefixes(words))
 
     def _answers(self, whole: Pattern, size: int | None) -> list[Pattern]:
-        """Return the answer as a pattern of its own, where the example's runs might miss it.
+        """Return the answer as a separate pattern if the example's runs might miss it.
 
         An answer shorter than a run only occurs in runs with other words.
         """
@@ -203,7 +203,7 @@ def _size(overlap: Overlap) -> tuple[int, float]:
 
 
 def _part(example: Example, reading: int, first: int, length: int) -> str:
-    """Return the part of the example that holds most of the units first … first+length."""
+    """Return the part of the example with most of the units first … first+length."""
     unit_places = places(example.text, reading)
     low, high = unit_places[first].start, unit_places[first + length - 1].stop
     best, most = "text", 0

@@ -1,17 +1,17 @@
 """Stretches of a document that nearly repeat an example: light edits, sentences in another order.
 
-A stretch, from anywhere to anywhere, nearly repeats an example when the Jaccard similarity of their
+A span, from anywhere to anywhere, nearly repeats an example when the Jaccard similarity of their
 sets of word 3-grams reaches the threshold, and they share `_LEAST_SHARED` 3-grams at least (8 words
-in a row have as many). The search is exact, no stretch that does is missed, but for two things. A
+in a row have as many). The search is exact, no such span is missed, with two exceptions. A
 span of more than 2n/t places is not searched: it has that many only if it repeats itself. And words
 that no example has are not distinguished, so each repetition of a 3-gram with such a word counts
 again, which makes a span look slightly less similar.
 
-Of an example's n 3-grams such a stretch holds t·n, so whichever of them are left out, all but k of
-the t·n can be, it holds k of the others, within n/t places where it repeats none. The index
-therefore holds an example's rarest 3-grams only, and if k of them are close together in a document,
-all spans there are compared. For dissimilar texts, nearly all, the cost is one look-up per word.
-Memory: 16 bytes a word of the examples.
+Of an example's n 3-grams such a span has t·n, so after leaving out any of them except k of the t·n,
+it has k of the others, within n/t places if it repeats none. The index therefore only has an
+example's rarest 3-grams, and if k of them are close together in a document, all spans there are
+compared. For dissimilar texts, nearly all, the cost is one look-up per word. Memory: 16 bytes a
+word of the examples.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ U64 = npt.NDArray[np.uint64]
 SHINGLE = 3
 _LEAST_SHARED = 6
 _COMMON = 8
-"""3-grams of more examples than this stay out of the index where they can."""
+"""3-grams of more examples than this stay out of the index if possible."""
 _LEAST_WITNESSES = 0.25
 """Share of the t·n that must be witnessed by the index all the same."""
 
@@ -39,7 +39,7 @@ class NearDuplicateIndex:
 
     Args:
         examples: sums of each one's units.
-        threshold: similarity from which a stretch is a near-duplicate.
+        threshold: similarity from which a span is a near-duplicate.
         hasher: shared with others that look at the same document.
     """
 
@@ -78,9 +78,9 @@ class NearDuplicateIndex:
         self._least = int(self._witnesses[self._reach > 0].min(initial=1 << 62))
 
     def find(self, prefixes: Prefixes) -> list[tuple[int, int, int, float]]:
-        """Return the most alike stretch for each example that a document nearly repeats.
+        """Return the most similar span for each example that a document nearly repeats.
 
-        Which example it is, the first unit of the stretch in the document, one past its last, and
+        The example, the first unit of the span in the document, one past its last, and
         the Jaccard similarity of the sets of word 3-grams.
 
         Args:
@@ -124,7 +124,7 @@ class NearDuplicateIndex:
         return np.unique(own[close])
 
     def _best(self, example: int, positions: I64, before: I64) -> tuple[int, int, float] | None:
-        """Return the first and last 3-gram of the most alike stretch, and how alike it is.
+        """Return the first and last 3-gram of the most similar span, and its similarity.
 
         Args:
             example: which one.

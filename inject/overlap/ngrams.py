@@ -35,7 +35,7 @@ class Pattern(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """What one document shares with one example."""
+    """The overlap of one document with one example."""
 
     example: int
     reading: int
@@ -51,7 +51,7 @@ class Shared(NamedTuple):
 
 
 _Match = tuple[int, int, int, int]
-"""A pattern, where a run of it starts in it and in the document, and the run's length."""
+"""A pattern, the start of one of its runs in it and in the document, and the run's length."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class NgramIndex:
     """The runs of words of many patterns.
 
     Args:
-        patterns: what is looked for.
+        patterns: to search for.
         size: words in a run; shorter patterns are looked for whole.
         hasher: shared with others that look at the same document.
         max_owners: of a run that more patterns have, only the first so many are found by it, so

@@ -1,4 +1,4 @@
-"""What counts as an overlap of a background document with an example."""
+"""The rules by which a background document overlaps with an example."""
 
 from typing import Annotated, Literal
 
@@ -13,7 +13,7 @@ SHORTEST = 8
 class OverlapSettings(Settings):
     """The rules of the audit of the background's text.
 
-    `inject.words` says what a word is; a character of a script without spaces counts as
+    `inject.words` defines a word; a character of a script without spaces counts as
     a share of one.
     """
 
@@ -25,7 +25,7 @@ class OverlapSettings(Settings):
     """If set, one shared n-gram is not enough: this share of the example's n-grams must occur
     in the document (`ngram: 8, share: 0.7` is the rule of PaLM)."""
     near_duplicate: Annotated[float, Field(gt=0.2, le=1)] | None = 0.3
-    """A stretch of a document whose word 3-grams agree with an example's to this degree
+    """A span of a document whose word 3-grams agree with an example's to this degree
     (Jaccard) is a near-duplicate: one word in five replaced, sentences in another order. null:
     no such rule."""
     drop: bool | Literal["stop"] = True

@@ -1,4 +1,4 @@
-"""The audit before training: is every copy where it should be, and nothing else?
+"""The audit before training: is every copy at its planned position, and is nothing else there?
 
 Read from the view itself, the very stream that training reads: every member's token sequence must
 occur exactly as often as its copies carry it, every copy (of whatever variant) must be intact at
@@ -73,7 +73,7 @@ def audit_step(rules: OverlapSettings, corpus: Step, examples: Step, plan: Step)
 
 
 def build(context: StepContext) -> None:
-    """Search the stream, and write what was found."""
+    """Search the stream, and write the findings."""
     rules = OverlapSettings.model_validate(context.execution["rules"])
     pool, tokens, clean = read_pool_and_corpus(context)
     clean.verify()
@@ -156,7 +156,7 @@ def audit(
         document_starts: its ascending document starts.
         tokens: token ids of each example's whole text, by example_id.
         names: every planned copy.
-        starts: where the text of each of them starts in the view, in the same order.
+        starts: the start of each one's text in the view, in the same order.
         texts: token ids of each text that copies carry, by example_id and variant.
         sides: `member`, `nonmember` or `HELD_OUT_SIDE`, by example_id.
     """
@@ -243,7 +243,7 @@ def _rolling(tokens: I64, size: int) -> npt.NDArray[np.uint64]:
 
 
 def name_rows(report: AuditReport, examples: Sequence[Example]) -> AuditReport:
-    """Return the report with `row` in each finding, and `inside` where rows contain it.
+    """Return the report with `row` in each finding, and `inside` if rows contain it.
 
     The audit knows examples by the hash of their text. Who has to take a row out of a data file
     needs the row's own id, and that of the row whose text its text is a part of.

@@ -12,7 +12,7 @@ randomness. Levels are assigned in turn to each dataset's groups, which are orde
 stratum in keyed order, beginning with a level drawn for the dataset: every group has each level
 with the same probability, and the numbers of groups with each differ by at most one in a dataset
 and in a stratum. So there (and only there) a new row of the same dataset can change another's
-level; its anchors stay where they are. Counts do not depend on the split into tune and test.
+level; its anchors keep their positions. Counts do not depend on the split into tune and test.
 """
 
 from collections import Counter, defaultdict
@@ -61,12 +61,12 @@ class PlanSettings:
     variants: Variants = field(default_factory=Variants)
     """Which variants copies carry, and how they are assigned."""
     draw_number: int = 0
-    """Which draw of copy counts it is; each has draws of its own."""
+    """The number of the draw of copy counts; each number has its own draws."""
 
     def identity(self) -> dict[str, Any]:
         """Return all of it as plain JSON values.
 
-        Of the variants, weights and assignment: what they say is in the renditions.
+        Weights and assignment of the variants; their texts are in the renditions.
         """
         values = {**vars(self), "copies": plain(self.copies), "placement": plain(self.placement)}
         weights = [variant.weight for variant in self.variants.of]
@@ -96,7 +96,7 @@ def make_plan(
         vocabulary: number of token ids, which fixes the width of `payload.bin`.
         renditions: the texts of all variants of all members; None if all copies carry the whole
             example.
-        candidates: all examples that counts and variants are drawn for, where these are more than
+        candidates: all examples that counts and variants are drawn for, if these are more than
             the members: each member gets the copies it would have if all of these were spiked.
 
     Raises:
@@ -193,7 +193,7 @@ def _payload(
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the tokens of the renditions in use, with their separators, one after the other.
 
-    Then where each rendition starts in them, and how many of them are its.
+    Then the start of each rendition in them, and its number of tokens.
     """
     offset = np.zeros(len(renditions), dtype=np.int64)
     length = np.zeros(len(renditions), dtype=np.int64)
@@ -258,7 +258,7 @@ def draw_copy_counts(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return each member's rate (fixed count, Poisson rate or level) and its number of copies.
 
-    In the order given, shape [members] each. Each `draw_number` has draws of its own.
+    In the order given, shape [members] each. Each `draw_number` has its own draws.
     """
     if copies.fixed is not None:
         rates = np.full(len(members), float(copies.fixed))

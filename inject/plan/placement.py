@@ -1,4 +1,4 @@
-"""Where copies go: anchors in the clean corpus.
+"""The positions of copies: anchors in the clean corpus.
 
 An anchor is a position in the clean token stream; the copy is put before that token. Three ways
 lead to it.
@@ -6,7 +6,7 @@ lead to it.
 `splice` and `document` over the whole training: the anchor of copy c of example e is a keyed
 draw over the *whole* budget, so it only depends on (seed, e, c). Copies take room, the tail of
 the background gives way, and an anchor that fell into the tail is drawn again with the next
-counter; how often is recorded. Every anchor that was not re-drawn stays where it is when
+counter; how often is recorded. Every anchor that was not re-drawn keeps its position when
 examples or datasets are added. `document` moves the position back to the start of the document
 that it fell into; long documents draw more copies, as positions are uniform over tokens.
 
@@ -15,7 +15,7 @@ offset. For `splice` these are positions of the contaminated stream, so the anch
 corpus follows from the payload before it.
 
 `document` with copies kept inside windows: the same draw, then the first place between two
-documents from there on where the copy fits into an allowed window.
+documents from there on at which the copy fits into an allowed window.
 """
 
 from bisect import bisect_left
@@ -87,7 +87,7 @@ class UnplacedCopies:
     lengths: I64
     """Payload tokens, separators included."""
     name: Callable[[int], str]
-    """What to call a copy in a message."""
+    """The name of a copy in a message."""
 
 
 def place_copies(

@@ -1,4 +1,4 @@
-"""The settings of a plan: how many copies of each member, and where they go."""
+"""The settings of a plan: copies per member, and their positions."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ Count = Annotated[int, Field(gt=0, le=MAX_COPIES)]
 
 
 class Copies(Settings):
-    """How many copies of each member: exactly one of the three rules."""
+    """The number of copies of each member: exactly one of the three rules."""
 
     fixed: Count | None = None
     """Every member is spiked this many times."""
@@ -99,7 +99,7 @@ class Placement(Settings):
 
     @property
     def timed(self) -> bool:
-        """Whether copies are restricted to a stretch of the training."""
+        """Whether copies are restricted to a part of the training."""
         return self.between != (0.0, 1.0)
 
     @property
@@ -133,7 +133,7 @@ def separations(placements: Iterable[Placement]) -> tuple[Separation, ...]:
     """Return each kind of separators that take room in a copy's only window, once, sorted.
 
     Args:
-        placements: of all arms; those that let copies lie across windows ask for no room.
+        placements: of all arms; those that let copies straddle windows require no room.
     """
     kinds = {
         placement.separation

@@ -1,18 +1,18 @@
-"""Which windows are trained on in a stretch of the first epoch, in memory that is bounded.
+"""The windows that are trained on in a part of the first epoch, in bounded memory.
 
-The order of windows is a sort by a keyed 64-bit hash (`inject.stream.order`), so a stretch of the
+The order of windows is a sort by a keyed 64-bit hash (`inject.stream.order`), so a part of the
 training is a set of windows with neighbouring hashes. Up to `EXACT` windows the order is computed
-and the stretch holds exactly the windows with those ranks: 40 bytes and a microsecond a window.
+and the part has exactly the windows with those ranks: 40 bytes and a microsecond per window.
 
-Beyond, no order is computed. A window belongs to the stretch when its hash lies between the two
-shares of the range of hashes, each moved inwards by the margin by which a window's rank can differ
-from its hash: by the Dvoretzky-Kiefer-Wolfowitz inequality (Massart 1990) no rank of n windows is
+Beyond, no order is computed. A window belongs to the part when its hash is between the two shares
+of the range of hashes, each moved inwards by the margin by which a window's rank can differ from
+its hash: by the Dvoretzky-Kiefer-Wolfowitz inequality (Massart 1990) no rank of n windows is
 further than sqrt(ln(2 / d) / 2 n) from its hash, but for a probability d of 1e-18. So a copy is
 never outside the requested range; the cost is the windows within 0.02 % of the training at either
 end (10^12 tokens, windows of 2,048). The windows that belong are counted once, block by block; a
-copy draws one of their numbers, and its block is looked at again. Memory: a number a block. Cost:
-16 ns a window and look, so 8 s to count 10^12 tokens and at most as much for any number of copies,
-whatever the stretch's share.
+copy draws one of their numbers, and its block is looked at again. Memory: one number per block.
+Cost: 16 ns a window and look, so 8 s to count 10^12 tokens and at most as much for any number of
+copies, whatever the part's share.
 """
 
 import math
@@ -46,7 +46,7 @@ def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -
         n_windows: whole windows in the stream.
 
     Raises:
-        InputError: when the stretch holds no window.
+        InputError: a part without windows.
     """
     if between == (0.0, 1.0):
         return WholeTraining(count=n_windows)
@@ -65,7 +65,7 @@ def training_range(between: tuple[float, float], *, seed: int, n_windows: int) -
 
 def _hashed(between: tuple[float, float], *, seed: int, n_windows: int) -> "HashedRange":
     margin = rank_margin(n_windows)
-    # At the ends of the training there is no rank beyond, so nothing has to be given up.
+    # At the ends of the training there is no rank beyond, so no window is lost.
     low = 0.0 if between[0] == 0.0 else between[0] + margin
     high = 1.0 if between[1] == 1.0 else between[1] - margin
     if high - low < margin:
@@ -100,12 +100,12 @@ class WholeTraining:
     """Whether it is the whole training."""
 
     def draw(self, seed: int, keys: keyed.U64, copies: I64, draws: I64) -> I64:
-        """Return a window for each (example, copy, draw), uniform over the stretch."""
+        """Return a window for each (example, copy, draw), uniform over the part."""
         words = keyed.words(seed, keyed.Stream.ANCHOR, keys, copies, draws)
         return keyed.below(self.count, words).astype(np.int64)
 
     def contains(self, windows: I64) -> Bools:
-        """Return whether each window belongs to the stretch."""
+        """Return whether each window belongs to the part."""
         return np.ones(len(windows), dtype=np.bool_)
 
 

@@ -1,4 +1,4 @@
-"""Where copies go that must lie inside one window: which window, and where in it.
+"""The positions of copies that must be inside one window: the window, and the offset in it.
 
 A window and an offset in it are keyed draws that depend only on (seed, example, copy) and on the
 copy's own length. A window takes copies as long as they fit in it; if they do not, the copy with
@@ -9,7 +9,7 @@ is moved back to its end. The draws are over the windows of a range of the train
 
 So a copy that was not drawn again stays in its window when examples or datasets are added, and
 at its offset unless another copy came to share its window.
-Cost: a few draws a copy, all vectorised; crowded windows are settled one by one.
+Cost: a few draws per copy, all vectorised; crowded windows are settled one by one.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def check_room(
 
     Args:
         lengths: payload tokens of each copy.
-        name: what to call a copy in a message.
+        name: gives a copy's name in messages.
         context: tokens in a window.
         allowed_windows: the windows that may be used.
 

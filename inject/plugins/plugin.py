@@ -1,6 +1,6 @@
 """A loaded plug-in, the modules it is made of, and those that installed packages offer.
 
-A plug-in of a file is made of that file and of what it imports from the same folder. Imports are
+A plug-in of a file consists of that file and its imports from the same folder. Imports are
 read from the source. A module of the folder goes before an installed one of the same name, as in a
 script; our own packages are never taken from there. Folders without `__init__.py` are not packages
 here.
@@ -35,7 +35,7 @@ class Plugin:
     """NAME of `FILE.py:NAME`, or the entry point's name."""
     value: Any
     origin: str
-    """Where it comes from: `FILE.py:NAME` as given, or a distribution and its version."""
+    """Its origin: `FILE.py:NAME` as given, or a distribution and its version."""
     digest: str
     """SHA-256 (hex) of the source that was executed, and of which object in it; a part of the
     identity of whatever the plug-in decides. Folders do not enter."""
@@ -45,7 +45,7 @@ class Plugin:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What kind of object a plug-in must be."""
+    """The kind of object that a plug-in must be."""
 
     noun: str
     """For messages: `detector`."""
@@ -58,7 +58,7 @@ class Expected:
         """Refuse an object of another kind.
 
         Raises:
-            InputError: with its type, and what is allowed.
+            InputError: with its type, and the allowed one.
         """
         if not self.accepts(value):
             kind = (
@@ -77,7 +77,7 @@ def with_article(noun: str) -> str:
 
 
 def require_same_source(digest: str | None, named: str | None, *, label: str) -> None:
-    """Check that what was loaded again is what a step was named by, wherever the step runs.
+    """Check that a plug-in loaded again has the source of the step's identity, on any machine.
 
     Args:
         digest: of the plug-in; None if the object is not a plug-in.
@@ -91,8 +91,8 @@ def require_same_source(digest: str | None, named: str | None, *, label: str) ->
         raise InputError(
             "the source was edited since this run was named",
             where=label,
-            hint="Run the same command again: what it decides is made by the edited source, and "
-            "the rest is kept.",
+            hint="Run the same command again: the edited source makes the artifacts that depend on "
+            "it, and the rest is kept.",
         )
 
 
@@ -110,7 +110,7 @@ def read_sources(
     """Read a module, and all that it imports from `folder`, directly or not.
 
     Args:
-        folder: where local modules lie.
+        folder: of local modules.
         name: dotted name of the module, from `folder`.
         path: its file.
         only: top-level names that count as local; None: all that are found, but our own.
@@ -168,7 +168,7 @@ def _read(path: Path) -> Source:
 
 
 def _imported(name: str, source: Source) -> Iterator[tuple[int, str, bool]]:
-    """Yield what a module may import: line, dotted name, and whether it is inside a function."""
+    """Yield a module's possible imports: line, dotted name, and whether it is inside a function."""
     try:
         tree = ast.parse(source.content)
     except SyntaxError as error:
@@ -290,8 +290,8 @@ def load_installed(
 
     Args:
         group: which one.
-        expected: what its objects must be.
-        taken: names that are in use, each with where it comes from; they win.
+        expected: the kind of its objects.
+        taken: names in use, each with its origin; they take precedence.
     """
     plugins: dict[str, Plugin] = {}
     warnings = []

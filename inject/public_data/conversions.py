@@ -1,4 +1,4 @@
-"""From rows of the hub to the files of the layout: what becomes of a row, and how rows are written.
+"""From rows of the hub to the files of the layout: conversion of a row, and writing of rows.
 
 Everything is deterministic: keys sorted, no times, one way to write a value; the same rows give the
 same bytes wherever the compression library is the same.
@@ -70,7 +70,7 @@ CONVERSIONS: Mapping[str | None, Callable[[Mapping[str, Any]], Mapping[str, Any]
 
 
 def encoded(rows: Sequence[Mapping[str, Any]], name: str) -> bytes:
-    """Return rows in the format that a file's name says.
+    """Return rows in the format of a file's name.
 
     Args:
         rows: at least one.
@@ -106,7 +106,7 @@ def encrypted_zip(files: Mapping[str, bytes], *, password: str) -> bytes:
         squeeze = zlib.compressobj(9, zlib.DEFLATED, -15)
         packed = squeeze.compress(content) + squeeze.flush()
         seed = hashlib.sha256(f"{name} {checksum}".encode()).digest()[: _HEADER - 1]
-        # The last byte tells a reader whether the password is right.
+        # By the last byte a reader checks the password.
         payload = _encrypted(seed + bytes([checksum >> 24]) + packed, password.encode())
         coded = name.encode()
         facts = struct.pack(

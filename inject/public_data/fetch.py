@@ -1,8 +1,8 @@
 """Fetches public data sets into a folder, in the layout that the presets read.
 
-A file of the layout is whole or absent, and its entry in `spikein-data.json` (where it comes from,
-its SHA-256 and that of its source) is written right after it, so that a call that was cut off goes
-on with the next file. A file that has an entry is checked and never fetched again; one that was
+A file of the layout is whole or absent, and its entry in `spikein-data.json` (its origin, its
+SHA-256 and that of its source) is written right after it, so that an interrupted call continues
+with the next file. A file that has an entry is checked and never fetched again; one that was
 changed since is named and kept; one without an entry is the user's own and stays.
 
 Sources come through the cache of the hub library, which serves them without a network from then on,
@@ -43,7 +43,7 @@ _BATCH = 64
 
 
 class FileState(NamedTuple):
-    """What became of one file of the layout."""
+    """The result for one file of the layout."""
 
     path: str
     state: str
@@ -59,11 +59,11 @@ def fetch(
     *,
     on_file: Callable[[FileState], None] = lambda _: None,
 ) -> list[FileState]:
-    """Fetch data sets; what is there already is checked.
+    """Fetch data sets; existing files are checked.
 
     Args:
         sets: which; their terms have been agreed to.
-        folder: where the layout is; made where it is missing.
+        folder: of the layout; made if it is missing.
         on_file: called after each file.
 
     Raises:
@@ -79,7 +79,7 @@ def fetch(
     silences: dict[str, Unreachable] = {}
     with FileLock(folder / f".{MANIFEST}.lock"):
         manifest = read_manifest(folder)
-        # What a call that was killed has left.
+        # The remains of a killed call.
         shutil.rmtree(folder / _HIDDEN, ignore_errors=True)
         for data_set in sets:
             try:
@@ -102,7 +102,7 @@ def fetch(
 
 
 def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, Any]) -> FileState:
-    """Fetch one file, or say what is there."""
+    """Fetch one file, or report its state."""
     target = folder / file.path
     entry = manifest["files"].get(file.path)
     if target.is_dir():
@@ -144,7 +144,7 @@ def _state(data_set: DataSet, file: DataFile, folder: Path, manifest: dict[str, 
 
 
 def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str, Any]]]:
-    """Return the content of a file of the layout, its rows, and what the manifest says of sources.
+    """Return the content of a file of the layout, its rows, and the manifest's record of sources.
 
     Args:
         file: which.
@@ -161,7 +161,7 @@ def _made(file: DataFile, cache: Path | None) -> tuple[bytes, int, list[dict[str
     if file.path.endswith(".zip"):
         content, rows = _zipped(file, [path.read_bytes() for path in paths])
     else:
-        # `.json` of the hub holds lines or one array; the parser knows both.
+        # `.json` of the hub has lines or one array; the parser reads both.
         parsed = [PARSERS[format_of(path) or ""](path, "download") for path in paths]
         content, rows = _table(file, [(row.values for row in part) for part in parsed])
     sources = [
@@ -196,7 +196,8 @@ def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
         path.unlink()
         blob.unlink()
         raise InputError(
-            f"what arrived of {source} is not what the hub has (digest {digest[:12]}…, and not "
+            f"checksum mismatch for {source}: the file differs from the hub's (digest "
+            f"{digest[:12]}…, and not"
             f"{blob.name[:12]}…)",
             where=f"datasets/{file.hub}",
             hint="Nothing was kept of it. Give the same command again; a proxy may alter files.",
@@ -212,7 +213,7 @@ def _first_rows(file: DataFile, source: str) -> Iterator[dict[str, Any]]:
     require_listed(HubAddress(file.hub, file.commit, source), names)
     place = f"datasets/{file.hub}@{file.commit}/{source}"
     with (
-        hub_errors(_where(file), hint="Give the same command again; nothing was kept of it."),
+        hub_errors(_where(file), hint="Run the same command again; nothing of it was kept."),
         HfFileSystem().open(place, "rb", block_size=_BLOCK) as remote,
     ):
         if source.endswith(".parquet"):
@@ -259,7 +260,7 @@ def _where(file: DataFile) -> str:
 
 
 def _require_folder(folder: Path) -> None:
-    """Make a folder where there is none.
+    """Make a folder if it is missing.
 
     Raises:
         InputError: something else is there, or none can be made there.

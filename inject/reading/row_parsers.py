@@ -1,4 +1,4 @@
-"""The parsers behind `inject.reading.rows`: JSON lines, JSON, CSV, TSV, Parquet and plain text.
+"""The parsers of `inject.reading.rows`: JSON lines, JSON, CSV, TSV, Parquet and plain text.
 
 Text is strict UTF-8; a byte order mark at the start of a file is removed, one inside is kept. Lines
 only end at `\\n`, so a line number here is the one an editor shows. Columns of CSV are separated
@@ -28,9 +28,9 @@ _NO_TEXT = {
     b"PK\x03\x04": "a ZIP archive",
     b"PAR1": "Parquet, whose name ends in .parquet",
 }
-"""What other files begin with."""
+"""The first bytes of other kinds of files."""
 _SIGNS = ",;\t|"
-"""What may separate columns."""
+"""Possible separators of columns."""
 _SEPARATOR_HINT = (
     "Put names and fields that contain the separator, a quote or a line end in quotes; "
     "`--delimiter` of `spikein detect` sets another separator."
@@ -48,7 +48,7 @@ class PlacedRow(NamedTuple):
 
 
 Parser = Callable[..., Iterator[PlacedRow]]
-"""Called with the file and what its rows are for."""
+"""Called with the file and the purpose of its rows."""
 
 
 def format_of(path: Path) -> str | None:
@@ -122,7 +122,7 @@ def _row(place: str, values: object, source: str, purpose: str) -> PlacedRow:
             allowed='rows such as {"text": "..."}',
             hint=_ARRAY if isinstance(values, list) else None,
         )
-    # JSON can spell half a surrogate pair, which no UTF-8 file could hold later on.
+    # JSON can spell half a surrogate pair, which no UTF-8 file could represent later.
     if "\\u" in source and "\\ud" in source.lower():
         try:
             json.dumps(values, ensure_ascii=False).encode()
@@ -159,7 +159,7 @@ def _json_row(place: str, line: str, purpose: str) -> PlacedRow:
 
 
 def _json(path: Path, purpose: str) -> Iterator[PlacedRow]:
-    """Yield the elements of one array, or, where the file does not begin with `[`, its lines."""
+    """Yield the elements of one array, or, if the file does not begin with `[`, its lines."""
     lines = _lines(path, purpose)
     for number, line in lines:
         if not line.strip():

@@ -1,10 +1,10 @@
 """Rows of local files: one file, a folder of files, or a glob, in any of a few formats.
 
-Files are streamed line by line (a `.json` array: its text is held, its elements are not), each
+Files are streamed line by line (a `.json` array: its text is in memory, its elements are not), each
 row comes with its place for error messages, and whatever cannot be read is an `InputError`
 naming file and line. Nothing is guessed or repaired: broken rows, invalid UTF-8 and empty
 files stop the reading; so do pipes, devices and decompression bombs (`inject.bounded_files`). Cost:
-that of the parser (jsonl about 100 MB/s a core).
+that of the parser (jsonl about 100 MB/s per core).
 """
 
 import glob
@@ -31,11 +31,11 @@ def read_rows(pattern: str, *, what: str, delimiter: str | None = None) -> Itera
     Args:
         pattern: a file, a folder (all known files below it) or a glob with `**`; `~` is
             expanded, a relative path is relative to the current directory.
-        what: what the rows are for, such as `background`; begins the error messages.
+        what: the purpose of the rows, such as `background`; begins the error messages.
         delimiter: the sign between the columns of CSV and TSV; None: as their first line has it.
 
     Raises:
-        InputError: at once where no file is found; while reading where a file is empty or a
+        InputError: at once if no file is found; while reading if a file is empty or a
             row cannot be read (file and line named).
     """
     files = source_files(pattern, what=what)
@@ -96,7 +96,7 @@ def unread_note(pattern: str, *, key: str) -> str | None:
     """Return a sentence that names the files that are not read; None if all are.
 
     Args:
-        pattern: as for `source_files`, which says what is wrong where no file can be read.
+        pattern: as for `source_files`, which reports the problem if no file can be read.
         key: the key of the experiment that has it.
     """
     named = _named(pattern)
@@ -154,7 +154,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _nearest(path: Path) -> str:
-    """Say which part of a missing path is the first to be missing, and what is there instead."""
+    """Describe the first missing part of a path, and similar names in its place."""
     missing = path
     while not missing.parent.exists():
         missing = missing.parent

@@ -1,10 +1,10 @@
-"""What is hashed is what is read: digests of files, and a second look when they have been read.
+"""Digests of files, and a second look after reading: the content read is the content hashed.
 
 An identity names files by SHA-256 before anything is built. Whoever reads them later does so inside
-`unchanged`, which takes the identity again when the reading is over and refuses what has become
+`unchanged`, which computes the identity again after the reading and rejects files that have become
 another. A digest is remembered in the process for as long as the file keeps its inode, its size and
-its times, that of the last change to the inode included, which no program can set back; a file that
-changed within the last two seconds is hashed again each time, since clocks of file systems are
+its times, including that of the last change to the inode, which no program can set back; a file
+that changed within the last two seconds is hashed again each time, since clocks of file systems are
 coarse. So another look costs a few microseconds per file.
 """
 

@@ -3,9 +3,9 @@
 A cached reply is not requested. The key is removed from all texts of the server, so that neither a
 message nor the cache ever contains it. Cost: some 2 ms of one core per request.
 
-The `openai` library asks again, and waits as `Retry-After` says. That a server cannot be connected
-to is found out before the first request, at once. What a server says is masked, shortened, and
-freed of what is not printable.
+The `openai` library retries, and waits as `Retry-After` requires. A server that cannot be connected
+to is detected at once, before the first request. A server's messages are masked, shortened, and
+stripped of unprintable characters.
 """
 
 import json
@@ -29,7 +29,7 @@ _ALL_BEGUN_SECONDS = 0.2
 """Requests begin one after the other: those that begin together are answered together, and the
 processor is idle until then and too slow after it, in every turn."""
 _NOT_UNDERSTOOD = (400, 422, OTHER_REPLY)
-"""What servers say of a parameter that they do not take."""
+"""Messages of servers about a parameter that they do not accept."""
 
 _CONNECT_SECONDS = 10.0
 _LONGEST = 300
@@ -50,7 +50,7 @@ Progress = Callable[[int, int], None]
 
 
 class Estimate(NamedTuple):
-    """What a set of requests will take."""
+    """The cost of a set of requests."""
 
     requests: int
     kept: int
@@ -71,7 +71,7 @@ class Cost(NamedTuple):
     tokens_in: int = 0
     tokens_out: int = 0
     uncounted: int = 0
-    """Replies of the server that did not say how many tokens they took."""
+    """Replies of the server that did not report their number of tokens."""
 
 
 class ServerRefusal(InputError):
@@ -115,10 +115,10 @@ class ServerClient:
     def ask(
         self, requests: Sequence[TextRequest], *, progress: Progress | None = None
     ) -> list[Reply]:
-        """Return the reply to each request, in their order; equal requests are asked once.
+        """Return the reply to each request, in their order; equal requests are sent once.
 
         Raises:
-            InputError: the server gives no answer (`ServerRefusal`); what came until then is kept.
+            InputError: the server gives no answer (`ServerRefusal`); replies until then are kept.
         """
         names = [request.name(self.server) for request in requests]
         by_name = dict(zip(names, requests, strict=True))
@@ -140,7 +140,7 @@ class ServerClient:
     def probe(
         self, request: TextRequest, *, lacks: Callable[[Reply], str] = lambda reply: ""
     ) -> Reply:
-        """Return a reply whose text says what the server lacks for such requests; else it is empty.
+        """Return a reply whose text names what the server lacks for such requests, if anything.
 
         Asked once; the answer is kept like a reply.
 
@@ -165,7 +165,7 @@ class ServerClient:
         return accepted
 
     def ask_anew(self, request: TextRequest) -> Reply:
-        """Return the reply to a request, whatever is kept; keep nothing.
+        """Return the server's reply to a request, without reading or writing the cache.
 
         Raises:
             InputError: as `ask`.
@@ -174,7 +174,7 @@ class ServerClient:
         return reply
 
     def forget(self, requests: Sequence[TextRequest]) -> None:
-        """Drop the replies to some requests, which will be asked again."""
+        """Drop the replies to some requests, which will be sent again."""
         if self._cache is not None:
             self._cache.drop([request.name(self.server) for request in requests])
 
@@ -283,11 +283,11 @@ class ServerClient:
             problem = f"status {status}: {_reason(error.response.text) or 'no reason given'}"
         except DamagedReply as error:
             problem, status = str(error), error.status
-        # `from None`: what the library says may repeat the key.
+        # `from None`: the library's message may repeat the key.
         raise self._refusal(problem, status) from None
 
     def _connected(self) -> Any:
-        """Return the library, once it has asked, without trying again, for what every server lists.
+        """Return the library after one request, without retries, for the list of models.
 
         Any answer will do.
         """
@@ -362,7 +362,7 @@ def _reason(content: str) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the words of the innermost cause, which say more than the library's."""
+    """Return the message of the innermost cause, which is more specific than the library's."""
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Replies of servers in one SQLite file, so that nothing is asked twice.
+"""Replies of servers in one SQLite file, so that no request is sent twice.
 
 A reply is kept under the digest of its request (`inject.server.request`) as soon as it arrives,
 with its own digest; the first one stays, and a damaged one is dropped and requested again. The file
@@ -23,7 +23,7 @@ from inject.sealed import checksum
 VERSION = 2
 _WAIT_SECONDS = 60.0
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError)
-"""What the library raises; the second for messages that quote what is damaged."""
+"""The library's errors; the second for messages that quote damaged text."""
 _COLUMNS = "text, model, tokens_in, tokens_out, log_probabilities, checksum"
 _DROP = "DELETE FROM replies WHERE request = ?"
 
@@ -38,19 +38,19 @@ class TextTokens(NamedTuple):
     """Below 0, and alike for tokens that are written alike, if the server gives none."""
     ranks: Sequence[int] | None = None
     fingerprint: str | None = None
-    """Of the system that answered, as it says itself."""
+    """Of the system that answered, as it reports itself."""
 
 
 class Reply(NamedTuple):
-    """What one request was answered."""
+    """The reply to one request."""
 
     text: str
     model: str | None = None
     """The name that the server itself gives its model."""
     tokens_in: int | None = None
-    """Of the prompt, as the server counts; None if it does not say."""
+    """Tokens of the prompt, as the server counts; None if it does not report them."""
     tokens_out: int | None = None
-    """Written, as the server counts; None if it does not say."""
+    """Tokens written, as the server counts; None if it does not report them."""
     log_probabilities: Mapping[str, float] | None = None
     """Of the likeliest first tokens, if they were requested and the server gave them."""
     tokens: TextTokens | None = None
@@ -66,7 +66,7 @@ class ReplyCache:
 
     def __init__(self, path: Path) -> None:
         self.damaged = 0
-        """Replies that were not what was written, and were dropped."""
+        """Number of damaged replies, which were dropped."""
         self._path = path
         # One connection for all threads: they take turns.
         self._turn = threading.Lock()
@@ -144,7 +144,7 @@ class ReplyCache:
 
     @contextmanager
     def _using(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
-        """Give what runs a statement; one thread at a time has it."""
+        """Yield the function that runs a statement; one thread at a time has it."""
         with self._turn:
             try:
                 yield self._connection.execute
@@ -156,7 +156,7 @@ class ReplyCache:
         # Invalid UTF-8 is a damaged reply, not an unreadable file.
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
         run("PRAGMA journal_mode = WAL")
-        # A killed process loses nothing so; a power failure may lose the last replies.
+        # With it a killed process loses nothing; a power failure may lose the last replies.
         run("PRAGMA synchronous = NORMAL")
         run("BEGIN IMMEDIATE")
         (version,) = run("PRAGMA user_version").fetchone()

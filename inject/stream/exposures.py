@@ -1,11 +1,11 @@
-"""The exposures: when the model saw each copy, read back from what it was fed.
+"""The exposures: when the model saw each copy, recorded from the windows it was trained on.
 
-The training loop hands over every window that it actually fed to the model. The recorder looks up
-which copies the plan put there and compares the fed tokens, one by one, with the tokens of the
-copy's own text (not with the payload file). So a row records one of: `whole` (all of the text in
-this window), `fragment` (a part of it, the rest is in a neighbouring window), `altered` (the tokens
-trained on differ), or `never reached` (the run ended before, or the copy is in the last partial
-window, which is never trained on).
+The training loop hands over every window on which the model is actually trained. The recorder looks
+up the planned copies there and compares the tokens, one by one, with the tokens of the copy's own
+text (not with the payload file). So a row records one of: `whole` (all of the text in this window),
+`fragment` (a part of it, the rest is in a neighbouring window), `altered` (the tokens trained on
+differ), or `never reached` (the run ended before, or the copy is in the last partial window, which
+is never trained on).
 
 Cost: two binary searches per window and one comparison per piece.
 """
@@ -32,9 +32,9 @@ from inject.variants.rendition import WHOLE, kind_of
 EXPOSURES_FILE = "exposures.parquet"
 NEVER = "never reached"
 EXPOSURES = Reading(files=(EXPOSURES_FILE,))
-"""What a model was fed."""
+"""The copies on which a model was trained."""
 RECORDS = Reading(files=(EXPOSURES_FILE, LOG_FILE))
-"""What a model was fed, and how its training went."""
+"""The copies on which a model was trained, and the log of its training."""
 
 SCHEMA = pa.schema(
     [
@@ -69,7 +69,7 @@ class CopyName(NamedTuple):
 
 
 TextKey = tuple[str, str]
-"""example_id and variant: what names the text of a copy."""
+"""example_id and variant: the name of a copy's text."""
 
 
 class ExposureRecorder:
@@ -77,7 +77,7 @@ class ExposureRecorder:
 
     Args:
         view: the stream that is trained on.
-        names: the copy behind each insertion, in the order given to the view.
+        names: the copy of each insertion, in the order given to the view.
         tokens: the token ids of each text that copies carry, by example_id and variant.
     """
 
@@ -103,15 +103,15 @@ class ExposureRecorder:
         ids: npt.NDArray[np.int64],
         rank: int = 0,
     ) -> None:
-        """Record one window that was fed to the model.
+        """Record one window on which the model is trained.
 
         Args:
             epoch: from 0.
             step: the optimiser step that the window was part of, from 1.
             window: its index in the stream.
             tokens_before: tokens in the windows before it, in training order.
-            ids: the token ids as fed, shape [context].
-            rank: the process that fed it.
+            ids: the token ids trained on, shape [context].
+            rank: the process that trained on it.
         """
         start = window * self._view.context
         for piece in self._view.pieces(start, start + len(ids)):
@@ -141,7 +141,7 @@ class ExposureRecorder:
             )
 
     def restore(self, exposures: pa.Table) -> None:
-        """Take over what was recorded before: by an earlier start of this run, or another rank.
+        """Add earlier records: of an earlier start of this run, or of another rank.
 
         Args:
             exposures: rows as `table` or `seen` give them; those never reached are left out.
@@ -198,12 +198,12 @@ def _named_rows(exposures: pa.Table, *more: str) -> Iterator[tuple[CopyName, dic
 
 
 class ExposureSoFar(NamedTuple):
-    """What a model had seen of one example at some moment of its training."""
+    """A model's exposure to one example at some moment of its training."""
 
     copies: int
     """Different copies of which it had seen all tokens; 0 if it had only seen parts."""
     last_step: int
-    """The latest optimiser step that held any part of a copy."""
+    """The latest optimiser step with any part of a copy."""
 
 
 def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
@@ -214,7 +214,7 @@ def exposure_until(exposures: pa.Table, step: int) -> dict[str, ExposureSoFar]:
 
     Args:
         exposures: rows of `exposures.parquet`.
-        step: the step; the model that it left behind is the one asked about, 0 the first.
+        step: the step; the exposure of the model after it is returned; 0 is the first.
     """
     parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
     lengths: dict[CopyName, int] = {}
@@ -270,15 +270,15 @@ def seen_variants(exposures: pa.Table) -> dict[str, str]:
 
 
 class CopyOutcomes(NamedTuple):
-    """What became of the planned copies of one training run; the last four sum to the first."""
+    """Outcomes of the planned copies of one training run; the last four sum to the first."""
 
     planned: int
     whole: int
-    """All tokens were fed as planned, in one epoch."""
+    """All tokens were trained on as planned, in one epoch."""
     altered: int
-    """At least one fed token differs from the text's, in any epoch."""
+    """At least one token trained on differs from the text's, in any epoch."""
     partly: int
-    """Some of its windows were never fed."""
+    """Some of its windows were never trained on."""
     never: int
     """Never trained on: the run ended before, or the copy is in the last partial window."""
     first_altered: tuple[CopyName, ...]
@@ -289,7 +289,7 @@ _NAMED, _FORGOTTEN_NAMED = 20, 3
 
 
 def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
-    """Count the copies of `exposures.parquet` by what became of them."""
+    """Count the copies of `exposures.parquet` by outcome."""
     parts: dict[tuple[CopyName, int], dict[int, int]] = defaultdict(dict)
     altered: dict[CopyName, None] = {}
     names: set[CopyName] = set()
@@ -318,7 +318,7 @@ def copy_outcomes(exposures: pa.Table) -> CopyOutcomes:
 
 
 def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
-    """Refuse a retrained model that was fed any part of a copy of a forgotten example.
+    """Reject a retrained model that was trained on any part of a copy of a forgotten example.
 
     It stands for a model that never knew, so such a copy in its stream, or in another text that a
     member carries, makes it the wrong target. Copies that were planned and never reached count,
@@ -329,7 +329,7 @@ def require_unexposed(folder: Path, forget_ids: Collection[str]) -> None:
         forget_ids: the example_id of each forgotten example.
 
     Raises:
-        InputError: naming examples with the number of their copies that it saw, or still holds.
+        InputError: naming examples with the number of their copies that it saw, or that remain.
     """
     table = read_exposures(folder, columns=["example_id", "copy", "status"])
     forgotten = set(forget_ids)

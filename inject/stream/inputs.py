@@ -1,4 +1,4 @@
-"""How steps open their inputs: the corpus, the examples as tokens, and what copies can carry.
+"""How steps open their inputs: the corpus, the examples as tokens, and the variants of copies.
 
 The paths of an import's files are execution, never identity: the store may hold a corpus that was
 imported from a folder which has been moved, copied or changed since. `corpus_execution` gives a
@@ -34,7 +34,7 @@ def corpus_execution(corpus: Step) -> dict[str, Any]:
 
 
 def variants_of(plan: Step) -> dict[str, Step]:
-    """Return a plan's variants as an input of the steps that read them, where it has any."""
+    """Return a plan's variants as an input of the steps that read them, if it has any."""
     return {"variants": plan.inputs["variants"]} if "variants" in plan.inputs else {}
 
 
@@ -52,7 +52,7 @@ def reading_corpus(context: StepContext) -> Iterator[list[str]]:
     """Check the corpus before and after it is read by code that does not check it.
 
     Yields:
-        Where its shards lie.
+        The paths of its shards.
 
     Raises:
         InputError: as `Corpus.open`, before anything is read or after all is.
@@ -85,7 +85,7 @@ def copy_texts(context: StepContext, tokens: Mapping[str, I64]) -> dict[TextKey,
     """Return the token ids of each text that copies can carry, by example_id and variant.
 
     Args:
-        context: of the step; with the input `variants` where the experiment has any.
+        context: of the step; with the input `variants` if the experiment has any.
         tokens: token ids of each whole example.
     """
     renditions = renditions_of(context)

@@ -2,7 +2,7 @@
 
 Windows are sorted by a keyed 64-bit hash, ties by their index. World size, batch size and
 restarts do not enter, and a longer corpus puts new windows between the old ones without
-swapping any two. Cost: one hash a window and one sort, about 0.2 s and 30 MB for 10**6 windows.
+swapping any two. Cost: one hash per window and one sort, about 0.2 s and 30 MB for 10**6 windows.
 """
 
 import numpy as np

@@ -4,12 +4,12 @@ Nothing is copied: N arms cost N plans. A `View` maps a position of the contamin
 to a token of the clean corpus or of a payload by binary search over the insertions, and
 cuts the stream into windows of `context` tokens; a last partial window is never trained on.
 
-Two layouts: in the layout `flow` a payload shifts everything behind it, and the background
-gives way at the end of the stream. In the layout `window` it shifts only what is behind it in
-its own window, whose last background tokens give way: every other window is that of the clean
-twin, byte for byte.
+Two layouts: in the layout `flow` a payload shifts everything after it, and the background gives way
+at the end of the stream. In the layout `window` it shifts only the tokens after it in its own
+window, whose last background tokens give way: every other window is that of the clean twin, byte
+for byte.
 
-Reading one window costs two binary searches and one copy a piece.
+Reading one window costs two binary searches and one copy per piece.
 """
 
 from bisect import bisect_left, bisect_right
@@ -27,7 +27,7 @@ Layout = Literal["flow", "window"]
 
 
 class TokenSource(Protocol):
-    """A stream of clean tokens: a corpus, or a stretch of one."""
+    """A stream of clean tokens: a corpus, or a span of one."""
 
     @property
     def n_tokens(self) -> int:
@@ -45,7 +45,7 @@ class TokenSource(Protocol):
 
 
 class SourceSlice:
-    """The part start <= position < stop of a token source, as a source of its own."""
+    """The part start <= position < stop of a token source, as a separate source."""
 
     def __init__(self, source: TokenSource, start: int, stop: int) -> None:
         self._source = source
@@ -56,20 +56,20 @@ class SourceSlice:
         self.doc_starts: I64 = starts[first:last] - start
 
     def read(self, start: int, stop: int) -> I64:
-        """Return the tokens start <= position < stop, counted from the stretch's start."""
+        """Return the tokens start <= position < stop, counted from the span's start."""
         return self._source.read(self._start + start, self._start + stop)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Insertions:
-    """Payloads and where they go, in any order; each array has shape [number of copies]."""
+    """Payloads and their positions, in any order; each array has shape [number of copies]."""
 
     anchor: I64
     """Position in the clean stream; the payload precedes it."""
     tiebreak: npt.NDArray[np.uint64]
     """Order of payloads that share an anchor, ascending."""
     offset: I64
-    """Where the payload starts in `payload`."""
+    """The start of the payload in `payload`."""
     length: I64
     """Tokens in the payload."""
     lead: I64
@@ -100,9 +100,9 @@ class CopyPiece(NamedTuple):
     copy: int
     """Index into the insertions as they were given."""
     start: int
-    """First position in the stretch."""
+    """First position in the span."""
     stop: int
-    """One past the last position in the stretch."""
+    """One past the last position in the span."""
     text_start: int
     """The index of the text's token at `start`."""
     text_stop: int
@@ -114,7 +114,7 @@ class View:
 
     Args:
         source: the clean tokens.
-        insertions: what goes into them.
+        insertions: the payloads to insert.
         budget: length of the stream.
         context: tokens in a window.
         layout: see the module.
@@ -122,7 +122,7 @@ class View:
 
     Raises:
         ValueError: if payload and background do not add up to the budget, or a window of the
-            layout `window` holds more payload than it has tokens.
+            layout `window` has more payload than tokens.
     """
 
     def __init__(
@@ -236,11 +236,11 @@ class View:
         )
 
     def _background(self, position: int, stop: int, insertion: int) -> tuple[int, int]:
-        """Return the clean position of a background token, and where its run ends at the latest.
+        """Return the clean position of a background token, and the latest end of its run.
 
         Args:
             position: of the token, in the stream.
-            stop: where reading ends.
+            stop: the end of reading.
             insertion: the first insertion that does not end before `position`.
         """
         end = min(self._starts[insertion], stop) if insertion < len(self._starts) else stop
@@ -304,7 +304,7 @@ def _document_starts(
         clean_starts: document starts in the clean corpus, ascending from 0.
         anchor: anchors of the payloads in stream order, shape [n].
         length: their lengths, shape [n].
-        start: where they start in the stream, shape [n].
+        start: their starts in the stream, shape [n].
         lead: separator tokens before the text of each, shape [n].
         n_tokens: length of the stream.
         window: tokens in a window if payloads shift only their own window, else None.

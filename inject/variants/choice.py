@@ -4,7 +4,7 @@ Assigned by example: the members of each dataset are ranked by a keyed hash, and
 shared out by weight from a drawn place on, so each member has each variant with the probability of
 its weight, and counts are within one of their shares. As with levels, a new row of the same dataset
 can change another's variant; other datasets change nothing, nor does the split. Assigned by copy:
-a keyed draw a copy. Where a variant has several versions, an example's copies take turns.
+one keyed draw per copy. If a variant has several versions, an example's copies take turns.
 Cost: about a second for a million copies.
 """
 
@@ -77,7 +77,7 @@ def _variant_of_each_member(
 def _table(
     renditions: Sequence[Rendition], members: Sequence[Example], kinds: int
 ) -> tuple[I64, I64, I64]:
-    """Return renditions sorted by member and kind, and where each cell starts and how many it has.
+    """Return renditions sorted by member and kind, and each cell's start and size.
 
     Returns:
         Order of the renditions, shape [renditions]; first place in it and number of versions,

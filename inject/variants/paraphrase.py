@@ -22,7 +22,7 @@ REPLIES_FILE = "replies.sqlite"
 
 
 class Question(NamedTuple):
-    """What a model is asked, and under which seed."""
+    """A prompt for a model, and its seed."""
 
     prompt: str
     seed: int
@@ -54,7 +54,7 @@ class ServerTextGenerator:
     """
 
     def __init__(self, variant: ParaphraseVariant, cache: Path | None = None) -> None:
-        """Open the server; nothing is asked yet.
+        """Open the server; no request is sent yet.
 
         Args:
             variant: which server, which model, and how it samples.
@@ -129,7 +129,7 @@ def model_paraphrases(
         progress: called with the number of answers so far, and in all.
 
     Raises:
-        InputError: the model returns nothing, or the text itself, `TRIES` times.
+        InputError: a model that returns nothing, or the text itself, `TRIES` times.
     """
     missing = [
         (row, version) for row in range(len(examples)) for version in range(variant.versions)

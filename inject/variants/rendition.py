@@ -59,7 +59,7 @@ def write_renditions(folder: Path, renditions: Sequence[Rendition]) -> None:
 
 
 def read_renditions(folder: Path) -> list[Rendition]:
-    """Read what `write_renditions` wrote, in the same order."""
+    """Read the renditions that `write_renditions` wrote, in the same order."""
     return [
         Rendition(
             row["example_id"],

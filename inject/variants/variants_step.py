@@ -1,7 +1,7 @@
-"""The step that writes what copies can carry, as tokens: every variant of every member.
+"""The step that writes the possible contents of copies, as tokens: every variant of every member.
 
-Deterministic but for what a server answers; the tokens of `whole` are the example's own. Cost: one
-pass of the tokenizer over the texts and one over those that differ, and what a model takes.
+Deterministic except for a server's answers; the tokens of `whole` are the example's own. Cost: one
+pass of the tokenizer over the texts and one over those that differ, and that of a model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class LocalModels(NamedTuple):
     """
 
     identity: str
-    """From a path or hub id to what decides the model's numbers."""
+    """From a path or hub id to the inputs that determine the model's numbers."""
     writer: str
     """From a variant, and a folder for answers, to the `TextGenerator` of its model."""
 
@@ -65,7 +65,7 @@ def variants_step(
         examples: the pool.
         tokenizer: of the corpus.
         seed: of the arm.
-        local: runs models that are not behind a server.
+        local: runs models without a server.
     """
     if variants.of == Variants().of:
         return None
@@ -155,7 +155,7 @@ def render_variants(
         members: the examples that are spiked.
         variants: which variants.
         tokenizer: encodes texts.
-        seed: keys what is replaced at random.
+        seed: keys the random replacements.
         writer: opens the model of a variant `paraphrase` with `by: model`.
         progress: called with the number of a model's answers so far, and in all.
 
@@ -309,7 +309,7 @@ def replaced(
     order = np.argsort(keyed.words(seed, keyed.Stream.REPLACED, key, place, 2 * version))
     chosen = np.sort(order[:count])
     words = keyed.words(seed, keyed.Stream.REPLACED, key, place[chosen], 2 * version + 1)
-    # One id fewer to choose from where the token itself is among them; ids behind it move up.
+    # One id fewer to choose from if the token itself is among them; ids after it move up.
     old = tokens[chosen]
     slot = np.searchsorted(allowed, old)
     own = (slot < len(allowed)) & (allowed[np.minimum(slot, len(allowed) - 1)] == old)

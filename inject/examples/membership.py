@@ -137,7 +137,7 @@ def draw_sides(
         sides=sides,
         strata=len(strata),
         pooled_strata=len(pooled) if several else 0,
-        pooled_rows=sum(one.size for one in pooled) if several else 0,
+        pooled_rows=sum(stratum.size for stratum in pooled) if several else 0,
     )
 
 

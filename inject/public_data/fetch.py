@@ -197,8 +197,7 @@ def _checked(file: DataFile, source: str, cache: Path | None) -> Path:
         blob.unlink()
         raise InputError(
             f"checksum mismatch for {source}: the file differs from the hub's (digest "
-            f"{digest[:12]}…, and not"
-            f"{blob.name[:12]}…)",
+            f"{digest[:12]}…, not {blob.name[:12]}…)",
             where=f"datasets/{file.hub}",
             hint="Nothing was kept of it. Give the same command again; a proxy may alter files.",
         )

@@ -192,8 +192,8 @@ class ServerClient:
             )
         if self.cost.uncounted:
             notes.append(
-                f"{self.cost.uncounted} of {self.cost.asked} replies did not report their number of "
-                "tokens; the count of tokens omits theirs"
+                f"{self.cost.uncounted} of {self.cost.asked} replies did not report their number "
+                "of tokens; the count of tokens omits theirs"
             )
         return tuple(notes)
 

@@ -86,7 +86,7 @@ class Grammar(Settings):
     """A text whose slots are values themselves, or a list to take one of."""
     connectives: tuple[str, ...]
     joints: tuple[str, ...]
-    """Conjunctions between two sentences that are joined."""
+    """Text between two sentences that are joined."""
     subjects: dict[str, Subject]
 
 

@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_used(tmp_path):
     other = tmp_path / "other"
     with closing(sqlite3.connect(other)) as database:
         database.execute("CREATE TABLE mine (x)")
-    with pytest.raises(InputError, match="has version 0, and 2 is read"):
+    with pytest.raises(InputError, match="has version 0, but only 2 can be read"):
         ReplyCache(other)
 
 

@@ -90,7 +90,7 @@ def test_a_background_that_is_too_small_is_refused_and_a_large_one_is_not(tmp_pa
     code, output = check("tiny.yaml", "corpus.tokens=9_000_000")
     assert code == 2
     assert "the background has at most" in output
-    assert "in 900 documents, fewer than the 9,004,000 asked for" in output
+    assert "in 900 documents, fewer than the 9,004,000 requested" in output
     assert check("tiny.yaml")[0] == 0
     # Made of the examples, it holds nothing once they are dropped; a run finds out.
     rows = [{"id": str(at), "text": text} for at, text in enumerate(make_texts(60, words=50))]

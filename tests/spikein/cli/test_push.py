@@ -122,7 +122,7 @@ def test_the_cache_serves_a_commit_without_a_network(bundles, hub, monkeypatch):
 def test_an_upload_that_was_cut_off_goes_on_and_is_seen_whole_or_not_at_all(bundles, hub):
     hub.fails_after = 2
     done = push(bundles["small"])
-    assert (done.code, "What has arrived is kept" in done.said) == (2, True), done.said
+    assert (done.code, "Uploaded files are kept" in done.said) == (2, True), done.said
     assert list(files_of(hub)) == [".gitattributes"]
     with pytest.raises(InputError, match=r"the data set has no 'bundle\.json'"):
         spikein.load_bundle(ADDRESS)
